@@ -1,0 +1,192 @@
+"""Turn what the user passed into plain arrays, or say in one line what is wrong with it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import kernels
+
+__all__ = [
+    "SUM_TOLERANCE",
+    "as_floats",
+    "as_labels",
+    "as_priors",
+    "as_weights",
+    "check_choice",
+    "check_length",
+    "require",
+]
+
+Floats = NDArray[np.float64]
+
+SUM_TOLERANCE = 1e-6  # by how much the posteriors of a sample may miss a sum of 1
+_EMPTY = np.empty(0)
+
+
+def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
+    """Return `values` as a C-contiguous float64 array; the same memory where it already is one."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must not have masked entries")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cSUMmV":
+            raise TypeError(f"dtype {array.dtype}")
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    if np.ndim(values) not in allowed:  # ascontiguousarray makes a scalar one-dimensional
+        wanted = " or ".join(f"{d}-dimensional" for d in allowed)
+        raise ValueError(f"{name} must be {wanted}, not of shape {np.shape(values)}")
+    if array.size == 0:
+        raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
+    return array
+
+
+def require(name: str, values: Floats, low: float, high: float, rule: str) -> None:
+    """Raise unless ``low <= value <= high`` for all values; nan never passes."""
+    flat = values.ravel()
+    position = kernels.find_outside(flat, low, high)
+    if position >= 0:
+        index = np.unravel_index(position, values.shape)
+        where = ", ".join(str(int(i)) for i in index)
+        raise ValueError(f"{name} must {rule}, but {name}[{where}] is {flat[position]}")
+
+
+def check_length(name: str, length: int, n_samples: int) -> None:
+    """Raise unless there is one entry per sample."""
+    if length != n_samples:
+        raise ValueError(f"{name} must have one entry per sample: {n_samples}, not {length}")
+
+
+def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
+def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> NDArray[Any]:
+    """Return class indices 0..K-1 as uint8, or as int32 where K > 256."""
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
+        raise ValueError(f"{name} must not have masked entries")
+    try:
+        array = np.asarray(labels)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{name} must be an array of integers: {error}") from None
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
+    check_length(name, array.size, n_samples)
+    if array.dtype == object:
+        array = as_floats(name, array, 1)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be integers 0 to {n_classes - 1}, not of dtype {array.dtype}")
+    if array.dtype.kind == "f":
+        fractional = np.flatnonzero(~(array == np.floor(array)) | ~np.isfinite(array))
+        if fractional.size:
+            i = int(fractional[0])
+            raise ValueError(f"{name} must be integers, but {name}[{i}] is {array[i]}")
+    compact = np.dtype(np.uint8 if n_classes <= 256 else np.int32)
+    if array.dtype.kind == "b":
+        return np.ascontiguousarray(array).view(np.uint8)
+    if array.dtype == np.uint8 and compact == np.uint8:
+        codes = np.ascontiguousarray(array)
+        position = int(codes.argmax()) if int(codes.max()) >= n_classes else -1
+    elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        codes = array.astype(compact)
+        outside = np.flatnonzero(array >= n_classes)
+        position = int(outside[0]) if outside.size else -1
+    else:
+        codes = np.empty(n_samples, compact)
+        wide = np.ascontiguousarray(array, dtype=np.int64)
+        position = kernels.compact_labels(wide, n_classes, codes)
+    if position >= 0:
+        raise ValueError(
+            f"{name} must lie in 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}"
+        )
+    return codes
+
+
+def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
+    """Return sample weights as float64; an empty array stands for equal weights."""
+    if weights is None:
+        return _EMPTY
+    array = as_floats(name, weights, 1)
+    check_length(name, array.size, n_samples)
+    require(name, array, 0.0, np.finfo(np.float64).max, "be finite and not negative")
+    if not array.any():
+        raise ValueError(f"{name} must not all be zero")
+    return array
+
+
+def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
+    """Return class priors, which must sum to 1 within 1e-6, divided by their sum."""
+    array = as_floats(name, priors, 1)
+    if array.size != n_classes:
+        raise ValueError(f"{name} must have one entry per class: {n_classes}, not {array.size}")
+    require(name, array, 0.0, 1.0, "lie in 0 to 1")
+    total = float(array.sum())
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        raise ValueError(f"{name} must sum to 1 within {SUM_TOLERANCE}, but the sum is {total}")
+    return array / total
+
+
+def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
+    """Return an (N, K) array of posteriors whose rows sum to 1 within 1e-6; not rescaled."""
+    rows = as_floats(name, posteriors, 2)
+    _check_columns(name, rows)
+    require(name, rows, 0.0, 1.0, "lie in 0 to 1")
+    sums = rows.sum(axis=1)
+    row = kernels.find_outside(sums, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
+    if row >= 0:
+        raise ValueError(
+            f"{name} must have rows that sum to 1 within {SUM_TOLERANCE}, "
+            f"but row {row} sums to {sums[row]}"
+        )
+    return rows
+
+
+def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:
+    """Return (N, K) log-posteriors, normalised; the rows given may miss a sum of 1 by 1e-6."""
+    rows, log_sums = _log_softmax(name, log_posteriors)
+    row = kernels.find_outside(log_sums, -SUM_TOLERANCE, SUM_TOLERANCE)
+    if row >= 0:
+        raise ValueError(
+            f"{name} must have rows whose exponentials sum to 1 within {SUM_TOLERANCE}, "
+            f"but the logarithm of the sum of row {row} is {log_sums[row]}"
+        )
+    return rows
+
+
+def as_log_rows(name: str, scores: ArrayLike) -> Floats:
+    """Return (N, K) logits or log-likelihoods: no nan, no +inf, no row of -inf alone."""
+    rows = as_floats(name, scores, 2)
+    _check_columns(name, rows)
+    require(name, rows, -np.inf, np.finfo(np.float64).max, "be neither nan nor +inf")
+    tops = rows.max(axis=1)
+    row = kernels.find_outside(tops, np.finfo(np.float64).min, np.inf)
+    if row >= 0:
+        raise ValueError(f"{name} must have a finite entry in every row, but row {row} is all -inf")
+    return rows
+
+
+def log_softmax(name: str, scores: ArrayLike) -> Floats:
+    """Return the normalised log-posteriors of (N, K) logits."""
+    return _log_softmax(name, scores)[0]
+
+
+def log_of_rows(posteriors: Floats) -> Floats:
+    """Return the logarithms of posteriors: -inf at 0, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(posteriors))
+
+
+def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
+    rows = as_log_rows(name, scores)
+    out = np.empty_like(rows) if np.may_share_memory(rows, np.asarray(scores)) else rows
+    return out, kernels.normalise_log_rows(rows, np.zeros(rows.shape[1]), out)
+
+
+def _check_columns(name: str, rows: Floats) -> None:
+    if rows.shape[1] < 2:
+        raise ValueError(f"{name} must have a column per class, at least 2, not {rows.shape[1]}")

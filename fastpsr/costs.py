@@ -1,0 +1,220 @@
+"""Cost matrices, the decisions that minimise their expectation, and what those decisions cost."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.predictions import Floats, Predictions, class_factors
+
+__all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
+
+_FINITE = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CostMatrix:
+    """Costs of M decisions for each of K true classes.
+
+    Parameters
+    ----------
+    values : array-like of float, shape (K, M)
+        ``values[i, j]`` is the cost of decision j when the class is i; finite, K >= 2, M >= 1.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is empty, is not two-dimensional, or holds an entry that is not finite.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.CostMatrix([[0, 1], [10, 0]])
+    CostMatrix([[0.0, 1.0], [10.0, 0.0]])
+    >>> fp.CostMatrix.zero_one(2, reject=0.1)
+    CostMatrix([[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]])
+    """
+
+    values: Floats
+
+    def __init__(self, values: ArrayLike) -> None:
+        array = checks.as_floats("costs", values, 2)
+        checks.require("costs", array, -_FINITE, _FINITE, "be finite")
+        if array.shape[0] < 2:
+            raise ValueError(f"costs must have a row per class, at least 2, not {array.shape[0]}")
+        array = array.copy()
+        array.flags.writeable = False
+        object.__setattr__(self, "values", array)
+
+    @classmethod
+    def of(cls, costs: "CostMatrix | ArrayLike") -> "CostMatrix":
+        """Return `costs` itself where it is a CostMatrix, else one made of the array."""
+        return costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
+
+    @classmethod
+    def zero_one(cls, K: int, reject: float | None = None) -> Self:
+        """Return cost 1 for each wrong class, with a last column of cost `reject` if given."""
+        if not isinstance(K, (int, np.integer)) or K < 2:
+            raise ValueError(f"K must be an integer of at least 2, not {K!r}")
+        values = 1.0 - np.eye(int(K))
+        if reject is not None:
+            values = np.column_stack([values, np.full(int(K), float(reject))])
+        return cls(values)
+
+    @classmethod
+    def detection(cls, c_miss: float, c_fa: float) -> Self:
+        """Return the costs of a detector: decision 1 accepts, class 1 is the target."""
+        return cls([[0.0, c_fa], [c_miss, 0.0]])
+
+    def __repr__(self) -> str:
+        return f"CostMatrix({self.values.tolist()})"
+
+    @property
+    def n_decisions(self) -> int:
+        """The number M of decisions."""
+        return int(self.values.shape[1])
+
+    def check_classes(self, n_classes: int) -> None:
+        """Raise unless the matrix has a row per class."""
+        if self.values.shape[0] != n_classes:
+            raise ValueError(
+                f"costs must have one row per class: {n_classes}, not {self.values.shape[0]}"
+            )
+
+    def naive_cost(self, priors: Floats) -> float:
+        """Return the expected cost of the best decision made without looking at the sample."""
+        return float((priors @ self.values).min())
+
+    @cached_property
+    def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """Column starts, classes and values of the costs less each row's most frequent cost.
+
+        A constant per row does not change which decision is best. Without it most matrices are
+        nearly empty, and decisions that tie by symmetry tie exactly.
+        """
+        modes = []
+        for row in self.values:
+            found, counts = np.unique(row, return_counts=True)
+            modes.append(found[counts.argmax()])
+        rest = (self.values - np.array(modes)[:, None]).T
+        decisions, classes = np.nonzero(rest)
+        starts = np.searchsorted(decisions, np.arange(self.n_decisions + 1))
+        return starts.astype(np.int64), classes.astype(np.int64), rest[decisions, classes]
+
+
+def bayes_decisions(predictions: Predictions, costs: CostMatrix | ArrayLike) -> NDArray[np.int32]:
+    """Return the decision of least expected cost under each sample's posterior.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Posteriors or likelihoods; labels are not needed.
+    costs : CostMatrix or array-like, shape (K, M)
+
+    Returns
+    -------
+    ndarray of int32, shape (N,)
+        Decisions 0 to M-1; ties go to the lowest index (the paper's Equation 1).
+
+    Raises
+    ------
+    ValueError
+        For raw scores, or costs without a row per class.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> predictions = fp.Predictions.from_posteriors(None, [0.05, 0.2, 0.95])
+    >>> fp.bayes_decisions(predictions, [[0, 1], [10, 0]]).tolist()
+    [0, 1, 1]
+    """
+    matrix = CostMatrix.of(costs)
+    predictions.require_posteriors("Bayes decisions")
+    matrix.check_classes(predictions.n_classes)
+    binary = predictions.n_classes == 2
+    scores = predictions.log_odds if binary else predictions.log_posteriors
+    return np.asarray(kernels.least_costly_decisions(scores, *matrix.sparse_columns))
+
+
+def expected_cost(
+    y_true: ArrayLike,
+    decisions: ArrayLike,
+    costs: CostMatrix | ArrayLike,
+    *,
+    priors: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    normalized: bool = True,
+) -> float:
+    """Return the mean cost of decisions, however they were made.
+
+    Parameters
+    ----------
+    y_true : array-like of int, shape (N,)
+        True classes, 0 to K-1.
+    decisions : array-like of int, shape (N,)
+        Decisions, 0 to M-1.
+    costs : CostMatrix or array-like, shape (K, M)
+    priors : array-like of float, shape (K,), optional
+        Class priors; by default the weighted class frequencies.
+    sample_weight : array-like of float, shape (N,), optional
+    normalized : bool
+        Whether to divide by the cost of the best constant decision (the paper's section 2.3.1).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For labels or decisions out of range, lengths that differ, or a best constant decision that
+        costs nothing, which cannot normalise.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.expected_cost([0, 0, 1, 1], [0, 1, 1, 1], [[0, 1], [1, 0]])
+    0.5
+    """
+    matrix = CostMatrix.of(costs)
+    n_classes, n_decisions = matrix.values.shape
+    n_samples = int(np.size(np.asarray(y_true)))
+    y = checks.as_labels("y_true", y_true, n_samples, n_classes)
+    made = checks.as_labels("decisions", decisions, n_samples, n_decisions)
+    weights = checks.as_weights("sample_weight", sample_weight, n_samples)
+    given = None if priors is None else checks.as_priors("priors", priors, n_classes)
+    return mean_cost(count_decisions(y, made, weights, matrix), matrix, given, normalized)
+
+
+def count_decisions(
+    y: NDArray[Any], decisions: NDArray[Any], weights: Floats, costs: CostMatrix
+) -> Floats:
+    """Return the total weight of each pair of class and decision, shape (K, M)."""
+    n_classes, n_decisions = costs.values.shape
+    cells = y.astype(np.int64) * n_decisions + decisions
+    if not weights.size:
+        counts = np.bincount(cells, minlength=n_classes * n_decisions).astype(np.float64)
+    else:
+        counts = kernels.sum_by_cell(weights, cells, n_classes * n_decisions)
+    return np.asarray(counts).reshape(n_classes, n_decisions)
+
+
+def mean_cost(
+    counts: Floats, costs: CostMatrix, given_priors: Floats | None, normalized: bool
+) -> float:
+    """Return the mean cost of (K, M) weights of class and decision."""
+    totals = counts.sum(axis=1)
+    factors = class_factors(totals, given_priors) / totals.sum()
+    cost = float((costs.values * counts * factors[:, None]).sum())
+    if not normalized:
+        return cost
+    naive = costs.naive_cost(totals * factors)
+    if naive == 0.0:
+        raise ValueError(
+            "costs must not let a constant decision cost nothing where the result is normalized; "
+            f"with class priors {(totals * factors).tolist()} one does: pass normalized=False"
+        )
+    return cost / naive

@@ -1,0 +1,33 @@
+"""Loops over plain arrays, compiled by Numba on first use.
+
+A kernel's module, and Numba with it, is imported when one of its functions is first asked for.
+"""
+
+import importlib
+from typing import Any
+
+_MODULE_OF = {
+    "compact_labels": "checking",
+    "find_outside": "checking",
+    "sum_by_class": "sums",
+    "sum_log_losses": "sums",
+    "sum_brier_losses": "sums",
+    "sum_log_losses_multiclass": "sums",
+    "sum_brier_losses_multiclass": "sums",
+    "log_odds_from_posteriors": "log_space",
+    "log_sigmoid_columns": "log_space",
+    "normalise_log_rows": "log_space",
+    "sigmoid_columns": "log_space",
+    "sigmoid": "log_space",
+    "softplus": "log_space",
+    "exp": "log_space",
+}
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,81 @@
+"""Run a kernel over blocks of rows, on as many threads as the machine has.
+
+Rows are cut into blocks of 4,096 whatever the number of threads. A kernel takes the numbers of its
+first and last block and writes what it finds to places that belong to a block, so the result has
+the same bits for any number of threads.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+__all__ = ["BLOCK", "count_blocks", "over_blocks", "thread_count", "together"]
+
+BLOCK = 4096  # rows; 32 KiB of float64, so that a block stays in the first-level cache
+_WORTH_A_THREAD = 8  # blocks; below, handing over costs more than it saves
+
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+def thread_count() -> int:
+    """Return the number of threads: FASTPSR_NUM_THREADS, else the processors this process may use."""
+    asked = os.environ.get("FASTPSR_NUM_THREADS", "")
+    if asked:
+        if not asked.isdigit() or int(asked) == 0:
+            raise ValueError(f"FASTPSR_NUM_THREADS must be a positive integer, not {asked!r}")
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def count_blocks(n_rows: int) -> int:
+    """Return how many blocks hold `n_rows` rows."""
+    return -(-n_rows // BLOCK)
+
+
+def over_blocks(kernel: Callable[..., Any], n_blocks: int, *arguments: Any) -> None:
+    """Call ``kernel(first, last, *arguments)`` so that every block is covered once."""
+    n_parts = min(thread_count(), max(1, n_blocks // _WORTH_A_THREAD))
+    edges = [n_blocks * part // n_parts for part in range(n_parts + 1)]
+    together(
+        *(
+            lambda first=first, last=last: kernel(first, last, *arguments)
+            for first, last in zip(edges[:-1], edges[1:], strict=True)
+        )
+    )
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """Run calls that do not depend on one another at the same time; the first in this thread."""
+    if len(calls) == 1 or thread_count() == 1:
+        return [call() for call in calls]
+    others = [_threads().submit(call) for call in calls[1:]]
+    try:
+        first = calls[0]()
+    finally:
+        rest = [other.exception() for other in others]  # also waits: they write to our arrays
+    for error in rest:
+        if error is not None:
+            raise error
+    return [first, *(other.result() for other in others)]
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max(1, thread_count() - 1), "fastpsr")
+        return _pool
+
+
+def _forget_threads() -> None:
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)  # threads do not survive a fork

@@ -1,0 +1,58 @@
+"""Passes that look for the first entry that breaks a rule."""
+
+import numpy as np
+
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import kernel
+
+
+def find_outside(values, low, high):
+    """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""
+    found = np.empty(count_blocks(values.size), np.int64)
+    over_blocks(_find_outside, found.size, values, float(low), float(high), found)
+    return _first(found)
+
+
+def compact_labels(labels, n_classes, codes):
+    """Copy int64 labels into narrower `codes`; return the first index not in 0..K-1, or -1."""
+    found = np.empty(count_blocks(labels.size), np.int64)
+    over_blocks(_compact_labels, found.size, labels, n_classes, codes, found)
+    return _first(found)
+
+
+def _first(found):
+    hits = found[found >= 0]
+    return int(hits[0]) if hits.size else -1
+
+
+@kernel
+def _find_outside(first, last, values, low, high, found):
+    for block in range(first, last):
+        start = block * BLOCK
+        stop = min(start + BLOCK, values.size)
+        n_inside = 0
+        for i in range(start, stop):  # counting vectorises, leaving the loop early does not
+            n_inside += (values[i] >= low) & (values[i] <= high)
+        found[block] = -1
+        if n_inside < stop - start:
+            for i in range(start, stop):
+                if not (low <= values[i] <= high):
+                    found[block] = i
+                    break
+
+
+@kernel
+def _compact_labels(first, last, labels, n_classes, codes, found):
+    for block in range(first, last):
+        start = block * BLOCK
+        stop = min(start + BLOCK, labels.size)
+        n_inside = 0
+        for i in range(start, stop):
+            n_inside += (labels[i] >= 0) & (labels[i] < n_classes)
+            codes[i] = labels[i]
+        found[block] = -1
+        if n_inside < stop - start:
+            for i in range(start, stop):
+                if labels[i] < 0 or labels[i] >= n_classes:
+                    found[block] = i
+                    break

@@ -1,0 +1,75 @@
+"""The one file that sets Numba's compile options.
+
+Kernels are serial functions that release the GIL; :mod:`fastpsr.kernels.blocks` runs them on
+several threads. Numba's own threading layers are not used: the default one aborts the process on
+concurrent calls, and GNU OpenMP does not survive a fork.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.extending import intrinsic
+
+__all__ = ["bits_to_float", "elementary", "float_to_bits", "kernel", "summing"]
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def _sources_digest() -> str:
+    """Hash every kernel source: Numba's cache looks only at the file of the kernel itself."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_DIGEST = _sources_digest()
+
+
+def _compile(function: Any, fastmath: set[str]) -> Any:
+    try:
+        dispatcher = numba.njit(cache=True, fastmath=fastmath, **_OPTIONS)(function)
+    except RuntimeError:  # no folder is writable: work without a cache
+        return numba.njit(fastmath=fastmath, **_OPTIONS)(function)
+    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):  # a changed callee in another file must invalidate too
+        index._source_stamp = (index._source_stamp, _DIGEST)
+    return dispatcher
+
+
+def kernel(function: Any) -> Any:
+    """Compile a loop over arrays. Contraction to fused multiply-add is the only liberty taken."""
+    return _compile(function, {"contract"})
+
+
+def summing(function: Any) -> Any:
+    """Compile a reduction: its additions may be reordered, so that they vectorise."""
+    return _compile(function, {"contract", "reassoc", "nsz"})
+
+
+def elementary(function: Any) -> Any:
+    """Compile a scalar function that is inlined into its callers."""
+    return numba.njit(inline="always", fastmath={"contract"}, **_OPTIONS)(function)
+
+
+@intrinsic
+def bits_to_float(typing_context, bits):
+    """Reinterpret an int64 as a float64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return numba.float64(numba.int64), generate
+
+
+@intrinsic
+def float_to_bits(typing_context, value):
+    """Reinterpret a float64 as an int64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return numba.int64(numba.float64), generate

@@ -1,0 +1,134 @@
+"""Between posteriors, log-posteriors and log-odds."""
+
+import math
+
+import numpy as np
+
+from fastpsr.kernels import elementary
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import elementary as inline
+from fastpsr.kernels.compiler import kernel
+
+_exp = elementary.exp_of_nonpositive
+_log = elementary.log_of_nonnegative
+_sigmoid = elementary.sigmoid
+_softplus = elementary.softplus
+
+
+def log_odds_from_posteriors(posteriors):
+    """log(q / (1 - q)) for an array of q, or log(q_1 / q_0) for the rows of an (N, 2) array."""
+    out = np.empty(posteriors.shape[0])
+    step = _log_odds if posteriors.ndim == 1 else _log_odds_of_pairs
+    over_blocks(step, count_blocks(out.size), posteriors, out)
+    return out
+
+
+def normalise_log_rows(scores, offset, out):
+    """Write log softmax of ``scores + offset`` to `out`; return the log of each row's sum."""
+    log_sums = np.empty(scores.shape[0])
+    over_blocks(_normalise_log_rows, count_blocks(log_sums.size), scores, offset, out, log_sums)
+    return log_sums
+
+
+def log_sigmoid_columns(log_odds):
+    """(N, 2) log-posteriors of class 0 and class 1."""
+    out = np.empty((log_odds.size, 2))
+    over_blocks(_log_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
+    return out
+
+
+def sigmoid_columns(log_odds):
+    """(N, 2) posteriors of class 0 and class 1."""
+    out = np.empty((log_odds.size, 2))
+    over_blocks(_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
+    return out
+
+
+def sigmoid(log_odds):
+    """Posterior of class 1 for an array of log-odds."""
+    return _mapped(_map_sigmoid, log_odds)
+
+
+def softplus(values):
+    """log(1 + exp(value)) for an array."""
+    return _mapped(_map_softplus, values)
+
+
+def exp(values):
+    """exp of an array of log-posteriors, so none above 0 but for rounding."""
+    return _mapped(_map_exp, values)
+
+
+def _mapped(step, values):
+    out = np.empty(values.shape)
+    over_blocks(step, count_blocks(values.size), values.ravel(), out.ravel())
+    return out
+
+
+@kernel
+def _log_odds(first, last, posteriors, out):
+    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
+        q = posteriors[i]
+        out[i] = _log(q / (1.0 - q))  # 1 - q is exact from 1/2 on, and never small below
+
+
+@kernel
+def _log_odds_of_pairs(first, last, posteriors, out):
+    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
+        out[i] = _log(posteriors[i, 1]) - _log(posteriors[i, 0])
+
+
+@inline
+def _row_maximum(scores, offset, i):
+    top = scores[i, 0] + offset[0]
+    for k in range(1, offset.size):
+        value = scores[i, k] + offset[k]
+        top = top if top > value else value
+    return top
+
+
+@kernel
+def _normalise_log_rows(first, last, scores, offset, out, log_sums):
+    for i in range(first * BLOCK, min(last * BLOCK, log_sums.size)):
+        top = _row_maximum(scores, offset, i)
+        total = 0.0
+        for k in range(offset.size):
+            out[i, k] = scores[i, k] + offset[k] - top
+        for k in range(offset.size):
+            total += _exp(out[i, k])
+        log_total = math.log(total)
+        for k in range(offset.size):
+            out[i, k] -= log_total
+        log_sums[i] = top + log_total
+
+
+@kernel
+def _log_sigmoid_columns(first, last, log_odds, out):
+    for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
+        out[i, 0] = -_softplus(log_odds[i])
+        out[i, 1] = -_softplus(-log_odds[i])
+
+
+@kernel
+def _sigmoid_columns(first, last, log_odds, out):
+    for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
+        out[i, 0] = _sigmoid(-log_odds[i])
+        out[i, 1] = _sigmoid(log_odds[i])
+
+
+@kernel
+def _map_sigmoid(first, last, values, out):
+    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
+        out[i] = _sigmoid(values[i])
+
+
+@kernel
+def _map_softplus(first, last, values, out):
+    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
+        out[i] = _softplus(values[i])
+
+
+@kernel
+def _map_exp(first, last, values, out):
+    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
+        out[i] = _exp(values[i])

@@ -1,0 +1,470 @@
+"""`Predictions`: what a classifier said about each sample, checked once, with the labels."""
+
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks, kernels
+
+__all__ = ["Floats", "Kind", "Predictions", "class_factors"]
+
+Floats = NDArray[np.float64]
+Kind = Literal["posteriors", "likelihoods", "raw scores"]
+
+_FINITE = float(np.finfo(np.float64).max)
+_NO_WEIGHTS = np.empty(0)
+
+
+class Predictions:
+    """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
+
+    Made by one of the constructors ``from_...``; all validation happens there. Arrays that already
+    are contiguous float64 are referenced and not copied: do not change them afterwards.
+
+    Attributes
+    ----------
+    kind : {"posteriors", "likelihoods", "raw scores"}
+        What the data came as. Raw scores have an order and nothing else.
+    n_classes : int
+        The number K of classes; class 1 is the positive (target) class in binary tasks.
+    y_true : ndarray of uint8 or int32, shape (N,), or None
+        True classes, 0 to K-1; None for unlabelled data.
+    sample_weight : ndarray of float64, shape (N,), or None
+        Weights; None where all samples count alike. Weight 0 is as if the sample were absent.
+
+    Notes
+    -----
+    ``priors`` are the class priors that an evaluation assumes: every sample then weighs its class's
+    prior over its class's total weight (the paper's appendix A). Left out, they are the weighted
+    class frequencies of the data at hand, which a subset estimates anew. Posteriors are fixed when
+    the object is made.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> predictions = fp.Predictions.from_posteriors([0, 1, 1], [0.2, 0.9, 0.4])
+    >>> len(predictions), predictions.priors.round(3).tolist()
+    (3, [0.333, 0.667])
+    >>> predictions[predictions.y_true == 1].posteriors.tolist()
+    [[0.09999999999999998, 0.9], [0.6, 0.4]]
+    """
+
+    kind: Kind
+    n_classes: int
+    y_true: NDArray[Any] | None
+    sample_weight: Floats | None
+
+    def __init__(self) -> None:
+        raise TypeError("make Predictions with one of its constructors, such as from_posteriors")
+
+    # Constructors
+
+    @classmethod
+    def from_posteriors(
+        cls,
+        y_true: ArrayLike | None,
+        q: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from posterior probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of int, shape (N,), or None
+            True classes, 0 to K-1.
+        q : array-like of float, shape (N, K), or (N,) for P(class 1) in a binary task
+            Posteriors as fractions. Rows must sum to 1 within 1e-6; metrics see them divided by
+            their sum, except that the expected calibration error bins them as given.
+        priors : array-like of float, shape (K,), optional
+            Class priors of the evaluation; by default the class frequencies.
+        sample_weight : array-like of float, shape (N,), optional
+            Finite weights, none negative, not all zero.
+
+        Raises
+        ------
+        ValueError
+            For nan, values outside 0..1, rows that do not sum to 1, labels that are no class
+            index, lengths that differ, or no samples at all.
+        """
+        if np.ndim(q) == 1:
+            values = checks.as_floats("q", q, 1)
+            checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
+        else:
+            values = checks.as_posterior_rows("q", q)
+        made = cls._make(y_true, "posteriors", values, priors, sample_weight)
+        made._given_posteriors = values
+        return made
+
+    @classmethod
+    def from_log_posteriors(
+        cls,
+        y_true: ArrayLike | None,
+        log_q: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from natural logarithms of posteriors, shape (N, K).
+
+        ``-inf`` is a posterior of 0. The exponentials of a row must sum to 1 within 1e-6, and are
+        normalised. Otherwise as :meth:`from_posteriors`.
+        """
+        rows = checks.as_log_posterior_rows("log_q", log_q)
+        return cls._from_log_rows(y_true, rows, priors, sample_weight)
+
+    @classmethod
+    def from_logits(
+        cls,
+        y_true: ArrayLike | None,
+        z: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from logits: (N, K) for a softmax, (N,) for the log-odds of class 1.
+
+        Rows may hold ``-inf`` but not alone, and no ``+inf``; log-odds may be infinite. Otherwise
+        as :meth:`from_posteriors`.
+        """
+        if np.ndim(z) == 1:
+            log_odds = checks.as_floats("z", z, 1)
+            checks.require("z", log_odds, -np.inf, np.inf, "not be nan")
+            return cls._make(y_true, "posteriors", log_odds, priors, sample_weight)
+        if np.ndim(z) == 2 and np.shape(z)[1] == 2:  # exact: log-odds need no normalisation
+            return cls._from_log_rows(y_true, checks.as_log_rows("z", z), priors, sample_weight)
+        return cls._from_log_rows(y_true, checks.log_softmax("z", z), priors, sample_weight)
+
+    @classmethod
+    def from_log_likelihoods(
+        cls,
+        y_true: ArrayLike | None,
+        log_lk: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from log-likelihoods of the classes, shape (N, K), natural logarithms.
+
+        Each row may have a constant of its own. ``priors`` turn likelihoods into posteriors; left
+        out, the class frequencies do. Otherwise as :meth:`from_logits`.
+        """
+        rows = checks.as_log_rows("log_lk", log_lk)
+        values = rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+        return cls._make(y_true, "likelihoods", values, priors, sample_weight)
+
+    @classmethod
+    def from_llrs(
+        cls,
+        y_true: ArrayLike | None,
+        llr: ArrayLike,
+        *,
+        prior: float | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from log-likelihood ratios of class 1 against class 0.
+
+        Parameters
+        ----------
+        y_true : array-like of int, shape (N,), or None
+            0 for non-target, 1 for target.
+        llr : array-like of float, shape (N,)
+            Natural logarithms; may be infinite, not nan.
+        prior : float, optional
+            P(class 1), strictly between 0 and 1; by default the weighted frequency of class 1.
+        sample_weight : array-like of float, shape (N,), optional
+            Finite weights, none negative, not all zero.
+
+        Raises
+        ------
+        ValueError
+            For nan, a prior outside (0, 1), labels other than 0 and 1, or lengths that differ.
+        """
+        values = checks.as_floats("llr", llr, 1)
+        checks.require("llr", values, -np.inf, np.inf, "not be nan")
+        return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight)
+
+    @classmethod
+    def from_target_nontarget(
+        cls, tar: ArrayLike, non: ArrayLike, *, prior: float | None = None
+    ) -> Self:
+        """Make predictions from the LLRs of targets and those of non-targets, as two arrays.
+
+        Targets come first. Otherwise as :meth:`from_llrs`.
+        """
+        targets = checks.as_floats("tar", tar, 1)
+        nontargets = checks.as_floats("non", non, 1)
+        checks.require("tar", targets, -np.inf, np.inf, "not be nan")
+        checks.require("non", nontargets, -np.inf, np.inf, "not be nan")
+        y_true = np.repeat(np.array([1, 0], np.uint8), [targets.size, nontargets.size])
+        return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
+
+    @classmethod
+    def from_raw_scores(
+        cls,
+        y_true: ArrayLike | None,
+        scores: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from scores that only rank samples: higher means class 1.
+
+        Rank metrics and calibrators take them; a metric that needs posteriors raises. Infinite
+        scores are allowed, nan is not.
+        """
+        values = checks.as_floats("scores", scores, 1)
+        checks.require("scores", values, -np.inf, np.inf, "not be nan")
+        return cls._make(y_true, "raw scores", values, None, sample_weight)
+
+    @classmethod
+    def _from_log_rows(
+        cls,
+        y_true: ArrayLike | None,
+        rows: Floats,
+        priors: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        values = rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+        return cls._make(y_true, "posteriors", values, priors, sample_weight)
+
+    @classmethod
+    def _make(
+        cls,
+        y_true: ArrayLike | None,
+        kind: Kind,
+        values: Floats,
+        priors: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        made = cls.__new__(cls)
+        made.kind = kind
+        made.n_classes = values.shape[1] if values.ndim == 2 else 2
+        made._values = values
+        made._given_posteriors = None
+        n_samples = values.shape[0]
+        made.y_true = None
+        if y_true is not None:
+            made.y_true = checks.as_labels("y_true", y_true, n_samples, made.n_classes)
+        made._weights = checks.as_weights("sample_weight", sample_weight, n_samples)
+        made.sample_weight = made._weights if made._weights.size else None
+        made.given_priors = None
+        if priors is not None:
+            made.given_priors = checks.as_priors("priors", priors, made.n_classes)
+        made._posterior_priors = made.given_priors
+        return made
+
+    # What they hold
+
+    _values: Floats  # posteriors: see _given_posteriors, else log-odds or log-posteriors;
+    _given_posteriors: Floats | None  # likelihoods: LLRs or log-likelihoods; raw scores as they are
+    _weights: Floats  # empty where all samples count alike
+    _posterior_priors: Floats | None  # the priors that turned likelihoods into posteriors
+    given_priors: Floats | None  #: The priors passed by the caller, or None.
+
+    def __len__(self) -> int:
+        return int(self._values.shape[0])
+
+    def __repr__(self) -> str:
+        labelled = "" if self.y_true is not None else ", unlabelled"
+        return f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labelled}>"
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return the samples that a slice, a boolean mask or an array of row numbers picks."""
+        if isinstance(index, (int, np.integer)):
+            index = [index]
+        picked = type(self).__new__(type(self))
+        if self.kind == "likelihoods":  # posteriors stay what they were
+            self._fix_posterior_priors()
+        picked.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
+        picked._values = np.ascontiguousarray(self._values[index])
+        if picked._values.shape[0] == 0:
+            raise ValueError("index must pick at least one sample")
+        if self._given_posteriors is not None:
+            picked._given_posteriors = picked._values
+        if self.y_true is not None:
+            picked.y_true = np.ascontiguousarray(self.y_true[index])
+        if self._weights.size:
+            picked._weights = np.ascontiguousarray(self._weights[index])
+            picked.sample_weight = picked._weights
+        return picked
+
+    @cached_property
+    def class_weights(self) -> Floats:
+        """Total sample weight of each class, shape (K,); needs labels."""
+        y = self.labels
+        if not self._weights.size:
+            return np.bincount(y, minlength=self.n_classes).astype(np.float64)
+        return np.asarray(kernels.sum_by_class(self._weights, y, _NO_WEIGHTS, self.n_classes))
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """`y_true`, or an error where the data have no labels."""
+        if self.y_true is None:
+            raise ValueError("y_true must be given: these predictions are unlabelled")
+        return self.y_true
+
+    @property
+    def priors(self) -> Floats:
+        """Class priors of the evaluation, shape (K,): as given, else the class frequencies."""
+        if self.given_priors is not None:
+            return self.given_priors
+        if self.y_true is None:
+            raise ValueError("priors must be given: unlabelled predictions have no frequencies")
+        return self.class_weights / self.class_weights.sum()
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """Log-odds of class 1, shape (N,); binary tasks only."""
+        self.require_posteriors("log-odds")
+        if self.n_classes > 2:
+            raise ValueError(f"log-odds need a binary task, not {self.n_classes} classes")
+        if self._given_posteriors is not None:
+            return np.asarray(kernels.log_odds_from_posteriors(self._given_posteriors))
+        if self.kind == "likelihoods":
+            prior_log_odds = self._prior_log_odds()
+            return self._values + prior_log_odds if prior_log_odds else self._values
+        return self._values
+
+    @cached_property
+    def log_posteriors(self) -> Floats:
+        """Normalised log-posteriors, shape (N, K)."""
+        self.require_posteriors("log-posteriors")
+        if self.n_classes == 2:
+            return np.asarray(kernels.log_sigmoid_columns(self.log_odds))
+        if self._given_posteriors is not None:
+            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
+        if self.kind == "likelihoods":
+            log_priors = checks.log_of_rows(self._fix_posterior_priors())
+            out = np.empty_like(self._values)
+            kernels.normalise_log_rows(self._values, log_priors, out)
+            return out
+        return self._values
+
+    @cached_property
+    def posteriors(self) -> Floats:
+        """Posteriors, shape (N, K)."""
+        if self._given_posteriors is not None:
+            if self._given_posteriors.ndim == 2:
+                return self._given_posteriors
+            return np.column_stack([1.0 - self._given_posteriors, self._given_posteriors])
+        if self.n_classes == 2:
+            return np.asarray(kernels.sigmoid_columns(self.log_odds))
+        return np.asarray(kernels.exp(self.log_posteriors))
+
+    @property
+    def positive_posteriors(self) -> Floats:
+        """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
+        if self._given_posteriors is None:
+            return np.asarray(kernels.sigmoid(self.log_odds))
+        if self.n_classes > 2:
+            raise ValueError(f"the posterior of class 1 needs 2 classes, not {self.n_classes}")
+        if self._given_posteriors.ndim == 1:
+            return self._given_posteriors
+        return np.ascontiguousarray(self._given_posteriors[:, 1])
+
+    @property
+    def llrs(self) -> Floats:
+        """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
+
+        The log-odds minus the logit of the prior; as given where the data came as likelihoods.
+        """
+        if self.n_classes > 2:
+            raise ValueError(f"LLRs need a binary task, not {self.n_classes} classes")
+        if self.kind == "likelihoods":
+            return self._values
+        return self.log_odds - self._logit(self.priors)
+
+    # For the rest of the package
+
+    @property
+    def weights(self) -> Floats:
+        """Sample weights as a kernel takes them: empty where all samples count alike."""
+        return self._weights
+
+    @property
+    def scale(self) -> Floats:
+        """What calibrators work on: LLRs, log-likelihoods, raw scores, log-odds, log-posteriors."""
+        if self.kind != "posteriors":
+            return self._values
+        return self.log_odds if self.n_classes == 2 else self.log_posteriors
+
+    def present(self) -> Self:
+        """Return the samples of positive weight: the others are as if absent."""
+        if not self._weights.size or self._weights.all():
+            return self
+        return self[self._weights > 0.0]
+
+    def balanced_weights(self) -> Floats:
+        """Sample weights with given priors worked in: what a calibrator weighs samples by."""
+        if self.given_priors is None:
+            return self._weights
+        factor = class_factors(self.class_weights, self.given_priors)
+        per_sample = factor[self.labels]
+        return per_sample * self._weights if self._weights.size else per_sample
+
+    def replace_scores(self, kind: Kind, values: Floats) -> Self:
+        """Return the same samples with other scores of a `kind`, on the scale of :attr:`scale`."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
+        made.kind, made._values, made._given_posteriors = kind, values, None
+        if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
+            made._posterior_priors = self.given_priors
+        return made
+
+    def require_posteriors(self, what: str) -> None:
+        """Raise where the data are raw scores."""
+        if self.kind == "raw scores":
+            raise ValueError(
+                f"{what} need posteriors or likelihoods: raw scores only rank samples; "
+                "calibrate them first (fastpsr.cross_fit), or say what they are (from_llrs, ...)"
+            )
+
+    def _prior_log_odds(self) -> float:
+        return self._logit(self._fix_posterior_priors())
+
+    def _fix_posterior_priors(self) -> Floats:
+        if self._posterior_priors is None:
+            self._posterior_priors = self.priors
+        return self._posterior_priors
+
+    @staticmethod
+    def _logit(priors: Floats) -> float:
+        if not priors.all():
+            raise ValueError(
+                f"priors must be positive to turn likelihoods into posteriors or back, "
+                f"not {priors.tolist()}; give them"
+            )
+        return float(np.log(priors[1]) - np.log(priors[0]))
+
+
+_CACHED = {"class_weights", "log_odds", "log_posteriors", "posteriors"}
+
+
+def _pair(prior: float | None) -> Floats | None:
+    if prior is None:
+        return None
+    value = float(prior)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"prior must lie strictly between 0 and 1, not {prior}")
+    return np.array([1.0 - value, value])
+
+
+def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
+    """Return what a unit of sample weight of each class counts: its prior over its total weight.
+
+    Scaled so that the weights' sum stays what it is.
+    """
+    if given_priors is None:
+        return np.ones(totals.size)
+    absent = np.flatnonzero((given_priors > 0.0) & (totals == 0.0))
+    if absent.size:
+        k = int(absent[0])
+        raise ValueError(
+            f"priors must be 0 for a class without samples, but priors[{k}] is {given_priors[k]} "
+            f"and no sample of class {k} has positive weight"
+        )
+    factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
+    return factors * totals.sum()

@@ -1,0 +1,134 @@
+"""What every proper scoring rule offers."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks, kernels
+
+__all__ = ["Floats", "ScoringRule", "dot_or_zero"]
+
+Floats = NDArray[np.float64]
+
+
+class ScoringRule(ABC):
+    """A proper scoring rule: the loss of a posterior once the class is known.
+
+    Its expectation under a distribution p is least where the posterior equals p; where no other
+    posterior does as well the rule is strict (the paper's section 2.3, its Equation 3).
+
+    A rule implements :meth:`class_losses`, and overrides the rest only to be faster.
+    """
+
+    @property
+    @abstractmethod
+    def is_strict(self) -> bool:
+        """Whether the minimum of the expected loss is unique."""
+
+    @abstractmethod
+    def class_losses(self, log_q: Floats) -> Floats:
+        """Return the (N, K) losses for each class that might be the true one."""
+
+    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        """Return the (N,) losses of log-odds of class 1 against labels."""
+        losses = self.class_losses(kernels.log_sigmoid_columns(log_odds))
+        return np.where(y == 0, losses[:, 0], losses[:, 1])
+
+    def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:
+        """Return the loss of each sample.
+
+        Parameters
+        ----------
+        y : array-like of int, shape (N,)
+            True classes, 0 to K-1.
+        log_q : array-like of float, shape (N, K)
+            Normalised log-posteriors; rows may miss a sum of 1 by 1e-6.
+
+        Returns
+        -------
+        ndarray of float64, shape (N,)
+            In nats for the log rule, without a unit for the others; may be infinite.
+
+        Raises
+        ------
+        ValueError
+            For labels outside 0..K-1, rows that do not sum to 1, or lengths that differ.
+
+        Examples
+        --------
+        >>> import numpy as np, fastpsr as fp
+        >>> fp.rules.Log().loss([0, 1], np.log([[0.5, 0.5], [0.8, 0.2]])).round(4).tolist()
+        [0.6931, 1.6094]
+        """
+        log_q = checks.as_log_posterior_rows("log_q", log_q)
+        labels = checks.as_labels("y", y, *log_q.shape)
+        if log_q.shape[1] == 2:
+            return self.binary_losses(log_q[:, 1] - log_q[:, 0], labels)
+        return self.class_losses(log_q)[np.arange(labels.size), labels]
+
+    def entropy(self, p: ArrayLike) -> Any:
+        """Return the expected loss of `p` under itself, the least that any posterior can reach.
+
+        Parameters
+        ----------
+        p : array-like of float, shape (K,) or (N, K)
+            Distributions over the classes.
+
+        Returns
+        -------
+        float, or ndarray of float64 of shape (N,)
+            Classes of probability 0 add nothing, also where their loss is infinite.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> round(fp.rules.Brier().entropy([0.8, 0.2]), 4)
+        0.16
+        """
+        single = np.ndim(p) == 1
+        rows = checks.as_posterior_rows("p", np.atleast_2d(np.asarray(p)))
+        value = dot_or_zero(rows, self.class_losses(checks.log_of_rows(rows)))
+        return float(value[0]) if single else value
+
+    def divergence(self, r: ArrayLike, q: ArrayLike) -> Floats:
+        """Return the score divergence d(r; q): the expected loss under r that q has and r has not.
+
+        Parameters
+        ----------
+        r, q : array-like of float, shape (N, K)
+            Distributions over the classes, row by row; one row stands for all.
+
+        Returns
+        -------
+        ndarray of float64, shape (N,)
+            Not negative, and 0 where r = q (the paper's Equation 17). May be infinite.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> fp.rules.Log().divergence([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
+        [0.5108]
+        """
+        r_rows = checks.as_posterior_rows("r", np.atleast_2d(np.asarray(r)))
+        q_rows = checks.as_posterior_rows("q", np.atleast_2d(np.asarray(q)))
+        if r_rows.shape[1] != q_rows.shape[1] or (
+            r_rows.shape[0] != q_rows.shape[0] and 1 not in (r_rows.shape[0], q_rows.shape[0])
+        ):
+            raise ValueError(f"r and q must match, not be of shapes {np.shape(r)}, {np.shape(q)}")
+        return self._divergence(r_rows, q_rows)
+
+    def _divergence(self, r: Floats, q: Floats) -> Floats:
+        of_q = self.class_losses(checks.log_of_rows(q))
+        of_r = self.class_losses(checks.log_of_rows(r))
+        with np.errstate(invalid="ignore"):  # inf - inf, where r is 0 and the term is left out
+            return np.maximum(dot_or_zero(r, of_q - of_r), 0.0)
+
+
+def dot_or_zero(weights: Floats, values: Floats) -> Floats:
+    """Return the row-wise sum of weights x values in which weight 0 wins over inf and nan."""
+    weights, values = np.broadcast_arrays(weights, values)
+    terms = np.zeros(values.shape)
+    np.multiply(weights, values, out=terms, where=weights > 0.0)
+    return np.asarray(terms.sum(axis=1))

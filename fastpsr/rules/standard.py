@@ -1,0 +1,129 @@
+"""The logarithmic rule, the Brier rule, and the rules of single cost matrices."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.costs import CostMatrix
+from fastpsr.rules.base import Floats, ScoringRule, dot_or_zero
+
+__all__ = ["Brier", "Cost", "Log", "l1_distance"]
+
+
+@dataclass(frozen=True, eq=False)
+class Log(ScoringRule):
+    """The logarithmic rule: ``-log q_y``, in nats.
+
+    Strict; infinite where the posterior of the true class is 0 (the paper's section 2.3.2).
+    Its entropy is Shannon's, its divergence is Kullback and Leibler's.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.rules.Log().entropy([0.5, 0.5]), 4)
+    0.6931
+    """
+
+    is_strict = True
+
+    def class_losses(self, log_q: Floats) -> Floats:
+        return -log_q
+
+    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        return np.asarray(kernels.softplus(np.where(y == 0, log_odds, -log_odds)))
+
+
+@dataclass(frozen=True, eq=False)
+class Brier(ScoringRule):
+    """The Brier rule: ``sum_i (q_i - [i = y])^2 / K``.
+
+    Strict, and at most 2/K (the paper's section 2.3.3). The divergence, ``sum_i (r_i - q_i)^2 / K``,
+    keeps the 1/K of the loss, which the paper's text leaves out, so that a score is the sum of
+    divergence and entropy.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> fp.rules.Brier().loss([1], np.log([[0.8, 0.2]])).round(4).tolist()
+    [0.64]
+    """
+
+    is_strict = True
+
+    def class_losses(self, log_q: Floats) -> Floats:
+        q = np.asarray(kernels.exp(log_q))
+        one_minus_q = -np.expm1(np.minimum(log_q, 0.0))
+        rest = np.maximum((q * q).sum(axis=1, keepdims=True) - q * q, 0.0)
+        return np.asarray((rest + one_minus_q * one_minus_q) / q.shape[1])
+
+    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        wrong = np.asarray(kernels.sigmoid(np.where(y == 0, log_odds, -log_odds)))
+        return wrong * wrong
+
+    def _divergence(self, r: Floats, q: Floats) -> Floats:
+        return np.asarray(((r - q) ** 2).sum(axis=1) / r.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Cost(ScoringRule):
+    """The rule of one cost matrix: the cost of the Bayes decision made with the posteriors.
+
+    Proper but not strict: posteriors that lead to the same decisions score the same
+    (the paper's Equation 2). Ties between decisions go to the lowest index.
+
+    Parameters
+    ----------
+    costs : CostMatrix or array-like of shape (K, M)
+        Costs with a row per true class and a column per decision.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> fp.rules.Cost([[0, 1], [10, 0]]).loss([1], np.log([[0.95, 0.05]])).tolist()
+    [10.0]
+    """
+
+    costs: CostMatrix | ArrayLike
+    is_strict = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "costs", CostMatrix.of(self.costs))
+
+    @property
+    def matrix(self) -> CostMatrix:
+        """The costs, checked."""
+        assert isinstance(self.costs, CostMatrix)
+        return self.costs
+
+    def class_losses(self, log_q: Floats) -> Floats:
+        self.matrix.check_classes(log_q.shape[1])
+        decisions = kernels.least_costly_decisions(np.ascontiguousarray(log_q), self.matrix.values)
+        return np.asarray(self.matrix.values.T[decisions])
+
+
+def l1_distance(r: ArrayLike, q: ArrayLike) -> Floats:
+    """Return ``sum_i |r_i - q_i|``, which is *not* a score divergence.
+
+    No proper scoring rule induces it: the constant q with the least expected distance to random r
+    is not their mean (the paper's appendix B). The expected calibration error rests on it.
+
+    Parameters
+    ----------
+    r, q : array-like of float, shape (N, K)
+        Distributions over the classes, row by row; one row stands for all.
+
+    Returns
+    -------
+    ndarray of float64, shape (N,)
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.rules.l1_distance([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
+    [0.8]
+    """
+    r_rows = checks.as_posterior_rows("r", np.atleast_2d(np.asarray(r)))
+    q_rows = checks.as_posterior_rows("q", np.atleast_2d(np.asarray(q)))
+    return dot_or_zero(np.ones_like(r_rows), np.abs(r_rows - q_rows))
