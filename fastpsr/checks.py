@@ -80,7 +80,9 @@ def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> N
     if array.dtype == object:
         array = as_floats(name, array, 1)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be integers 0 to {n_classes - 1}, not of dtype {array.dtype}")
+        raise ValueError(
+            f"{name} must be integers 0 to {n_classes - 1}, not of dtype {array.dtype}"
+        )
     if array.dtype.kind == "f":
         fractional = np.flatnonzero(~(array == np.floor(array)) | ~np.isfinite(array))
         if fractional.size:

@@ -269,7 +269,9 @@ class Predictions:
 
     def __repr__(self) -> str:
         labelled = "" if self.y_true is not None else ", unlabelled"
-        return f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labelled}>"
+        return (
+            f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labelled}>"
+        )
 
     def __getitem__(self, index: Any) -> Self:
         """Return the samples that a slice, a boolean mask or an array of row numbers picks."""
@@ -284,6 +286,9 @@ class Predictions:
             raise ValueError("index must pick at least one sample")
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
+            for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
+                if name in self.__dict__:
+                    picked.__dict__[name] = np.ascontiguousarray(self.__dict__[name][index])
         if self.y_true is not None:
             picked.y_true = np.ascontiguousarray(self.y_true[index])
         if self._weights.size:
@@ -383,6 +388,11 @@ class Predictions:
     def weights(self) -> Floats:
         """Sample weights as a kernel takes them: empty where all samples count alike."""
         return self._weights
+
+    @property
+    def has_posteriors(self) -> bool:
+        """Whether the data came as posteriors themselves, not as logarithms or likelihoods."""
+        return self._given_posteriors is not None
 
     @property
     def scale(self) -> Floats:

@@ -7,8 +7,21 @@ import importlib
 from typing import Any
 
 _MODULE_OF = {
+    "count_into_cells": "cells",
+    "merge_into_cells": "cells",
+    "step_function": "cells",
+    "pool_adjacent_violators": "isotonic",
+    "bin_numbers": "binning",
+    "sum_into_bins": "binning",
+    "top_classes": "binning",
+    "sum_fit_binary": "fitting",
+    "sum_fit_multiclass": "fitting",
+    "class_ranges": "fitting",
+    "margin_ranges": "fitting",
     "compact_labels": "checking",
     "find_outside": "checking",
+    "least_costly_decisions": "decisions",
+    "sum_by_cell": "sums",
     "sum_by_class": "sums",
     "sum_log_losses": "sums",
     "sum_brier_losses": "sums",
@@ -22,7 +35,6 @@ _MODULE_OF = {
     "softplus": "log_space",
     "exp": "log_space",
 }
-__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

@@ -37,9 +37,14 @@ def count_blocks(n_rows: int) -> int:
     return -(-n_rows // BLOCK)
 
 
-def over_blocks(kernel: Callable[..., Any], n_blocks: int, *arguments: Any) -> None:
+def over_blocks(
+    kernel: Callable[..., Any],
+    n_blocks: int,
+    *arguments: Any,
+    worth_a_thread: int = _WORTH_A_THREAD,
+) -> None:
     """Call ``kernel(first, last, *arguments)`` so that every block is covered once."""
-    n_parts = min(thread_count(), max(1, n_blocks // _WORTH_A_THREAD))
+    n_parts = min(thread_count(), max(1, n_blocks // worth_a_thread))
     edges = [n_blocks * part // n_parts for part in range(n_parts + 1)]
     together(
         *(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.predictions import Predictions
 
 __all__ = ["Floats", "ScoringRule", "dot_or_zero"]
 
@@ -27,6 +28,11 @@ class ScoringRule(ABC):
     def is_strict(self) -> bool:
         """Whether the minimum of the expected loss is unique."""
 
+    @property
+    def label(self) -> str:
+        """Short name of the rule's expected score, for tables."""
+        return f"{self!r} score"
+
     @abstractmethod
     def class_losses(self, log_q: Floats) -> Floats:
         """Return the (N, K) losses for each class that might be the true one."""
@@ -35,6 +41,32 @@ class ScoringRule(ABC):
         """Return the (N,) losses of log-odds of class 1 against labels."""
         losses = self.class_losses(kernels.log_sigmoid_columns(log_odds))
         return np.where(y == 0, losses[:, 0], losses[:, 1])
+
+    def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats | None:
+        """Return the (N,) derivatives of the losses by the log-odds; None where there are none."""
+        return None
+
+    def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats | None:
+        """Return the (N, K) derivatives of the losses by the logits; None where there are none."""
+        if log_q.shape[1] > 2:
+            return None
+        by_log_odds = self.binary_slopes(log_q[:, 1] - log_q[:, 0], y)
+        if by_log_odds is None:
+            return None
+        return np.column_stack([-by_log_odds, by_log_odds])
+
+    def losses_of(self, predictions: Predictions) -> Floats:
+        """Return the (N,) losses of labelled predictions."""
+        y = predictions.labels
+        if predictions.n_classes == 2:
+            return self.binary_losses(predictions.log_odds, y)
+        return self.class_losses(predictions.log_posteriors)[np.arange(y.size), y]
+
+    def summed_losses(self, predictions: Predictions) -> Floats:
+        """Return the weighted sum of the losses of each class, shape (K,)."""
+        losses = self.losses_of(predictions)
+        y, n_classes = predictions.labels, predictions.n_classes
+        return np.asarray(kernels.sum_by_class(losses, y, predictions.weights, n_classes))
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:
         """Return the loss of each sample.

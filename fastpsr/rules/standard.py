@@ -1,12 +1,14 @@
 """The logarithmic rule, the Brier rule, and the rules of single cost matrices."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.costs import CostMatrix
+from fastpsr.predictions import Predictions
 from fastpsr.rules.base import Floats, ScoringRule, dot_or_zero
 
 __all__ = ["Brier", "Cost", "Log", "l1_distance"]
@@ -26,6 +28,7 @@ class Log(ScoringRule):
     0.6931
     """
 
+    label = "CE"
     is_strict = True
 
     def class_losses(self, log_q: Floats) -> Floats:
@@ -33,6 +36,12 @@ class Log(ScoringRule):
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         return np.asarray(kernels.softplus(np.where(y == 0, log_odds, -log_odds)))
+
+    def summed_losses(self, predictions: Predictions) -> Floats:
+        y, weights = predictions.labels, predictions.weights
+        if predictions.n_classes == 2:
+            return np.asarray(kernels.sum_log_losses(predictions.log_odds, y, weights))
+        return np.asarray(kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +59,7 @@ class Brier(ScoringRule):
     [0.64]
     """
 
+    label = "BS"
     is_strict = True
 
     def class_losses(self, log_q: Floats) -> Floats:
@@ -61,6 +71,19 @@ class Brier(ScoringRule):
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         wrong = np.asarray(kernels.sigmoid(np.where(y == 0, log_odds, -log_odds)))
         return wrong * wrong
+
+    def summed_losses(self, predictions: Predictions) -> Floats:
+        y, weights = predictions.labels, predictions.weights
+        if predictions.n_classes == 2:
+            return np.asarray(kernels.sum_brier_losses(predictions.log_odds, y, weights))
+        log_q = predictions.log_posteriors
+        return np.asarray(kernels.sum_brier_losses_multiclass(log_q, y, weights))
+
+    def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats:
+        q = np.asarray(kernels.exp(log_q))
+        miss = q.copy()
+        miss[np.arange(y.size), y] -= 1.0
+        return 2.0 / q.shape[1] * q * (miss - (q * miss).sum(axis=1, keepdims=True))
 
     def _divergence(self, r: Floats, q: Floats) -> Floats:
         return np.asarray(((r - q) ** 2).sum(axis=1) / r.shape[1])
@@ -86,6 +109,7 @@ class Cost(ScoringRule):
     """
 
     costs: CostMatrix | ArrayLike
+    label = "Risk"
     is_strict = False
 
     def __post_init__(self) -> None:
@@ -99,8 +123,14 @@ class Cost(ScoringRule):
 
     def class_losses(self, log_q: Floats) -> Floats:
         self.matrix.check_classes(log_q.shape[1])
-        decisions = kernels.least_costly_decisions(np.ascontiguousarray(log_q), self.matrix.values)
+        rows = np.ascontiguousarray(log_q)
+        decisions = kernels.least_costly_decisions(rows, *self.matrix.sparse_columns)
         return np.asarray(self.matrix.values.T[decisions])
+
+    def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        self.matrix.check_classes(2)
+        decisions = kernels.least_costly_decisions(log_odds, *self.matrix.sparse_columns)
+        return np.asarray(self.matrix.values[y, decisions])
 
 
 def l1_distance(r: ArrayLike, q: ArrayLike) -> Floats:

@@ -1,0 +1,124 @@
+"""What every calibrator offers."""
+
+import copy
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.predictions import Floats, Kind, Predictions
+
+__all__ = ["Calibrator", "clip_log_odds", "prior_offset", "training_samples"]
+
+
+class Calibrator(ABC):
+    """A map from a classifier's output to calibrated output, trained on labelled predictions.
+
+    ``fit`` returns a fitted copy; the original stays as it was. Fitted on posteriors it maps
+    log-posteriors to log-posteriors; fitted on likelihoods or raw scores it returns LLRs (or
+    log-likelihoods), from which the receiver's prior makes posteriors.
+    """
+
+    #: Attributes that fitting sets, for saving.
+    fitted_names: ClassVar[tuple[str, ...]] = ()
+    #: Whether a fit may begin at another one, and gains by it.
+    warm_starts: ClassVar[bool] = False
+    domain_: Kind
+
+    def fit(self, predictions: Predictions) -> Self:
+        """Return a copy fitted to labelled predictions.
+
+        Sample weights count, and given priors do through the weights they imply. Samples of
+        weight 0 are as if absent.
+
+        Raises
+        ------
+        ValueError
+            For unlabelled data, a class without samples, or what the calibrator cannot fit.
+        """
+        return self.fit_from(predictions, None)
+
+    def fit_from(self, predictions: Predictions, start: Self | None) -> Self:
+        """Return a fitted copy whose search begins at another fit, `start`."""
+        samples = training_samples(predictions)
+        fitted = copy.copy(self)
+        for name, value in {**self._fit(samples, start), "domain_": samples.kind}.items():
+            object.__setattr__(fitted, name, value)
+        return fitted
+
+    def transform(self, predictions: Predictions) -> Predictions:
+        """Return calibrated predictions of the same samples; labels are not needed.
+
+        Raises
+        ------
+        ValueError
+            Before ``fit``, or for predictions of another kind than those it was fitted on.
+        """
+        if not hasattr(self, "domain_"):
+            raise ValueError(f"{type(self).__name__} must be fitted before it transforms")
+        if predictions.kind != self.domain_:
+            raise ValueError(
+                f"predictions must be {self.domain_}, as those {type(self).__name__} was fitted "
+                f"on, not {predictions.kind}"
+            )
+        return self._transform(predictions)
+
+    @property
+    def output_kind(self) -> Kind:
+        """What ``transform`` returns: posteriors for posteriors, else likelihoods."""
+        return "posteriors" if self.domain_ == "posteriors" else "likelihoods"
+
+    @abstractmethod
+    def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
+        """Return the fitted attributes by name."""
+
+    @abstractmethod
+    def _transform(self, predictions: Predictions) -> Predictions:
+        """Return calibrated predictions of the right kind."""
+
+
+def training_samples(predictions: Predictions) -> Predictions:
+    """Return the samples of positive weight, after checking that every class has some."""
+    absent = np.flatnonzero(predictions.class_weights == 0.0)
+    if absent.size:
+        raise ValueError(
+            f"a calibrator needs samples of every class, but class {absent[0]} has none "
+            "of positive weight"
+        )
+    return predictions.present()
+
+
+def prior_offset(samples: Predictions) -> float:
+    """Return the log-odds of the training prior where the data are not posteriors, else 0."""
+    if samples.kind == "posteriors":
+        return 0.0
+    prior = samples.priors
+    if not prior.all():
+        raise ValueError(f"priors must be positive to fit a calibrator, not {prior.tolist()}")
+    return float(np.log(prior[1]) - np.log(prior[0]))
+
+
+def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
+    """Clip log-odds so that both posteriors are at least `floor`."""
+    if floor == 0.0:
+        return log_odds
+    most = float(np.log1p(-floor) - np.log(floor))
+    return np.clip(log_odds, -most, most)
+
+
+def check_floor(floor: float) -> None:
+    """Raise unless the floor is a posterior that leaves a choice."""
+    if not 0.0 <= floor < 0.5:
+        raise ValueError(f"floor must lie in 0 to 0.5 (excluded), not {floor}")
+
+
+def check_binary(samples: Predictions, name: str) -> None:
+    """Raise for more than two classes."""
+    if samples.n_classes > 2:
+        raise ValueError(f"{name} needs a binary task, not {samples.n_classes} classes")
+
+
+def log_odds_of(shares: Floats, others: Floats) -> Floats:
+    """Return log(shares / others), infinite where one of them is 0."""
+    return checks.log_of_rows(shares) - checks.log_of_rows(others)

@@ -1,0 +1,94 @@
+"""Fitted calibrators as JSON files."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.histogram_binning import HistogramBinning
+from fastpsr.calibration.pav import PAV
+
+__all__ = ["load_calibrator", "save_calibrator"]
+
+_FORMAT = "fastpsr calibrator 1"
+_CLASSES = {
+    made.__name__: made for made in (PAV, HistogramBinning, DirectionPreserving, TemperatureScaling)
+}
+_OPTIONS = {"PAV": ("floor",), "HistogramBinning": ("bins", "floor")}
+
+
+def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted calibrator to a JSON file, whole or not at all.
+
+    Numbers come back bit by bit; infinite ones are written as strings. The rule that a
+    direction-preserving calibrator was fitted by is not kept: transforming does not need it.
+
+    Raises
+    ------
+    ValueError
+        If the calibrator is not fitted.
+    OSError
+        If the file cannot be written.
+    """
+    name = type(calibrator).__name__
+    if not hasattr(calibrator, "domain_"):
+        raise ValueError(f"{name} must be fitted before it is saved")
+    fitted = {key: _plain(getattr(calibrator, key)) for key in calibrator.fitted_names}
+    options = {key: getattr(calibrator, key) for key in _OPTIONS.get(name, ())}
+    content = {
+        "format": _FORMAT,
+        "calibrator": name,
+        "domain": calibrator.domain_,
+        "options": options,
+        "fitted": fitted,
+    }
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
+    """Read a fitted calibrator from a JSON file that ``save_calibrator`` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such JSON.
+    OSError
+        If the file cannot be read.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if content["format"] != _FORMAT:
+            raise ValueError(f"format is {content['format']!r}")
+        made = _CLASSES[content["calibrator"]]
+        calibrator: Calibrator = made(**content["options"])
+        for key in calibrator.fitted_names:
+            object.__setattr__(calibrator, key, _value(content["fitted"][key]))
+        object.__setattr__(calibrator, "domain_", content["domain"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} must be a calibrator saved by fastpsr: {error}") from None
+    return calibrator
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file whole or not at all."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_plain(entry) for entry in value.tolist()]
+    return value if np.isfinite(value) else str(value)
+
+
+def _value(entry: Any) -> Any:
+    return np.array([float(e) for e in entry]) if isinstance(entry, list) else float(entry)

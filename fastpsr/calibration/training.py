@@ -1,0 +1,183 @@
+"""Training calibrators: cross-fitted, on the test data, or on data held out."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr.calibration import folds as dealing
+from fastpsr.calibration.base import Calibrator
+from fastpsr.predictions import Predictions
+
+__all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "cross_fit"]
+
+
+class Training(ABC):
+    """A way to train a calibrator for the predictions that are evaluated."""
+
+    @abstractmethod
+    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+        """Return the predictions as the calibrator maps them, trained in this way."""
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit(Training):
+    """Calibrate each sample by a fit on other folds: what calibration would bring on new data.
+
+    Parameters
+    ----------
+    folds : int, or array-like of shape (N,)
+        Number of folds, dealt so that each class is spread evenly; or the fold id of each sample.
+    seed : int
+        Of the shuffle that deals samples, groups or speakers.
+    groups : array-like of shape (N,), or a pair of such, optional
+        Samples of a group stay in one fold. With a pair, for trials with a speaker on each side,
+        speakers are dealt to folds, and a trial is calibrated by a fit on the trials that have
+        neither of its two speakers' folds on either side.
+
+    Raises
+    ------
+    ValueError
+        When used: for fewer than 2 folds, ids of the wrong length, more folds than groups or than
+        samples of a class, or `groups` besides given folds.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_logits([0, 1, 0, 1, 0, 1], [-2.0, -1.0, 1.0, 2.0, -0.5, 0.3])
+    >>> train = fp.CrossFit(folds=[0, 0, 1, 1, 2, 2])
+    >>> fp.cross_fit(fp.TemperatureScaling(), data, train).log_odds.round(3).tolist()
+    [-1.1, -0.55, 2.096, 4.192, -0.448, 0.269]
+    """
+
+    folds: int | ArrayLike = 5
+    seed: int = 0
+    groups: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
+
+    def plan(self, predictions: Predictions) -> dealing.Plan:
+        """Return who trains for whom; samples of weight 0 are not dealt."""
+        y = predictions.labels
+        if np.ndim(self.folds) > 0:
+            if self.groups is not None:
+                raise ValueError("groups need a number of folds: folds are given per sample")
+            return dealing.given_folds(self.folds, y.size)
+        n_folds = self.folds
+        if not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
+            raise ValueError(f"folds must be an integer of at least 2, or ids, not {n_folds!r}")
+        weights = predictions.weights
+        if not weights.size or weights.all():
+            return self._deal(y, self.groups, int(n_folds))
+        rows = np.flatnonzero(weights > 0.0)
+        present = self._deal(y[rows], self._groups_of(rows, y.size), int(n_folds))
+        served_by = np.zeros(y.size, np.int64)
+        served_by[rows] = present.served_by
+        return dealing.Plan(served_by, present.trains)
+
+    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+        plan = self.plan(predictions)
+        first = predictions.scale  # taken once, so that subsets find their logarithms ready
+        values = np.empty(first.shape)
+        start = calibrator.fit(predictions) if calibrator.warm_starts else None
+        result = predictions
+        for number, may_train in enumerate(plan.trains):
+            served = plan.served_by == number
+            training = predictions[_nonempty(may_train[plan.served_by])]
+            result = calibrator.fit_from(training, start).transform(predictions[served])
+            values[served] = result.scale
+        return predictions.replace_scores(result.kind, values)
+
+    def _deal(self, y: NDArray[Any], groups: Any, n_folds: int) -> dealing.Plan:
+        if groups is None:
+            return dealing.deal_samples(y, n_folds, self.seed)
+        if _is_pair(groups):
+            return dealing.deal_pairs((groups[0], groups[1]), y, n_folds, self.seed)
+        return dealing.deal_groups(groups, y, n_folds, self.seed)
+
+    def _groups_of(self, rows: NDArray[np.int64], n_samples: int) -> Any:
+        def pick(ids: ArrayLike) -> NDArray[Any]:
+            array = np.asarray(ids)
+            if array.shape != (n_samples,):
+                raise ValueError(
+                    f"groups must have one entry per sample: {n_samples}, not {array.shape}"
+                )
+            return np.asarray(array[rows])
+
+        if self.groups is None:
+            return None
+        if _is_pair(self.groups):
+            return tuple(pick(side) for side in self.groups)  # type: ignore[union-attr]
+        return pick(self.groups)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainOnTest(Training):
+    """Train on the evaluated data themselves: an upper bound on what calibration brings."""
+
+    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+        return calibrator.fit(predictions).transform(predictions)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut(Training):
+    """Train on other data, which are part of the system under evaluation.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled predictions of the same system on data of their own.
+    """
+
+    predictions: Predictions
+
+    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+        return calibrator.fit(self.predictions).transform(predictions)
+
+
+def cross_fit(
+    calibrator: Calibrator, predictions: Predictions, train: Training | None = None
+) -> Predictions:
+    """Return calibrated predictions.
+
+    Parameters
+    ----------
+    calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
+    predictions : Predictions
+        Labelled, except with ``HeldOut``.
+    train : CrossFit, TrainOnTest or HeldOut, optional
+        By default ``CrossFit()``: 5 folds, each class spread evenly.
+
+    Returns
+    -------
+    Predictions
+        The same samples in the same order; see the calibrators for which kind.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()).posteriors[:, 1].tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    return (CrossFit() if train is None else train).calibrate(calibrator, predictions)
+
+
+def _is_pair(groups: Any) -> bool:
+    return isinstance(groups, (tuple, list)) and len(groups) == 2 and np.ndim(groups[0]) == 1
+
+
+def _nonempty(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if not mask.any():
+        raise ValueError(
+            "folds must leave training samples for every trial: some pair of folds covers all; "
+            "use more folds"
+        )
+    return mask
+
+
+def as_training(train: Training) -> Training:
+    """Raise unless `train` is a way of training."""
+    if not isinstance(train, Training):
+        raise ValueError(f"train must be CrossFit, TrainOnTest or HeldOut, not {train!r}")
+    return train

@@ -1,0 +1,199 @@
+"""The table of everything."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.training import Training
+from fastpsr.costs import CostMatrix
+from fastpsr.metrics import ECE, BayesRisk, BrierScore, CalibrationLoss, CrossEntropy, Metric
+from fastpsr.predictions import Predictions
+from fastpsr.rules import Log
+
+__all__ = ["Evaluation", "Row", "default_metrics", "evaluate"]
+
+AnyMetric = Metric[Any] | Callable[[Predictions], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One line of an evaluation.
+
+    Attributes
+    ----------
+    metric : str
+        Name.
+    value : float
+        nan where there is none; `note` then says why.
+    note : str
+        What the number is, or why there is none.
+    """
+
+    metric: str
+    value: float
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What ``evaluate`` found; prints as a table.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+    n_samples, n_classes : int
+    priors : tuple of float
+        Class priors of the evaluation.
+    n_infinite : int
+        Number of samples whose class was given posterior 0: each makes cross-entropy infinite.
+    """
+
+    rows: tuple[Row, ...]
+    n_samples: int
+    n_classes: int
+    priors: tuple[float, ...]
+    n_infinite: int
+
+    def __getitem__(self, metric: str) -> float:
+        """Return the value of a metric by name."""
+        for row in self.rows:
+            if row.metric == metric:
+                return row.value
+        raise KeyError(f"{metric!r} is not among {', '.join(row.metric for row in self.rows)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, numbers and strings."""
+        return {
+            "n_samples": self.n_samples,
+            "n_classes": self.n_classes,
+            "priors": list(self.priors),
+            "n_infinite": self.n_infinite,
+            "rows": [
+                {"metric": row.metric, "value": row.value, "note": row.note} for row in self.rows
+            ],
+        }
+
+    def __str__(self) -> str:
+        width = max(len(row.metric) for row in self.rows)
+        lines = [self.headline]
+        lines += [f"{row.metric:<{width}}  {row.value:>10.4f}  {row.note}" for row in self.rows]
+        return "\n".join(line.rstrip() for line in lines)
+
+    @property
+    def headline(self) -> str:
+        """What was evaluated, in a line."""
+        shown = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
+        more = ", ..." if len(self.priors) > 4 else ""
+        line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
+        if self.n_infinite:
+            line += f"; {self.n_infinite:,} samples have posterior 0 for their class"
+        return line
+
+
+def default_metrics(
+    n_classes: int,
+    *,
+    costs: CostMatrix | None = None,
+    calibrator: Calibrator | None = None,
+    train: Training | None = None,
+) -> dict[str, tuple[Metric[Any], str]]:
+    """Return the metrics of the table, by name, each with what it means."""
+    calibrator = DirectionPreserving() if calibrator is None else calibrator
+    train = CrossFit() if train is None else train
+    table: dict[str, tuple[Metric[Any], str]] = {
+        "NCE": (CrossEntropy(), "cross-entropy over that of the priors"),
+        "NBS": (BrierScore(), "Brier score over that of the priors"),
+        "NRisk zero-one": (
+            BayesRisk(CostMatrix.zero_one(n_classes)),
+            "error rate over that of the best constant decision",
+        ),
+    }
+    if costs is not None:
+        table["NRisk costs"] = (BayesRisk(costs), "the same for the costs given")
+    table["RCL"] = (
+        CalibrationLoss(Log(), calibrator, train),
+        f"% of cross-entropy that {type(calibrator).__name__} would save ({_how(train)})",
+    )
+    if n_classes == 2:
+        table["RCL bound"] = (
+            CalibrationLoss(Log(), PAV(), TrainOnTest()),
+            "% that the best monotone map would save on these very data",
+        )
+        table["ECE"] = (ECE(), "15 bins of the posterior of class 1; a diagnostic only")
+    table["ECEmc"] = (ECE(on="confidence"), "15 bins of the largest posterior; a diagnostic only")
+    return table
+
+
+def evaluate(
+    predictions: Predictions,
+    metrics: Mapping[str, AnyMetric] | list[AnyMetric] | None = None,
+) -> Evaluation:
+    """Compute a table of metrics.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled.
+    metrics : dict of name to metric, or list of metrics, optional
+        Metrics of this package, or any callable that takes predictions and returns a float. By
+        default: normalized cross-entropy, Brier score and error rate, relative calibration loss
+        with its bound, and the calibration errors.
+
+    Returns
+    -------
+    Evaluation
+        A metric that these data do not allow has value nan and a note that says why.
+
+    Raises
+    ------
+    ValueError
+        For unlabelled predictions or an empty list of metrics.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> print(fp.evaluate(data, [fp.CrossEntropy(), fp.BrierScore()]))
+    4 samples, 2 classes, priors 0.5, 0.5
+    NCE      0.7370
+    NBS      0.7400
+    """
+    labels = predictions.labels
+    chosen = _named(metrics, predictions.n_classes)
+    if not chosen:
+        raise ValueError("metrics must not be empty")
+    rows = []
+    for name, (metric, meaning) in chosen.items():
+        try:
+            rows.append(Row(name, float(metric(predictions)), meaning))
+        except ValueError as error:
+            rows.append(Row(name, float("nan"), f"not computed: {error}"))
+    n_infinite = 0
+    if predictions.kind != "raw scores":
+        n_infinite = int(np.count_nonzero(np.isinf(Log().losses_of(predictions.present()))))
+    priors = tuple(float(prior) for prior in predictions.priors)
+    return Evaluation(tuple(rows), labels.size, predictions.n_classes, priors, n_infinite)
+
+
+def _named(
+    metrics: Mapping[str, AnyMetric] | list[AnyMetric] | None, n_classes: int
+) -> dict[str, tuple[AnyMetric, str]]:
+    if metrics is None:
+        return dict(default_metrics(n_classes))
+    if isinstance(metrics, Mapping):
+        return {name: (metric, "") for name, metric in metrics.items()}
+    named: dict[str, tuple[AnyMetric, str]] = {}
+    for metric in metrics:
+        name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
+        if name in named:
+            raise ValueError(f"metrics must differ in name, but two are {name!r}: pass a dict")
+        named[name] = (metric, "")
+    return named
+
+
+def _how(train: Training) -> str:
+    return {CrossFit: "cross-fitted", TrainOnTest: "trained on test"}.get(type(train), "held out")

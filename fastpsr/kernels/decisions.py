@@ -1,0 +1,58 @@
+"""Least costly decisions, and thresholds met on the way."""
+
+import math
+
+import numpy as np
+
+from fastpsr.kernels import elementary
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import kernel
+
+_exp = elementary.exp_of_nonpositive
+
+
+def least_costly_decisions(scores, starts, classes, values):
+    """Return the decision of least expected cost for log-odds (N,) or log-posteriors (N, K).
+
+    The costs come by column: those of decision j are ``values[starts[j]:starts[j + 1]]``, for the
+    classes named in the same places.
+    """
+    decisions = np.empty(scores.shape[0], np.int32)
+    step = _decide_binary if scores.ndim == 1 else _decide
+    n_blocks = count_blocks(decisions.size)
+    over_blocks(step, n_blocks, scores, starts, classes, values, decisions)
+    return decisions
+
+
+@kernel
+def _choose(odds, starts, classes, values):
+    best = 0
+    least = math.inf
+    for decision in range(starts.size - 1):
+        cost = 0.0
+        for place in range(starts[decision], starts[decision + 1]):
+            cost += values[place] * odds[classes[place]]
+        if cost < least:
+            best = decision
+            least = cost
+    return best
+
+
+@kernel
+def _decide_binary(first, last, log_odds, starts, classes, values, decisions):
+    odds = np.empty(2)
+    for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
+        smaller = _exp(-abs(log_odds[i]))  # posteriors up to a factor: no rounding at a tie
+        odds[0] = smaller if log_odds[i] > 0.0 else 1.0
+        odds[1] = 1.0 if log_odds[i] > 0.0 else smaller
+        decisions[i] = _choose(odds, starts, classes, values)
+
+
+@kernel
+def _decide(first, last, log_q, starts, classes, values, decisions):
+    odds = np.empty(log_q.shape[1])
+    for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
+        top = log_q[i].max()
+        for k in range(odds.size):
+            odds[k] = _exp(log_q[i, k] - top)
+        decisions[i] = _choose(odds, starts, classes, values)

@@ -1,0 +1,156 @@
+"""Sums over samples that a Newton step of affine calibration needs, and checks that one exists."""
+
+import math
+
+import numpy as np
+
+from fastpsr.kernels import elementary
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import kernel, summing
+
+_exp = elementary.exp_of_nonpositive
+_sigmoid = elementary.sigmoid
+
+
+def sum_fit_binary(scores, y, weights, scale, shift):
+    """Gradient and curvature of the log loss of log-odds ``scale x score + shift``.
+
+    Returns (5,): sums of w e, w e x, w v, w v x and w v x^2, with e the error of the posterior of
+    class 1 and v its variance.
+    """
+    out = np.zeros((count_blocks(scores.size), 5))
+    over_blocks(_sum_fit_binary, out.shape[0], scores, y, weights, float(scale), float(shift), out)
+    return np.ascontiguousarray(out.T).sum(axis=1)
+
+
+def sum_fit_multiclass(scores, y, weights, scale, shift):
+    """Gradient and curvature of the log loss of softmax(scale x scores + shift).
+
+    Returns (gradient (1 + K,), Hessian (1 + K, 1 + K)); the scale comes first.
+    """
+    size = scores.shape[1] + 1
+    out = np.zeros((count_blocks(scores.shape[0]), size, size + 1))
+    over_blocks(_sum_fit_multiclass, out.shape[0], scores, y, weights, float(scale), shift, out)
+    total = out.sum(axis=0)
+    upper = np.triu(total[:, :size])
+    return total[:, size].copy(), upper + np.triu(upper, 1).T
+
+
+def class_ranges(scores, y, weights):
+    """Return (2, 2): the lowest and highest score of each class; (inf, -inf) where it is absent."""
+    parts = np.empty((count_blocks(scores.size), 2, 2))
+    over_blocks(_class_ranges, parts.shape[0], scores, y, weights, parts)
+    return np.stack([parts[:, :, 0].min(axis=0), parts[:, :, 1].max(axis=0)], axis=1)
+
+
+def margin_ranges(scores, y, weights):
+    """Return (least, most), each (K, K): of score[y] - score[k] over the samples of class y."""
+    n_classes = scores.shape[1]
+    least = np.full((n_classes, n_classes), math.inf)
+    most = np.full((n_classes, n_classes), -math.inf)
+    _margin_ranges(scores, y, weights, least, most)
+    return least, most
+
+
+@summing
+def _five_sums(error, variance, scores, start, size, out):
+    e = ex = v = vx = vxx = 0.0
+    for i in range(size):
+        x = scores[start + i]
+        e += error[i]
+        ex += error[i] * x
+        v += variance[i]
+        vx += variance[i] * x
+        vxx += variance[i] * x * x
+    out[0], out[1], out[2], out[3], out[4] = e, ex, v, vx, vxx
+
+
+@kernel
+def _sum_fit_binary(first, last, scores, y, weights, scale, shift, out):
+    error = np.empty(BLOCK)
+    variance = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, scores.size - start)
+        for i in range(size):
+            log_odds = scale * scores[start + i] + shift
+            target = y[start + i] != 0
+            wrong = _sigmoid(-log_odds if target else log_odds)
+            error[i] = -wrong if target else wrong
+            variance[i] = wrong * (1.0 - wrong)
+        if weights.size:
+            for i in range(size):
+                error[i] *= weights[start + i]
+                variance[i] *= weights[start + i]
+        _five_sums(error, variance, scores, start, size, out[block])
+
+
+@kernel
+def _sum_fit_multiclass(first, last, scores, y, weights, scale, shift, out):
+    n_classes = scores.shape[1]
+    q = np.empty(n_classes)
+    for block in range(first, last):
+        total = out[block]
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
+            w = weights[i] if weights.size else 1.0
+            top = -math.inf
+            for k in range(n_classes):
+                q[k] = scale * scores[i, k] + shift[k]
+                top = q[k] if q[k] > top else top
+            norm = 0.0
+            for k in range(n_classes):
+                q[k] = _exp(q[k] - top)
+            for k in range(n_classes):
+                norm += q[k]
+            mean = 0.0
+            for k in range(n_classes):
+                q[k] /= norm
+                mean += q[k] * scores[i, k]
+            spread = 0.0
+            for k in range(n_classes):
+                centred = scores[i, k] - mean
+                spread += q[k] * centred * centred
+                total[0, 1 + k] += w * q[k] * centred
+                total[1 + k, n_classes + 1] += w * q[k]
+            total[0, 0] += w * spread
+            total[0, n_classes + 1] += w * (mean - scores[i, y[i]])
+            total[1 + y[i], n_classes + 1] -= w
+            for k in range(n_classes):
+                weighted = w * q[k]
+                row = total[1 + k]
+                row[1 + k] += weighted
+                for j in range(k, n_classes):
+                    row[1 + j] -= weighted * q[j]
+
+
+@kernel
+def _class_ranges(first, last, scores, y, weights, parts):
+    for block in range(first, last):
+        low0 = low1 = math.inf
+        high0 = high1 = -math.inf
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, scores.size)):
+            if weights.size and weights[i] == 0.0:
+                continue
+            x = scores[i]
+            if y[i] != 0:
+                low1 = x if x < low1 else low1
+                high1 = x if x > high1 else high1
+            else:
+                low0 = x if x < low0 else low0
+                high0 = x if x > high0 else high0
+        parts[block, 0, 0], parts[block, 0, 1] = low0, high0
+        parts[block, 1, 0], parts[block, 1, 1] = low1, high1
+
+
+@kernel
+def _margin_ranges(scores, y, weights, least, most):
+    for i in range(y.size):
+        if weights.size and weights[i] == 0.0:
+            continue
+        own = scores[i, y[i]]
+        low = least[y[i]]
+        high = most[y[i]]
+        for k in range(scores.shape[1]):
+            margin = own - scores[i, k]
+            low[k] = margin if margin < low[k] else low[k]
+            high[k] = margin if margin > high[k] else high[k]

@@ -1,0 +1,42 @@
+"""Pool adjacent violators on weighted cells."""
+
+import numpy as np
+
+from fastpsr.kernels.compiler import kernel
+
+
+def pool_adjacent_violators(negatives, positives):
+    """Return the first cell of each block of the isotonic fit, from low scores to high.
+
+    Cells come in the order of their scores, with their weights of class 0 and class 1; empty cells
+    join no block and start none.
+    """
+    starts = np.empty(negatives.size, np.int64)
+    n_blocks = _pool(negatives, positives, starts)
+    return starts[:n_blocks].copy()
+
+
+@kernel
+def _pool(negatives, positives, starts):
+    block_negatives = np.empty(negatives.size)
+    block_positives = np.empty(negatives.size)
+    n_blocks = 0
+    for cell in range(negatives.size):
+        below = negatives[cell]
+        above = positives[cell]
+        if below == 0.0 and above == 0.0:
+            continue
+        start = cell
+        # pool while the block before has at least this one's odds; products avoid 0 / 0
+        while n_blocks > 0 and (
+            block_positives[n_blocks - 1] * below >= above * block_negatives[n_blocks - 1]
+        ):
+            n_blocks -= 1
+            below += block_negatives[n_blocks]
+            above += block_positives[n_blocks]
+            start = starts[n_blocks]
+        starts[n_blocks] = start
+        block_negatives[n_blocks] = below
+        block_positives[n_blocks] = above
+        n_blocks += 1
+    return n_blocks

@@ -1,0 +1,155 @@
+"""Sums of losses and weights, class by class: blocks of rows, then the blocks in order."""
+
+import numpy as np
+
+from fastpsr.kernels import elementary
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import kernel, summing
+
+_exp = elementary.exp_of_nonpositive
+_sigmoid = elementary.sigmoid
+_softplus = elementary.softplus
+
+
+def sum_by_class(values, y, weights, n_classes):
+    """Sum weights x values of each class, shape (K,); weight 0 wins over inf."""
+    return _summed(_sum_by_class, n_classes, values, y, weights)
+
+
+def sum_log_losses(log_odds, y, weights):
+    """Sum ``-log q_y`` of each class, shape (2,), from log-odds."""
+    return _summed(_sum_log_losses, 2, log_odds, y, weights)
+
+
+def sum_brier_losses(log_odds, y, weights):
+    """Sum ``(1 - q_y)^2`` of each class, shape (2,), from log-odds."""
+    return _summed(_sum_brier_losses, 2, log_odds, y, weights)
+
+
+def sum_log_losses_multiclass(log_q, y, weights):
+    """Sum ``-log q_y`` of each class, shape (K,), from log-posteriors."""
+    return _summed(_sum_log_losses_multiclass, log_q.shape[1], log_q, y, weights)
+
+
+def sum_brier_losses_multiclass(log_q, y, weights):
+    """Sum the Brier losses (with their 1/K) of each class, shape (K,), from log-posteriors."""
+    return _summed(_sum_brier_losses_multiclass, log_q.shape[1], log_q, y, weights)
+
+
+def sum_by_cell(values, cells, n_cells):
+    """Sum `values` that fall in each of `n_cells` cells, compensated."""
+    return _sum_by_cell(values, cells, n_cells)
+
+
+def _summed(step, n_classes, scores, y, weights):
+    out = np.zeros((count_blocks(y.size), n_classes))
+    over_blocks(step, out.shape[0], scores, y, weights, out)
+    return np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
+
+
+@kernel
+def _weigh(losses, weights, start, size):
+    if weights.size:
+        for i in range(size):  # a loss may be infinite where the weight is 0
+            w = weights[start + i]
+            losses[i] = losses[i] * w if w > 0.0 else 0.0
+
+
+@summing
+def _split(losses, y, start, size):
+    """Return the sums of the losses of class 0 and class 1."""
+    negative = 0.0
+    positive = 0.0
+    for i in range(size):  # a choice, not a product: 0 x inf must not show
+        target = y[start + i] != 0
+        negative += 0.0 if target else losses[i]
+        positive += losses[i] if target else 0.0
+    return negative, positive
+
+
+@kernel
+def _sum_by_class(first, last, values, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        losses[:size] = values[start : start + size]
+        _weigh(losses, weights, start, size)
+        for i in range(size):
+            out[block, y[start + i]] += losses[i]
+
+
+@kernel
+def _sum_log_losses(first, last, log_odds, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            x = log_odds[start + i]
+            losses[i] = _softplus(-x if y[start + i] != 0 else x)
+        _weigh(losses, weights, start, size)
+        out[block, 0], out[block, 1] = _split(losses, y, start, size)
+
+
+@kernel
+def _sum_brier_losses(first, last, log_odds, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            x = log_odds[start + i]
+            wrong = _sigmoid(-x if y[start + i] != 0 else x)
+            losses[i] = wrong * wrong
+        _weigh(losses, weights, start, size)
+        out[block, 0], out[block, 1] = _split(losses, y, start, size)
+
+
+@kernel
+def _sum_log_losses_multiclass(first, last, log_q, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            losses[i] = -log_q[start + i, y[start + i]]
+        _weigh(losses, weights, start, size)
+        for i in range(size):
+            out[block, y[start + i]] += losses[i]
+
+
+@kernel
+def _sum_brier_losses_multiclass(first, last, log_q, y, weights, out):
+    losses = np.empty(BLOCK)
+    n_classes = log_q.shape[1]
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            true = y[start + i]
+            total = 0.0
+            rest = 0.0
+            for k in range(n_classes):
+                q = _exp(log_q[start + i, k])
+                other = 0.0 if k == true else q
+                rest += other
+                total += other * other
+            losses[i] = (rest * rest + total) / n_classes
+        _weigh(losses, weights, start, size)
+        for i in range(size):
+            out[block, y[start + i]] += losses[i]
+
+
+@kernel
+def _sum_by_cell(values, cells, n_cells):
+    total = np.zeros(n_cells)
+    error = np.zeros(n_cells)
+    for i in range(cells.size):
+        cell = cells[i]
+        before = total[cell]
+        term = values[i] - error[cell]
+        after = before + term
+        error[cell] = (after - before) - term
+        total[cell] = after
+    return total

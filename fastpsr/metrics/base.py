@@ -1,0 +1,52 @@
+"""What every metric offers."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import ArrayLike
+
+from fastpsr.predictions import Predictions
+
+__all__ = ["Metric"]
+
+Summary = TypeVar("Summary")
+
+
+class Metric(ABC, Generic[Summary]):
+    """A number about predictions, computed by way of a summary that can be merged and resampled.
+
+    Call it on ``Predictions``; ``metric(y_true, x, **options)`` is short for the constructor that
+    fits the metric, ``Predictions.from_posteriors(y_true, x, **options)`` for most.
+    """
+
+    #: Whether the number depends on more than the order of the scores.
+    needs_posteriors = True
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Short name for tables."""
+
+    @abstractmethod
+    def summarise(self, predictions: Predictions) -> Summary:
+        """Return all that the metric needs of labelled predictions."""
+
+    @abstractmethod
+    def finish(self, summary: Summary) -> float:
+        """Return the value from a summary."""
+
+    def __call__(self, predictions: Any, x: ArrayLike | None = None, **options: Any) -> float:
+        """Return the value for `predictions`, or for labels and posteriors as arrays."""
+        if not isinstance(predictions, Predictions):
+            if x is None:
+                raise ValueError(
+                    f"{type(self).__name__} takes Predictions, or labels and posteriors: "
+                    "metric(y_true, q)"
+                )
+            predictions = self._predictions(predictions, x, **options)
+        elif x is not None or options:
+            raise ValueError("priors and weights belong to the Predictions when these are passed")
+        return self.finish(self.summarise(predictions))
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        return Predictions.from_posteriors(y_true, x, **options)

@@ -1,0 +1,157 @@
+"""What calibration would bring: calibration loss, and the expected score divergence."""
+
+from dataclasses import dataclass, field
+
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.training import CrossFit, Training, as_training
+from fastpsr.metrics.base import Metric
+from fastpsr.predictions import Predictions
+from fastpsr.rules import ScoringRule
+from fastpsr.summaries.sums import ReferenceSums, ScoreSums
+
+__all__ = ["CalibrationLoss", "Decomposition", "ExpectedDivergence"]
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
+    """The gain in a proper score that a calibrator would bring, trained without cheating.
+
+    ``raw - calibrated``, or relative to raw, in percent: the paper's RCL (section 2.5.3).
+
+    Parameters
+    ----------
+    rule : ScoringRule
+        The score that counts.
+    calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
+    train : CrossFit, TrainOnTest or HeldOut, optional
+        By default ``CrossFit()``.
+    relative : bool
+        Whether to give percent of the raw score.
+
+    Returns
+    -------
+    float
+        May be negative, where the calibrator does harm. An infinite raw score gives inf, or 100 %
+        relative, if calibration makes it finite, else nan. A raw score of 0 that stays 0 gives 0.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, and where the calibrator cannot be fitted.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.9, 0.4, 0.8, 0.99])
+    >>> metric = fp.CalibrationLoss(fp.rules.Brier(), fp.PAV(), fp.TrainOnTest())
+    >>> round(metric(data), 2)
+    29.93
+    """
+
+    rule: ScoringRule
+    calibrator: Calibrator
+    train: Training = field(default_factory=CrossFit)
+    relative: bool = True
+
+    def __post_init__(self) -> None:
+        as_training(self.train)
+
+    @property
+    def label(self) -> str:
+        return f"{'RCL' if self.relative else 'CalLoss'} {self.rule.label}"
+
+    def summarise(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
+        raw = ScoreSums.of(self.rule, predictions)
+        calibrated = self.train.calibrate(self.calibrator, predictions)
+        return raw, ScoreSums.of(self.rule, calibrated)
+
+    def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
+        raw, calibrated = summary[0].mean(), summary[1].mean()
+        if raw == calibrated:
+            return float("nan") if raw == float("inf") else 0.0
+        if not self.relative:
+            return raw - calibrated
+        if raw == float("inf"):
+            return 100.0
+        return 100.0 * (raw - calibrated) / raw if raw > 0.0 else float("-inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """A semi-empirical expected score as the sum of calibration and refinement.
+
+    Attributes
+    ----------
+    score : float
+        Expected loss of the posteriors when classes are drawn from the reference.
+    divergence : float
+        Expected score divergence of the reference from the posteriors.
+    refinement : float
+        Expected loss of the reference itself: the generalised entropy that remains.
+    """
+
+    score: float
+    divergence: float
+    refinement: float
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedDivergence(Metric[ReferenceSums]):
+    """The mean score divergence d(r; q) of calibrated posteriors r from the posteriors q.
+
+    The classic calibration metric (the paper's Equation 15). It belongs to a score whose classes are
+    drawn from r, and means little where r is a poor calibrator (section 3.4): prefer
+    ``CalibrationLoss``.
+
+    Parameters
+    ----------
+    rule : ScoringRule
+    calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
+    train : CrossFit, TrainOnTest or HeldOut, optional
+        By default ``CrossFit()``.
+
+    Returns
+    -------
+    float
+        Not negative; nats for the log rule, without a unit for the others. May be infinite.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> metric = fp.ExpectedDivergence(fp.rules.Brier(), fp.PAV(), fp.TrainOnTest())
+    >>> round(metric(data), 4)
+    0.01
+    """
+
+    rule: ScoringRule
+    calibrator: Calibrator
+    train: Training = field(default_factory=CrossFit)
+
+    def __post_init__(self) -> None:
+        as_training(self.train)
+
+    @property
+    def label(self) -> str:
+        return f"Divergence {self.rule.label}"
+
+    def summarise(self, predictions: Predictions) -> ReferenceSums:
+        predictions.require_posteriors("score divergences")
+        reference = self.train.calibrate(self.calibrator, predictions).posteriors
+        values = self.rule.divergence(reference, predictions.posteriors)
+        return ReferenceSums.of_values(values, reference, predictions)
+
+    def finish(self, summary: ReferenceSums) -> float:
+        return summary.mean()
+
+    def decompose(self, predictions: Predictions) -> Decomposition:
+        """Return score, divergence and refinement, all under the calibrated reference."""
+        predictions.require_posteriors("score divergences")
+        reference = self.train.calibrate(self.calibrator, predictions)
+        score = ReferenceSums.of(self.rule, predictions, reference).mean()
+        r = reference.posteriors
+        divergences = self.rule.divergence(r, predictions.posteriors)
+        divergence = ReferenceSums.of_values(divergences, r, predictions).mean()
+        entropies = self.rule.entropy(r)
+        refinement = ReferenceSums.of_values(entropies, r, predictions).mean()
+        return Decomposition(score, divergence, refinement)

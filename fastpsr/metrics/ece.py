@@ -1,0 +1,102 @@
+"""The expected calibration error."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks
+from fastpsr.metrics.base import Metric
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.bins import BinSums, bin_edges, confidences
+
+__all__ = ["ECE"]
+
+
+@dataclass(frozen=True, eq=False)
+class ECE(Metric[BinSums]):
+    """Expected calibration error: mean distance of frequency and posterior over bins.
+
+    Reported for comparison: it needs a good deal of luck with its bins, looks at one posterior of
+    each sample, is trained on the test data, and no proper scoring rule stands behind it (the
+    paper's section 2.5.2 and appendix B). Prefer ``CalibrationLoss``.
+
+    Parameters
+    ----------
+    bins : int
+        Number M of bins over [0, 1]; bins are (low, high], and 0 lies in the first.
+    on : {"class", "confidence"}
+        Whether to bin the posterior of class 1 (binary tasks), or each sample's largest posterior
+        against whether its class, the first on ties, is the true one (the paper's ECEmc).
+    norm : {1, 2}
+        1: ``sum_m w_m |d_m|``; 2: ``sqrt(sum_m w_m d_m^2)``.
+    binning : {"uniform", "quantile"}
+        Edges at i/M, or at the order statistics that hold i/M of the weight.
+
+    Returns
+    -------
+    float
+        A fraction, not percent.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, or ``on="class"`` with more than 2 classes.
+
+    Notes
+    -----
+    Posteriors are binned as they were given. Given priors reweigh the samples.
+
+    References
+    ----------
+    M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI
+    2015; the paper's Equation 19.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.ECE(bins=5)([0, 1, 0, 1], [0.1, 0.3, 0.3, 0.9]), 4)
+    0.15
+    """
+
+    bins: int = 15
+    on: Literal["class", "confidence"] = "class"
+    norm: Literal[1, 2] = 1
+    binning: Literal["uniform", "quantile"] = "uniform"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bins, (int, np.integer)) or self.bins < 1:
+            raise ValueError(f"bins must be an integer of at least 1, not {self.bins!r}")
+        checks.check_choice("on", self.on, ("class", "confidence"))
+        checks.check_choice("norm", self.norm, (1, 2))
+        checks.check_choice("binning", self.binning, ("uniform", "quantile"))
+
+    @property
+    def label(self) -> str:
+        return "ECE" if self.on == "class" else "ECEmc"
+
+    def summarise(self, predictions: Predictions) -> BinSums:
+        predictions.require_posteriors("calibration errors")
+        samples = predictions.present()
+        posteriors, hits = self._events(samples)
+        edges = bin_edges(self.bins, self.binning, posteriors, samples.weights)
+        return BinSums.of(posteriors, hits, edges, samples)
+
+    def finish(self, summary: BinSums) -> float:
+        weight, hits, posterior = summary.at_priors()
+        used = weight > 0.0
+        gaps = np.abs(hits[used] - posterior[used])
+        if self.norm == 1:
+            return float(gaps.sum())
+        return float(np.sqrt((gaps * gaps / weight[used]).sum()))
+
+    def _events(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
+        if self.on == "confidence":
+            return confidences(samples)
+        if samples.n_classes > 2:
+            raise ValueError(
+                f'on must be "confidence" for more than 2 classes, and there are '
+                f"{samples.n_classes}"
+            )
+        return samples.positive_posteriors, samples.labels != 0

@@ -1,0 +1,157 @@
+"""Expected scores: cross-entropy, Brier score and their relatives, empirical and semi-empirical."""
+
+from dataclasses import dataclass, field
+
+from fastpsr.metrics.base import Metric
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules import Brier, Log, ScoringRule
+from fastpsr.summaries.sums import ReferenceSums, ScoreSums
+
+__all__ = ["BrierScore", "CrossEntropy", "ExpectedScore", "SemiEmpiricalScore"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedScore(Metric[ScoreSums]):
+    """The mean of a proper scoring rule over the samples.
+
+    ``sum_t P(y_t) / N(y_t) loss(y_t, q_t)``, with P the priors and N the class counts (the paper's
+    Equation 5 and appendix A).
+
+    Parameters
+    ----------
+    rule : ScoringRule
+    normalized : bool
+        Whether to divide by the score of the best naive system, which always answers the priors:
+        below 1 the classifier is worth something.
+
+    Returns
+    -------
+    float
+        Infinite if a loss is, for a class of positive prior. Nats for the log rule when not
+        normalized, else without a unit.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, a class of positive given prior without samples, and, if normalized, where
+        the naive score is 0: one class alone.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> metric = fp.ExpectedScore(fp.rules.Log(), normalized=False)
+    >>> round(metric([0, 1], [0.5, 0.8]), 4)
+    0.4581
+    """
+
+    rule: ScoringRule
+    normalized: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"N{self.rule.label}" if self.normalized else self.rule.label
+
+    def summarise(self, predictions: Predictions) -> ScoreSums:
+        return ScoreSums.of(self.rule, predictions)
+
+    def finish(self, summary: ScoreSums) -> float:
+        score = summary.mean()
+        return normalise(score, self.rule, summary.priors) if self.normalized else score
+
+
+@dataclass(frozen=True, eq=False)
+class CrossEntropy(ExpectedScore):
+    """Cross-entropy: the expected score of the log rule; normalized, NCE.
+
+    Nats when not normalized (the paper's Equation 6). Infinite where a sample's class was given
+    posterior 0.
+
+    Parameters
+    ----------
+    normalized : bool
+        Whether to divide by the entropy of the priors.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.CrossEntropy()([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9]), 4)
+    0.4445
+    """
+
+    rule: ScoringRule = field(default_factory=Log, init=False)
+    normalized: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class BrierScore(ExpectedScore):
+    """Brier score with its 1/K: the expected score of the Brier rule; normalized, NBS.
+
+    Parameters
+    ----------
+    normalized : bool
+        Whether to divide by ``sum_k P_k (1 - P_k) / K``.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.BrierScore(normalized=False)([0, 1], [0.5, 0.8]), 4)
+    0.145
+    """
+
+    rule: ScoringRule = field(default_factory=Brier, init=False)
+    normalized: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class SemiEmpiricalScore(Metric[ReferenceSums]):
+    """The mean of a rule's loss expected under reference posteriors instead of the labels.
+
+    The left-hand side of the divergence-entropy decomposition (the paper's Equation 16 and section
+    3.4): samples are empirical, classes are drawn from the reference.
+
+    Parameters
+    ----------
+    rule : ScoringRule
+    reference : Predictions
+        Reference posteriors of the same samples, such as calibrated ones.
+    normalized : bool
+        Whether to divide by the entropy of the mean reference.
+
+    Notes
+    -----
+    Labels are needed only to work given priors in.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors(None, [0.2, 0.9])
+    >>> metric = fp.SemiEmpiricalScore(fp.rules.Log(), data, normalized=False)
+    >>> round(metric(data), 4)
+    0.4127
+    """
+
+    rule: ScoringRule
+    reference: Predictions
+    normalized: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"{'N' if self.normalized else ''}{self.rule.label} semi-empirical"
+
+    def summarise(self, predictions: Predictions) -> ReferenceSums:
+        return ReferenceSums.of(self.rule, predictions, self.reference)
+
+    def finish(self, summary: ReferenceSums) -> float:
+        score = summary.mean()
+        return normalise(score, self.rule, summary.mean_reference()) if self.normalized else score
+
+
+def normalise(score: float, rule: ScoringRule, priors: Floats) -> float:
+    """Divide a score by that of the system which always answers the priors."""
+    naive = float(rule.entropy(priors))
+    if naive == 0.0:
+        raise ValueError(
+            "normalized scores need a naive system that errs: with class priors "
+            f"{priors.tolist()} it does not; pass normalized=False"
+        )
+    return score / naive

@@ -1,0 +1,89 @@
+"""Counts of decisions: what risks need, at one operating point or at many."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
+from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.summaries.merging import require_same
+
+__all__ = ["DecisionCounts", "PassedPoints"]
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCounts:
+    """Total weight of each pair of class and decision.
+
+    Attributes
+    ----------
+    weight : ndarray of float64, shape (K, M)
+    given_priors : ndarray of float64, shape (K,), or None
+    """
+
+    weight: Floats
+    given_priors: Floats | None
+
+    @classmethod
+    def of(cls, costs: CostMatrix, predictions: Predictions) -> Self:
+        """Count the Bayes decisions of predictions."""
+        decisions = bayes_decisions(predictions, costs)
+        counts = count_decisions(predictions.labels, decisions, predictions.weights, costs)
+        return cls(counts, predictions.given_priors)
+
+    def merge(self, other: Self) -> Self:
+        """Return the counts over both sets of samples."""
+        require_same("given priors", self.given_priors, other.given_priors)
+        return type(self)(self.weight + other.weight, self.given_priors)
+
+    def risk(self, costs: CostMatrix, normalized: bool) -> float:
+        """Return the mean cost of the decisions."""
+        return mean_cost(self.weight, costs, self.given_priors, normalized)
+
+
+@dataclass(frozen=True, eq=False)
+class PassedPoints:
+    """Weight of each class whose posterior of class 0 passes just so many operating points.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (P,)
+        Operating points a_1 in ascending order.
+    weight : ndarray of float64, shape (2, P + 1)
+        ``weight[k, j]``: total of class k with ``points[j - 1] <= q_0 < points[j]``.
+    given_priors : ndarray of float64, shape (2,), or None
+    """
+
+    points: Floats
+    weight: Floats
+    given_priors: Floats | None
+
+    @classmethod
+    def of(cls, points: Floats, predictions: Predictions) -> Self:
+        """Count how many of the ascending points each posterior of class 0 reaches."""
+        steps = np.log(points) - np.log1p(-points)
+        levels = np.arange(points.size + 1, dtype=np.float64)
+        passed = kernels.step_function(-predictions.log_odds, steps, levels).astype(np.int64)
+        cells = predictions.labels * np.int64(points.size + 1) + passed
+        n_cells = 2 * (points.size + 1)
+        if predictions.weights.size:
+            weight = np.asarray(kernels.sum_by_cell(predictions.weights, cells, n_cells))
+        else:
+            weight = np.bincount(cells, minlength=n_cells).astype(np.float64)
+        return cls(points, weight.reshape(2, -1), predictions.given_priors)
+
+    def merge(self, other: Self) -> Self:
+        """Return the counts over both sets of samples."""
+        require_same("operating points", self.points, other.points)
+        require_same("given priors", self.given_priors, other.given_priors)
+        return type(self)(self.points, self.weight + other.weight, self.given_priors)
+
+    def risks(self) -> Floats:
+        """Return the risk at each point, for costs 1/a_1 (class 0) and 1/(1 - a_1), shape (P,)."""
+        totals = self.weight.sum(axis=1)
+        shares = self.weight * (class_factors(totals, self.given_priors) / totals.sum())[:, None]
+        missed_0 = np.cumsum(shares[0])[:-1]  # posterior below the point: decided for class 1
+        missed_1 = np.cumsum(shares[1][::-1])[::-1][1:]
+        return np.asarray(missed_0 / self.points + missed_1 / (1.0 - self.points))

@@ -1,0 +1,103 @@
+"""Rank cells: all that matters where only the order of binary scores does."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.kernels import blocks
+from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.summaries.merging import require_same
+
+__all__ = ["RankCells"]
+
+_SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
+
+
+@dataclass(frozen=True, eq=False)
+class RankCells:
+    """Weights of both classes in cells between and at the distinct scores of the minority.
+
+    Attributes
+    ----------
+    edges : ndarray of float64, shape (m,)
+        Distinct scores of the smaller class, ascending. Cell 2 j + 1 is the score ``edges[j]``,
+        cell 2 j lies between ``edges[j - 1]`` and ``edges[j]``.
+    lowest : ndarray of float64, shape (2 m + 1,)
+        Lowest score in each cell, inf where it is empty.
+    negatives, positives : ndarray of float64, shape (2 m + 1,)
+        Total weight of each class.
+    given_priors : ndarray of float64, shape (2,), or None
+
+    Notes
+    -----
+    Equal scores share a cell. No block of an isotonic fit, and no vertex of a ROC hull, splits a
+    run of samples of one class, so nothing that depends on ranks alone is lost.
+    """
+
+    edges: Floats
+    lowest: Floats
+    negatives: Floats
+    positives: Floats
+    given_priors: Floats | None
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> Self:
+        """Count labelled binary predictions into cells on their scale."""
+        if predictions.n_classes > 2:
+            raise ValueError(f"ranks need a binary task, not {predictions.n_classes} classes")
+        scores, y, weights = predictions.scale, predictions.labels, predictions.weights
+        n_positive = int(np.count_nonzero(y))
+        minority = int(n_positive <= y.size - n_positive)
+        members = np.flatnonzero(y == minority)
+        values = scores[members]
+        if not weights.size and values.size > _SORTING_WINS * y.size:
+            values, others = blocks.together(
+                lambda: np.sort(values), lambda: np.sort(scores[y != minority])
+            )
+            edges, own = _distinct(values, np.empty(0))
+            totals, lowest = kernels.merge_into_cells(others, edges)
+        else:
+            own_weights = weights[members] if weights.size else weights
+            if weights.size:
+                values, own_weights = values[own_weights > 0.0], own_weights[own_weights > 0.0]
+                order = np.argsort(values, kind="stable")
+                values, own_weights = values[order], own_weights[order]
+            else:
+                values = np.sort(values)
+            edges, own = _distinct(values, own_weights)
+            totals, lowest = kernels.count_into_cells(scores, weights, edges, 1 - minority, y)
+        of_minority = np.zeros(totals.size)
+        of_minority[1::2] = own
+        lowest[1::2] = edges
+        negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
+        return cls(edges, lowest, negatives, positives, predictions.given_priors)
+
+    def merge(self, other: Self) -> Self:
+        """Return the cells of both sets of samples, which must have been counted on one grid."""
+        require_same("edges", self.edges, other.edges)
+        require_same("given priors", self.given_priors, other.given_priors)
+        return type(self)(
+            self.edges,
+            np.minimum(self.lowest, other.lowest),
+            self.negatives + other.negatives,
+            self.positives + other.positives,
+            self.given_priors,
+        )
+
+    def at_priors(self) -> tuple[Floats, Floats]:
+        """Return the weights of class 0 and class 1 with given priors worked in."""
+        totals = np.array([self.negatives.sum(), self.positives.sum()])
+        factors = class_factors(totals, self.given_priors)
+        return self.negatives * factors[0], self.positives * factors[1]
+
+
+def _distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct ones of sorted values, and the weight of each."""
+    if not values.size:
+        return values, values
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    if weights.size:
+        return values[starts], np.add.reduceat(weights, starts)
+    return values[starts], np.diff(np.append(starts, values.size)).astype(np.float64)

@@ -1,0 +1,132 @@
+"""Sums of losses: what an expected score needs."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.rules.base import ScoringRule, dot_or_zero
+from fastpsr.summaries.merging import require_same
+
+__all__ = ["ReferenceSums", "ScoreSums"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums:
+    """Weighted sums of losses and of weights, by class.
+
+    Attributes
+    ----------
+    loss, weight : ndarray of float64, shape (K,)
+    given_priors : ndarray of float64, shape (K,), or None
+    """
+
+    loss: Floats
+    weight: Floats
+    given_priors: Floats | None
+
+    @classmethod
+    def of(cls, rule: ScoringRule, predictions: Predictions) -> Self:
+        """Sum the losses of predictions."""
+        predictions.require_posteriors("expected scores")
+        loss = rule.summed_losses(predictions)
+        return cls(loss, predictions.class_weights, predictions.given_priors)
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums over both sets of samples."""
+        require_same("given priors", self.given_priors, other.given_priors)
+        loss, weight = self.loss + other.loss, self.weight + other.weight
+        return type(self)(loss, weight, self.given_priors)
+
+    @property
+    def priors(self) -> Floats:
+        """The priors of the evaluation: as given, else the class frequencies."""
+        if self.given_priors is not None:
+            return self.given_priors
+        return self.weight / self.weight.sum()
+
+    def mean(self) -> float:
+        """Return the expected loss at the priors; a class of prior 0 adds nothing."""
+        factors = class_factors(self.weight, self.given_priors) / self.weight.sum()
+        used = (factors > 0.0) & (self.weight > 0.0)
+        return float((self.loss[used] * factors[used]).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSums:
+    """Sums of losses expected under reference posteriors, and of those references.
+
+    The sums are by true class, so that given priors can be worked in; without labels all samples
+    are of one class.
+
+    Attributes
+    ----------
+    loss, weight : ndarray of float64, shape (C,)
+        Sums of ``sum_k r_k loss(k, q)`` and of weights; C is K, or 1 without labels.
+    reference : ndarray of float64, shape (C, K)
+        Weighted sums of the reference posteriors.
+    given_priors : ndarray of float64, shape (K,), or None
+    """
+
+    loss: Floats
+    weight: Floats
+    reference: Floats
+    given_priors: Floats | None
+
+    @classmethod
+    def of(cls, rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Self:
+        """Sum the losses of `predictions` expected under `reference`, sample by sample."""
+        predictions.require_posteriors("semi-empirical scores")
+        if len(reference) != len(predictions) or reference.n_classes != predictions.n_classes:
+            raise ValueError(
+                f"reference must have a posterior for each sample: {len(predictions)} samples of "
+                f"{predictions.n_classes} classes, not {len(reference)} of {reference.n_classes}"
+            )
+        r = reference.posteriors
+        return cls.of_values(dot_or_zero(r, rule.class_losses(predictions.log_posteriors)), r,
+                             predictions)  # fmt: skip
+
+    @classmethod
+    def of_values(cls, values: Floats, r: Floats, predictions: Predictions) -> Self:
+        """Sum any (N,) `values` that belong to reference posteriors `r`."""
+        given = predictions.given_priors
+        if predictions.y_true is None and given is not None:
+            raise ValueError("priors need labels: pass y_true, or no priors")
+        y = predictions.y_true if given is not None else None
+        codes = np.zeros(len(predictions), np.uint8) if y is None else y
+        n_groups = 1 if y is None else predictions.n_classes
+        weights = predictions.weights
+
+        def total(column: Floats) -> Floats:
+            return np.asarray(kernels.sum_by_class(column, codes, weights, n_groups))
+
+        columns = [total(np.ascontiguousarray(r[:, k])) for k in range(r.shape[1])]
+        weight = total(np.ones(len(predictions)))
+        return cls(total(values), weight, np.stack(columns, axis=1), given)
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums over both sets of samples."""
+        require_same("given priors", self.given_priors, other.given_priors)
+        return type(self)(
+            self.loss + other.loss,
+            self.weight + other.weight,
+            self.reference + other.reference,
+            self.given_priors,
+        )
+
+    def _factors(self) -> Floats:
+        if self.given_priors is None:
+            return np.full(self.weight.size, 1.0 / self.weight.sum())
+        return class_factors(self.weight, self.given_priors) / self.weight.sum()
+
+    def mean(self) -> float:
+        """Return the mean of the losses at the priors."""
+        factors = self._factors()
+        used = (factors > 0.0) & (self.weight > 0.0)
+        return float((self.loss[used] * factors[used]).sum())
+
+    def mean_reference(self) -> Floats:
+        """Return the mean reference posterior, shape (K,)."""
+        return np.asarray(self._factors() @ self.reference)

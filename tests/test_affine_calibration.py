@@ -1,0 +1,288 @@
+"""Affine calibration and temperature scaling against slow versions."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import fastpsr as fp
+from tests import reference, samples
+
+every_weights = pytest.mark.parametrize("weights", ["none", "integer", "wild"])
+given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
+OPTIMUM = 1e-8  # relative accuracy where an optimiser decides
+
+
+def assert_close(value, expected, rtol=1e-12, atol=1e-14):
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
+# Affine calibration of posteriors
+
+
+def assert_stationary(sample, fitted, with_bias=True):
+    """The gradient of the mean log loss is under 1e-9 (and rounding)."""
+    log_rows = reference.finite_for_fitting(sample.log_q)
+    _, gradient, _ = reference.affine_objective(log_rows, sample.y, sample.mass, 0.0, with_bias)
+    parameters = [fitted.scale_, *(fitted.bias_ - fitted.bias_[0])[1:]] if with_bias else None
+    slope = gradient(np.array(parameters if with_bias else [fitted.scale_]))
+    assert np.abs(slope).max() < 1.01e-9
+
+
+@given_priors
+@every_weights
+@pytest.mark.parametrize("scores", ["plain", "tied", "infinite"])
+@pytest.mark.parametrize("K", [2, 3, 7])
+def test_direction_preserving(K, scores, weights, priors):
+    weights = "integer" if weights == "wild" and K > 2 else weights  # else nearly separable
+    n = 300 if scores == "infinite" else 140
+    sample = samples.make(K, n, scores=scores, weights=weights, priors=priors)
+    fitted = fp.DirectionPreserving().fit(sample.predictions)
+    scale, bias = reference.fit_affine(
+        reference.finite_for_fitting(sample.log_q), sample.y, sample.mass
+    )
+    assert_stationary(sample, fitted)
+    assert fitted.bias_.shape == (K,)
+    assert abs(fitted.bias_.sum()) < 1e-12
+    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
+    assert_close(fitted.bias_, bias, rtol=OPTIMUM, atol=OPTIMUM)
+    expected = reference.log_softmax(fitted.scale_ * sample.log_q + fitted.bias_)
+    calibrated = fitted.transform(sample.predictions)
+    assert calibrated.kind == "posteriors"
+    assert_close(calibrated.log_posteriors, expected)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_temperature_scaling(K):
+    sample = samples.make(K, 100, weights="integer", priors=True)
+    fitted = fp.TemperatureScaling().fit(sample.predictions)
+    scale, _ = reference.fit_affine(sample.log_q, sample.y, sample.mass, with_bias=False)
+    assert_stationary(sample, fitted, with_bias=False)
+    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
+    expected = reference.log_softmax(fitted.scale_ * sample.log_q)
+    assert_close(fitted.transform(sample.predictions).log_posteriors, expected)
+
+
+@pytest.mark.parametrize("weights", ["none", "integer"])
+def test_binary_calibration_is_logistic_regression(weights):
+    sample = samples.make(2, 200, weights=weights)
+    fitted = fp.DirectionPreserving().fit(sample.predictions)
+    log_odds = (sample.log_q[:, 1] - sample.log_q[:, 0])[:, None]
+    regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
+    regression.fit(log_odds, sample.y, sample_weight=sample.weights)
+    assert_close(fitted.scale_, regression.coef_[0, 0], rtol=OPTIMUM)
+    assert_close(fitted.bias_[1] - fitted.bias_[0], regression.intercept_[0], rtol=OPTIMUM)
+
+
+@pytest.mark.parametrize("log_odds", [1e-6, 1e6])
+def test_the_unit_of_the_scores_does_not_matter(log_odds):
+    _, y, s = samples.make_scores("distinct")
+    plain = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
+    scaled = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s * log_odds))
+    # A gradient under 1e-9 with respect to the scale is less strict where scores are small.
+    assert_close(scaled.scale_ * log_odds, plain.scale_, rtol=1e-3 if log_odds < 1 else OPTIMUM)
+    assert_close(scaled.bias_, plain.bias_, rtol=1e-3 if log_odds < 1 else OPTIMUM)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_brier_calibration_is_at_least_as_good_in_brier(K):
+    sample = samples.make(K, 200, scores="extreme", priors=True)
+    brier = fp.BrierScore()
+    scores = {}
+    for name, rule in [("log", fp.rules.Log()), ("brier", fp.rules.Brier())]:
+        fitted = fp.DirectionPreserving(rule).fit(sample.predictions)
+        scores[name] = brier(fitted.transform(sample.predictions))
+        assert abs(fitted.bias_.sum()) < 1e-12
+    assert scores["brier"] < scores["log"]
+    # It is a local optimum: no small step is better.
+    rng = np.random.default_rng(K)
+    for _ in range(20):
+        scale = fitted.scale_ * (1 + 1e-3 * rng.normal())
+        bias = fitted.bias_ + 1e-3 * rng.normal(size=K)
+        moved = reference.log_softmax(scale * sample.log_q + bias)
+        value = reference.expected_score(
+            sample.y, moved, reference.brier_class_losses, priors=sample.priors
+        )
+        assert value > scores["brier"] - 1e-9
+
+
+def test_cost_rules_cannot_train_an_affine_map():
+    calibrator = fp.DirectionPreserving(fp.rules.Cost([[0, 1], [1, 0]]))
+    with pytest.raises(ValueError, match=r"rule.*piecewise constant"):
+        calibrator.fit(samples.make(2).predictions)
+
+
+def test_infinite_log_posteriors_are_fitted_finite_and_stay_infinite():
+    _, y, s = samples.make_scores("distinct")
+    s[:4] = [-np.inf, np.inf, np.inf, -np.inf]  # two of them on the wrong side
+    y[:4] = [0, 1, 0, 1]
+    train = fp.Predictions.from_logits(y, s)
+    finite = np.clip(s, math.log(1e-30), -math.log(1e-30))
+    as_finite = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, finite))
+    fitted = fp.DirectionPreserving().fit(train)
+    assert_close(fitted.scale_, as_finite.scale_, rtol=OPTIMUM)
+    assert_close(fitted.bias_, as_finite.bias_, rtol=OPTIMUM)
+    log_odds = fitted.transform(train).log_odds
+    assert log_odds[:4].tolist() == [-np.inf, np.inf, np.inf, -np.inf]
+    assert np.isfinite(log_odds[4:]).all()
+
+
+def test_a_finite_score_beyond_the_floor_sets_the_floor():
+    _, y, s = samples.make_scores("distinct")
+    s[:3] = [-np.inf, -120.0, np.inf]
+    y[:3] = [0, 0, 1]
+    fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
+    rows = reference.finite_for_fitting(reference.log_sigmoid_columns(s))
+    scale, bias = reference.fit_affine(rows, y, np.ones(y.size))
+    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
+    assert_close(fitted.bias_, bias, rtol=OPTIMUM)
+
+
+def test_a_scale_below_zero_is_warned_of():
+    _, y, s = samples.make_scores("reversed")
+    with pytest.warns(UserWarning, match="scale"):
+        fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
+    assert fitted.scale_ < 0
+
+
+# Likelihoods and raw scores
+
+
+@given_priors
+@pytest.mark.parametrize("kind", ["llrs", "raw scores"])
+def test_affine_calibration_of_scores_gives_llrs(kind, priors):
+    rng, y, s = samples.make_scores("distinct", 90)
+    y[:30] = 0  # a training prior that is not even
+    w = rng.integers(1, 4, 90)
+    make = fp.Predictions.from_llrs if kind == "llrs" else fp.Predictions.from_raw_scores
+    options = {"prior": 0.2} if priors and kind == "llrs" else {}
+    p = [0.8, 0.2] if options else None
+    fitted = fp.DirectionPreserving().fit(make(y, s, sample_weight=w, **options))
+
+    mass = reference.sample_mass(y, 2, w, p)
+    offset = np.log(reference.class_priors(y, 2, w, p))
+    rows = np.column_stack([np.zeros(90), s])
+    scale, bias = reference.fit_affine(rows, y, mass, offset)
+    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
+    assert_close(fitted.bias_, bias, rtol=OPTIMUM)
+
+    new = rng.normal(size=20)
+    receiver = {"prior": 0.01} if kind == "llrs" else {}
+    calibrated = fitted.transform(make(np.arange(20) % 2, new, **receiver))
+    expected = fitted.scale_ * new + fitted.bias_[1] - fitted.bias_[0]
+    assert calibrated.kind == "likelihoods"
+    assert_close(calibrated.llrs, expected)
+    # The receiver's prior makes the posteriors: the given one, else the class frequencies.
+    assert_close(calibrated.log_odds, expected + (math.log(0.01 / 0.99) if receiver else 0.0))
+
+
+@pytest.mark.parametrize("with_bias", [True, False], ids=["affine", "temperature"])
+def test_calibration_of_log_likelihoods(with_bias):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [70, 40, 20])
+    log_lk = samples.make_logits(rng, y, 3)
+    priors = [0.2, 0.3, 0.5]
+    train = fp.Predictions.from_log_likelihoods(y, log_lk, priors=priors)
+    calibrator = fp.DirectionPreserving() if with_bias else fp.TemperatureScaling()
+    fitted = calibrator.fit(train)
+    mass = reference.sample_mass(y, 3, None, priors)
+    scale, bias = reference.fit_affine(log_lk, y, mass, np.log(priors), with_bias)
+    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
+    if with_bias:
+        assert_close(fitted.bias_, bias, rtol=OPTIMUM)
+    receiver = fp.Predictions.from_log_likelihoods(None, log_lk, priors=[0.6, 0.3, 0.1])
+    expected = fitted.scale_ * log_lk + bias + np.log([0.6, 0.3, 0.1])
+    calibrated = fitted.transform(receiver)
+    assert calibrated.kind == "likelihoods"
+    assert_close(
+        calibrated.log_posteriors, reference.log_softmax(expected), rtol=OPTIMUM, atol=OPTIMUM
+    )
+
+
+@pytest.mark.parametrize("calibrator", [fp.PAV(), fp.DirectionPreserving()])
+def test_calibrated_llrs_at_the_training_prior_are_calibrated_posteriors(calibrator):
+    _, y, s = samples.make_scores("distinct")
+    raw = fp.cross_fit(calibrator, fp.Predictions.from_raw_scores(y, s), fp.TrainOnTest())
+    posteriors = fp.cross_fit(calibrator, fp.Predictions.from_logits(y, s), fp.TrainOnTest())
+    assert_close(raw.log_odds, posteriors.log_odds, rtol=OPTIMUM)
+
+
+# Data without an optimum
+
+SEPARABLE = {
+    "apart": ([0, 0, 1, 1], [-2.0, -1.0, 1.0, 2.0]),
+    "apart, reversed": ([1, 1, 0, 0], [-2.0, -1.0, 1.0, 2.0]),
+    "touching": ([0, 0, 1, 1, 1], [-2.0, 1.0, 1.0, 2.0, 3.0]),
+    "touching, reversed": ([1, 1, 0, 0, 0], [-2.0, 1.0, 1.0, 2.0, 3.0]),
+    "one class": ([0, 0, 0], [-2.0, 1.0, 0.5]),
+}
+
+
+@pytest.mark.parametrize("data", SEPARABLE.values(), ids=SEPARABLE.keys())
+@pytest.mark.parametrize("make", [fp.Predictions.from_logits, fp.Predictions.from_raw_scores])
+def test_separable_data_raise_with_a_remedy(make, data):
+    with pytest.raises(ValueError, match=r"separa|class"):
+        fp.DirectionPreserving().fit(make(*data))
+
+
+def test_the_error_on_separable_data_names_a_remedy():
+    with pytest.raises(ValueError, match=r"separa.*(PAV|HistogramBinning|TrainOnTest|more data)"):
+        fp.DirectionPreserving().fit(fp.Predictions.from_logits(*SEPARABLE["apart"]))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("gap", [0.5, 0.0])
+def test_separable_data_of_three_classes_raise(sign, gap):
+    """Class k's own score is ahead by `gap` on every sample, or level on one."""
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 3
+    z = rng.uniform(-1, 0, (60, 3))
+    z[np.arange(60), y] = 0.0
+    for c in range(3):  # per pair of classes, the closest sample is at distance `gap`
+        for k in {0, 1, 2} - {c}:
+            rows = np.flatnonzero(y == c)
+            z[rows, k] += -gap - z[rows, k].max()
+    with pytest.raises(ValueError, match="separa"):
+        fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, sign * z))
+
+
+def test_a_missing_class_has_no_optimum():
+    sample = samples.make(3, 60)
+    present = sample.predictions[sample.y < 2]
+    with pytest.raises(ValueError, match="class"):
+        fp.DirectionPreserving().fit(present)
+
+
+def test_one_overlapping_pair_of_classes_is_enough_to_fit_where_the_rest_overlap_too():
+    # K = 3, classes 0 and 1 apart, but both overlap with 2: the optimum exists.
+    rng = np.random.default_rng(5)
+    y = np.arange(90) % 3
+    z = rng.normal(size=(90, 3))
+    z[:, 1] = np.where(y == 0, z[:, 0] - 3, z[:, 1])
+    z[:, 0] = np.where(y == 1, z[:, 1] - 3, z[:, 0])
+    predictions = fp.Predictions.from_logits(y, z)
+    fitted = fp.DirectionPreserving().fit(predictions)
+    scale, bias = reference.fit_affine(reference.log_softmax(z), y, np.ones(90))
+    assert_close(fitted.scale_, scale, rtol=OPTIMUM)
+    assert_close(fitted.bias_, bias, rtol=OPTIMUM)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_constant_scores_raise(K):
+    constant = fp.Predictions.from_logits(np.arange(12) % K, np.tile(np.arange(K), (12, 1)))
+    with pytest.raises(ValueError, match="constant"):
+        fp.DirectionPreserving().fit(constant)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_data_that_a_threshold_of_zero_separates_have_no_temperature(sign):
+    y, s = SEPARABLE["apart"]
+    with pytest.raises(ValueError, match="separa"):
+        fp.TemperatureScaling().fit(fp.Predictions.from_logits(y, sign * np.array(s)))
+    off_zero = np.array(s) + 1.5  # separable, but not by a threshold of zero
+    fitted = fp.TemperatureScaling().fit(fp.Predictions.from_logits(y, off_zero))
+    rows = reference.log_sigmoid_columns(off_zero)
+    assert_close(
+        fitted.scale_, reference.fit_affine(rows, y, np.ones(4), with_bias=False)[0], OPTIMUM
+    )

@@ -1,0 +1,135 @@
+"""PAV and histogram binning against slow versions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests import reference, samples
+
+every_weights = pytest.mark.parametrize("weights", ["none", "integer", "wild"])
+given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
+
+
+def assert_close(value, expected, rtol=1e-12, atol=1e-14):
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
+# PAV
+
+
+@given_priors
+@every_weights
+@pytest.mark.parametrize("kind", ["distinct", "tied", "outliers", "reversed"])
+def test_pav(kind, weights, priors):
+    rng, y, s = samples.make_scores(kind)
+    w = samples.make_weights(rng, weights, y, np.zeros((y.size, 2)))
+    p = [0.9, 0.1] if priors else None
+    train = fp.Predictions.from_logits(y, s, priors=p, sample_weight=w)
+    blocks = reference.pool_adjacent_violators(s, y, reference.sample_mass(y, 2, w, p))
+    new = np.concatenate([s, np.nextafter(s, -np.inf), rng.normal(size=50), [-np.inf, np.inf]])
+    expected = [reference.frequency(reference.apply_blocks(blocks, t)) for t in new]
+    fitted = fp.PAV().fit(train)
+    calibrated = fitted.transform(fp.Predictions.from_logits(None, new))
+    assert_close(calibrated.posteriors[:, 1], expected)
+    # Blocks of equal frequency may stay apart, but no block may lack its own step.
+    assert {block[0] for block in blocks} <= set(fitted.threshold_.tolist())
+    assert (np.diff(fitted.threshold_) > 0).all()
+    assert (np.diff(fitted.posterior_) > -1e-15).all()
+
+
+def test_pav_by_hand():
+    # Ties share a fate; 1 after 0 pools; the ends keep their frequencies of 0 and 1.
+    s = [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
+    y = [0, 1, 0, 0, 1, 1]
+    train = fp.Predictions.from_raw_scores(y, s)
+    new = fp.Predictions.from_raw_scores(None, [-9.0, 1.0, 1.99, 2.0, 3.9, 4.0, 99.0])
+    llrs = fp.PAV().fit(train).transform(new).llrs
+    assert_close(llrs[3:5], [math.log(1 / 2)] * 2)  # one of three, at even odds
+    assert llrs[[0, 1, 2]].tolist() == [-math.inf] * 3
+    assert llrs[[5, 6]].tolist() == [math.inf] * 2
+
+
+@pytest.mark.parametrize("kind", ["llrs", "raw scores"])
+@every_weights
+def test_pav_of_scores_gives_llrs(kind, weights):
+    rng, y, s = samples.make_scores("tied", 61)
+    w = samples.make_weights(rng, weights, y, np.zeros((y.size, 2)))
+    make = fp.Predictions.from_llrs if kind == "llrs" else fp.Predictions.from_raw_scores
+    mass = reference.sample_mass(y, 2, w)
+    totals = reference.class_totals(mass, y, 2)
+    expected = []
+    for t in s:
+        _, positive, negative = reference.apply_blocks(
+            reference.pool_adjacent_violators(s, y, mass), t
+        )
+        with np.errstate(divide="ignore"):
+            expected.append(np.log(positive / totals[1]) - np.log(negative / totals[0]))
+    calibrated = fp.PAV().fit(make(y, s, sample_weight=w)).transform(make(None, s))
+    assert calibrated.kind == "likelihoods"
+    assert_close(calibrated.llrs, expected)
+
+
+@pytest.mark.parametrize("calibrator", [fp.PAV, fp.HistogramBinning])
+def test_floor_clips_log_odds(calibrator):
+    y, q = [0, 0, 0, 1, 1, 1], [0.05, 0.06, 0.55, 0.54, 0.95, 0.96]
+    train = fp.Predictions.from_posteriors(y, q)
+    without = calibrator().fit(train).transform(train)
+    assert set(without.posteriors[:, 1]) >= {0.0, 0.5, 1.0}
+    for floor in (1e-30, 0.01):
+        calibrated = calibrator(floor=floor).fit(train).transform(train)
+        most = math.log1p(-floor) - math.log(floor)
+        assert_close(calibrated.log_odds, np.clip(without.log_odds, -most, most))
+
+
+@pytest.mark.parametrize("calibrator", [fp.PAV, fp.HistogramBinning])
+@pytest.mark.parametrize("floor", [-0.1, 0.6, math.nan])
+def test_floor_must_be_a_probability_below_one_half(calibrator, floor):
+    with pytest.raises(ValueError, match="floor"):
+        calibrator(floor=floor).fit(samples.make(2).predictions)
+
+
+@pytest.mark.parametrize("calibrator", [fp.PAV(), fp.HistogramBinning()])
+def test_calibrators_of_one_score_need_two_classes(calibrator):
+    with pytest.raises(ValueError, match="3"):
+        calibrator.fit(samples.make(3).predictions)
+
+
+# Histogram binning
+
+
+@given_priors
+@every_weights
+@pytest.mark.parametrize("bins", [1, 4, 15])
+def test_histogram_binning(bins, weights, priors):
+    sample = samples.make(2, 40, weights=weights, priors=priors)
+    q = np.exp(sample.log_q)[:, 1]
+    new = np.concatenate([q, np.arange(bins + 1) / bins, np.nextafter(np.arange(bins) / bins, 1)])
+    options = {"priors": sample.priors, "sample_weight": sample.weights}
+    fitted = fp.HistogramBinning(bins).fit(fp.Predictions.from_posteriors(sample.y, q, **options))
+    calibrated = fitted.transform(fp.Predictions.from_posteriors(None, new))
+    frequencies = reference.histogram_frequencies(q, sample.y, sample.mass, bins)
+    edges = reference.uniform_edges(bins)
+    expected = [frequencies[reference.find_bin(value, edges)] for value in new]
+    assert_close(calibrated.posteriors[:, 1], expected)
+
+
+def test_empty_histogram_bins_give_their_centre():
+    train = fp.Predictions.from_posteriors([0, 1, 1, 0], [0.1, 0.2, 0.9, 0.9])
+    new = fp.Predictions.from_posteriors(None, [0.0, 0.3, 0.5, 0.7, 1.0])
+    calibrated = fp.HistogramBinning(5).fit(train).transform(new)
+    assert_close(calibrated.posteriors[:, 1], [0.5, 0.3, 0.5, 0.7, 0.5])
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [fp.PAV(), fp.HistogramBinning(), fp.DirectionPreserving(), fp.TemperatureScaling()],
+    ids=lambda c: type(c).__name__,
+)
+def test_fitting_returns_a_copy(calibrator):
+    fitted = calibrator.fit(samples.make(2).predictions)
+    assert type(fitted) is type(calibrator)
+    assert not [name for name in vars(calibrator) if name.endswith("_")]
+    with pytest.raises((ValueError, AttributeError), match="fit"):
+        calibrator.transform(samples.make(2).predictions)

@@ -1,0 +1,240 @@
+"""ECE, semi-empirical scores, expected divergence and calibration loss against slow versions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests import reference, samples
+
+RULES = {
+    "log": (fp.rules.Log(), reference.log_class_losses),
+    "brier": (fp.rules.Brier(), reference.brier_class_losses),
+}
+every_rule = pytest.mark.parametrize("rule_name", RULES)
+every_K = pytest.mark.parametrize("K", samples.CLASS_COUNTS)
+every_norm = pytest.mark.parametrize("norm", [1, 2])
+every_binning = pytest.mark.parametrize("binning", ["uniform", "quantile"])
+every_weights = pytest.mark.parametrize("weights", samples.WEIGHTS)
+every_scores = pytest.mark.parametrize("scores", samples.SCORES)
+given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
+
+
+def assert_close(value, expected, rtol=1e-12, atol=1e-14):
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
+# Expected calibration error
+
+
+@given_priors
+@every_weights
+@every_scores
+@every_binning
+@every_norm
+@pytest.mark.parametrize(("K", "on"), [(2, "class"), (2, "confidence"), (7, "confidence")])
+def test_ece(K, on, norm, binning, scores, weights, priors):
+    sample = samples.make(K, scores=scores, weights=weights, priors=priors)
+    q = np.exp(sample.log_q)
+    metric = fp.ECE(bins=7, on=on, norm=norm, binning=binning)
+    value = metric(sample.y, q, priors=sample.priors, sample_weight=sample.weights)
+    options = {"on": on, "bins": 7, "norm": norm, "binning": binning}
+    assert_close(value, reference.ece(sample.y, q.tolist(), sample.mass, **options))
+
+
+@every_norm
+@pytest.mark.parametrize("bins", [1, 2, 3, 5, 10, 15, 49, 100])
+def test_ece_of_posteriors_on_and_beside_the_edges(bins, norm):
+    edges = np.arange(bins + 1) / bins
+    q = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
+    q = np.random.default_rng(bins).permutation(q)
+    y = np.arange(q.size) % 2
+    expected = reference.calibration_error(q.tolist(), y, np.ones(q.size), bins=bins, norm=norm)
+    assert_close(fp.ECE(bins=bins, norm=norm)(y, q), expected)
+
+
+def test_ece_bins_are_closed_on_the_right():
+    # Of two bins, 0 and 0.5 lie in the first, and what follows 0.5 in the second.
+    q = [0.0, 0.5, math.nextafter(0.5, 1.0), 1.0]
+    assert_close(fp.ECE(bins=2)([1, 1, 0, 0], q), 0.75)
+    assert_close(fp.ECE(bins=2)([1, 0, 1, 0], q), 0.25)
+
+
+def test_ece_bins_posteriors_as_given():
+    # Neither divided by their sum, nor taken to log-odds and back, nor as 1 - (1 - q).
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    positive = rng.integers(1, 20, 400) / 20
+    rows = np.column_stack([1 - positive + rng.uniform(-9e-7, 9e-7, 400), positive])
+    expected = reference.calibration_error(positive.tolist(), y, np.ones(400), bins=20)
+    assert_close(fp.ECE(bins=20)(y, rows), expected)
+    assert_close(fp.ECE(bins=20)(y, positive), expected)
+
+
+def test_ece_counts_the_first_of_equal_confidences_as_the_decision():
+    q = [[0.4, 0.4, 0.2], [0.4, 0.4, 0.2]]
+    assert_close(fp.ECE(on="confidence")([0, 0], q), 0.6)
+    assert_close(fp.ECE(on="confidence")([1, 1], q), 0.4)
+    assert_close(fp.ECE(on="confidence")([0, 1], [0.5, 0.5]), 0.0)
+
+
+@every_norm
+@pytest.mark.parametrize("bins", [1, 3, 4, 8, 60, 200])
+def test_quantile_bins_hold_equal_shares_or_ties(bins, norm):
+    rng = np.random.default_rng(bins)
+    y, w = rng.integers(0, 2, 60), rng.integers(1, 5, 60)
+    for q in (rng.random(60), rng.integers(0, 6, 60) / 5, np.full(60, 0.3)):
+        expected = reference.calibration_error(q.tolist(), y, w.tolist(), bins, norm, "quantile")
+        assert_close(fp.ECE(bins, "class", norm, "quantile")(y, q, sample_weight=w), expected)
+
+
+def test_quantile_bins_of_distinct_posteriors():
+    # Three in each bin: 0.1-0.3 (one positive), 0.4-0.6 (none), 0.7-0.9 (three).
+    q = [0.7, 0.1, 0.5, 0.9, 0.3, 0.6, 0.8, 0.2, 0.4]
+    y = [1, 1, 0, 1, 0, 0, 1, 0, 0]
+    gaps = np.abs(np.array([1 / 3 - 0.2, 0.0 - 0.5, 1.0 - 0.8]))
+    assert_close(fp.ECE(bins=3, binning="quantile")(y, q), gaps.mean())
+    assert_close(fp.ECE(bins=3, binning="quantile", norm=2)(y, q), np.sqrt((gaps**2).mean()))
+
+
+def test_ece_on_class_needs_two_classes():
+    with pytest.raises(ValueError, match="confidence"):
+        fp.ECE()(samples.make(3).predictions)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("bins", 0), ("bins", 2.5), ("norm", 3), ("on", "classes"), ("binning", "equal")],
+)
+def test_ece_refuses_bad_fields(argument, value):
+    with pytest.raises(ValueError, match=rf"{argument}.*{value}"):
+        fp.ECE(**{argument: value})(samples.make(2).predictions)
+
+
+# Semi-empirical scores
+
+
+@pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalised"])
+@pytest.mark.parametrize("weights", ["none", "wild"])
+@every_scores
+@every_K
+@every_rule
+def test_semi_empirical_score(rule_name, K, scores, weights, normalized):
+    sample = samples.make(K, scores=scores, weights=weights)
+    r = np.random.default_rng(K).dirichlet(np.ones(K), sample.y.size)
+    if scores == "infinite":  # half the rows: no reference probability where the posterior is 0
+        r = np.where(np.isneginf(sample.log_q) & (np.arange(len(r)) % 2 == 0)[:, None], 0.0, r)
+        r /= r.sum(axis=1, keepdims=True)
+    rule, class_losses = RULES[rule_name]
+    expected = reference.semi_empirical_score(
+        sample.log_q, r, class_losses, sample.mass, normalized=normalized
+    )
+    as_reference = fp.Predictions.from_posteriors(None, r)
+    metric = fp.SemiEmpiricalScore(rule, as_reference, normalized=normalized)
+    assert_close(metric(sample.predictions), expected)
+
+
+def test_semi_empirical_score_leaves_out_what_the_reference_excludes():
+    q = fp.Predictions.from_posteriors([0, 1], [[1.0, 0.0], [0.5, 0.5]])
+    sure = fp.Predictions.from_posteriors(None, [[1.0, 0.0], [0.5, 0.5]])
+    unsure = fp.Predictions.from_posteriors(None, [[0.9, 0.1], [0.5, 0.5]])
+    raw = {"normalized": False}
+    assert_close(fp.SemiEmpiricalScore(fp.rules.Log(), sure, **raw)(q), math.log(2) / 2)
+    assert fp.SemiEmpiricalScore(fp.rules.Log(), unsure, **raw)(q) == math.inf
+
+
+def test_semi_empirical_score_needs_a_reference_per_sample():
+    r = fp.Predictions.from_posteriors(None, [0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="reference"):
+        fp.SemiEmpiricalScore(fp.rules.Log(), r)(samples.make(2).predictions)
+
+
+# Expected divergence
+
+
+@pytest.mark.parametrize("weights", ["none", "integer"])
+@pytest.mark.parametrize(
+    "calibrator",
+    [fp.DirectionPreserving(), fp.TemperatureScaling(), fp.PAV(), fp.HistogramBinning(5)],
+    ids=lambda c: type(c).__name__,
+)
+@every_rule
+def test_expected_divergence_decomposes_the_semi_empirical_score(rule_name, calibrator, weights):
+    sample = samples.make(2, 120, weights=weights)
+    rule, class_losses = RULES[rule_name]
+    folds = fp.CrossFit(folds=np.arange(120) // 2 % 4)
+    metric = fp.ExpectedDivergence(rule, calibrator, folds)
+    parts = metric.decompose(sample.predictions)
+    r = fp.cross_fit(calibrator, sample.predictions, folds).posteriors
+    score = reference.semi_empirical_score(
+        sample.log_q, r, class_losses, sample.mass, normalized=False
+    )
+    q = np.exp(sample.log_q)
+    divergences = [reference.divergence(a, b, class_losses) for a, b in zip(r, q, strict=True)]
+    entropies = [reference.entropy(row, class_losses) for row in r]
+    assert_close(parts.score, score, rtol=1e-11)
+    assert_close(parts.divergence, reference.weighted_mean(divergences, sample.mass), rtol=1e-11)
+    assert_close(parts.refinement, reference.weighted_mean(entropies, sample.mass), rtol=1e-11)
+    assert_close(parts.score, parts.divergence + parts.refinement)
+    assert metric(sample.predictions) == parts.divergence
+
+
+def test_expected_divergence_of_impossible_samples_is_infinite():
+    # A posterior of 0 where the calibrated frequency is not.
+    predictions = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.0, 0.0, 0.5, 0.5])
+    metric = fp.ExpectedDivergence(fp.rules.Log(), fp.PAV(), fp.TrainOnTest())
+    parts = metric.decompose(predictions)
+    assert parts.score == parts.divergence == math.inf
+    assert_close(parts.refinement, math.log(2))
+
+
+# Calibration loss
+
+
+def reference_cross_fit_loss(sample, folds, class_losses):
+    """Mean loss after an affine calibration of the log-posteriors, cross-fitted."""
+
+    def losses(train, test):
+        log_rows, mass = sample.log_q[train], np.asarray(sample.mass)[train]
+        scale, bias = reference.fit_affine(log_rows, sample.y[train], mass)
+        calibrated = reference.log_softmax(scale * sample.log_q[test] + bias)
+        return reference.losses(sample.y[test], calibrated, class_losses)
+
+    return reference.weighted_mean(reference.cross_fit(losses, folds), sample.mass)
+
+
+@pytest.mark.parametrize("weights", ["none", "integer"])
+@pytest.mark.parametrize("K", [2, 3])
+@every_rule
+def test_calibration_loss(rule_name, K, weights):
+    sample = samples.make(K, 150, weights=weights)
+    rule, class_losses = RULES[rule_name]
+    folds = np.arange(150) // K % 5
+    raw = reference.expected_score(
+        sample.y, sample.log_q, class_losses, normalized=False, **sample.options
+    )
+    calibrated = reference_cross_fit_loss(sample, folds, class_losses)
+    arguments = (rule, fp.DirectionPreserving(), fp.CrossFit(folds=folds))
+    relative = fp.CalibrationLoss(*arguments)(sample.predictions)
+    absolute = fp.CalibrationLoss(*arguments, relative=False)(sample.predictions)
+    assert_close(relative, 100 * (raw - calibrated) / raw, rtol=1e-8)
+    assert_close(absolute, raw - calibrated, rtol=1e-8)
+
+
+@pytest.mark.parametrize("train", ["test", "held out"])
+def test_calibration_loss_is_the_gain_of_calibrating(train):
+    sample, other = samples.make(2, 80), samples.make(2, 90, seed=1)
+    train = fp.TrainOnTest() if train == "test" else fp.HeldOut(other.predictions)
+    for calibrator in (fp.PAV(floor=1e-3), fp.TemperatureScaling(), fp.HistogramBinning()):
+        score = fp.BrierScore()
+        raw = score(sample.predictions)
+        calibrated = score(fp.cross_fit(calibrator, sample.predictions, train))
+        loss = fp.CalibrationLoss(fp.rules.Brier(), calibrator, train)
+        assert_close(loss(sample.predictions), 100 * (raw - calibrated) / raw, rtol=1e-11)
+
+
+def test_an_infinite_score_stays_infinite_in_the_calibration_loss():
+    predictions = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.0, 0.0, 0.5, 0.6, 0.3])
+    loss = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest(), relative=False)
+    assert loss(predictions) == math.inf

@@ -1,0 +1,347 @@
+"""Every metric against its slow version, on ordinary and on hostile data."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests import reference, samples
+
+RTOL, ATOL = 1e-12, 1e-14  # what the contract promises
+
+
+def assert_close(value, expected):
+    np.testing.assert_allclose(value, expected, rtol=RTOL, atol=ATOL)
+
+
+def rules(K):
+    """Rules with the losses that the reference takes."""
+    costs = samples.COSTS[K]
+    return {
+        "log": (fp.rules.Log(), reference.log_class_losses),
+        "brier": (fp.rules.Brier(), reference.brier_class_losses),
+        "cost": (fp.rules.Cost(costs), reference.cost_class_losses(costs)),
+    }
+
+
+every_rule = pytest.mark.parametrize("rule_name", ["log", "brier", "cost"])
+every_K = pytest.mark.parametrize("K", samples.CLASS_COUNTS)
+every_scores = pytest.mark.parametrize("scores", samples.SCORES)
+every_weights = pytest.mark.parametrize("weights", samples.WEIGHTS)
+given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
+normalised = pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalised"])
+
+
+# Expected scores
+
+
+@normalised
+@given_priors
+@every_weights
+@every_scores
+@every_K
+@every_rule
+def test_expected_score(rule_name, K, scores, weights, priors, normalized):
+    sample = samples.make(K, scores=scores, weights=weights, priors=priors)
+    rule, class_losses = rules(K)[rule_name]
+    expected = reference.expected_score(
+        sample.y, sample.log_q, class_losses, normalized=normalized, **sample.options
+    )
+    metric = fp.ExpectedScore(rule, normalized=normalized)
+    assert_close(metric(sample.predictions), expected)
+
+
+@normalised
+@every_K
+def test_named_scores_are_expected_scores(K, normalized):
+    sample = samples.make(K, weights="integer", priors=True)
+    costs = samples.COSTS[K]
+    for rule, named in [
+        (fp.rules.Log(), fp.CrossEntropy(normalized=normalized)),
+        (fp.rules.Brier(), fp.BrierScore(normalized=normalized)),
+        (fp.rules.Cost(costs), fp.BayesRisk(costs, normalized=normalized)),
+    ]:
+        of_rule = fp.ExpectedScore(rule, normalized=normalized)(sample.predictions)
+        assert_close(named(sample.predictions), of_rule)
+
+
+@every_scores
+@every_K
+@every_rule
+def test_losses(rule_name, K, scores):
+    sample = samples.make(K, scores=scores)
+    rule, class_losses = rules(K)[rule_name]
+    expected = reference.losses(sample.y, sample.log_q, class_losses)
+    assert_close(rule.loss(sample.y, sample.log_q), expected)
+
+
+@every_K
+@every_rule
+def test_entropy_and_divergence(rule_name, K):
+    rng = np.random.default_rng(K)
+    r, q = rng.dirichlet(np.full(K, 0.7), 40), rng.dirichlet(np.full(K, 0.7), 40)
+    r[:5, 0], q[3:8, 1] = 0.0, 0.0
+    r, q = r / r.sum(axis=1, keepdims=True), q / q.sum(axis=1, keepdims=True)
+    rule, class_losses = rules(K)[rule_name]
+    assert_close(rule.entropy(r), [reference.entropy(row, class_losses) for row in r])
+    assert_close(rule.entropy(r[0]), reference.entropy(r[0], class_losses))
+    expected = [reference.divergence(a, b, class_losses) for a, b in zip(r, q, strict=True)]
+    assert_close(rule.divergence(r, q), expected)
+
+
+def test_the_losses_of_the_paper():
+    # Two classes, posterior 0.2 for the true one: -log 0.2; ((0.8)^2 + (0.8)^2) / 2.
+    q = [[0.8, 0.2]]
+    raw = {"normalized": False}
+    assert_close(fp.CrossEntropy(**raw)([1], q), -math.log(0.2))
+    assert_close(fp.BrierScore(**raw)([1], q), 0.64)
+    assert_close(fp.BayesRisk([[0, 1], [10, 0]], **raw)([1], q), 0.0)
+    assert_close(fp.BayesRisk([[0, 1], [3, 0]], **raw)([1], q), 3.0)
+
+
+@pytest.mark.parametrize("log_odds", [-700.0, -40.0, 40.0, 700.0])
+def test_extreme_log_odds_keep_their_digits(log_odds):
+    y = np.array([0, 1])
+    sample = fp.Predictions.from_logits(y, [log_odds, log_odds])
+    assert_close(sample.log_odds, [log_odds, log_odds])
+    losses = fp.rules.Log().loss(y, sample.log_posteriors)
+    expected = [np.logaddexp(0, log_odds), np.logaddexp(0, -log_odds)]
+    np.testing.assert_allclose(losses, expected, rtol=1e-12)  # also the loss of 1e-304
+    llrs = fp.Predictions.from_llrs(y, [log_odds, log_odds], prior=0.5)
+    assert_close(fp.CrossEntropy(normalized=False)(llrs), np.mean(expected))
+
+
+# Infinite losses
+
+
+def with_an_infinite_loss(**options):
+    y, q = [0, 1, 1, 0], [0.2, 0.0, 0.9, 0.4]
+    return fp.Predictions.from_posteriors(y, q, **options)
+
+
+@normalised
+def test_infinite_losses_stay_infinite(normalized):
+    infinite = with_an_infinite_loss()
+    assert fp.CrossEntropy(normalized=normalized)(infinite) == math.inf
+    assert math.isfinite(fp.BrierScore(normalized=normalized)(infinite))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sample_weight": [1, 0, 1, 1]}, {"priors": [1.0, 0.0]}],
+    ids=["weight 0", "prior 0"],
+)
+def test_what_weighs_nothing_is_as_if_absent(options):
+    value = fp.CrossEntropy(normalized=False)(with_an_infinite_loss(**options))
+    kept = [0, 3] if "priors" in options else [0, 2, 3]
+    losses = [-math.log(q) for q in np.array([0.8, 0.0, 0.9, 0.6])[kept]]
+    assert_close(value, np.mean(losses))
+
+
+def test_infinite_log_odds():
+    sure = fp.Predictions.from_logits([0, 1], [-math.inf, math.inf])
+    assert fp.CrossEntropy()(sure) == 0.0
+    assert fp.BrierScore()(sure) == 0.0
+    wrong = fp.Predictions.from_logits([0, 1, 1], [-math.inf, math.inf, -math.inf])
+    assert fp.CrossEntropy()(wrong) == math.inf
+    assert_close(fp.BrierScore(normalized=False)(wrong), 1 / 3)
+    assert_close(fp.BayesRisk([[0, 1], [5, 0]], normalized=False)(wrong), 5 / 3)
+
+
+# Priors
+
+
+@every_rule
+def test_a_class_without_samples(rule_name):
+    sample = samples.make(3)
+    y = np.where(sample.y == 2, 0, sample.y)
+    rule, class_losses = rules(3)[rule_name]
+    metric = fp.ExpectedScore(rule)
+
+    priors = [0.3, 0.7, 0.0]
+    absent = fp.Predictions.from_log_posteriors(y, sample.log_q, priors=priors)
+    expected = reference.expected_score(y, sample.log_q, class_losses, priors=priors)
+    assert_close(metric(absent), expected)
+
+    frequencies = fp.Predictions.from_log_posteriors(y, sample.log_q)
+    assert_close(metric(frequencies), reference.expected_score(y, sample.log_q, class_losses))
+
+    wanted = fp.Predictions.from_log_posteriors(y, sample.log_q, priors=[0.3, 0.3, 0.4])
+    with pytest.raises(ValueError, match=r"priors.*class.*2"):
+        metric(wanted)
+
+
+def test_a_class_of_weight_zero_is_absent():
+    sample = samples.make(3)
+    options = {"sample_weight": np.where(sample.y == 2, 0.0, 1.0)}
+    with pytest.raises(ValueError, match=r"priors.*class.*2"):
+        fp.CrossEntropy()(sample.y, np.exp(sample.log_q), priors=[0.3, 0.3, 0.4], **options)
+
+
+def test_priors_equal_to_the_frequencies_change_nothing():
+    sample = samples.make(3, 90)
+    given = fp.Predictions.from_log_posteriors(sample.y, sample.log_q, priors=[1 / 3] * 3)
+    assert_close(fp.CrossEntropy()(given), fp.CrossEntropy()(sample.predictions))
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@every_rule
+def test_the_system_that_outputs_the_priors_scores_one(rule_name, K):
+    sample = samples.make(K, weights="wild", priors=True)
+    rows = np.tile(sample.priors, (sample.y.size, 1))
+    rule, _ = rules(K)[rule_name]
+    value = fp.ExpectedScore(rule)(
+        sample.y, rows, priors=sample.priors, sample_weight=sample.weights
+    )
+    assert_close(value, 1.0)
+
+
+# Shortcuts, and what metrics refuse
+
+
+METRICS = {
+    "cross-entropy": fp.CrossEntropy(),
+    "brier": fp.BrierScore(),
+    "risk": fp.BayesRisk(samples.COSTS[2]),
+    "score": fp.ExpectedScore(fp.rules.Log(), normalized=False),
+    "ece": fp.ECE(),
+    "confidence": fp.ECE(on="confidence", norm=2),
+    "calibration loss": fp.CalibrationLoss(
+        fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest()
+    ),
+    "divergence": fp.ExpectedDivergence(fp.rules.Brier(), fp.HistogramBinning(), fp.TrainOnTest()),
+}
+every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+
+
+@every_metric
+def test_shortcut_takes_labels_and_posteriors(metric):
+    sample = samples.make(2)
+    q, w, p = np.exp(sample.log_q), np.arange(1.0, 61.0), [0.3, 0.7]
+    made = fp.Predictions.from_posteriors(sample.y, q, priors=p, sample_weight=w)
+    value = metric(sample.y, q, priors=p, sample_weight=w)
+    assert value == metric(made)
+    assert type(value) is float
+
+
+@every_metric
+def test_metrics_refuse_unlabelled_data(metric):
+    with pytest.raises(ValueError, match="unlabelled"):
+        metric(fp.Predictions.from_posteriors(None, [0.2, 0.4]))
+
+
+@every_metric
+def test_metrics_refuse_raw_scores(metric):
+    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
+        metric(fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.4, 0.35, 0.8]))
+
+
+# Bayes decisions and expected costs
+
+
+@every_scores
+@every_K
+def test_bayes_decisions(K, scores):
+    sample = samples.make(K, scores=scores)
+    for costs in (samples.COSTS[K], 1.0 - np.eye(K)):
+        expected = [reference.decide(reference.posteriors_of_logs(q), costs) for q in sample.log_q]
+        assert fp.bayes_decisions(sample.predictions, costs).tolist() == expected
+
+
+@every_K
+def test_ties_between_decisions_go_to_the_lowest(K):
+    uniform = fp.Predictions.from_posteriors(None, np.full((1, K), 1 / K))
+    assert fp.bayes_decisions(uniform, fp.CostMatrix.zero_one(K)).tolist() == [0]
+    assert fp.bayes_decisions(uniform, np.ones((K, 4))).tolist() == [0]
+    backwards = 1.0 - np.eye(K)[:, ::-1]
+    assert fp.bayes_decisions(uniform, backwards).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("q", "costs"),
+    [
+        (0.25, [[0, 1], [3, 0]]),  # 0.75 either way, in exact arithmetic
+        (0.75, [[0, 3], [1, 0]]),
+        (0.125, [[0, 1], [7, 0]]),
+        (0.5, [[0, 1, 0.5], [1, 0, 0.5]]),
+        (0.25, [[0, 1, 0.25], [1, 0, 0.25]]),
+    ],
+)
+def test_ties_at_a_threshold(q, costs):
+    assert reference.decide([1 - q, q], costs) == 0
+    predictions = fp.Predictions.from_posteriors(None, [q])
+    assert fp.bayes_decisions(predictions, costs).tolist() == [0]
+
+
+def test_decisions_where_posteriors_underflow():
+    sure = fp.Predictions.from_logits(None, [-800.0, 800.0])
+    assert fp.bayes_decisions(sure, [[0.0, 1.0], [1.0, 0.0]]).tolist() == [0, 1]
+    # The unlikely class decides between two decisions that the likely class does not tell apart.
+    assert fp.bayes_decisions(sure, [[0.0, 0.0], [1.0, 0.0]]).tolist() == [1, 1]
+
+
+@normalised
+@given_priors
+@every_weights
+@every_K
+def test_expected_cost(K, weights, priors, normalized):
+    sample = samples.make(K, weights=weights, priors=priors)
+    costs = samples.COSTS[K]
+    decisions = np.random.default_rng(K).integers(0, len(costs[0]), sample.y.size)
+    value = fp.expected_cost(
+        sample.y,
+        decisions,
+        costs,
+        priors=sample.priors,
+        sample_weight=sample.weights,
+        normalized=normalized,
+    )
+    expected = reference.expected_cost(
+        sample.y, decisions, costs, normalized=normalized, **sample.options
+    )
+    assert_close(value, expected)
+
+
+def test_named_cost_matrices():
+    assert fp.CostMatrix.zero_one(3).values.tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert fp.CostMatrix.zero_one(2, reject=0.1).values.tolist() == [[0, 1, 0.1], [1, 0, 0.1]]
+    # Missing a target is deciding 0 on class 1.
+    assert fp.CostMatrix.detection(10, 1).values.tolist() == [[0, 1], [10, 0]]
+
+
+# Risk curves
+
+
+@given_priors
+@every_scores
+def test_risk_curve_of_binary_thresholds(scores, priors):
+    sample = samples.make(2, 40, scores=scores, weights="integer", priors=priors)
+    points = np.array([1e-9, 0.013, 0.25, 0.4999, 0.77, 1 - 1e-9])
+    curve = fp.risk_curve(sample.predictions, points)
+    expected = [
+        reference.risk_at(sample.y, sample.log_q, [a, 1 - a], **sample.options) for a in points
+    ]
+    assert_close(curve.points, points)
+    assert_close(curve.risk, expected)
+
+
+@every_K
+def test_risk_curve_on_the_simplex(K):
+    sample = samples.make(K, 40, weights="wild")
+    points = np.random.default_rng(1).dirichlet(np.ones(K), 6)
+    curve = fp.risk_curve(sample.predictions, points)
+    expected = [reference.risk_at(sample.y, sample.log_q, a, **sample.options) for a in points]
+    assert curve.risk.shape == (6,)
+    assert_close(curve.risk, expected)
+
+
+def test_risk_curve_at_a_tie_takes_the_lowest_decision():
+    at_threshold = fp.Predictions.from_posteriors([1], [[0.25, 0.75]], priors=[0.0, 1.0])
+    assert_close(fp.risk_curve(at_threshold, [0.25]).risk, [1 / 0.75])
+
+
+@pytest.mark.parametrize("points", [[0.0], [1.0], [0.5, -0.1], [math.nan], []])
+def test_risk_curve_needs_points_inside(points):
+    with pytest.raises(ValueError, match="points"):
+        fp.risk_curve(samples.make(2).predictions, points)
