@@ -11,10 +11,16 @@ __all__ = [
     "SUM_TOLERANCE",
     "as_floats",
     "as_labels",
+    "as_log_posterior_rows",
+    "as_log_rows",
+    "as_posterior_rows",
     "as_priors",
     "as_weights",
     "check_choice",
     "check_length",
+    "log_of_rows",
+    "log_softmax",
+    "read",
     "require",
 ]
 
@@ -24,24 +30,31 @@ SUM_TOLERANCE = 1e-6  # by how much the posteriors of a sample may miss a sum of
 _EMPTY = np.empty(0)
 
 
-def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
-    """Return `values` as a C-contiguous float64 array; the same memory where it already is one."""
+def read(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return `values` as an array of numbers of whatever dtype they have."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} must not have masked entries")
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "cSUMmV":
-            raise TypeError(f"dtype {array.dtype}")
-        array = np.ascontiguousarray(array, dtype=np.float64)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"not {array.dtype}")
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+    return array
+
+
+def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
+    """Return `values` as a C-contiguous float64 array; the same memory where it already is one."""
+    array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
-    if np.ndim(values) not in allowed:  # ascontiguousarray makes a scalar one-dimensional
+    if array.ndim not in allowed:
         wanted = " or ".join(f"{d}-dimensional" for d in allowed)
-        raise ValueError(f"{name} must be {wanted}, not of shape {np.shape(values)}")
+        raise ValueError(f"{name} must be {wanted}, not of shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
-    return array
+    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def require(name: str, values: Floats, low: float, high: float, rule: str) -> None:
@@ -68,43 +81,25 @@ def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
 
 def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> NDArray[Any]:
     """Return class indices 0..K-1 as uint8, or as int32 where K > 256."""
-    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
-        raise ValueError(f"{name} must not have masked entries")
-    try:
-        array = np.asarray(labels)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} must be an array of integers: {error}") from None
+    array = read(name, labels)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
     check_length(name, array.size, n_samples)
-    if array.dtype == object:
-        array = as_floats(name, array, 1)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} must be integers 0 to {n_classes - 1}, not of dtype {array.dtype}"
-        )
-    if array.dtype.kind == "f":
-        fractional = np.flatnonzero(~(array == np.floor(array)) | ~np.isfinite(array))
-        if fractional.size:
-            i = int(fractional[0])
-            raise ValueError(f"{name} must be integers, but {name}[{i}] is {array[i]}")
-    compact = np.dtype(np.uint8 if n_classes <= 256 else np.int32)
-    if array.dtype.kind == "b":
-        return np.ascontiguousarray(array).view(np.uint8)
-    if array.dtype == np.uint8 and compact == np.uint8:
-        codes = np.ascontiguousarray(array)
-        position = int(codes.argmax()) if int(codes.max()) >= n_classes else -1
-    elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        codes = array.astype(compact)
-        outside = np.flatnonzero(array >= n_classes)
-        position = int(outside[0]) if outside.size else -1
+    codes = np.empty(n_samples, np.uint8 if n_classes <= 256 else np.int32)
+    if array.dtype == bool:
+        return np.ascontiguousarray(array).view(np.uint8).astype(codes.dtype, copy=False)
+    if array.dtype.kind == "f" or array.dtype == np.uint64:
+        wrong = ~((array >= 0) & (array < n_classes) & (array == np.floor(array)))
+        position = int(wrong.argmax()) if wrong.any() else -1
+        if position < 0:
+            codes[:] = array
     else:
-        codes = np.empty(n_samples, compact)
         wide = np.ascontiguousarray(array, dtype=np.int64)
         position = kernels.compact_labels(wide, n_classes, codes)
     if position >= 0:
         raise ValueError(
-            f"{name} must lie in 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}"
+            f"{name} must be integers 0 to {n_classes - 1}, "
+            f"but {name}[{position}] is {array[position]}"
         )
     return codes
 

@@ -90,7 +90,7 @@ class Predictions:
             For nan, values outside 0..1, rows that do not sum to 1, labels that are no class
             index, lengths that differ, or no samples at all.
         """
-        if np.ndim(q) == 1:
+        if checks.read("q", q).ndim == 1:
             values = checks.as_floats("q", q, 1)
             checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
         else:
@@ -130,11 +130,12 @@ class Predictions:
         Rows may hold ``-inf`` but not alone, and no ``+inf``; log-odds may be infinite. Otherwise
         as :meth:`from_posteriors`.
         """
-        if np.ndim(z) == 1:
+        shape = checks.read("z", z).shape
+        if len(shape) == 1:
             log_odds = checks.as_floats("z", z, 1)
             checks.require("z", log_odds, -np.inf, np.inf, "not be nan")
             return cls._make(y_true, "posteriors", log_odds, priors, sample_weight)
-        if np.ndim(z) == 2 and np.shape(z)[1] == 2:  # exact: log-odds need no normalisation
+        if shape[1:] == (2,):  # exact: log-odds need no normalisation
             return cls._from_log_rows(y_true, checks.as_log_rows("z", z), priors, sample_weight)
         return cls._from_log_rows(y_true, checks.log_softmax("z", z), priors, sample_weight)
 
@@ -318,7 +319,7 @@ class Predictions:
             return self.given_priors
         if self.y_true is None:
             raise ValueError("priors must be given: unlabelled predictions have no frequencies")
-        return self.class_weights / self.class_weights.sum()
+        return np.asarray(self.class_weights / self.class_weights.sum())
 
     @cached_property
     def log_odds(self) -> Floats:
@@ -413,7 +414,7 @@ class Predictions:
             return self._weights
         factor = class_factors(self.class_weights, self.given_priors)
         per_sample = factor[self.labels]
-        return per_sample * self._weights if self._weights.size else per_sample
+        return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
 
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
         """Return the same samples with other scores of a `kind`, on the scale of :attr:`scale`."""
@@ -477,4 +478,4 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
             f"and no sample of class {k} has positive weight"
         )
     factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
-    return factors * totals.sum()
+    return np.asarray(factors * totals.sum())

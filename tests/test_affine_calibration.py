@@ -108,9 +108,8 @@ def test_brier_calibration_is_at_least_as_good_in_brier(K):
 
 
 def test_cost_rules_cannot_train_an_affine_map():
-    calibrator = fp.DirectionPreserving(fp.rules.Cost([[0, 1], [1, 0]]))
     with pytest.raises(ValueError, match=r"rule.*piecewise constant"):
-        calibrator.fit(samples.make(2).predictions)
+        fp.DirectionPreserving(fp.rules.Cost([[0, 1], [1, 0]])).fit(samples.make(2).predictions)
 
 
 def test_infinite_log_posteriors_are_fitted_finite_and_stay_infinite():
@@ -141,7 +140,7 @@ def test_a_finite_score_beyond_the_floor_sets_the_floor():
 
 def test_a_scale_below_zero_is_warned_of():
     _, y, s = samples.make_scores("reversed")
-    with pytest.warns(UserWarning, match="scale"):
+    with pytest.warns(RuntimeWarning, match=r"scale is -1\."):
         fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, s))
     assert fitted.scale_ < 0
 
@@ -247,6 +246,39 @@ def test_separable_data_of_three_classes_raise(sign, gap):
         fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, sign * z))
 
 
+def test_touching_classes_are_found_in_spite_of_rounding():
+    # Scores of small integers, and ties between classes: normalising them must not pull the
+    # classes an ulp into one another.
+    z = [[0, -1, -1, -2], [-1, 2, 0, -2], [0, -1, 3, 0], [-1, 1, 0, 0], [2, 1, 0, 0]]
+    for shift in np.arange(0.0, 1.0, 0.1):
+        logits = np.array(z, float) + shift * np.arange(4)  # absorbed by the biases
+        with pytest.raises(ValueError, match="separa"):
+            fp.DirectionPreserving().fit(fp.Predictions.from_logits([0, 1, 2, 3, 1], logits))
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.5e-4])
+def test_few_samples_of_uneven_weight(unit):
+    y = np.array([0, 1, 2, 3, 3, 3, 1])
+    z = [
+        [0.94, -0.02, -0.39, 0.28],
+        [-0.34, 1.48, 0.35, 0.34],
+        [0.23, 0.42, 1.05, 2.02],
+        [0.32, -0.08, -0.35, 1.26],
+        [-0.07, -1.05, -1.05, 2.24],
+        [0.95, 0.32, 1.20, 2.15],
+        [-1.00, 0.48, -1.09, 0.27],
+    ]
+    w = [800.0, 0.026, 0.014, 0.022, 0.021, 2.6, 0.048]
+    log_q = reference.log_softmax(unit * np.array(z))
+    made = fp.Predictions.from_log_posteriors(y, log_q, sample_weight=w)
+    fitted = fp.DirectionPreserving().fit(made)
+    value, _, _ = reference.affine_objective(reference.log_softmax(z), y, w, 0.0, True)
+    scale, bias = reference.fit_affine(reference.log_softmax(z), y, w)
+    best = value(np.array([scale, *(bias - bias[0])[1:]]))
+    bias = fitted.bias_ - fitted.bias_[0]
+    assert value(np.array([fitted.scale_ * unit, *bias[1:]])) == pytest.approx(best, abs=1e-8)
+
+
 def test_a_missing_class_has_no_optimum():
     sample = samples.make(3, 60)
     present = sample.predictions[sample.y < 2]
@@ -271,7 +303,7 @@ def test_one_overlapping_pair_of_classes_is_enough_to_fit_where_the_rest_overlap
 @pytest.mark.parametrize("K", [2, 3])
 def test_constant_scores_raise(K):
     constant = fp.Predictions.from_logits(np.arange(12) % K, np.tile(np.arange(K), (12, 1)))
-    with pytest.raises(ValueError, match="constant"):
+    with pytest.raises(ValueError, match=r"scores.*all.*alike"):
         fp.DirectionPreserving().fit(constant)
 
 

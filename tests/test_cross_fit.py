@@ -106,9 +106,7 @@ def test_samples_and_given_folds_may_be_permuted_together(calibrator):
     assert_close(permuted.log_odds, made.log_odds[order], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "folds", [np.zeros(40, int), np.arange(39) % 5, np.arange(40) / 7, 1, 0, 2.5]
-)
+@pytest.mark.parametrize("folds", [np.zeros(40, int), np.arange(39) % 5, 1, 0, 2.5])
 def test_bad_folds(folds):
     y, z = make(2, 40)
     with pytest.raises(ValueError, match="folds"):

@@ -112,6 +112,22 @@ def test_extreme_log_odds_keep_their_digits(log_odds):
     assert_close(fp.CrossEntropy(normalized=False)(llrs), np.mean(expected))
 
 
+@pytest.mark.parametrize("K", [2, 3])
+def test_sums_over_many_samples(K):
+    rng = np.random.default_rng(K)
+    n = 500_001
+    y, z = rng.integers(0, K, n), rng.normal(scale=4.0, size=(n, K))
+    w = 10.0 ** rng.uniform(-6, 6, n)
+    log_q = reference.log_softmax(z)
+    q = np.exp(log_q)
+    own = log_q[np.arange(n), y]
+    brier = ((q - np.eye(K)[y]) ** 2).sum(axis=1) / K
+    made = fp.Predictions.from_logits(y, z, sample_weight=w)
+    for metric, losses in [(fp.CrossEntropy, -own), (fp.BrierScore, brier)]:
+        expected = math.fsum(w * losses) / math.fsum(w)
+        assert metric(normalized=False)(made) == pytest.approx(expected, rel=1e-12)
+
+
 # Infinite losses
 
 
@@ -260,16 +276,19 @@ def test_ties_between_decisions_go_to_the_lowest(K):
 
 @pytest.mark.parametrize(
     ("q", "costs"),
-    [
-        (0.25, [[0, 1], [3, 0]]),  # 0.75 either way, in exact arithmetic
-        (0.75, [[0, 3], [1, 0]]),
-        (0.125, [[0, 1], [7, 0]]),
-        (0.5, [[0, 1, 0.5], [1, 0, 0.5]]),
-        (0.25, [[0, 1, 0.25], [1, 0, 0.25]]),
+    [  # all in exact arithmetic, without rounding: 0.75 x 1 = 0.25 x 3
+        ([0.75, 0.25], [[0, 1], [3, 0]]),
+        ([0.25, 0.75], [[0, 3], [1, 0]]),
+        ([0.875, 0.125], [[0, 1], [7, 0]]),
+        ([0.5, 0.5], [[0, 1, 0.5], [1, 0, 0.5]]),
+        ([0.75, 0.25], [[0, 1, 0.25], [1, 0, 0.25]]),
+        ([0.3125, 0.3125, 0.375], [[3, 2, 0], [0, 3, 3], [3, 3, 3]]),
+        ([0.25, 0.125, 0.625], [[0.5, 1.75], [1.75, -0.75], [-0.5, -0.5]]),
     ],
+    ids=str,
 )
 def test_ties_at_a_threshold(q, costs):
-    assert reference.decide([1 - q, q], costs) == 0
+    assert reference.decide(q, costs) == 0
     predictions = fp.Predictions.from_posteriors(None, [q])
     assert fp.bayes_decisions(predictions, costs).tolist() == [0]
 

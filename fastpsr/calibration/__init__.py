@@ -5,7 +5,7 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
-from fastpsr.calibration.training import CrossFit, HeldOut, TrainOnTest, Training, cross_fit
+from fastpsr.calibration.training import CrossFit, HeldOut, Training, TrainOnTest, cross_fit
 
 __all__ = [
     "PAV",

@@ -164,7 +164,7 @@ class TemperatureScaling(_Affine):
     >>> log_odds = np.array([-2.0, -1.0, 1.0, -0.5, 2.0, 3.0])
     >>> data = fp.Predictions.from_logits([0, 0, 0, 1, 1, 1], log_odds)
     >>> round(fp.TemperatureScaling().fit(data).scale_, 4)
-    0.8814
+    0.9149
     """
 
     scale_: float = field(init=False, repr=False)

@@ -23,7 +23,7 @@ def fit_log_loss(
     with_bias: bool,
     start: tuple[float, Floats] | None,
 ) -> tuple[float, Floats]:
-    """Return (scale, bias) that minimise the log loss of ``softmax(scale x scores + bias + offset)``.
+    """Return (scale, bias): least log loss of ``softmax(scale x scores + bias + offset)``.
 
     Newton's method. The problem is convex along every line, so a step is good if the slope at its
     end has not turned steeper uphill than it went down before; else it is halved.
@@ -92,7 +92,11 @@ def _solve(gradient: Floats, hessian: Floats, with_bias: bool) -> Floats:
     full[1:, 1:] += max(np.trace(hessian[1:, 1:]), 1e-300) / full.shape[0] ** 2
     # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
-    solution = np.linalg.lstsq(full * unit[:, None] * unit, gradient * unit, rcond=1e-15)[0]
+    scaled = full * unit[:, None] * unit
+    try:
+        solution = np.linalg.solve(scaled, gradient * unit)
+    except np.linalg.LinAlgError:  # no curvature in some direction: stay in the others
+        solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
     return np.asarray(solution * unit)
 
 

@@ -25,8 +25,8 @@ class PAV(Calibrator):
     """The non-decreasing step function that is best on its training data, for every rule at once.
 
     Binary tasks only. The posterior of a block is the (weighted) frequency of class 1 in it, also
-    in the end blocks, where it may be 0 or 1. Trained on the data that it is evaluated on, it bounds
-    what any monotone calibration could reach, and overfits (the paper's section 2.4.2).
+    in the end blocks, where it may be 0 or 1. Trained on the data that it is evaluated on, it
+    bounds what any monotone calibration could reach, and overfits (the paper's section 2.4.2).
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class CrossFit(Training):
     >>> data = fp.Predictions.from_logits([0, 1, 0, 1, 0, 1], [-2.0, -1.0, 1.0, 2.0, -0.5, 0.3])
     >>> train = fp.CrossFit(folds=[0, 0, 1, 1, 2, 2])
     >>> fp.cross_fit(fp.TemperatureScaling(), data, train).log_odds.round(3).tolist()
-    [-1.1, -0.55, 2.096, 4.192, -0.448, 0.269]
+    [-1.551, -0.775, 0.775, 1.551, -0.21, 0.126]
     """
 
     folds: int | ArrayLike = 5

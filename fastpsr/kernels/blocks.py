@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["BLOCK", "count_blocks", "over_blocks", "thread_count", "together"]
@@ -21,7 +22,7 @@ _pool_lock = threading.Lock()
 
 
 def thread_count() -> int:
-    """Return the number of threads: FASTPSR_NUM_THREADS, else the processors this process may use."""
+    """Return FASTPSR_NUM_THREADS, else the number of processors that this process may use."""
     asked = os.environ.get("FASTPSR_NUM_THREADS", "")
     if asked:
         if not asked.isdigit() or int(asked) == 0:
@@ -49,7 +50,7 @@ def over_blocks(
     together(
         *(
             lambda first=first, last=last: kernel(first, last, *arguments)
-            for first, last in zip(edges[:-1], edges[1:], strict=True)
+            for first, last in pairwise(edges)
         )
     )
 

@@ -94,7 +94,7 @@ def _fill_table(edges, low, per_unit, table):
 
 @elementary
 def _count_below(value, edges, low, per_unit, table):
-    """Number of edges below `value`."""
+    """Return the number of edges below `value`."""
     bucket = 0
     if per_unit > 0.0:
         bucket = _bucket_of(value, low, per_unit, table.size - 1)

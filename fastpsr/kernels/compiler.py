@@ -34,7 +34,7 @@ def _compile(function: Any, fastmath: set[str]) -> Any:
         dispatcher = numba.njit(cache=True, fastmath=fastmath, **_OPTIONS)(function)
     except RuntimeError:  # no folder is writable: work without a cache
         return numba.njit(fastmath=fastmath, **_OPTIONS)(function)
-    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # a changed callee in another file must invalidate too
         index._source_stamp = (index._source_stamp, _DIGEST)
     return dispatcher

@@ -6,7 +6,10 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
+
+_LEAST = -700.0  # exp of less comes near the smallest number
 
 _exp = elementary.exp_of_nonpositive
 
@@ -22,6 +25,14 @@ def least_costly_decisions(scores, starts, classes, values):
     n_blocks = count_blocks(decisions.size)
     over_blocks(step, n_blocks, scores, starts, classes, values, decisions)
     return decisions
+
+
+@inline
+def _odds(log_odds):
+    """Return exp(log_odds), 0 for -inf alone: an unlikely class may still settle a tie."""
+    if log_odds < _LEAST:
+        return 0.0 if log_odds == -math.inf else _exp(_LEAST)
+    return _exp(log_odds)
 
 
 @kernel
@@ -42,7 +53,7 @@ def _choose(odds, starts, classes, values):
 def _decide_binary(first, last, log_odds, starts, classes, values, decisions):
     odds = np.empty(2)
     for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
-        smaller = _exp(-abs(log_odds[i]))  # posteriors up to a factor: no rounding at a tie
+        smaller = _odds(-abs(log_odds[i]))  # posteriors up to a factor: no rounding at a tie
         odds[0] = smaller if log_odds[i] > 0.0 else 1.0
         odds[1] = 1.0 if log_odds[i] > 0.0 else smaller
         decisions[i] = _choose(odds, starts, classes, values)
@@ -54,5 +65,5 @@ def _decide(first, last, log_q, starts, classes, values, decisions):
     for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
         top = log_q[i].max()
         for k in range(odds.size):
-            odds[k] = _exp(log_q[i, k] - top)
+            odds[k] = _odds(log_q[i, k] - top)
         decisions[i] = _choose(odds, starts, classes, values)

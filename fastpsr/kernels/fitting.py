@@ -8,6 +8,9 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel, summing
 
+_ROWS = 256  # rows per part at least, and
+_PARTS = 256  # parts at most: each holds a matrix of K x K
+
 _exp = elementary.exp_of_nonpositive
 _sigmoid = elementary.sigmoid
 
@@ -28,12 +31,21 @@ def sum_fit_multiclass(scores, y, weights, scale, shift):
 
     Returns (gradient (1 + K,), Hessian (1 + K, 1 + K)); the scale comes first.
     """
-    size = scores.shape[1] + 1
-    out = np.zeros((count_blocks(scores.shape[0]), size, size + 1))
-    over_blocks(_sum_fit_multiclass, out.shape[0], scores, y, weights, float(scale), shift, out)
-    total = out.sum(axis=0)
-    upper = np.triu(total[:, :size])
-    return total[:, size].copy(), upper + np.triu(upper, 1).T
+    n_rows, n_classes = scores.shape
+    bounds = np.linspace(0, n_rows, min(_PARTS, -(-n_rows // _ROWS)) + 1).astype(np.int64)
+    n_parts = bounds.size - 1
+    gradient = np.zeros((n_parts, 1 + n_classes))
+    scale_row = np.zeros((n_parts, 1 + n_classes))
+    spread = np.zeros((n_parts, n_classes, n_classes))
+    over_blocks(
+        _sum_fit_multiclass, n_parts, bounds, scores, y, weights, float(scale), shift,
+        gradient, scale_row, spread, worth_a_thread=1,
+    )  # fmt: skip
+    hessian = np.empty((1 + n_classes, 1 + n_classes))
+    hessian[0] = hessian[:, 0] = scale_row.sum(axis=0)
+    upper = np.triu(spread.sum(axis=0))
+    hessian[1:, 1:] = upper + np.triu(upper, 1).T
+    return gradient.sum(axis=0), hessian
 
 
 def class_ranges(scores, y, weights):
@@ -86,41 +98,72 @@ def _sum_fit_binary(first, last, scores, y, weights, scale, shift, out):
 
 
 @kernel
-def _sum_fit_multiclass(first, last, scores, y, weights, scale, shift, out):
+def _exponentials(row, scale, shift, q):
+    top = -math.inf
+    for k in range(q.size):
+        q[k] = scale * row[k] + shift[k]
+        top = q[k] if q[k] > top else top
+    for k in range(q.size):
+        q[k] = _exp(q[k] - top)
+
+
+@summing
+def _add_sample(row, w, q, weighted, mass, cross):
+    """Normalise q, add its first two moments, and return the posterior mean of the row."""
+    norm = 0.0
+    mean = 0.0
+    for k in range(q.size):
+        norm += q[k]
+        mean += q[k] * row[k]
+    mean /= norm
+    factor = 1.0 / norm
+    variance = 0.0
+    for k in range(q.size):
+        q[k] *= factor
+        share = w * q[k]
+        centred = row[k] - mean
+        weighted[k] = share
+        mass[k] += share
+        cross[1 + k] += share * centred
+        variance += share * centred * centred
+    cross[0] += variance
+    return mean
+
+
+@summing
+def _subtract_products(spread, q, weighted):
+    """Subtract w q q' of four samples at once from the upper triangle: a quarter of the stores."""
+    for k in range(q.shape[1]):
+        w0, w1, w2, w3 = weighted[0, k], weighted[1, k], weighted[2, k], weighted[3, k]
+        row = spread[k, k:]  # slices from k on: indices that start at 0 let the loop vectorise
+        q0, q1, q2, q3 = q[0, k:], q[1, k:], q[2, k:], q[3, k:]
+        for j in range(row.size):
+            row[j] -= w0 * q0[j] + w1 * q1[j] + w2 * q2[j] + w3 * q3[j]
+
+
+@kernel
+def _sum_fit_multiclass(
+    first, last, bounds, scores, y, weights, scale, shift, gradient, scale_row, spread
+):
     n_classes = scores.shape[1]
-    q = np.empty(n_classes)
-    for block in range(first, last):
-        total = out[block]
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
-            w = weights[i] if weights.size else 1.0
-            top = -math.inf
-            for k in range(n_classes):
-                q[k] = scale * scores[i, k] + shift[k]
-                top = q[k] if q[k] > top else top
-            norm = 0.0
-            for k in range(n_classes):
-                q[k] = _exp(q[k] - top)
-            for k in range(n_classes):
-                norm += q[k]
-            mean = 0.0
-            for k in range(n_classes):
-                q[k] /= norm
-                mean += q[k] * scores[i, k]
-            spread = 0.0
-            for k in range(n_classes):
-                centred = scores[i, k] - mean
-                spread += q[k] * centred * centred
-                total[0, 1 + k] += w * q[k] * centred
-                total[1 + k, n_classes + 1] += w * q[k]
-            total[0, 0] += w * spread
-            total[0, n_classes + 1] += w * (mean - scores[i, y[i]])
-            total[1 + y[i], n_classes + 1] -= w
-            for k in range(n_classes):
-                weighted = w * q[k]
-                row = total[1 + k]
-                row[1 + k] += weighted
-                for j in range(k, n_classes):
-                    row[1 + j] -= weighted * q[j]
+    q = np.zeros((4, n_classes))
+    weighted = np.zeros((4, n_classes))
+    for part in range(first, last):
+        slope = gradient[part]
+        mass = np.zeros(n_classes)
+        for start in range(bounds[part], bounds[part + 1], 4):
+            weighted[:] = 0.0
+            for place in range(min(4, bounds[part + 1] - start)):
+                i = start + place
+                w = weights[i] if weights.size else 1.0
+                _exponentials(scores[i], scale, shift, q[place])
+                mean = _add_sample(scores[i], w, q[place], weighted[place], mass, scale_row[part])
+                slope[0] += w * (mean - scores[i, y[i]])
+                slope[1 + y[i]] -= w
+            _subtract_products(spread[part], q, weighted)
+        for k in range(n_classes):
+            slope[1 + k] += mass[k]
+            spread[part, k, k] += mass[k]
 
 
 @kernel

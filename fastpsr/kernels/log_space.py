@@ -55,7 +55,7 @@ def softplus(values):
 
 
 def exp(values):
-    """exp of an array of log-posteriors, so none above 0 but for rounding."""
+    """Exponentials of an array of log-posteriors, so none above 0 but for rounding."""
     return _mapped(_map_exp, values)
 
 

@@ -15,9 +15,8 @@ from fastpsr.kernels.compiler import kernel
 
 _exp = elementary.exp_of_nonpositive
 
-_RIGHT, _PER_WIDTH, _BEYOND, _FIRST = 0, 1, 2, 3  # what a panel's row starts with
-_LOW, _HIGH, _PER_CELL, _OFFSET = 0, 1, 2, 3  # the table's range, its cells of equal width
-_ALL, _AT_LOW, _RISE, _AT_HIGH, _FALL = 4, 5, 6, 7, 8  # what continues it on both sides
+_RIGHT, _PER_WIDTH, _BEYOND, _FIRST = range(4)  # what a panel's row starts with
+_LOW, _HIGH, _PER_UNIT, _ALL, _AT_LOW, _RISE, _AT_HIGH, _FALL, _OFFSET = range(9)  # of a table
 
 
 def tail_integrals(log_odds, y, cells, lefts, rows, ends):
@@ -39,7 +38,7 @@ def tail_slopes(log_odds, y, cells, lefts, rows, ends):
 @inline
 def _find_panel(x, label, cells, lefts, ends):
     """The last panel whose left edge is not right of x, by a search in the cell of x."""
-    cell = int(ends[label, _OFFSET] + math.floor((x - ends[label, _LOW]) * ends[label, _PER_CELL]))
+    cell = int(ends[label, _OFFSET] + math.floor((x - ends[label, _LOW]) * ends[label, _PER_UNIT]))
     low, high = cells[cell], cells[cell + 1]
     while low < high:
         middle = (low + high + 1) >> 1
@@ -101,9 +100,10 @@ def _tail_slopes(first, last, log_odds, y, cells, lefts, rows, ends, out):
 def place_on_boundaries(log_q, classes, reach, nodes, points, shares, ends):
     """Write the points at which the weight is averaged for each row's class, and their shares.
 
-    A node is (position along the path, K exponential variates); node s of S owns the s-th part of
-    the cumulated posteriors of the other classes, so that a point moves smoothly with them and
-    every class has its exact share. ``ends[r]`` is where the points of row r end.
+    A node holds a position along the path from certainty to q and the K - 1 weights of a simplex's
+    corners. Node s of S owns the s-th part of the cumulated posteriors of the other classes, so
+    that each class gets its exact share and all moves smoothly with q. ``ends[r]`` is where the
+    points of row r end.
     """
     n_nodes, n_classes = nodes.shape[0], log_q.shape[1]
     rest = np.empty(n_classes)
@@ -112,20 +112,18 @@ def place_on_boundaries(log_q, classes, reach, nodes, points, shares, ends):
         h = classes[r]
         _share_out(log_q[r], h, rest)
         scale = math.log1p(reach[r])
-        s, low, i, top = 0, 0.0, -1, 0.0
-        while s < n_nodes and i < n_classes:
-            if low >= top:  # the next class that has a part
-                i += 1
-                if i < n_classes:
-                    top += rest[i]
-                continue
-            high = min((s + 1.0) / n_nodes, top)
-            stretch = math.exp(nodes[s, 0] * scale)
-            shares[at] = (high - low) * stretch
-            _mix(math.exp(1.0 - stretch), h, i, rest, nodes[s], points[at])
-            at += 1
-            s += 1 if high < top or high * n_nodes >= s + 1.0 else 0
-            low = high
+        s, low, top = 0, 0.0, 0.0
+        for i in range(n_classes):
+            top += rest[i]
+            while s < n_nodes and low < top:
+                edge = (s + 1.0) / n_nodes
+                high = edge if edge < top else top
+                stretch = _exp_of_nonnegative(nodes[s, 0] * scale)  # nodes are dense near the
+                shares[at] = (high - low) * stretch  # path's start: they count for their part
+                _mix_corners(_exp(1.0 - stretch), h, i, rest, nodes[s], points[at])
+                at += 1
+                low = high
+                s += 1 if high == edge else 0
         ends[r] = at
 
 
@@ -145,20 +143,20 @@ def _share_out(log_q, h, rest):
 
 
 @inline
-def _mix(q_h, h, i, rest, node, point):
-    """A point uniform on the simplex whose corners are the posterior and all classes but h, i."""
-    weight = node[1]
-    total = weight
-    slot = 2
+def _exp_of_nonnegative(x):
+    return 1.0 / _exp(-x)
+
+
+@inline
+def _mix_corners(q_h, h, i, rest, node, point):
+    """A point of the simplex whose corners are the posterior reached and all classes but h, i."""
+    corner = 2
     for j in range(rest.size):
-        point[j] = weight * (q_h if j == h else (1.0 - q_h) * rest[j])
-        if j != h:
-            if j != i:
-                point[j] += node[slot]
-                total += node[slot]
-            slot += 1
-    for j in range(rest.size):
-        point[j] /= total
+        point[j] = node[1] * (1.0 - q_h) * rest[j]
+        if j != h and j != i:
+            point[j] += node[corner]
+            corner += 1
+    point[h] = node[1] * q_h
 
 
 @kernel

@@ -45,7 +45,7 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     >>> data = fp.Predictions.from_posteriors([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.9, 0.4, 0.8, 0.99])
     >>> metric = fp.CalibrationLoss(fp.rules.Brier(), fp.PAV(), fp.TrainOnTest())
     >>> round(metric(data), 2)
-    29.93
+    47.09
     """
 
     rule: ScoringRule
@@ -99,8 +99,8 @@ class Decomposition:
 class ExpectedDivergence(Metric[ReferenceSums]):
     """The mean score divergence d(r; q) of calibrated posteriors r from the posteriors q.
 
-    The classic calibration metric (the paper's Equation 15). It belongs to a score whose classes are
-    drawn from r, and means little where r is a poor calibrator (section 3.4): prefer
+    The classic calibration metric (the paper's Equation 15). It belongs to a score whose classes
+    are drawn from r, and means little where r is a poor calibrator (section 3.4): prefer
     ``CalibrationLoss``.
 
     Parameters

@@ -80,7 +80,8 @@ class ECE(Metric[BinSums]):
         predictions.require_posteriors("calibration errors")
         samples = predictions.present()
         posteriors, hits = self._events(samples)
-        edges = bin_edges(self.bins, self.binning, posteriors, samples.weights)
+        weights = samples.balanced_weights()
+        edges = bin_edges(self.bins, self.binning, posteriors, weights)
         return BinSums.of(posteriors, hits, edges, samples)
 
     def finish(self, summary: BinSums) -> float:

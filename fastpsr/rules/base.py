@@ -60,7 +60,7 @@ class ScoringRule(ABC):
         y = predictions.labels
         if predictions.n_classes == 2:
             return self.binary_losses(predictions.log_odds, y)
-        return self.class_losses(predictions.log_posteriors)[np.arange(y.size), y]
+        return np.asarray(self.class_losses(predictions.log_posteriors)[np.arange(y.size), y])
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         """Return the weighted sum of the losses of each class, shape (K,)."""
@@ -98,7 +98,7 @@ class ScoringRule(ABC):
         labels = checks.as_labels("y", y, *log_q.shape)
         if log_q.shape[1] == 2:
             return self.binary_losses(log_q[:, 1] - log_q[:, 0], labels)
-        return self.class_losses(log_q)[np.arange(labels.size), labels]
+        return np.asarray(self.class_losses(log_q)[np.arange(labels.size), labels])
 
     def entropy(self, p: ArrayLike) -> Any:
         """Return the expected loss of `p` under itself, the least that any posterior can reach.

@@ -48,9 +48,9 @@ class Log(ScoringRule):
 class Brier(ScoringRule):
     """The Brier rule: ``sum_i (q_i - [i = y])^2 / K``.
 
-    Strict, and at most 2/K (the paper's section 2.3.3). The divergence, ``sum_i (r_i - q_i)^2 / K``,
-    keeps the 1/K of the loss, which the paper's text leaves out, so that a score is the sum of
-    divergence and entropy.
+    Strict, and at most 2/K (the paper's section 2.3.3). The divergence,
+    ``sum_i (r_i - q_i)^2 / K``, keeps the 1/K of the loss, which the paper's text leaves out, so
+    that a score is the sum of divergence and entropy.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Brier(ScoringRule):
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         wrong = np.asarray(kernels.sigmoid(np.where(y == 0, log_odds, -log_odds)))
-        return wrong * wrong
+        return np.asarray(wrong * wrong)
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
@@ -83,7 +83,7 @@ class Brier(ScoringRule):
         q = np.asarray(kernels.exp(log_q))
         miss = q.copy()
         miss[np.arange(y.size), y] -= 1.0
-        return 2.0 / q.shape[1] * q * (miss - (q * miss).sum(axis=1, keepdims=True))
+        return np.asarray(2.0 / q.shape[1] * q * (miss - (q * miss).sum(axis=1, keepdims=True)))
 
     def _divergence(self, r: Floats, q: Floats) -> Floats:
         return np.asarray(((r - q) ** 2).sum(axis=1) / r.shape[1])

@@ -82,11 +82,11 @@ def bin_edges(bins: int, binning: str, posteriors: Floats, weights: Floats) -> F
 def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the largest posterior of each sample, and whether its class (the first) is true."""
     y = predictions.labels
-    if predictions.n_classes == 2:
-        q = predictions.positive_posteriors
-        return np.maximum(q, 1.0 - q), (q > 0.5) == (y != 0)
-    if predictions.has_posteriors:
+    if predictions.has_posteriors:  # as given
         best, top = kernels.top_classes(predictions.posteriors)
         return best, top == y
+    if predictions.n_classes == 2:
+        log_odds = predictions.log_odds
+        return np.asarray(kernels.sigmoid(np.abs(log_odds))), (log_odds > 0.0) == (y != 0)
     log_best, top = kernels.top_classes(predictions.log_posteriors)
     return np.asarray(kernels.exp(log_best)), top == y

@@ -45,7 +45,7 @@ class ScoreSums:
         """The priors of the evaluation: as given, else the class frequencies."""
         if self.given_priors is not None:
             return self.given_priors
-        return self.weight / self.weight.sum()
+        return np.asarray(self.weight / self.weight.sum())
 
     def mean(self) -> float:
         """Return the expected loss at the priors; a class of prior 0 adds nothing."""
@@ -119,7 +119,7 @@ class ReferenceSums:
     def _factors(self) -> Floats:
         if self.given_priors is None:
             return np.full(self.weight.size, 1.0 / self.weight.sum())
-        return class_factors(self.weight, self.given_priors) / self.weight.sum()
+        return np.asarray(class_factors(self.weight, self.given_priors) / self.weight.sum())
 
     def mean(self) -> float:
         """Return the mean of the losses at the priors."""

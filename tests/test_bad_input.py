@@ -1,0 +1,182 @@
+"""What is refused, and that the message names the argument, the rule and the value."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+
+Y = [0, 1, 1, 0]
+Q = [0.25, 0.75, 0.5, 0.125]
+NAN, INF = math.nan, math.inf
+ROWS = [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]
+MAKE = fp.Predictions
+BAD_SCORES = {
+    "nan posterior": (MAKE.from_posteriors, "q", [0.2, NAN], r"q\[1\] is nan"),
+    "nan in a row": (MAKE.from_posteriors, "q", [ROWS[0], [0.5, NAN, 0.5]], r"q\[1, 1\] is nan"),
+    "infinite posterior": (MAKE.from_posteriors, "q", [0.2, INF], r"0 to 1.*q\[1\] is inf"),
+    "negative posterior": (MAKE.from_posteriors, "q", [-0.1, 0.2], r"0 to 1.*q\[0\] is -0.1"),
+    "posterior over 1": (MAKE.from_posteriors, "q", [0.1, 1.5], r"0 to 1.*q\[1\] is 1.5"),
+    "negative in a row": (
+        MAKE.from_posteriors,
+        "q",
+        [ROWS[0], [1.25, -0.25, 0.0]],
+        r"0 to 1.*q\[1, 0\] is 1.25",
+    ),
+    "sum over 1": (
+        MAKE.from_posteriors,
+        "q",
+        [ROWS[0], [0.5, 0.25, 0.25 + 2e-6]],
+        r"sum to 1.*row 1.*1\.000002",
+    ),
+    "sum under 1": (MAKE.from_posteriors, "q", [[0.5, 0.4], [0.5, 0.5]], r"sum to 1.*row 0.*0\.9"),
+    "one column": (MAKE.from_posteriors, "q", [[1.0], [1.0]], r"column per class.*1"),
+    "three dimensions": (MAKE.from_posteriors, "q", np.ones((2, 2, 2)), r"shape \(2, 2, 2\)"),
+    "no dimension": (MAKE.from_posteriors, "q", 0.5, r"shape \(\)"),
+    "empty": (MAKE.from_posteriors, "q", [], r"empty"),
+    "empty rows": (MAKE.from_posteriors, "q", np.empty((0, 3)), r"empty.*\(0, 3\)"),
+    "strings": (MAKE.from_posteriors, "q", ["a", "b"], r"real numbers"),
+    "complex": (MAKE.from_posteriors, "q", [0.5 + 0j, 0.5], r"real numbers.*complex"),
+    "objects": (MAKE.from_posteriors, "q", np.array([0.5, "x"], object), r"real numbers"),
+    "None": (MAKE.from_posteriors, "q", [0.5, None], r"q"),
+    "ragged": (MAKE.from_posteriors, "q", [[0.5, 0.5], [1.0]], r"real numbers"),
+    "masked": (
+        MAKE.from_posteriors,
+        "q",
+        np.ma.masked_array([0.5, 0.5], [False, True]),
+        r"masked",
+    ),
+    "nan log-posterior": (MAKE.from_log_posteriors, "log_q", [[0.0, NAN]] * 2, r"log_q\[0, 1\]"),
+    "log-posterior +inf": (
+        MAKE.from_log_posteriors,
+        "log_q",
+        [[0.0, -INF], [INF, 0.0]],
+        r"\+inf.*log_q\[1, 0\] is inf",
+    ),
+    "unnormalised log-posteriors": (
+        MAKE.from_log_posteriors,
+        "log_q",
+        [[0.0, -INF], [0.0, -3.0]],
+        r"sum to 1.*row 1",
+    ),
+    "log-posteriors of 1 dimension": (MAKE.from_log_posteriors, "log_q", [0.0, -1.0], r"\(2,\)"),
+    "nan logit": (MAKE.from_logits, "z", [0.0, NAN], r"z\[1\] is nan"),
+    "logit +inf": (MAKE.from_logits, "z", [[0.0, INF], [0.0, 0.0]], r"z\[0, 1\] is inf"),
+    "logits all -inf": (MAKE.from_logits, "z", [[0.0, 0.0], [-INF, -INF]], r"row 1 is all -inf"),
+    "likelihoods all -inf": (
+        MAKE.from_log_likelihoods,
+        "log_lk",
+        [[-INF, -INF], [0.0, 0.0]],
+        r"row 0 is all -inf",
+    ),
+    "log-likelihood +inf": (
+        MAKE.from_log_likelihoods,
+        "log_lk",
+        [[0.0, 0.0, INF], [0.0, 0.0, 0.0]],
+        r"log_lk\[0, 2\] is inf",
+    ),
+    "nan LLR": (MAKE.from_llrs, "llr", [0.0, NAN], r"llr\[1\] is nan"),
+    "LLR rows": (MAKE.from_llrs, "llr", [[0.0, 1.0], [0.0, 1.0]], r"shape \(2, 2\)"),
+    "nan score": (MAKE.from_raw_scores, "scores", [NAN, 0.0], r"scores\[0\] is nan"),
+}
+
+
+@pytest.mark.parametrize(("make", "name", "values", "says"), BAD_SCORES.values(), ids=BAD_SCORES)
+def test_bad_scores(make, name, values, says):
+    with pytest.raises(ValueError, match=rf"(?s)^{name}\b.*{says}"):
+        make([0, 1], values)
+
+
+BAD_LABELS = {
+    "over": ([0, 2, 1, 0], r"0 to 1.*y_true\[1\] is 2"),
+    "negative": ([0, 1, 1, -1], r"0 to 1.*y_true\[3\] is -1"),
+    "far over": (np.array([0, 0, 0, 256 + 1], np.int64), r"y_true\[3\] is 257"),
+    "unsigned": (np.array([0, 0, 2**63, 0], np.uint64), r"y_true\[2\] is 9223372036854775808"),
+    "fractional": ([0.0, 0.5, 1.0, 0.0], r"integers.*y_true\[1\] is 0\.5"),
+    "nan": ([0.0, NAN, 1.0, 0.0], r"integers.*y_true\[1\] is nan"),
+    "infinite": ([0.0, 1.0, 1.0, INF], r"integers.*y_true\[3\] is inf"),
+    "huge": ([0.0, 1.0, 1.0, 1e300], r"y_true\[3\] is 1e\+300"),
+    "too few": ([0, 1, 1], r"one entry per sample.*4.*3"),
+    "too many": ([0, 1, 1, 0, 1], r"one entry per sample.*4.*5"),
+    "strings": (["0", "1", "1", "0"], r"integers"),
+    "one-hot": (np.eye(2)[[0, 1, 1, 0]], r"1-dimensional.*\(4, 2\)"),
+    "masked": (np.ma.masked_array(Y, [True, False, False, False]), r"masked"),
+    "objects": (np.array(["a", 0, 1, 0], object), r"real numbers"),
+    "complex": ([0j, 1j, 1j, 0j], r"integers.*complex"),
+}
+
+
+@pytest.mark.parametrize(("labels", "says"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_labels(labels, says):
+    for make in (fp.Predictions.from_posteriors, fp.Predictions.from_raw_scores):
+        with pytest.raises(ValueError, match=rf"(?s)^y_true\b.*{says}"):
+            make(labels, Q)
+
+
+BAD_WEIGHTS = {
+    "negative": ([1, 1, -1, 1], r"not negative.*sample_weight\[2\] is -1"),
+    "all zero": ([0, 0, 0, 0], r"not all be zero"),
+    "nan": ([1, NAN, 1, 1], r"finite.*sample_weight\[1\] is nan"),
+    "infinite": ([1, 1, 1, INF], r"finite.*sample_weight\[3\] is inf"),
+    "too few": ([1, 1, 1], r"one entry per sample.*4.*3"),
+    "strings": (["a"] * 4, r"real numbers"),
+    "table": (np.ones((4, 1)), r"1-dimensional.*\(4, 1\)"),
+}
+
+
+@pytest.mark.parametrize(("weights", "says"), BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
+def test_bad_weights(weights, says):
+    with pytest.raises(ValueError, match=rf"(?s)^sample_weight\b.*{says}"):
+        fp.Predictions.from_posteriors(Y, Q, sample_weight=weights)
+
+
+BAD_PRIORS = {
+    "sum": ([0.5, 0.6], r"sum to 1.*1\.1"),
+    "negative": ([1.5, -0.5], r"0 to 1.*priors\[0\] is 1\.5"),
+    "nan": ([0.5, NAN], r"priors\[1\] is nan"),
+    "too many": ([0.5, 0.25, 0.25], r"one entry per class.*2.*3"),
+    "a number": (0.5, r"1-dimensional"),
+}
+
+
+@pytest.mark.parametrize(("priors", "says"), BAD_PRIORS.values(), ids=BAD_PRIORS)
+def test_bad_priors(priors, says):
+    with pytest.raises(ValueError, match=rf"(?s)^priors\b.*{says}"):
+        fp.Predictions.from_posteriors(Y, Q, priors=priors)
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0, -0.1, 1.1, NAN])
+def test_bad_prior(prior):
+    with pytest.raises(ValueError, match=rf"^prior\b.*{prior}"):
+        fp.Predictions.from_llrs(Y, Q, prior=prior)
+
+
+BAD_COSTS = {
+    "nan": ([[0, 1], [NAN, 0]], r"finite.*costs\[1, 0\] is nan"),
+    "infinite": ([[0, INF], [1, 0]], r"finite.*costs\[0, 1\] is inf"),
+    "empty": ([], r"empty|2-dimensional"),
+    "no decision": (np.empty((2, 0)), r"empty.*\(2, 0\)"),
+    "a vector": ([0, 1], r"2-dimensional"),
+    "one row": ([[0, 1]], r"row per class.*1"),
+    "three rows": ([[0, 1], [1, 0], [1, 1]], r"row per class.*2.*3"),
+}
+
+
+@pytest.mark.parametrize(("costs", "says"), BAD_COSTS.values(), ids=BAD_COSTS)
+def test_bad_costs(costs, says):
+    made = fp.Predictions.from_posteriors(Y, Q)
+    for use in (
+        lambda: fp.bayes_decisions(made, costs),
+        lambda: fp.BayesRisk(costs)(made),
+        lambda: fp.ExpectedScore(fp.rules.Cost(costs))(made),
+    ):
+        with pytest.raises(ValueError, match=rf"(?s)^costs\b.*{says}"):
+            use()
+
+
+def test_bad_decisions():
+    with pytest.raises(ValueError, match=r"^decisions\b.*decisions\[2\] is 2"):
+        fp.expected_cost(Y, [0, 1, 2, 0], [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match=r"^costs\b.*constant decision"):
+        fp.expected_cost(Y, Y, [[0, 1, 0], [1, 0, 0]])

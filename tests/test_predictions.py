@@ -1,0 +1,348 @@
+"""What `Predictions` accept, hold and refuse."""
+
+import math
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests import reference, samples
+
+Y = [0, 1, 1, 0]
+Q = [0.25, 0.75, 0.5, 0.125]  # exact in float32
+
+
+def assert_close(value, expected, rtol=1e-12, atol=1e-14):
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
+def assert_same(one, other):
+    """The same posteriors, to rounding, and the same labels, priors and weights."""
+    assert_close(one.log_posteriors, other.log_posteriors)
+    assert_close(one.posteriors, other.posteriors)
+    np.testing.assert_array_equal(one.y_true, other.y_true)
+    assert_close(one.priors, other.priors)
+    assert (one.sample_weight is None) == (other.sample_weight is None)
+
+
+# The constructors agree with one another
+
+
+def test_binary_constructors_agree():
+    sample = samples.make(2, weights="integer", priors=True)
+    options = {"priors": sample.priors, "sample_weight": sample.weights}
+    q = np.exp(sample.log_q)
+    log_odds = sample.log_q[:, 1] - sample.log_q[:, 0]
+    prior_log_odds = math.log(sample.priors[1] / sample.priors[0])
+    first = fp.Predictions.from_log_posteriors(sample.y, sample.log_q, **options)
+    for other in [
+        fp.Predictions.from_posteriors(sample.y, q, **options),
+        fp.Predictions.from_posteriors(sample.y, q[:, 1], **options),
+        fp.Predictions.from_logits(sample.y, log_odds, **options),
+        fp.Predictions.from_logits(sample.y, sample.log_q + 3.0, **options),
+        fp.Predictions.from_log_likelihoods(
+            sample.y, sample.log_q - np.log(sample.priors) + 7.0, **options
+        ),
+        fp.Predictions.from_llrs(
+            sample.y,
+            log_odds - prior_log_odds,
+            prior=sample.priors[1],
+            sample_weight=sample.weights,
+        ),
+    ]:
+        assert_same(first, other)
+        assert_close(other.log_odds, log_odds, atol=1e-13)
+        assert_close(other.llrs, log_odds - prior_log_odds, atol=1e-13)
+
+
+@pytest.mark.parametrize("K", [3, 7])
+def test_multiclass_constructors_agree(K):
+    sample = samples.make(K, weights="integer", priors=True)
+    options = {"priors": sample.priors, "sample_weight": sample.weights}
+    shift = np.random.default_rng(0).normal(size=(sample.y.size, 1))
+    first = fp.Predictions.from_log_posteriors(sample.y, sample.log_q, **options)
+    for other in [
+        fp.Predictions.from_posteriors(sample.y, np.exp(sample.log_q), **options),
+        fp.Predictions.from_logits(sample.y, sample.log_q + shift, **options),
+        fp.Predictions.from_log_likelihoods(
+            sample.y, sample.log_q - np.log(sample.priors) + shift, **options
+        ),
+    ]:
+        assert_same(first, other)
+
+
+def test_targets_and_nontargets():
+    made = fp.Predictions.from_target_nontarget([1.5, 2.5], [-1.0, 0.5, 2.0], prior=0.2)
+    assert made.y_true.tolist() == [1, 1, 0, 0, 0]
+    assert made.llrs.tolist() == [1.5, 2.5, -1.0, 0.5, 2.0]
+    assert_close(made.priors, [0.8, 0.2])
+
+
+def test_the_kinds():
+    kinds = {
+        "posteriors": [
+            fp.Predictions.from_posteriors(Y, Q),
+            fp.Predictions.from_logits(Y, Q),
+            fp.Predictions.from_log_posteriors(Y, np.log(np.full((4, 3), 1 / 3))),
+            fp.Predictions.from_logits(Y, np.zeros((4, 3))),
+        ],
+        "likelihoods": [
+            fp.Predictions.from_llrs(Y, Q),
+            fp.Predictions.from_log_likelihoods(Y, np.zeros((4, 3))),
+            fp.Predictions.from_target_nontarget(Q, Q),
+        ],
+        "raw scores": [fp.Predictions.from_raw_scores(Y, Q)],
+    }
+    for kind, made in kinds.items():
+        assert {predictions.kind for predictions in made} == {kind}
+
+
+# What they hold
+
+
+def test_log_odds_and_llrs():
+    made = fp.Predictions.from_posteriors(Y, Q, priors=[0.9, 0.1])
+    log_odds = [math.log(q / (1 - q)) for q in Q]
+    assert_close(made.log_odds, log_odds)
+    assert_close(made.llrs, np.array(log_odds) - math.log(0.1 / 0.9))
+    assert_close(made.posteriors, [[1 - q, q] for q in Q])
+    assert_close(made.log_posteriors, np.log([[1 - q, q] for q in Q]))
+    assert len(made) == 4
+
+
+def test_small_posteriors_keep_their_digits():
+    q = [1e-300, 1e-20, 0.5, math.nextafter(1.0, 0.0), 0.0, 1.0]
+    made = fp.Predictions.from_posteriors(None, q, priors=[0.5, 0.5])
+    log_odds = [-300 * math.log(10), -20 * math.log(10), 0.0, 53 * math.log(2)]
+    assert_close(made.log_odds[:4], log_odds, rtol=1e-14)
+    assert made.log_odds[4:].tolist() == [-math.inf, math.inf]
+    np.testing.assert_array_equal(made.posteriors[:, 1], q)
+
+
+def test_posteriors_of_a_row_are_divided_by_their_sum():
+    rows = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]) * [[1 + 9e-7], [1 - 9e-7]]
+    made = fp.Predictions.from_posteriors([0, 1], rows)
+    expected = np.log(rows / rows.sum(axis=1, keepdims=True))
+    assert_close(made.log_posteriors, expected)
+    assert_close(fp.CrossEntropy(normalized=False)(made), -(expected[0, 0] + expected[1, 1]) / 2)
+
+
+def test_priors_are_the_weighted_class_frequencies_unless_given():
+    w = [1.0, 2.0, 0.0, 5.0]
+    assert fp.Predictions.from_posteriors(Y, Q).priors.tolist() == [0.5, 0.5]
+    assert fp.Predictions.from_posteriors(Y, Q, sample_weight=w).priors.tolist() == [0.75, 0.25]
+    given = fp.Predictions.from_posteriors(Y, Q, sample_weight=w, priors=[0.1, 0.9])
+    assert given.priors.tolist() == [0.1, 0.9]
+
+
+def test_a_subset_estimates_frequencies_anew_and_keeps_given_priors():
+    index = [0, 1, 3]
+    assert_close(fp.Predictions.from_posteriors(Y, Q)[index].priors, [2 / 3, 1 / 3])
+    given = fp.Predictions.from_posteriors(Y, Q, priors=[0.1, 0.9])
+    assert_close(given[index].priors, [0.1, 0.9])
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_posteriors_are_fixed_when_the_predictions_are_made(K):
+    y = np.arange(12) % K
+    y[:4] = 0
+    log_lk = np.random.default_rng(0).normal(size=(12, K))
+    made = fp.Predictions.from_log_likelihoods(y, log_lk)
+    frequencies = reference.class_priors(y, K)
+    expected = reference.log_softmax(log_lk + np.log(frequencies))
+    subset = made[6:]
+    assert reference.class_priors(y[6:], K) != frequencies
+    assert_close(subset.priors, reference.class_priors(y[6:], K))
+    assert_close(subset.log_posteriors, expected[6:])
+    assert_close(subset[1:].log_posteriors, expected[7:])
+    assert_close(made.log_posteriors, expected)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [slice(1, 3), [2, 0], np.array([True, False, True, True]), np.array([3, 3, 1]), 2, -1],
+    ids=str,
+)
+def test_indexing(index):
+    rows = np.atleast_1d(np.arange(4)[index])
+    w = np.array([1.0, 2.0, 3.0, 4.0])
+    for make in (
+        fp.Predictions.from_posteriors,
+        fp.Predictions.from_logits,
+        fp.Predictions.from_llrs,
+        fp.Predictions.from_raw_scores,
+    ):
+        made = make(Y, Q, sample_weight=w)
+        picked = made[index]
+        assert len(picked) == rows.size
+        np.testing.assert_array_equal(picked.y_true, np.array(Y)[rows])
+        np.testing.assert_array_equal(picked.sample_weight, w[rows])
+        if made.kind == "likelihoods":
+            np.testing.assert_array_equal(picked.llrs, np.array(Q)[rows])
+        if made.kind != "raw scores":
+            np.testing.assert_array_equal(picked.log_odds, made.log_odds[rows])
+            np.testing.assert_array_equal(picked.posteriors, made.posteriors[rows])
+
+
+@pytest.mark.parametrize("index", [[], slice(4, 9), np.zeros(4, bool)], ids=str)
+def test_a_subset_must_not_be_empty(index):
+    with pytest.raises(ValueError, match=r"index .*at least one sample"):
+        fp.Predictions.from_posteriors(Y, Q)[index]
+
+
+def test_unlabelled_data_are_for_transforming_and_deciding():
+    made = fp.Predictions.from_posteriors(None, Q)
+    assert made.y_true is None
+    assert fp.bayes_decisions(made, [[0, 1], [1, 0]]).tolist() == [0, 1, 0, 0]
+    with pytest.raises(ValueError, match="unlabelled"):
+        _ = made.priors
+    with pytest.raises(ValueError, match="prior"):
+        _ = fp.Predictions.from_llrs(None, Q).log_odds
+    assert_close(fp.Predictions.from_llrs(None, Q, prior=0.5).log_odds, Q)
+
+
+@pytest.mark.parametrize("what", ["log_odds", "log_posteriors", "posteriors"])
+def test_raw_scores_have_no_posteriors(what):
+    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
+        getattr(fp.Predictions.from_raw_scores(Y, Q), what)
+
+
+def test_decisions_refuse_raw_scores():
+    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
+        fp.bayes_decisions(fp.Predictions.from_raw_scores(Y, Q), [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match=r"raw scores.*calibrate"):
+        fp.risk_curve(fp.Predictions.from_raw_scores(Y, Q), [0.5])
+
+
+def test_log_odds_need_two_classes():
+    made = samples.make(3).predictions
+    for what in ("log_odds", "llrs"):
+        with pytest.raises(ValueError, match=r"3 classes"):
+            getattr(made, what)
+
+
+def test_many_classes():
+    y = np.arange(1000) % 300
+    log_q = reference.log_softmax(np.random.default_rng(0).normal(size=(1000, 300)))
+    made = fp.Predictions.from_log_posteriors(y, log_q)
+    np.testing.assert_array_equal(made.y_true, y)
+    assert_close(fp.CrossEntropy(normalized=False)(made), -np.mean(log_q[np.arange(1000), y]))
+
+
+def test_predictions_are_made_by_their_constructors_only():
+    with pytest.raises(TypeError, match="from_posteriors"):
+        fp.Predictions()
+
+
+# What they accept
+
+
+def to_pandas(values):
+    return pytest.importorskip("pandas").Series(values, index=np.arange(len(values)) + 5)
+
+
+def to_polars(values):
+    return pytest.importorskip("polars").Series(values)
+
+
+def to_torch(values):
+    return pytest.importorskip("torch").tensor(values)
+
+
+def to_read_only(values):
+    array = np.array(values)
+    array.flags.writeable = False
+    return array
+
+
+FORMS = {
+    "list": list,
+    "tuple": tuple,
+    "array": np.array,
+    "pandas": to_pandas,
+    "polars": to_polars,
+    "torch": to_torch,
+    "read-only": to_read_only,
+    "strided": lambda values: np.repeat(values, 3)[::3],
+    "reversed": lambda values: np.array(values[::-1])[::-1],
+}
+
+
+@pytest.mark.parametrize("convert", FORMS.values(), ids=FORMS.keys())
+def test_accepted_containers(convert):
+    w, log_odds = [1.0, 2.0, 0.5, 1.0], np.log(Q).tolist()
+    expected = fp.Predictions.from_posteriors(np.array(Y), np.array(Q), sample_weight=np.array(w))
+    made = fp.Predictions.from_posteriors(convert(Y), convert(Q), sample_weight=convert(w))
+    assert_same(made, expected)
+    np.testing.assert_array_equal(made.sample_weight, w)
+    assert fp.CrossEntropy()(convert(Y), convert(Q)) == fp.CrossEntropy()(Y, Q)
+    llrs = fp.Predictions.from_llrs(convert(Y), convert(log_odds))
+    assert_close(llrs.llrs, log_odds, rtol=1e-6)  # torch makes float32
+    tables = fp.Predictions.from_posteriors(Y, np.column_stack([1 - np.array(Q), Q]).tolist())
+    assert_same(tables, fp.Predictions.from_posteriors(Y, Q))
+
+
+def test_accepted_tables():
+    rows = np.array([[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]])
+    expected = fp.Predictions.from_posteriors([0, 1], rows)
+    pandas, polars, torch = (pytest.importorskip(m) for m in ("pandas", "polars", "torch"))
+    for table in [
+        rows.tolist(),
+        np.asfortranarray(rows),
+        np.repeat(rows, 2, axis=1)[:, ::2],
+        pandas.DataFrame(rows, columns=["a", "b", "c"]),
+        polars.DataFrame(rows),
+        torch.tensor(rows),
+        torch.tensor(rows, dtype=torch.float32),
+    ]:
+        assert_same(fp.Predictions.from_posteriors([0, 1], table), expected)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", ">f8", "<f8", ">f4", "longdouble"])
+def test_accepted_types_of_posteriors(dtype):
+    made = fp.Predictions.from_posteriors(Y, np.array(Q, dtype))
+    assert_same(made, fp.Predictions.from_posteriors(Y, Q))
+    assert made.posteriors.dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", ">i4", "i8", "u8", ">u8", "bool", "f4", "f8"])
+def test_accepted_types_of_labels(dtype):
+    made = fp.Predictions.from_posteriors(np.array(Y, dtype), Q)
+    assert made.y_true.tolist() == Y
+
+
+def test_integer_posteriors():
+    assert fp.CrossEntropy()(Y, [0, 1, 1, 0]) == 0.0
+
+
+def test_contiguous_float64_is_referenced_and_not_copied():
+    one, rows = np.array(Q), np.random.default_rng(0).dirichlet([1, 1, 1], 4)
+    made = [
+        (one, fp.Predictions.from_posteriors(Y, one)),
+        (one, fp.Predictions.from_logits(Y, one)),
+        (one, fp.Predictions.from_llrs(Y, one)),
+        (one, fp.Predictions.from_raw_scores(Y, one)),
+        (rows, fp.Predictions.from_posteriors(Y, rows)),
+        (rows, fp.Predictions.from_log_likelihoods(Y, rows)),
+    ]
+    for given, predictions in made:
+        assert np.shares_memory(given, predictions._values)
+
+
+def test_inputs_are_never_written_to():
+    sample = samples.make(3, weights="integer", priors=True)
+    weights = sample.weights.astype(float)
+    inputs = [sample.y, sample.log_q, sample.priors, weights]
+    before = [array.copy() for array in inputs]
+    for make in (
+        fp.Predictions.from_log_posteriors,
+        fp.Predictions.from_logits,
+        fp.Predictions.from_log_likelihoods,
+    ):
+        made = make(*inputs[:2], priors=inputs[2], sample_weight=weights)
+        fp.CrossEntropy()(made)
+        fp.ECE(on="confidence")(made)
+        fp.BayesRisk(samples.COSTS[3])(made)
+        fp.cross_fit(fp.DirectionPreserving(), made, fp.TrainOnTest())
+    for array, copy in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(array, copy)

@@ -1,0 +1,78 @@
+"""The raw systems of the paper's Table 2, where FASTPSR_DATA names the folder that holds them."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+
+FOLDER = os.environ.get("FASTPSR_DATA")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="FASTPSR_DATA is not set")
+
+# Rows of the table: folder, and the class that is told from the rest, if one is.
+SYSTEMS = {
+    "SST2 GPT2-4sh": ("sst2_gpt2_4shot", None),
+    "SST2 GPT2-0sh": ("sst2_gpt2", None),
+    "FVCAUS XvPLDA": ("fvcaus_plda", None),
+    "CIFAR-1vsO Resnet-20": ("cifar100_resnet-20", 1),
+    "CIFAR-2vsO Resnet-20": ("cifar100_resnet-20", 2),
+    "IEMOCAP W2V2": ("iemocap_wav2vec_pt", None),
+    "AGNEWS GPT2-0sh": ("agnews_gpt2", None),
+    "CIFAR10 Resnet-20": ("cifar10_resnet-20", None),
+    "CIFAR10 Vgg19": ("cifar10_vgg19_bn", None),
+    "CIFAR10 RepVgg-a2": ("cifar10_repvgg_a2", None),
+    "CIFAR100 Resnet-20": ("cifar100_resnet-20", None),
+    "CIFAR100 Vgg19": ("cifar100_vgg19_bn", None),
+    "CIFAR100 RepVgg-a2": ("cifar100_repvgg_a2", None),
+}
+
+
+def read(name):
+    """Predictions of a row of the table, and what the paper's code says of them."""
+    reference = json.loads((Path(FOLDER) / "table2_reference.json").read_text())
+    folder, target = SYSTEMS[name]
+    scores = np.load(Path(FOLDER) / folder / "scores.npy")
+    y = np.load(Path(FOLDER) / folder / "targets.npy")
+    if target is None:
+        return fp.Predictions.from_logits(y, scores), reference[f"{name}|raw"]
+    z = scores.astype(np.float64)  # one class against the rest: log-odds of its posterior
+    rest = np.logaddexp.reduce(np.delete(z, target, axis=1), axis=1)
+    binary = fp.Predictions.from_logits(y == target, z[:, target] - rest)
+    return binary, reference[f"{name}|raw"]
+
+
+def cost_matrices(K):
+    imbalanced = 1.0 - np.eye(K)
+    imbalanced[-1] *= 10.0
+    return {
+        "C01": fp.CostMatrix.zero_one(K),
+        "Cab": fp.CostMatrix.zero_one(K, reject=0.1),
+        "Cimb": fp.CostMatrix(imbalanced),
+    }
+
+
+def test_every_raw_row_is_covered():
+    reference = json.loads((Path(FOLDER) / "table2_reference.json").read_text())
+    assert {f"{name}|raw" for name in SYSTEMS} == {key for key in reference if "|raw" in key}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_table_2(name):
+    predictions, expected = read(name)
+    metrics = {
+        "NCE": fp.CrossEntropy(),
+        "NBS": fp.BrierScore(),
+        **{k: fp.BayesRisk(c) for k, c in cost_matrices(predictions.n_classes).items()},
+    }
+    values = {k: metric(predictions) for k, metric in metrics.items()}
+    assert values == pytest.approx({k: expected[k] for k in metrics}, abs=0.0005)
+
+    errors = {"ECEmc": fp.ECE(on="confidence")}
+    if predictions.n_classes == 2:
+        errors["ECE"] = fp.ECE()
+    percents = {k: 100 * metric(predictions) for k, metric in errors.items()}
+    assert percents == pytest.approx({k: expected[k] for k in errors}, abs=0.05)
+    assert set(errors) == set(expected) & {"ECE", "ECEmc"}
