@@ -28,9 +28,10 @@ Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-6  # by how much the posteriors of a sample may miss a sum of 1
 _EMPTY = np.empty(0)
+_FINITE = float(np.finfo(np.float64).max)
 
 
-def read(name: str, values: ArrayLike) -> NDArray[Any]:
+def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[Any]:
     """Return `values` as an array of numbers of whatever dtype they have."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} must not have masked entries")
@@ -41,7 +42,7 @@ def read(name: str, values: ArrayLike) -> NDArray[Any]:
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
+        raise ValueError(f"{name} must be an array of {what}: {error}") from None
     return array
 
 
@@ -81,7 +82,7 @@ def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
 
 def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> NDArray[Any]:
     """Return class indices 0..K-1 as uint8, or as int32 where K > 256."""
-    array = read(name, labels)
+    array = read(name, labels, "integers")
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
     check_length(name, array.size, n_samples)
@@ -110,9 +111,14 @@ def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
         return _EMPTY
     array = as_floats(name, weights, 1)
     check_length(name, array.size, n_samples)
-    require(name, array, 0.0, np.finfo(np.float64).max, "be finite and not negative")
+    require(name, array, 0.0, _FINITE, "be finite and not negative")
     if not array.any():
         raise ValueError(f"{name} must not all be zero")
+    if not 1e-290 < float(array.max()) < _FINITE / array.size:
+        raise ValueError(
+            f"{name} must have a largest entry between 1e-290 and 1.8e308 / N, so that sums keep "
+            f"their digits, not {array.max()}"
+        )
     return array
 
 
@@ -159,9 +165,9 @@ def as_log_rows(name: str, scores: ArrayLike) -> Floats:
     """Return (N, K) logits or log-likelihoods: no nan, no +inf, no row of -inf alone."""
     rows = as_floats(name, scores, 2)
     _check_columns(name, rows)
-    require(name, rows, -np.inf, np.finfo(np.float64).max, "be neither nan nor +inf")
+    require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
     tops = rows.max(axis=1)
-    row = kernels.find_outside(tops, np.finfo(np.float64).min, np.inf)
+    row = kernels.find_outside(tops, -_FINITE, np.inf)
     if row >= 0:
         raise ValueError(f"{name} must have a finite entry in every row, but row {row} is all -inf")
     return rows

@@ -134,6 +134,9 @@ def bayes_decisions(predictions: Predictions, costs: CostMatrix | ArrayLike) -> 
     matrix = CostMatrix.of(costs)
     predictions.require_posteriors("Bayes decisions")
     matrix.check_classes(predictions.n_classes)
+    if predictions.has_posteriors:  # as given: logarithms would break ties
+        rows = predictions.posteriors
+        return np.asarray(kernels.least_costly_decisions_of_odds(rows, *matrix.sparse_columns))
     binary = predictions.n_classes == 2
     scores = predictions.log_odds if binary else predictions.log_posteriors
     return np.asarray(kernels.least_costly_decisions(scores, *matrix.sparse_columns))

@@ -13,7 +13,6 @@ __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
 Floats = NDArray[np.float64]
 Kind = Literal["posteriors", "likelihoods", "raw scores"]
 
-_FINITE = float(np.finfo(np.float64).max)
 _NO_WEIGHTS = np.empty(0)
 
 
@@ -90,11 +89,12 @@ class Predictions:
             For nan, values outside 0..1, rows that do not sum to 1, labels that are no class
             index, lengths that differ, or no samples at all.
         """
-        if checks.read("q", q).ndim == 1:
-            values = checks.as_floats("q", q, 1)
+        given = checks.read("q", q)
+        if given.ndim == 1:
+            values = checks.as_floats("q", given, 1)
             checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
         else:
-            values = checks.as_posterior_rows("q", q)
+            values = checks.as_posterior_rows("q", given)
         made = cls._make(y_true, "posteriors", values, priors, sample_weight)
         made._given_posteriors = values
         return made
@@ -154,7 +154,7 @@ class Predictions:
         out, the class frequencies do. Otherwise as :meth:`from_logits`.
         """
         rows = checks.as_log_rows("log_lk", log_lk)
-        values = rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+        values = _two_columns_apart(rows)
         return cls._make(y_true, "likelihoods", values, priors, sample_weight)
 
     @classmethod
@@ -228,7 +228,7 @@ class Predictions:
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
     ) -> Self:
-        values = rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+        values = _two_columns_apart(rows)
         return cls._make(y_true, "posteriors", values, priors, sample_weight)
 
     @classmethod
@@ -302,6 +302,9 @@ class Predictions:
         """Total sample weight of each class, shape (K,); needs labels."""
         y = self.labels
         if not self._weights.size:
+            if self.n_classes == 2:
+                n_positive = float(np.count_nonzero(y))
+                return np.array([y.size - n_positive, n_positive])
             return np.bincount(y, minlength=self.n_classes).astype(np.float64)
         return np.asarray(kernels.sum_by_class(self._weights, y, _NO_WEIGHTS, self.n_classes))
 
@@ -452,6 +455,14 @@ class Predictions:
 
 
 _CACHED = {"class_weights", "log_odds", "log_posteriors", "posteriors"}
+
+
+def _two_columns_apart(rows: Floats) -> Floats:
+    """Return log-odds for two classes, the rows themselves for more."""
+    if rows.shape[1] > 2:
+        return rows
+    with np.errstate(over="ignore"):  # further apart than a float can say: certain
+        return np.asarray(rows[:, 1] - rows[:, 0])
 
 
 def _pair(prior: float | None) -> Floats | None:

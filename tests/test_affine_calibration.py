@@ -250,33 +250,23 @@ def test_touching_classes_are_found_in_spite_of_rounding():
     # Scores of small integers, and ties between classes: normalising them must not pull the
     # classes an ulp into one another.
     z = [[0, -1, -1, -2], [-1, 2, 0, -2], [0, -1, 3, 0], [-1, 1, 0, 0], [2, 1, 0, 0]]
-    for shift in np.arange(0.0, 1.0, 0.1):
+    for shift in (0.0, 0.25, 0.5, 1.0):
         logits = np.array(z, float) + shift * np.arange(4)  # absorbed by the biases
         with pytest.raises(ValueError, match="separa"):
             fp.DirectionPreserving().fit(fp.Predictions.from_logits([0, 1, 2, 3, 1], logits))
 
 
-@pytest.mark.parametrize("unit", [1.0, 2.5e-4])
-def test_few_samples_of_uneven_weight(unit):
-    y = np.array([0, 1, 2, 3, 3, 3, 1])
-    z = [
-        [0.94, -0.02, -0.39, 0.28],
-        [-0.34, 1.48, 0.35, 0.34],
-        [0.23, 0.42, 1.05, 2.02],
-        [0.32, -0.08, -0.35, 1.26],
-        [-0.07, -1.05, -1.05, 2.24],
-        [0.95, 0.32, 1.20, 2.15],
-        [-1.00, 0.48, -1.09, 0.27],
-    ]
-    w = [800.0, 0.026, 0.014, 0.022, 0.021, 2.6, 0.048]
-    log_q = reference.log_softmax(unit * np.array(z))
-    made = fp.Predictions.from_log_posteriors(y, log_q, sample_weight=w)
-    fitted = fp.DirectionPreserving().fit(made)
-    value, _, _ = reference.affine_objective(reference.log_softmax(z), y, w, 0.0, True)
-    scale, bias = reference.fit_affine(reference.log_softmax(z), y, w)
-    best = value(np.array([scale, *(bias - bias[0])[1:]]))
-    bias = fitted.bias_ - fitted.bias_[0]
-    assert value(np.array([fitted.scale_ * unit, *bias[1:]])) == pytest.approx(best, abs=1e-8)
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize("last_weight", [0.01, 0.0135, 0.014])
+def test_weights_of_different_size_and_scores_in_any_unit(last_weight, unit):
+    y = np.array([0, 1, 2])
+    z = np.array([[0.23, -1.74, 0.1], [-1.01, 0.36, 2.91], [1.22, -1.31, -0.32]])
+    w = [0.18, 365.0, last_weight]
+    fitted = fp.DirectionPreserving().fit(fp.Predictions.from_logits(y, unit * z, sample_weight=w))
+    value, _, _ = reference.affine_objective(z, y, w, 0.0, True)
+    scale, bias = reference.fit_affine(z, y, w)
+    found = np.array([fitted.scale_ * unit, *(fitted.bias_ - fitted.bias_[0])[1:]])
+    assert value(found) == pytest.approx(value(np.array([scale, *(bias - bias[0])[1:]])), rel=1e-6)
 
 
 def test_a_missing_class_has_no_optimum():

@@ -102,7 +102,7 @@ BAD_LABELS = {
     "strings": (["0", "1", "1", "0"], r"integers"),
     "one-hot": (np.eye(2)[[0, 1, 1, 0]], r"1-dimensional.*\(4, 2\)"),
     "masked": (np.ma.masked_array(Y, [True, False, False, False]), r"masked"),
-    "objects": (np.array(["a", 0, 1, 0], object), r"real numbers"),
+    "objects": (np.array(["a", 0, 1, 0], object), r"array of integers"),
     "complex": ([0j, 1j, 1j, 0j], r"integers.*complex"),
 }
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.stats import qmc
 
 import fastpsr as fp
 from tests import reference
 
-often = settings(deadline=None, max_examples=60)
-seldom = settings(deadline=None, max_examples=25)
+often = settings(deadline=None, max_examples=100)
+seldom = settings(deadline=None, max_examples=50)
 
 CLOSE = {"rel": 1e-12, "abs": 1e-14}
 
@@ -109,6 +110,39 @@ def test_named_beta_rules(a):
     np.testing.assert_allclose(
         fp.rules.Beta(2, 2).loss(y, log_q), 3 * fp.rules.Brier().loss(y, log_q), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_weight_one_is_the_log_rule(K):
+    q = np.random.default_rng(K).dirichlet(np.ones(K), 20)
+    y = np.arange(20) % K
+    losses = fp.rules.Weighted(lambda a: np.ones(len(a))).loss(y, np.log(q))
+    np.testing.assert_allclose(losses, fp.rules.Log().loss(y, np.log(q)), rtol=1e-10)
+
+
+def test_weight_of_the_brier_rule():
+    q = np.random.default_rng(0).dirichlet([1, 1], 20)
+    y = np.arange(20) % 2
+    losses = fp.rules.Weighted(lambda a: 6 * a[:, 0] * a[:, 1]).loss(y, np.log(q))
+    np.testing.assert_allclose(losses, 3 * fp.rules.Brier().loss(y, np.log(q)), rtol=1e-10)
+
+
+def test_weights_on_the_simplex_of_three_classes():
+    # The mean over uniform a of W(a) C_a(h, decision), by brute force; W bounds the integrand.
+    exponentials = -np.log1p(-qmc.Sobol(3, seed=0).random_base2(16))
+    a = exponentials / exponentials.sum(axis=1, keepdims=True)
+    q = np.random.default_rng(3).dirichlet([1, 1, 1], 12)
+    y = np.arange(12) % 3
+
+    def weight(a):
+        return 60 * a[:, 0] * a[:, 1] * a[:, 2]
+
+    expected = [
+        np.mean(weight(a) * ((q[i] / a).argmax(axis=1) != y[i]) / (2 * a[:, y[i]]))
+        for i in range(12)
+    ]
+    losses = fp.rules.Weighted(weight).loss(y, np.log(q))
+    np.testing.assert_allclose(losses, expected, rtol=0.02, atol=1e-3)
 
 
 @seldom

@@ -12,7 +12,8 @@ from fastpsr.rules.base import ScoringRule
 __all__ = ["descend", "fit_log_loss"]
 
 _MOST_STEPS = 200
-_ENOUGH = 1e-10  # gradient per unit of weight, and per unit of the scores' spread for the scale
+_ENOUGH = 1e-9  # gradient per unit of weight, and per unit of the scores' spread for the scale
+_THIN = 1 << 13  # samples per class that are enough for a start
 
 
 def fit_log_loss(
@@ -25,44 +26,93 @@ def fit_log_loss(
 ) -> tuple[float, Floats]:
     """Return (scale, bias): least log loss of ``softmax(scale x scores + bias + offset)``.
 
-    Newton's method. The problem is convex along every line, so a step is good if the slope at its
-    end has not turned steeper uphill than it went down before; else it is halved.
+    Newton's method, from `start`, else from the fit to a small part of the samples where there are
+    many, else from scale 0 with the biases that give the class frequencies.
+    """
+    problem = (scores, y, weights, offset)
+    if start is not None:
+        point = np.concatenate([[start[0]], start[1]])
+    else:
+        point = _start_at_frequencies(*problem, with_bias)
+        part = _thin(scores, y, weights)
+        if part is not None:
+            rough, found = _iterate(*part, offset, with_bias, point)
+            point = rough if found else point  # a part may be separable where the whole is not
+    point, found = _iterate(*problem, with_bias, point)
+    if not found:
+        raise ValueError(
+            f"calibration did not converge in {_MOST_STEPS} steps: the scores all but separate "
+            "the classes; use PAV(floor=...), or calibrate on more data"
+        )
+    return float(point[0]), point[1:] - point[1:].mean()
+
+
+def _iterate(
+    scores: Floats,
+    y: NDArray[Any],
+    weights: Floats,
+    offset: Floats,
+    with_bias: bool,
+    point: Floats,
+) -> tuple[Floats, bool]:
+    """Take Newton steps until the gradient is small, and one more; say whether that was reached.
+
+    A step is good if the slope along it has not turned steeper uphill than half of what it went
+    down before: the problem is convex. Else it is damped, after Levenberg and Marquardt.
     """
     total = float(weights.sum()) if weights.size else float(y.size)
     step_sums = _binary_sums if scores.ndim == 1 else _multiclass_sums
-    if start is None:
-        point = np.zeros(1 + offset.size)
-        if with_bias:  # at scale 0 the best biases are those of the class frequencies
-            frequencies = np.array(
-                [(weights[y == k].sum() if weights.size else (y == k).sum())
-                 for k in range(offset.size)]
-            )  # fmt: skip
-            point[1:] = np.log(frequencies / total) - offset
-    else:
-        point = np.concatenate([[start[0]], start[1]])
     gradient, hessian = step_sums(scores, y, weights, point, offset)
+    if not np.isfinite(hessian).all():
+        raise ValueError("scores must be of a magnitude whose squares are finite to fit a scale")
+    curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
+    damping = 0.0
     for _ in range(_MOST_STEPS):
-        step = -_solve(gradient, hessian, with_bias)
-        before = float(gradient @ step)
-        spread = np.sqrt(max(hessian[0, 0] / total, 1e-300))
+        newton = -_solve(gradient, hessian, with_bias)
+        spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
         size = np.abs(gradient) / total
-        small = max(size[0] / max(1.0, spread), size[1:].max() if with_bias else 0.0) < _ENOUGH
-        if small and -before < 1e-20 * total:
-            return float(point[0]), point[1:] - point[1:].mean()
-        length = 1.0
-        for _ in range(60):
-            trial = point + length * step
-            gradient, hessian = step_sums(scores, y, weights, trial, offset)
-            if float(gradient @ step) <= -0.5 * before:
-                break
-            length *= 0.5
-        if small or not np.any(trial != point):  # the last step was for good measure
-            return float(trial[0]), trial[1:] - trial[1:].mean()
-        point = trial
-    raise ValueError(
-        f"calibration did not converge in {_MOST_STEPS} steps: the scores all but separate the "
-        "classes; use PAV(floor=...), or calibrate on more data"
-    )
+        largest = max(size[0] / max(1.0, spread), size[1:].max() if with_bias else 0.0)
+        if largest < _ENOUGH and abs(float(gradient @ newton)) < _ENOUGH * total:
+            return point + newton, True
+        step = newton
+        if damping:
+            step = -_solve(gradient, hessian + np.diag(damping * curvature), with_bias)
+        trial = point + step
+        there, hessian_there = step_sums(scores, y, weights, trial, offset)
+        if float(there @ step) <= -0.5 * float(gradient @ step):
+            point, gradient, hessian = trial, there, hessian_there
+            curvature = np.maximum(curvature, np.diagonal(hessian))
+            damping = damping / 10.0 if damping > 1e-6 else 0.0
+        else:
+            damping = max(10.0 * damping, 1e-3)
+    return point, False
+
+
+def _start_at_frequencies(
+    scores: Floats, y: NDArray[Any], weights: Floats, offset: Floats, with_bias: bool
+) -> Floats:
+    """Return scale 0 and the biases that are best there."""
+    point = np.zeros(1 + offset.size)
+    if with_bias:
+        counts = np.bincount(y, weights if weights.size else None, offset.size)
+        point[1:] = np.log(counts / counts.sum()) - offset
+    return point
+
+
+def _thin(
+    scores: Floats, y: NDArray[Any], weights: Floats
+) -> tuple[Floats, NDArray[Any], Floats] | None:
+    """Return every so-manieth sample of each class of a large binary set, weighted accordingly."""
+    if scores.ndim > 1 or y.size < 8 * _THIN:
+        return None
+    rows, factors = [], []
+    for k in (0, 1):
+        members = np.flatnonzero(y == k)
+        stride = max(1, members.size // _THIN)
+        rows.append(members[::stride])
+        factors.append(np.full(rows[-1].size, float(stride)))
+    index, factor = np.concatenate(rows), np.concatenate(factors)
+    return scores[index], y[index], weights[index] * factor if weights.size else factor
 
 
 def _binary_sums(

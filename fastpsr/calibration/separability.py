@@ -8,6 +8,8 @@ from fastpsr.predictions import Floats
 
 __all__ = ["require_overlap"]
 
+_ROUNDING = 1e-13  # of the largest margin: normalising rows may pull classes so far together
+
 _REMEDY = (
     "use PAV(floor=...), calibrate on more data, or add samples near the boundary; "
     "no affine map is best"
@@ -64,9 +66,10 @@ def _has_negative_cycle(lengths: Floats) -> bool:
     """Whether the complete graph with these edge lengths has a cycle of negative length."""
     shortest = lengths.copy()
     np.fill_diagonal(shortest, 0.0)
+    rounding = -_ROUNDING * float(np.abs(lengths).max())
     for middle in range(shortest.shape[0]):
         through = shortest[:, middle, None] + shortest[None, middle, :]
         np.minimum(shortest, through, out=shortest)
-        if (np.diagonal(shortest) < 0.0).any():
+        if (np.diagonal(shortest) < rounding).any():
             return True
     return False

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,16 +78,21 @@ class CrossFit(Training):
 
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         plan = self.plan(predictions)
-        first = predictions.scale  # taken once, so that subsets find their logarithms ready
-        values = np.empty(first.shape)
+        _ = predictions.scale  # taken once, so that subsets find their logarithms ready
         start = calibrator.fit(predictions) if calibrator.warm_starts else None
-        result = predictions
-        for number, may_train in enumerate(plan.trains):
-            served = plan.served_by == number
-            training = predictions[_nonempty(may_train[plan.served_by])]
-            result = calibrator.fit_from(training, start).transform(predictions[served])
-            values[served] = result.scale
-        return predictions.replace_scores(result.kind, values)
+        # sorted by who serves them, the samples of a calibrator are a slice
+        n_served = plan.trains.shape[0]
+        order = np.argsort(plan.served_by.astype(np.uint16), kind="stable")
+        bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
+        parts = [order[a:b] for a, b in pairwise(bounds)]
+        values = np.empty(predictions.scale.shape)
+        kind = predictions.kind
+        for rows, may_train in zip(parts, plan.trains, strict=True):
+            training = [part for part, used in zip(parts, may_train, strict=True) if used]
+            fitted = calibrator.fit_from(predictions[_joined(training)], start)
+            values[rows] = fitted.transform(predictions[rows]).scale
+            kind = fitted.output_kind
+        return predictions.replace_scores(kind, values)
 
     def _deal(self, y: NDArray[Any], groups: Any, n_folds: int) -> dealing.Plan:
         if groups is None:
@@ -167,13 +173,13 @@ def _is_pair(groups: Any) -> bool:
     return isinstance(groups, (tuple, list)) and len(groups) == 2 and np.ndim(groups[0]) == 1
 
 
-def _nonempty(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if not mask.any():
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    if not parts:
         raise ValueError(
             "folds must leave training samples for every trial: some pair of folds covers all; "
             "use more folds"
         )
-    return mask
+    return np.concatenate(parts)
 
 
 def as_training(train: Training) -> Training:

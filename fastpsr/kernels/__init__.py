@@ -25,6 +25,7 @@ _MODULE_OF = {
     "compact_labels": "checking",
     "find_outside": "checking",
     "least_costly_decisions": "decisions",
+    "least_costly_decisions_of_odds": "decisions",
     "sum_by_cell": "sums",
     "sum_by_class": "sums",
     "sum_log_losses": "sums",

@@ -3,22 +3,25 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import elementary, kernel
+from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 
 
 def bin_numbers(values, edges):
     """Return the bin of each value, for `edges` from 0 to 1 in ascending order."""
     out = np.empty(values.size, np.int32)
-    over_blocks(_bin_numbers, count_blocks(values.size), values, edges, out)
+    over_blocks(_bin_numbers, count_blocks(values.size), values, *bucket_grid(edges[1:-1]), out)
     return out
 
 
 def sum_into_bins(values, hits, y, weights, edges, n_classes):
     """Return (K, M, 3): weight, weight of hits and weighted sum of values, by class and bin."""
     n_bins = edges.size - 1
-    out = np.zeros((count_blocks(values.size), n_classes, n_bins, 3))
-    over_blocks(_sum_into_bins, out.shape[0], values, hits, y, weights, edges, out)
-    return np.moveaxis(out, 0, -1).copy().sum(axis=-1)
+    out = np.zeros((count_blocks(values.size), n_classes * n_bins * 3))
+    grid = bucket_grid(edges[1:-1])
+    over_blocks(_sum_into_bins, out.shape[0], values, hits, y, weights, n_bins, *grid, out)
+    sums = np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
+    return sums.reshape(n_classes, n_bins, 3)
 
 
 def top_classes(scores):
@@ -29,42 +32,37 @@ def top_classes(scores):
     return best, index
 
 
-@elementary
-def _bin_of(value, edges):
-    n_bins = edges.size - 1
-    guess = int(value * n_bins)  # right or next to it where bins are of equal width
-    guess = guess if guess < n_bins else n_bins - 1
-    if value <= edges[guess] and guess > 0:
-        guess -= 1
-    if edges[guess] < value <= edges[guess + 1] or value == 0.0:
-        return guess if value > 0.0 else 0
-    low = 0
-    high = n_bins - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if edges[middle + 1] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @kernel
-def _bin_numbers(first, last, values, edges, out):
+def _bin_numbers(first, last, values, low, per_unit, first_edge, quick, padded, out):
+    limit = first_edge.size - 2.0
     for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _bin_of(values[i], edges)
+        bucket = np.uint32(bucket_of(values[i], low, per_unit, limit))
+        edge = np.int64(quick[bucket])
+        if edge < 0:
+            edge = find_edge(values[i], padded, first_edge, bucket)
+        out[i] = cell_at(values[i], edge, padded[np.uint64(edge)]) >> 1  # inner edges below
 
 
 @kernel
-def _sum_into_bins(first, last, values, hits, y, weights, edges, out):
+def _sum_into_bins(
+    first, last, values, hits, y, weights, n_bins, low, per_unit, first_edge, quick, padded, out
+):
     weighted = weights.size > 0
+    limit = first_edge.size - 2.0
     for block in range(first, last):
+        total = out[block]
         for i in range(block * BLOCK, min((block + 1) * BLOCK, values.size)):
-            cell = out[block, y[i], _bin_of(values[i], edges)]
+            value = values[i]
+            bucket = np.uint32(bucket_of(value, low, per_unit, limit))
+            edge = np.int64(quick[bucket])
+            if edge < 0:
+                edge = find_edge(value, padded, first_edge, bucket)
+            number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
             w = weights[i] if weighted else 1.0
-            cell[0] += w
-            cell[1] += w if hits[i] != 0 else 0.0
-            cell[2] += w * values[i]
+            place = np.uint64(3 * (y[i] * n_bins + number))
+            total[place] += w
+            total[place + np.uint64(1)] += w if hits[i] != 0 else 0.0
+            total[place + np.uint64(2)] += w * value
 
 
 @kernel

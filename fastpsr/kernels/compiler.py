@@ -51,7 +51,10 @@ def summing(function: Any) -> Any:
 
 
 def elementary(function: Any) -> Any:
-    """Compile a scalar function that is inlined into its callers."""
+    """Compile a function of scalars that is inlined into its callers.
+
+    Not for arrays: inlined, they would be counted as new references in every iteration.
+    """
     return numba.njit(inline="always", fastmath={"contract"}, **_OPTIONS)(function)
 
 

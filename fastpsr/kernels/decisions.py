@@ -27,6 +27,14 @@ def least_costly_decisions(scores, starts, classes, values):
     return decisions
 
 
+def least_costly_decisions_of_odds(odds, starts, classes, values):
+    """Return the same for posteriors (N, K), or anything proportional to them."""
+    decisions = np.empty(odds.shape[0], np.int32)
+    n_blocks = count_blocks(decisions.size)
+    over_blocks(_decide_by_odds, n_blocks, odds, starts, classes, values, decisions)
+    return decisions
+
+
 @inline
 def _odds(log_odds):
     """Return exp(log_odds), 0 for -inf alone: an unlikely class may still settle a tie."""
@@ -57,6 +65,12 @@ def _decide_binary(first, last, log_odds, starts, classes, values, decisions):
         odds[0] = smaller if log_odds[i] > 0.0 else 1.0
         odds[1] = 1.0 if log_odds[i] > 0.0 else smaller
         decisions[i] = _choose(odds, starts, classes, values)
+
+
+@kernel
+def _decide_by_odds(first, last, odds, starts, classes, values, decisions):
+    for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
+        decisions[i] = _choose(odds[i], starts, classes, values)
 
 
 @kernel

@@ -6,7 +6,6 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
 
 _exp = elementary.exp_of_nonpositive
@@ -78,7 +77,7 @@ def _log_odds_of_pairs(first, last, posteriors, out):
         out[i] = _log(posteriors[i, 1]) - _log(posteriors[i, 0])
 
 
-@inline
+@kernel
 def _row_maximum(scores, offset, i):
     top = scores[i, 0] + offset[0]
     for k in range(1, offset.size):

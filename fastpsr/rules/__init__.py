@@ -2,5 +2,6 @@
 
 from fastpsr.rules.base import ScoringRule
 from fastpsr.rules.standard import Brier, Cost, Log, l1_distance
+from fastpsr.rules.weighted import Beta, Weighted
 
-__all__ = ["Brier", "Cost", "Log", "ScoringRule", "l1_distance"]
+__all__ = ["Beta", "Brier", "Cost", "Log", "ScoringRule", "Weighted", "l1_distance"]

@@ -1,15 +1,15 @@
 """Losses of a weighted rule for more than two classes, by quasi-Monte Carlo.
 
-Let the posterior move on a straight line from certainty of class h to q; the log loss of class h
-grows as it goes, by dl per step from exp(-l) to exp(-l - dl). What a step adds to the integral over
-the simplex is the weight of the cost parameters a between old and new decision regions, and they
-border on q' = the posterior reached: they fill the simplices whose corners are q' and all classes
-but h and one other class i. In shares: q'_i / (1 - q'_h), uniformly on each. So
+Let the posterior move on a straight line from certainty of class h to q, so that q'_h = exp(-l) and
+the log loss l of class h grows from 0 to -log q_h. Each step takes from decision h a sliver of cost
+parameters a, along the simplices whose corners are q' and all classes but h and one other class i.
+Of what the sliver adds to the integral over a, W = 1, class i has the share q_i / (1 - q_h), spread
+evenly over its simplex; and W = 1 gives the log loss. For any W, therefore,
 
-    loss(h, q) = integral from 0 to -log q_h of the mean of W over those simplices, dl.
+    loss(h, q) = integral over l from 0 to -log q_h of the mean of W over those simplices.
 
-The factor 1 / a_h, whose variance is infinite, is gone, and a loss is the log loss times a mean of
-the weight: of the same relative accuracy for every posterior, and exact where W is constant.
+The factor 1 / a_h, of infinite variance, is gone: a loss is the log loss times a mean of the
+weight. So it has the same relative accuracy for all posteriors, and is exact for constant W.
 """
 
 from collections.abc import Callable
@@ -20,21 +20,21 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 
-__all__ = ["losses_of_classes", "probe_points"]
+__all__ = ["losses_of_classes", "spread_points"]
 
 Floats = NDArray[np.float64]
 
-_LOG2_NODES = 9
+_LOG2_NODES = 11
 _SEED = 20_240_229
-_END = 690.0  # of the path; beyond, a_h would underflow, and the weight is taken as constant
-_VANISHES = 1e-12  # a weight is 0 at a_h = 0 if at the path's end it is so small against the mean
-_CHUNK = 1 << 15  # points that a weight gets at a time: a few MB, for the caches
+_END = 660.0  # of the path; beyond, a_h would underflow, and the weight is taken as constant
+_VANISHES = 1e-12  # at the end of the path a weight that is so small against its mean counts as 0
+_CHUNK = 1 << 18  # numbers that a weight gets at a time: 2 MB, for the caches
 
 
 def losses_of_classes(
     weight: Callable[[Floats], Floats], log_q: Floats, classes: NDArray[np.int64]
 ) -> Floats:
-    """Return the (N,) losses of log-posteriors for the classes given, one per row."""
+    """Return the (N,) losses of (N, K) log-posteriors for one class per row."""
     log_loss = np.maximum(-log_q[np.arange(classes.size), classes], 0.0)
     nodes = _nodes(log_q.shape[1])
     reach = np.minimum(log_loss, _END)
@@ -44,13 +44,13 @@ def losses_of_classes(
         at_end = nodes.copy()
         at_end[:, 0] = 1.0
         last = _mean_weights(weight, log_q[far], classes[far], reach[far], at_end)
-        goes_on = last * _END > _VANISHES * losses[far]
-        losses[far[goes_on]] += last[goes_on] * (log_loss[far[goes_on]] - _END)
+        lasts = last * _END > _VANISHES * losses[far]
+        losses[far[lasts]] += last[lasts] * (log_loss[far[lasts]] - _END)
     return losses
 
 
-def probe_points(n_classes: int) -> Floats:
-    """Return (n, K) points spread evenly over the simplex."""
+def spread_points(n_classes: int) -> Floats:
+    """Return (n, K) points spread evenly over the simplex, all inside it."""
     return _spread_over_simplex(_uniforms(n_classes - 1))
 
 
@@ -58,7 +58,7 @@ def probe_points(n_classes: int) -> Floats:
 def _nodes(n_classes: int) -> Floats:
     """Return (S, K) nodes: a position on the path in 0..1, and the weights of K - 1 corners.
 
-    They come in the order of a coordinate more, the one that deals out the other classes.
+    They are in the order of a coordinate more, the one that deals out the other classes.
     """
     uniforms = _uniforms(n_classes)
     uniforms = uniforms[np.argsort(uniforms[:, 0])]
@@ -68,18 +68,19 @@ def _nodes(n_classes: int) -> Floats:
 
 
 def _uniforms(dimension: int) -> Floats:
+    """Return scrambled Sobol points, strictly between 0 and 1."""
     from scipy.stats import qmc
 
-    sobol = qmc.Sobol(dimension, scramble=True, seed=np.random.default_rng(_SEED))
-    return np.asarray(sobol.random_base2(_LOG2_NODES))
+    sobol = qmc.Sobol(dimension, bits=30, seed=np.random.default_rng(_SEED))
+    return np.asarray(sobol.random_base2(_LOG2_NODES)) + 2.0**-31
 
 
 def _spread_over_simplex(uniforms: Floats) -> Floats:
     """Map (n, d) coordinates in 0..1 to weights of d + 1 corners, by breaking sticks."""
-    d = uniforms.shape[1]
-    left = (1.0 - uniforms) ** (1.0 / np.arange(d, 0, -1))  # of a stick, when a corner has its part
-    before = np.cumprod(np.column_stack([np.ones(len(left)), left]), axis=1)
-    return np.column_stack([before[:, :-1] * (1.0 - left), before[:, -1:]])
+    n, d = uniforms.shape
+    left = (1.0 - uniforms) ** (1.0 / np.arange(d, 0, -1))  # of the stick, after each corner's part
+    before = np.cumprod(np.column_stack([np.ones(n), left]), axis=1)
+    return np.column_stack([before[:, :-1] * (1.0 - left), before[:, -1]])
 
 
 def _mean_weights(
@@ -92,16 +93,17 @@ def _mean_weights(
     """Return each row's mean weight along its path, which ends where the log loss is `reach`."""
     n_classes = log_q.shape[1]
     per_row = nodes.shape[0] + n_classes  # at most: a node is split where the other class changes
-    step = max(1, _CHUNK // per_row)
+    step = max(1, _CHUNK // (per_row * n_classes))
     points = np.empty((step * per_row, n_classes))
     shares = np.empty(step * per_row)
-    means = np.empty(classes.size)
+    means = np.zeros(classes.size)
     for first in range(0, classes.size, step):
         rows = slice(first, first + step)
         ends = np.empty(classes[rows].size, np.int64)
         kernels.place_on_boundaries(
             log_q[rows], classes[rows], reach[rows], nodes, points, shares, ends
         )
-        values = weight(points[: ends[-1]])
-        kernels.average_rows(values, shares, ends, means[rows])
+        if ends[-1]:  # no points at all where the class is certain
+            values = weight(points[: ends[-1]])
+            kernels.average_rows(values, shares, ends, means[rows])
     return means
