@@ -1,6 +1,6 @@
 """Evaluate probabilistic classifiers the way decision theory says it should be done."""
 
-from fastpsr import rules
+from fastpsr import metrics, rules, simulate
 from fastpsr.calibration import (
     PAV,
     CrossFit,
@@ -54,7 +54,9 @@ __all__ = [
     "evaluate",
     "expected_cost",
     "load_calibrator",
+    "metrics",
     "risk_curve",
     "rules",
     "save_calibrator",
+    "simulate",
 ]

@@ -1,6 +1,6 @@
 """The table of everything."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,37 +100,30 @@ def default_metrics(
     costs: CostMatrix | None = None,
     calibrator: Calibrator | None = None,
     train: Training | None = None,
-) -> dict[str, tuple[Metric[Any], str]]:
-    """Return the metrics of the table, by name, each with what it means."""
+) -> dict[str, Metric[Any]]:
+    """Return the metrics of the table by name."""
     calibrator = DirectionPreserving() if calibrator is None else calibrator
     train = CrossFit() if train is None else train
-    table: dict[str, tuple[Metric[Any], str]] = {
-        "NCE": (CrossEntropy(), "cross-entropy over that of the priors"),
-        "NBS": (BrierScore(), "Brier score over that of the priors"),
-        "NRisk zero-one": (
-            BayesRisk(CostMatrix.zero_one(n_classes)),
-            "error rate over that of the best constant decision",
-        ),
+    table: dict[str, Metric[Any]] = {
+        "NCE": CrossEntropy(),
+        "NBS": BrierScore(),
+        "NRisk zero-one": BayesRisk(CostMatrix.zero_one(n_classes)),
     }
     if costs is not None:
-        table["NRisk costs"] = (BayesRisk(costs), "the same for the costs given")
-    table["RCL"] = (
-        CalibrationLoss(Log(), calibrator, train),
-        f"% of cross-entropy that {type(calibrator).__name__} would save ({_how(train)})",
-    )
+        table["NRisk costs"] = BayesRisk(costs)
+    table["RCL"] = CalibrationLoss(Log(), calibrator, train)
     if n_classes == 2:
-        table["RCL bound"] = (
-            CalibrationLoss(Log(), PAV(), TrainOnTest()),
-            "% that the best monotone map would save on these very data",
-        )
-        table["ECE"] = (ECE(), "15 bins of the posterior of class 1; a diagnostic only")
-    table["ECEmc"] = (ECE(on="confidence"), "15 bins of the largest posterior; a diagnostic only")
+        table["RCL bound"] = CalibrationLoss(Log(), PAV(), TrainOnTest())
+        table["ECE"] = ECE()
+    table["ECEmc"] = ECE(on="confidence")
     return table
 
 
 def evaluate(
     predictions: Predictions,
-    metrics: Mapping[str, AnyMetric] | list[AnyMetric] | None = None,
+    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None = None,
+    *,
+    progress: Callable[[str], object] | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
 
@@ -142,6 +135,8 @@ def evaluate(
         Metrics of this package, or any callable that takes predictions and returns a float. By
         default: normalized cross-entropy, Brier score and error rate, relative calibration loss
         with its bound, and the calibration errors.
+    progress : callable, optional
+        Called with the name of each metric before it is computed.
 
     Returns
     -------
@@ -159,17 +154,19 @@ def evaluate(
     >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     >>> print(fp.evaluate(data, [fp.CrossEntropy(), fp.BrierScore()]))
     4 samples, 2 classes, priors 0.5, 0.5
-    NCE      0.7370
-    NBS      0.7400
+    NCE      0.7370  cross-entropy over that of the priors
+    NBS      0.7400  Brier score over that of the priors
     """
     labels = predictions.labels
     chosen = _named(metrics, predictions.n_classes)
     if not chosen:
         raise ValueError("metrics must not be empty")
     rows = []
-    for name, (metric, meaning) in chosen.items():
+    for name, metric in chosen.items():
+        if progress is not None:
+            progress(name)
         try:
-            rows.append(Row(name, float(metric(predictions)), meaning))
+            rows.append(Row(name, float(metric(predictions)), getattr(metric, "meaning", "")))
         except ValueError as error:
             rows.append(Row(name, float("nan"), f"not computed: {error}"))
     n_infinite = 0
@@ -180,20 +177,16 @@ def evaluate(
 
 
 def _named(
-    metrics: Mapping[str, AnyMetric] | list[AnyMetric] | None, n_classes: int
-) -> dict[str, tuple[AnyMetric, str]]:
+    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, n_classes: int
+) -> Mapping[str, AnyMetric]:
     if metrics is None:
-        return dict(default_metrics(n_classes))
+        return default_metrics(n_classes)
     if isinstance(metrics, Mapping):
-        return {name: (metric, "") for name, metric in metrics.items()}
-    named: dict[str, tuple[AnyMetric, str]] = {}
+        return metrics
+    named: dict[str, AnyMetric] = {}
     for metric in metrics:
         name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
         if name in named:
             raise ValueError(f"metrics must differ in name, but two are {name!r}: pass a dict")
-        named[name] = (metric, "")
+        named[name] = metric
     return named
-
-
-def _how(train: Training) -> str:
-    return {CrossFit: "cross-fitted", TrainOnTest: "trained on test"}.get(type(train), "held out")

@@ -11,6 +11,7 @@ from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
+from fastpsr.files import whole_file
 
 __all__ = ["load_calibrator", "save_calibrator"]
 
@@ -46,7 +47,8 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
         "options": options,
         "fitted": fitted,
     }
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    with whole_file(path) as part:
+        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
@@ -71,17 +73,6 @@ def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} must be a calibrator saved by fastpsr: {error}") from None
     return calibrator
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file whole or not at all."""
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _plain(value: Any) -> Any:

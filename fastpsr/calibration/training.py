@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "cross_fit"]
 
 class Training(ABC):
     """A way to train a calibrator for the predictions that are evaluated."""
+
+    #: How it goes, in a word or two.
+    name: ClassVar[str]
 
     @abstractmethod
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
@@ -56,6 +59,7 @@ class CrossFit(Training):
     folds: int | ArrayLike = 5
     seed: int = 0
     groups: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
+    name = "cross-fitted"
 
     def plan(self, predictions: Predictions) -> dealing.Plan:
         """Return who trains for whom; samples of weight 0 are not dealt."""
@@ -121,6 +125,8 @@ class CrossFit(Training):
 class TrainOnTest(Training):
     """Train on the evaluated data themselves: an upper bound on what calibration brings."""
 
+    name = "trained on the same data"
+
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         return calibrator.fit(predictions).transform(predictions)
 
@@ -136,6 +142,7 @@ class HeldOut(Training):
     """
 
     predictions: Predictions
+    name = "trained on held-out data"
 
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         return calibrator.fit(self.predictions).transform(predictions)

@@ -19,13 +19,15 @@ class Metric(ABC, Generic[Summary]):
     fits the metric, ``Predictions.from_posteriors(y_true, x, **options)`` for most.
     """
 
-    #: Whether the number depends on more than the order of the scores.
-    needs_posteriors = True
-
     @property
     @abstractmethod
     def label(self) -> str:
         """Short name for tables."""
+
+    @property
+    def meaning(self) -> str:
+        """What the number is, in a few words."""
+        return ""
 
     @abstractmethod
     def summarise(self, predictions: Predictions) -> Summary:

@@ -60,6 +60,11 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     def label(self) -> str:
         return f"{'RCL' if self.relative else 'CalLoss'} {self.rule.label}"
 
+    @property
+    def meaning(self) -> str:
+        amount = f"% of {self.rule.label}" if self.relative else self.rule.label
+        return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
+
     def summarise(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
         raw = ScoreSums.of(self.rule, predictions)
         calibrated = self.train.calibrate(self.calibrator, predictions)

@@ -76,6 +76,11 @@ class ECE(Metric[BinSums]):
     def label(self) -> str:
         return "ECE" if self.on == "class" else "ECEmc"
 
+    @property
+    def meaning(self) -> str:
+        binned = "posterior of class 1" if self.on == "class" else "largest posterior"
+        return f"calibration error in {self.bins} bins of the {binned}; a diagnostic only"
+
     def summarise(self, predictions: Predictions) -> BinSums:
         predictions.require_posteriors("calibration errors")
         samples = predictions.present()

@@ -51,6 +51,10 @@ class ExpectedScore(Metric[ScoreSums]):
     def label(self) -> str:
         return f"N{self.rule.label}" if self.normalized else self.rule.label
 
+    @property
+    def meaning(self) -> str:
+        return "mean loss over that of the priors" if self.normalized else "mean loss"
+
     def summarise(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(self.rule, predictions)
 
@@ -81,6 +85,10 @@ class CrossEntropy(ExpectedScore):
     rule: ScoringRule = field(default_factory=Log, init=False)
     normalized: bool = True
 
+    @property
+    def meaning(self) -> str:
+        return f"cross-entropy{' over that of the priors' if self.normalized else ' in nats'}"
+
 
 @dataclass(frozen=True, eq=False)
 class BrierScore(ExpectedScore):
@@ -100,6 +108,10 @@ class BrierScore(ExpectedScore):
 
     rule: ScoringRule = field(default_factory=Brier, init=False)
     normalized: bool = True
+
+    @property
+    def meaning(self) -> str:
+        return f"Brier score{' over that of the priors' if self.normalized else ''}"
 
 
 @dataclass(frozen=True, eq=False)

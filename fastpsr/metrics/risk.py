@@ -54,6 +54,11 @@ class BayesRisk(Metric[DecisionCounts]):
     def label(self) -> str:
         return "NRisk" if self.normalized else "Risk"
 
+    @property
+    def meaning(self) -> str:
+        over = " over that of the best constant decision" if self.normalized else ""
+        return f"mean cost of Bayes decisions{over}"
+
     def summarise(self, predictions: Predictions) -> DecisionCounts:
         return DecisionCounts.of(self.matrix, predictions)
 

@@ -1,0 +1,97 @@
+"""Options that several commands share."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, TemperatureScaling
+from fastpsr.calibration.base import Calibrator
+from fastpsr.costs import CostMatrix
+
+__all__ = [
+    "CalibratorName",
+    "Labels",
+    "ScoresAre",
+    "ScoresAreOption",
+    "ScoresOption",
+    "Weights",
+    "make_calibrator",
+    "parse_numbers",
+    "read_costs",
+]
+
+
+class ScoresAre(StrEnum):
+    """What scores mean."""
+
+    POSTERIORS = "posteriors"
+    LOG_POSTERIORS = "log-posteriors"
+    LOGITS = "logits"
+    LOG_LIKELIHOODS = "log-likelihoods"
+    LLR = "llr"
+    RAW = "raw"
+
+
+class CalibratorName(StrEnum):
+    """Calibrators by name."""
+
+    DP = "dp"
+    TEMPERATURE = "temperature"
+    PAV = "pav"
+    HISTOGRAM = "histogram"
+
+
+ScoresAreOption = Annotated[
+    ScoresAre, typer.Option("--scores-are", help="What the scores are; logarithms are natural.")
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(help="Column or array of class numbers 0 to K-1; a .npy file for .npy scores."),
+]
+ScoresOption = Annotated[
+    str | None,
+    typer.Option(help="Columns of scores in the order of the classes, with commas between."),
+]
+Weights = Annotated[
+    str | None, typer.Option(help="Column or array of sample weights; a .npy file for .npy scores.")
+]
+
+
+def make_calibrator(name: CalibratorName) -> Calibrator:
+    """Return a calibrator by name."""
+    makers: dict[CalibratorName, Any] = {
+        CalibratorName.DP: DirectionPreserving,
+        CalibratorName.TEMPERATURE: TemperatureScaling,
+        CalibratorName.PAV: PAV,
+        CalibratorName.HISTOGRAM: HistogramBinning,
+    }
+    calibrator: Calibrator = makers[name]()
+    return calibrator
+
+
+def parse_numbers(option: str, text: str | None) -> list[float] | None:
+    """Return numbers with commas between."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} must be numbers with commas between, not {text!r}") from None
+
+
+def read_costs(path: Path | None) -> CostMatrix | None:
+    """Read a cost matrix, a row per class, from a JSON list of lists or a CSV without header."""
+    if path is None:
+        return None
+    text = path.read_text(encoding="utf-8")
+    try:
+        if path.suffix == ".json":
+            rows = json.loads(text)
+        else:
+            rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
+        return CostMatrix(rows)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} must be a matrix of costs (JSON or CSV): {error}") from None

@@ -1,0 +1,68 @@
+"""`fastpsr simulate`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastpsr import simulate
+from fastpsr.cli.score_files import write_columns
+from fastpsr.cli.show import console, steps
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Write simulated data to a file.")
+
+Output = Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .parquet.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same file.")]
+
+
+class System(StrEnum):
+    """The paper's synthetic systems."""
+
+    CAL = "cal"
+    MCS = "mcs"
+    MCP = "mcp"
+    MCPS = "mcps"
+
+
+@app.command()
+def trials(
+    output: Output,
+    targets: Annotated[int, typer.Option(help="Number of target trials.")] = 3_658,
+    nontargets: Annotated[int, typer.Option(help="Number of non-target trials.")] = 718_130,
+    seed: Seed = 0,
+) -> None:
+    """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""
+    with steps(2) as begin:
+        begin("simulating")
+        made = simulate.trial_list(targets, nontargets, seed=seed)
+        begin("writing")
+        columns = {
+            "y_true": made.y_true,
+            "llr": made.llr,
+            "enroll": made.enroll,
+            "test": made.test,
+            "enroll_speaker": made.enroll_speaker,
+            "test_speaker": made.test_speaker,
+        }
+        write_columns(output, columns)
+    console.print(f"{output}: {targets + nontargets:,} trials, {targets:,} of them targets")
+
+
+@app.command()
+def classes(
+    output: Output,
+    samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,
+    n_classes: Annotated[int, typer.Option("--classes", help="Number of classes.")] = 2,
+    system: Annotated[System, typer.Option(help="Calibrated, or not in one of three ways.")] = (
+        System.CAL
+    ),
+    variance: Annotated[float, typer.Option(help="Variance of the features.")] = 0.15,
+    seed: Seed = 0,
+) -> None:
+    """Write log-posteriors of one of the paper's synthetic systems, with labels."""
+    made = simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
+    write_columns(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
+    console.print(f"{output}: {made.y_true.size:,} samples of {n_classes} classes, system {system.value}")

@@ -1,0 +1,97 @@
+"""`fastpsr warmup`."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fastpsr as fp
+from fastpsr.cli.show import console, steps
+
+__all__ = ["compile_all", "warmup"]
+
+
+def warmup() -> None:
+    """Compile everything into the cache, so that later commands start at once."""
+    begun = time.perf_counter()
+    with steps(len(_TASKS)) as begin:
+        compile_all(begin)
+    console.print(f"compiled in {time.perf_counter() - begun:.1f} s")
+
+
+def compile_all(begin: Callable[[str], Any]) -> None:
+    """Use every kernel once on small data."""
+    for name, task in _TASKS.items():
+        begin(name)
+        task()
+
+
+def _binary(*, weighted: bool = False) -> list[fp.Predictions]:
+    rng = np.random.default_rng(0)
+    log_odds = rng.normal(size=400)
+    y = (rng.random(400) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int)
+    q = 1.0 / (1.0 + np.exp(-log_odds))
+    weight = rng.random(400) if weighted else None
+    return [
+        fp.Predictions.from_posteriors(y, q, sample_weight=weight),
+        fp.Predictions.from_posteriors(y, np.column_stack([1.0 - q, q]), sample_weight=weight),
+        fp.Predictions.from_logits(y, log_odds, sample_weight=weight),
+    ]
+
+
+def _many() -> list[fp.Predictions]:
+    made = fp.simulate.gaussian_classes(300, n_classes=3)
+    return [
+        fp.Predictions.from_logits(made.y_true, made.cal),
+        fp.Predictions.from_posteriors(made.y_true, np.exp(made.cal)),
+    ]
+
+
+def _scores(samples: list[fp.Predictions]) -> None:
+    rules = [fp.rules.Log(), fp.rules.Brier(), fp.rules.Cost([[0, 1], [1, 0]])]
+    for predictions in samples:
+        for rule in rules[: 3 if predictions.n_classes == 2 else 2]:
+            fp.ExpectedScore(rule)(predictions)
+            fp.SemiEmpiricalScore(rule, predictions)(predictions)
+            rule.losses_of(predictions)
+        fp.BayesRisk(fp.CostMatrix.zero_one(predictions.n_classes))(predictions)
+        fp.ECE(on="confidence")(predictions)
+        if predictions.n_classes == 2:
+            fp.ECE()(predictions)
+            fp.risk_curve(predictions, [0.5])
+        else:
+            fp.risk_curve(predictions, np.full((1, predictions.n_classes), 1 / 3))
+
+
+def _calibrators(samples: list[fp.Predictions]) -> None:
+    for predictions in samples:
+        calibrators = [fp.DirectionPreserving(), fp.TemperatureScaling()]
+        if predictions.n_classes == 2:
+            calibrators += [fp.PAV(), fp.HistogramBinning()]  # type: ignore[list-item]
+        for calibrator in calibrators:
+            fp.cross_fit(calibrator, predictions)
+
+
+def _beta() -> None:
+    for predictions in _binary():
+        fp.ExpectedScore(fp.rules.Beta(2, 2))(predictions)
+    fp.DirectionPreserving(fp.rules.Beta(2, 2)).fit(_binary()[2])
+
+
+def _pav_sorted() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(2, 20_000))
+    for y in (scores[1] > 0, scores[1] > 2.4):  # classes of like size, and of very different size
+        fp.PAV().fit(fp.Predictions.from_raw_scores(y, scores[0]))
+
+
+_TASKS: dict[str, Callable[[], None]] = {
+    "binary scores": lambda: _scores(_binary()),
+    "weighted binary scores": lambda: _scores(_binary(weighted=True)),
+    "scores of many classes": lambda: _scores(_many()),
+    "binary calibrators": lambda: _calibrators(_binary() + _binary(weighted=True)),
+    "calibrators of many classes": lambda: _calibrators(_many()),
+    "Beta rules": _beta,
+    "rank cells": _pav_sorted,
+}
