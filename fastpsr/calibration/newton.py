@@ -164,7 +164,6 @@ def descend(
     rows = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
     rows = np.ascontiguousarray(rows)
     shares = weights / weights.sum() if weights.size else np.full(y.size, 1.0 / y.size)
-    used = np.arange(y.size)
 
     def log_q_at(point: Floats) -> Floats:
         out = np.empty_like(rows)
@@ -172,7 +171,7 @@ def descend(
         return out
 
     def score(point: Floats) -> float:
-        return float(shares @ rule.class_losses(log_q_at(point))[used, y])
+        return float(shares @ rule.losses_at(log_q_at(point), y))
 
     def gradient(point: Floats) -> Floats:
         slopes = rule.slopes(log_q_at(point), y)

@@ -65,4 +65,5 @@ def classes(
     """Write log-posteriors of one of the paper's synthetic systems, with labels."""
     made = simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
     write_columns(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
-    console.print(f"{output}: {made.y_true.size:,} samples of {n_classes} classes, system {system.value}")
+    n_samples = made.y_true.size
+    console.print(f"{output}: {n_samples:,} samples of {n_classes} classes, system {system.value}")

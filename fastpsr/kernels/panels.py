@@ -14,13 +14,14 @@ from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
 
 _exp = elementary.exp_of_nonpositive
+_LEAST = 1e-300  # of a coordinate of a point: a weight may be infinite at 0
 
-_RIGHT, _PER_WIDTH, _BEYOND, _FIRST = range(4)  # what a panel's row starts with
+_RIGHT, _PER_WIDTH, _BEYOND = range(3)  # what a panel's row starts with; powers of s follow
 _LOW, _HIGH, _PER_UNIT, _ALL, _AT_LOW, _RISE, _AT_HIGH, _FALL, _OFFSET = range(9)  # of a table
 
 
 def tail_integrals(log_odds, y, cells, lefts, rows, ends):
-    """Integral of the class's integrand beyond each sample, from the tables of both classes."""
+    """Look up the integral beyond each sample, in the table of its label."""
     out = np.empty(log_odds.size)
     arrays = (log_odds, y, cells, lefts, rows, ends, out)
     over_blocks(_tail_integrals, count_blocks(out.size), *arrays)
@@ -28,7 +29,7 @@ def tail_integrals(log_odds, y, cells, lefts, rows, ends):
 
 
 def tail_slopes(log_odds, y, cells, lefts, rows, ends):
-    """Derivative of :func:`tail_integrals` with respect to the log-odds."""
+    """Look up the derivative of :func:`tail_integrals` by the log-odds."""
     out = np.empty(log_odds.size)
     arrays = (log_odds, y, cells, lefts, rows, ends, out)
     over_blocks(_tail_slopes, count_blocks(out.size), *arrays)
@@ -37,7 +38,7 @@ def tail_slopes(log_odds, y, cells, lefts, rows, ends):
 
 @inline
 def _find_panel(x, label, cells, lefts, ends):
-    """The last panel whose left edge is not right of x, by a search in the cell of x."""
+    """Return the last panel that starts at or before x, by a search in the cell of x."""
     cell = int(ends[label, _OFFSET] + math.floor((x - ends[label, _LOW]) * ends[label, _PER_UNIT]))
     low, high = cells[cell], cells[cell + 1]
     while low < high:
@@ -52,46 +53,46 @@ def _find_panel(x, label, cells, lefts, ends):
 @kernel
 def _tail_integrals(first, last, log_odds, y, cells, lefts, rows, ends, out):
     for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        label = y[i]
+        label = 1 if y[i] else 0
         x = log_odds[i] if label else -log_odds[i]
-        end = ends[label]
-        if not (x < end[_HIGH]):  # also for nan, which must not become an index
-            out[i] = end[_AT_HIGH] / end[_FALL] * math.exp(-end[_FALL] * (x - end[_HIGH]))
-        elif x < end[_LOW]:
-            out[i] = end[_ALL]
-            length, rise = end[_LOW] - x, end[_RISE]
-            if end[_AT_LOW] > 0.0:
+        if not (x < ends[label, _HIGH]):  # also for nan, which must not become an index
+            fall = ends[label, _FALL]
+            decay = math.exp(-fall * (x - ends[label, _HIGH]))
+            out[i] = ends[label, _AT_HIGH] / fall * decay
+        elif x < ends[label, _LOW]:
+            length, rise = ends[label, _LOW] - x, ends[label, _RISE]
+            out[i] = ends[label, _ALL]
+            if ends[label, _AT_LOW] > 0.0:
                 reach = length if rise == 0.0 else -math.expm1(-rise * length) / rise
-                out[i] += end[_AT_LOW] * reach
+                out[i] += ends[label, _AT_LOW] * reach
         else:
-            row = rows[_find_panel(x, label, cells, lefts, ends)]
-            s = (row[_RIGHT] - x) * row[_PER_WIDTH]
+            p = _find_panel(x, label, cells, lefts, ends)
+            s = (rows[p, _RIGHT] - x) * rows[p, _PER_WIDTH]
             value = 0.0
-            for j in range(row.size - 1, _FIRST - 1, -1):
-                value = value * s + row[j]
-            value = value * s + row[_BEYOND]
+            for j in range(rows.shape[1] - 1, _BEYOND - 1, -1):
+                value = value * s + rows[p, j]
             out[i] = value if value > 0.0 else 0.0
 
 
 @kernel
 def _tail_slopes(first, last, log_odds, y, cells, lefts, rows, ends, out):
     for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        label = y[i]
+        label = 1 if y[i] else 0
         x = log_odds[i] if label else -log_odds[i]
-        end = ends[label]
-        if not (x < end[_HIGH]):
-            value = end[_AT_HIGH] * math.exp(-end[_FALL] * (x - end[_HIGH]))
-        elif x < end[_LOW]:
-            value, length = end[_AT_LOW], end[_LOW] - x
-            if value > 0.0 and end[_RISE] != 0.0:
-                value *= math.exp(-end[_RISE] * length)
+        if not (x < ends[label, _HIGH]):
+            decay = math.exp(-ends[label, _FALL] * (x - ends[label, _HIGH]))
+            value = ends[label, _AT_HIGH] * decay
+        elif x < ends[label, _LOW]:
+            value, rise = ends[label, _AT_LOW], ends[label, _RISE]
+            if value > 0.0 and rise != 0.0:
+                value *= math.exp(-rise * (ends[label, _LOW] - x))
         else:
-            row = rows[_find_panel(x, label, cells, lefts, ends)]
-            s = (row[_RIGHT] - x) * row[_PER_WIDTH]
+            p = _find_panel(x, label, cells, lefts, ends)
+            s = (rows[p, _RIGHT] - x) * rows[p, _PER_WIDTH]
             value = 0.0
-            for j in range(row.size - 1, _FIRST - 1, -1):
-                value = value * s + row[j] * (j - _FIRST + 1)
-            value *= row[_PER_WIDTH]
+            for j in range(rows.shape[1] - 1, _BEYOND, -1):
+                value = value * s + rows[p, j] * (j - _BEYOND)
+            value *= rows[p, _PER_WIDTH]
             value = value if value > 0.0 else 0.0
         out[i] = -value if label else value
 
@@ -118,9 +119,9 @@ def place_on_boundaries(log_q, classes, reach, nodes, points, shares, ends):
             while s < n_nodes and low < top:
                 edge = (s + 1.0) / n_nodes
                 high = edge if edge < top else top
-                stretch = _exp_of_nonnegative(nodes[s, 0] * scale)  # nodes are dense near the
-                shares[at] = (high - low) * stretch  # path's start: they count for their part
-                _mix_corners(_exp(1.0 - stretch), h, i, rest, nodes[s], points[at])
+                path = _expm1(nodes[s, 0] * scale)  # nodes are dense near the path's start,
+                shares[at] = (high - low) * (1.0 + path)  # and count for what they stand for
+                _mix_corners(path, h, i, rest, nodes[s], points[at])
                 at += 1
                 low = high
                 s += 1 if high == edge else 0
@@ -143,20 +144,26 @@ def _share_out(log_q, h, rest):
 
 
 @inline
-def _exp_of_nonnegative(x):
-    return 1.0 / _exp(-x)
+def _expm1(x):
+    """exp(x) - 1 to a relative 1e-10, which is more than the sampling deserves."""
+    large = _exp(-abs(x))
+    large = (1.0 / large if x > 0.0 else large) - 1.0
+    return x * (1.0 + x * (0.5 + x / 6.0)) if abs(x) < 1e-3 else large
 
 
 @inline
-def _mix_corners(q_h, h, i, rest, node, point):
-    """A point of the simplex whose corners are the posterior reached and all classes but h, i."""
-    corner = 2
-    for j in range(rest.size):
-        point[j] = node[1] * (1.0 - q_h) * rest[j]
-        if j != h and j != i:
-            point[j] += node[corner]
-            corner += 1
-    point[h] = node[1] * q_h
+def _mix_corners(path, h, i, rest, node, point):
+    """Write a point of the simplex whose corners are q' and all classes but h and i."""
+    others = node[1] * -_expm1(-path)
+    low, high = min(h, i), max(h, i)
+    for j in range(low):
+        point[j] = others * rest[j] + node[j + 2]
+    for j in range(low + 1, high):
+        point[j] = others * rest[j] + node[j + 1]
+    for j in range(high + 1, rest.size):
+        point[j] = others * rest[j] + node[j]
+    point[i] = max(others * rest[i], _LEAST)
+    point[h] = node[1] * _exp(-path)
 
 
 @kernel

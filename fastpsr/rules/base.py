@@ -42,6 +42,12 @@ class ScoringRule(ABC):
         losses = self.class_losses(kernels.log_sigmoid_columns(log_odds))
         return np.where(y == 0, losses[:, 0], losses[:, 1])
 
+    def losses_at(self, log_q: Floats, y: NDArray[Any]) -> Floats:
+        """Return the (N,) losses of log-posteriors against labels."""
+        if log_q.shape[1] == 2:
+            return self.binary_losses(log_q[:, 1] - log_q[:, 0], y)
+        return np.asarray(self.class_losses(log_q)[np.arange(y.size), y])
+
     def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats | None:
         """Return the (N,) derivatives of the losses by the log-odds; None where there are none."""
         return None
@@ -60,7 +66,7 @@ class ScoringRule(ABC):
         y = predictions.labels
         if predictions.n_classes == 2:
             return self.binary_losses(predictions.log_odds, y)
-        return np.asarray(self.class_losses(predictions.log_posteriors)[np.arange(y.size), y])
+        return self.losses_at(predictions.log_posteriors, y)
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         """Return the weighted sum of the losses of each class, shape (K,)."""
@@ -96,9 +102,7 @@ class ScoringRule(ABC):
         """
         log_q = checks.as_log_posterior_rows("log_q", log_q)
         labels = checks.as_labels("y", y, *log_q.shape)
-        if log_q.shape[1] == 2:
-            return self.binary_losses(log_q[:, 1] - log_q[:, 0], labels)
-        return np.asarray(self.class_losses(log_q)[np.arange(labels.size), labels])
+        return self.losses_at(log_q, labels)
 
     def entropy(self, p: ArrayLike) -> Any:
         """Return the expected loss of `p` under itself, the least that any posterior can reach.

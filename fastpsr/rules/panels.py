@@ -15,7 +15,6 @@ Floats = NDArray[np.float64]
 
 _DEGREE = 12
 _TOLERANCE = 1e-13  # of a panel's error, relative to the integral beyond it
-_FLOOR = 1e-305  # below, subnormal numbers leave no relative accuracy to ask for
 _NARROWEST = 2.0**-40  # a jump is fenced in to this width: it costs 1e-12 of its height
 _MOST_PANELS = 200_000
 _CELLS_PER_PANEL = 4
@@ -30,18 +29,22 @@ class Integrand:
     function : callable
         Maps an (n,) array of log-odds to values.
     edges : ndarray of float64
-        Edges of the first panels, ascending. What is narrower than a tenth of a panel may be
+        Edges of the first panels, ascending. What is narrower than a seventh of a panel may be
         missed; all else is found by bisection.
     rise : float
         Below ``edges[0]`` the function goes as ``exp(rise * x)``.
     fall : float
         Beyond ``edges[-1]`` the function goes as ``exp(-fall * x)``; positive.
+    floor : float
+        Errors below it do not matter, however small the integral. By default it is where subnormal
+        numbers leave no relative accuracy to ask for.
     """
 
     function: Callable[[Floats], Floats]
     edges: Floats
     rise: float
     fall: float
+    floor: float = 1e-305
 
 
 class TailTables:
@@ -118,7 +121,7 @@ def _refine(integrand: Integrand, last: float) -> tuple[Floats, Floats, Floats, 
         beyond = np.cumsum(np.concatenate([[last], areas[:0:-1]]))[::-1]
         errors = widths * np.abs(coefficients[:, -2:]).sum(axis=1)
         narrowest = _NARROWEST * np.maximum(1.0, np.abs(lefts))
-        split = (errors > _TOLERANCE * beyond + _FLOOR) & (widths > narrowest)
+        split = (errors > _TOLERANCE * beyond + integrand.floor) & (widths > narrowest)
         if not split.any():
             return lefts, rights, coefficients, beyond
         if lefts.size > _MOST_PANELS:
