@@ -169,7 +169,7 @@ class Weighted(ScoringRule):
         n_rows, n_classes = log_q.shape
         if n_classes == 2:
             return _both_losses(self._tables, log_q)
-        columns = (self._losses_at(log_q, np.full(n_rows, h)) for h in range(n_classes))
+        columns = (self.losses_at(log_q, np.full(n_rows, h)) for h in range(n_classes))
         return np.column_stack(list(columns))
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
