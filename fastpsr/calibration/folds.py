@@ -11,24 +11,31 @@ __all__ = ["Plan", "deal_groups", "deal_pairs", "deal_samples", "given_folds"]
 
 Ints = NDArray[np.int64]
 
+_MOST_CALIBRATORS = 10_000
+
 
 class Plan:
     """Which calibrator serves each sample, and which samples may train it.
 
     Attributes
     ----------
-    served_by : ndarray of int64, shape (N,)
+    served_by : ndarray of uint16, shape (N,)
         Number of the calibrator, 0 to C-1, that a sample is calibrated by.
     trains : ndarray of bool, shape (C, C)
         ``trains[c, d]``: whether the samples served by d may train calibrator c.
     """
 
-    def __init__(self, served_by: Ints, trains: NDArray[np.bool_]) -> None:
-        self.served_by = served_by
+    def __init__(self, served_by: NDArray[Any], trains: NDArray[np.bool_]) -> None:
+        if trains.shape[0] > _MOST_CALIBRATORS:
+            raise ValueError(
+                f"folds must not ask for more than {_MOST_CALIBRATORS:,} calibrators, "
+                f"not {trains.shape[0]:,}"
+            )
+        self.served_by = served_by.astype(np.uint16)
         self.trains = trains
 
     @classmethod
-    def of_folds(cls, folds: Ints, n_folds: int) -> "Plan":
+    def of_folds(cls, folds: NDArray[Any], n_folds: int) -> "Plan":
         """Train each fold's calibrator on all other folds."""
         return cls(folds, ~np.eye(n_folds, dtype=bool))
 
@@ -39,23 +46,26 @@ def given_folds(folds: ArrayLike, n_samples: int) -> Plan:
     found, codes = np.unique(ids, return_inverse=True)
     if found.size < 2:
         raise ValueError(f"folds must name at least two folds, not {found.size}")
-    return Plan.of_folds(codes.astype(np.int64), found.size)
+    return Plan.of_folds(codes, found.size)
 
 
 def deal_samples(y: NDArray[Any], n_folds: int, seed: int) -> Plan:
     """Deal the shuffled samples of each class to folds in turn."""
     rng = np.random.default_rng(seed)
-    folds = np.empty(y.size, np.int64)
-    dealt = 0
-    for k in np.unique(y):
-        rows = np.flatnonzero(y == k)
-        if rows.size < n_folds:
+    folds = np.empty(y.size, np.uint16)
+    next_fold = 0
+    for k, size in enumerate(np.bincount(y)):
+        if 0 < size < n_folds:
             raise ValueError(
-                f"folds must not outnumber the samples of any class: class {k} has {rows.size}, "
+                f"folds must not outnumber the samples of any class: class {k} has {size}, "
                 f"folds is {n_folds}"
             )
-        folds[rng.permutation(rows)] = (np.arange(rows.size) + dealt) % n_folds
-        dealt += rows.size  # the next class begins where this one ended, so that sizes even out
+        # each class begins at the fold after the last one's end, so that sizes even out
+        turns = -(-int(size) // n_folds)
+        hand = np.tile(np.roll(np.arange(n_folds), -next_fold), turns)[:size]
+        rng.shuffle(hand)
+        folds[y == k] = hand
+        next_fold = (next_fold + int(size)) % n_folds
     return Plan.of_folds(folds, n_folds)
 
 
@@ -86,7 +96,7 @@ def deal_pairs(pair: tuple[ArrayLike, ArrayLike], y: NDArray[Any], n_folds: int,
         | (high[:, None] == low)
         | (high[:, None] == high)
     )
-    return Plan(served_by.astype(np.int64), ~shares_a_fold)
+    return Plan(served_by, ~shares_a_fold)
 
 
 def _ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:

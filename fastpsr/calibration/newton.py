@@ -13,7 +13,7 @@ __all__ = ["descend", "fit_log_loss"]
 
 _MOST_STEPS = 200
 _ENOUGH = 1e-9  # gradient per unit of weight, and per unit of the scores' spread for the scale
-_THIN = 1 << 13  # samples per class that are enough for a start
+_THIN = 1 << 15  # samples per class that are enough for a start
 
 
 def fit_log_loss(
@@ -103,13 +103,13 @@ def _thin(
     scores: Floats, y: NDArray[Any], weights: Floats
 ) -> tuple[Floats, NDArray[Any], Floats] | None:
     """Return every so-manieth sample of each class of a large binary set, weighted accordingly."""
-    if scores.ndim > 1 or y.size < 8 * _THIN:
+    if scores.ndim > 1 or y.size < 4 * _THIN:
         return None
+    n_positive = int(np.count_nonzero(y))
     rows, factors = [], []
-    for k in (0, 1):
-        members = np.flatnonzero(y == k)
-        stride = max(1, members.size // _THIN)
-        rows.append(members[::stride])
+    for k, size in enumerate((y.size - n_positive, n_positive)):
+        stride = max(1, size // _THIN)
+        rows.append(np.flatnonzero(y[::stride] == k) * stride)
         factors.append(np.full(rows[-1].size, float(stride)))
     index, factor = np.concatenate(rows), np.concatenate(factors)
     return scores[index], y[index], weights[index] * factor if weights.size else factor

@@ -76,7 +76,7 @@ class CrossFit(Training):
             return self._deal(y, self.groups, int(n_folds))
         rows = np.flatnonzero(weights > 0.0)
         present = self._deal(y[rows], self._groups_of(rows, y.size), int(n_folds))
-        served_by = np.zeros(y.size, np.int64)
+        served_by = np.zeros(y.size, np.uint16)
         served_by[rows] = present.served_by
         return dealing.Plan(served_by, present.trains)
 
@@ -86,7 +86,7 @@ class CrossFit(Training):
         start = calibrator.fit(predictions) if calibrator.warm_starts else None
         # sorted by who serves them, the samples of a calibrator are a slice
         n_served = plan.trains.shape[0]
-        order = np.argsort(plan.served_by.astype(np.uint16), kind="stable")
+        order = np.argsort(plan.served_by, kind="stable")
         bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
         parts = [order[a:b] for a, b in pairwise(bounds)]
         values = np.empty(predictions.scale.shape)
