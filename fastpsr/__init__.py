@@ -16,35 +16,50 @@ from fastpsr.calibration import (
 from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.evaluate import Evaluation, evaluate
 from fastpsr.metrics import (
+    AUC,
     ECE,
+    EER,
+    ActDCF,
     BayesRisk,
     BrierScore,
     CalibrationLoss,
+    Cllr,
     CrossEntropy,
+    DevPAV,
     ExpectedDivergence,
     ExpectedScore,
+    MinCllr,
+    MinDCF,
     SemiEmpiricalScore,
     risk_curve,
+    roc,
 )
 from fastpsr.predictions import Predictions
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUC",
     "ECE",
+    "EER",
     "PAV",
+    "ActDCF",
     "BayesRisk",
     "BrierScore",
     "CalibrationLoss",
+    "Cllr",
     "CostMatrix",
     "CrossEntropy",
     "CrossFit",
+    "DevPAV",
     "DirectionPreserving",
     "Evaluation",
     "ExpectedDivergence",
     "ExpectedScore",
     "HeldOut",
     "HistogramBinning",
+    "MinCllr",
+    "MinDCF",
     "Predictions",
     "SemiEmpiricalScore",
     "TemperatureScaling",
@@ -56,6 +71,7 @@ __all__ = [
     "load_calibrator",
     "metrics",
     "risk_curve",
+    "roc",
     "rules",
     "save_calibrator",
     "simulate",

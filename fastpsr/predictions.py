@@ -1,5 +1,6 @@
 """`Predictions`: what a classifier said about each sample, checked once, with the labels."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
@@ -232,6 +233,13 @@ class Predictions(Constructors):
             return self._values
         return self.log_odds if self.n_classes == 2 else self.log_posteriors
 
+    def remember(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` gave when it was first asked for by this name."""
+        found = self.__dict__.setdefault("_remembered", {})
+        if name not in found:
+            found[name] = make()
+        return found[name]
+
     def present(self) -> Self:
         """Return the samples of positive weight: the others are as if absent."""
         if not self._weights.size or self._weights.all():
@@ -281,7 +289,7 @@ class Predictions(Constructors):
         return float(np.log(priors[1]) - np.log(priors[0]))
 
 
-_CACHED = {"class_weights", "log_odds", "log_posteriors", "posteriors"}
+_CACHED = {"_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
 
 
 def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 
 _MODULE_OF = {
     "count_into_cells": "cells",
+    "highest_in_steps": "cells",
     "merge_into_cells": "cells",
     "step_function": "cells",
     "pool_adjacent_violators": "isotonic",

@@ -47,6 +47,18 @@ def step_function(values, steps, levels):
     return out
 
 
+def highest_in_steps(values, weights, steps):
+    """Return the highest value of positive weight in each of the ``len(steps) + 1`` steps."""
+    n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * (steps.size + 1)))))
+    bounds = np.linspace(0, count_blocks(values.size), n_parts + 1).astype(np.int64)
+    highest = np.full((n_parts, steps.size + 1), -np.inf)
+    over_blocks(
+        _highest_in_steps, n_parts, bounds, values, weights, *bucket_grid(steps), highest,
+        worth_a_thread=1,
+    )  # fmt: skip
+    return highest.max(axis=0)
+
+
 @kernel
 def _count_into_cells(
     first,
@@ -116,3 +128,23 @@ def _step(first, last, values, low, per_unit, first_edge, quick, padded, levels,
             edge = find_edge(values[i], padded, first_edge, bucket)
         cell = cell_at(values[i], edge, padded[np.uint64(edge)])
         out[i] = levels[np.uint64((cell + 1) >> 1)]
+
+
+@kernel
+def _highest_in_steps(
+    first, last, bounds, values, weights, low, per_unit, first_edge, quick, padded, highest
+):
+    limit = first_edge.size - 2.0
+    for part in range(first, last):
+        most = highest[part]
+        for i in range(bounds[part] * BLOCK, min(bounds[part + 1] * BLOCK, values.size)):
+            if weights.size and weights[i] == 0.0:
+                continue
+            value = values[i]
+            bucket = np.uint32(bucket_of(value, low, per_unit, limit))
+            edge = np.int64(quick[bucket])
+            if edge < 0:
+                edge = find_edge(value, padded, first_edge, bucket)
+            step = np.uint64((cell_at(value, edge, padded[np.uint64(edge)]) + 1) >> 1)
+            if value > most[step]:
+                most[step] = value

@@ -9,6 +9,7 @@ from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
+from fastpsr.summaries.rank_cells import require_both_classes
 
 __all__ = ["DecisionCounts", "PassedPoints"]
 
@@ -33,10 +34,24 @@ class DecisionCounts:
         counts = count_decisions(predictions.labels, decisions, predictions.weights, costs)
         return cls(counts, predictions.given_priors)
 
+    @classmethod
+    def at_threshold(cls, threshold: float, predictions: Predictions) -> Self:
+        """Count the trials whose LLR lies below a threshold, and those that reach it."""
+        accepted = (predictions.llrs >= threshold).astype(np.uint8)
+        costs = CostMatrix.zero_one(2)
+        counts = count_decisions(predictions.labels, accepted, predictions.weights, costs)
+        return cls(counts, predictions.given_priors)
+
     def merge(self, other: Self) -> Self:
         """Return the counts over both sets of samples."""
         require_same("given priors", self.given_priors, other.given_priors)
         return type(self)(self.weight + other.weight, self.given_priors)
+
+    def error_rates(self) -> tuple[float, float]:
+        """Return the miss and false-alarm rates of decisions to reject (0) and accept (1)."""
+        totals = self.weight.sum(axis=1)
+        require_both_classes("error rates", totals)
+        return float(self.weight[1, 0] / totals[1]), float(self.weight[0, 1] / totals[0])
 
     def risk(self, costs: CostMatrix, normalized: bool) -> float:
         """Return the mean cost of the decisions."""

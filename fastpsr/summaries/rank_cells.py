@@ -10,7 +10,7 @@ from fastpsr.kernels import blocks
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
 
-__all__ = ["RankCells"]
+__all__ = ["RankCells", "require_both_classes"]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
 
@@ -44,7 +44,12 @@ class RankCells:
 
     @classmethod
     def of(cls, predictions: Predictions) -> Self:
-        """Count labelled binary predictions into cells on their scale."""
+        """Count labelled binary predictions into cells on their scale, once for all who ask."""
+        cells: Self = predictions.remember("rank cells", lambda: cls._count(predictions))
+        return cells
+
+    @classmethod
+    def _count(cls, predictions: Predictions) -> Self:
         if predictions.n_classes > 2:
             raise ValueError(f"ranks need a binary task, not {predictions.n_classes} classes")
         scores, y, weights = predictions.scale, predictions.labels, predictions.weights
@@ -86,11 +91,25 @@ class RankCells:
             self.given_priors,
         )
 
+    def class_totals(self, what: str) -> Floats:
+        """Return the total weight of class 0 and class 1, after checking that neither is absent."""
+        totals = np.array([self.negatives.sum(), self.positives.sum()])
+        require_both_classes(what, totals)
+        return totals
+
     def at_priors(self) -> tuple[Floats, Floats]:
         """Return the weights of class 0 and class 1 with given priors worked in."""
         totals = np.array([self.negatives.sum(), self.positives.sum()])
         factors = class_factors(totals, self.given_priors)
         return self.negatives * factors[0], self.positives * factors[1]
+
+
+def require_both_classes(what: str, totals: Floats) -> None:
+    """Raise where a class has no weight."""
+    absent = np.flatnonzero(totals == 0.0)
+    if absent.size:
+        name = "targets" if absent[0] == 1 else "non-targets"
+        raise ValueError(f"{what} need both classes, but there are no {name} of positive weight")
 
 
 def _distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:

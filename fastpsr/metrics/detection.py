@@ -1,0 +1,334 @@
+"""Detection metrics: error rates and costs of binary systems."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastpsr import kernels
+from fastpsr.metrics.base import Metric
+from fastpsr.metrics.expected_score import normalise
+from fastpsr.metrics.roc import Roc
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules import Log
+from fastpsr.summaries.counts import DecisionCounts
+from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.sums import ScoreSums
+
+__all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
+
+
+class _RankMetric(Metric[RankCells]):
+    """A metric that depends on the order of the scores alone."""
+
+    def summarise(self, predictions: Predictions) -> RankCells:
+        return RankCells.of(predictions)
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        return Predictions.from_raw_scores(y_true, x, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class EER(_RankMetric):
+    """Equal error rate: where the convex hull of the ROC meets P_miss = P_fa.
+
+    The intersection is exact (ROCCH-EER), and does not depend on the order of tied scores: scores
+    that are all alike give 0.5.
+
+    Returns
+    -------
+    float
+        A fraction, 0 to 0.5.
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, or where a class has no samples.
+
+    Notes
+    -----
+    Weights count within each class; priors play no part.
+
+    References
+    ----------
+    N. Brummer and E. de Villiers, "The BOSARIS Toolkit user guide", 2011, section 3.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.EER()([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
+    0.2222222222222222
+    """
+
+    label = "EER"
+    meaning = "equal error rate on the convex hull of the ROC"
+
+    def finish(self, summary: RankCells) -> float:
+        roc = Roc.of(summary)
+        p_miss, p_fa = roc.p_miss[roc.hull], roc.p_fa[roc.hull]
+        after = int(np.argmax(p_miss >= p_fa))  # the first vertex has P_miss 0 and P_fa 1
+        gap_before = p_fa[after - 1] - p_miss[after - 1]
+        gap_after = p_miss[after] - p_fa[after]
+        share = gap_before / (gap_before + gap_after)
+        return float(p_miss[after - 1] + share * (p_miss[after] - p_miss[after - 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cost:
+    """Prior and costs of a detector, checked: the fields of `MinDCF` and `ActDCF`."""
+
+    p_target: float
+    c_miss: float = 1.0
+    c_fa: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_p_target(self.p_target)
+        for name in ("c_miss", "c_fa"):
+            value = getattr(self, name)
+            if not 0.0 < value < np.inf:
+                raise ValueError(f"{name} must be positive and finite, not {value}")
+
+    def normalized_cost(self, p_miss: Any, p_fa: Any) -> Any:
+        """Return the detection cost over that of the best constant decision."""
+        miss, fa = self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target)
+        return (miss * p_miss + fa * p_fa) / min(miss, fa)
+
+    @property
+    def threshold(self) -> float:
+        """The LLR at which accepting costs as much as rejecting."""
+        prior_odds = self.p_target / (1.0 - self.p_target)
+        return float(-np.log(self.c_miss / self.c_fa) - np.log(prior_odds))
+
+    @property
+    def point(self) -> str:
+        """Prior, and costs where they are not 1, for labels."""
+        costs = "" if self.c_miss == self.c_fa == 1.0 else f", {self.c_miss:g}:{self.c_fa:g}"
+        return f"{self.p_target:g}{costs}"
+
+
+@dataclass(frozen=True, eq=False)
+class MinDCF(_Cost, _RankMetric):
+    """Normalized detection cost at the best threshold for the very data.
+
+    ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
+
+    Parameters
+    ----------
+    p_target : float
+        Prior pi of a target, strictly between 0 and 1.
+    c_miss, c_fa : float
+        Costs of a miss and of a false alarm, positive.
+
+    Returns
+    -------
+    float
+        At most 1. Optimistic on small data: the threshold is chosen on the data it is judged by.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.MinDCF(0.5)([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
+    0.3333333333333333
+    """
+
+    @property
+    def label(self) -> str:
+        return f"minDCF({self.point})"
+
+    meaning = "detection cost at the best threshold over the best constant decision's"
+
+    def finish(self, summary: RankCells) -> float:
+        roc = Roc.of(summary)
+        costs = self.normalized_cost(roc.p_miss[roc.hull], roc.p_fa[roc.hull])
+        return float(costs.min())
+
+
+@dataclass(frozen=True, eq=False)
+class ActDCF(_Cost, Metric[DecisionCounts]):
+    """Normalized detection cost of Bayes decisions made with the LLRs.
+
+    A trial is accepted if its LLR reaches ``log[c_fa (1 - pi) / (c_miss pi)]``, also at equality.
+
+    Parameters
+    ----------
+    p_target : float
+        Prior pi of a target, strictly between 0 and 1.
+    c_miss, c_fa : float
+        Costs of a miss and of a false alarm, positive.
+
+    Returns
+    -------
+    float
+        May exceed 1: constant decisions would then have been cheaper.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, more than 2 classes, or where a class has no samples.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.ActDCF(0.5)([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
+    0.6666666666666666
+    """
+
+    @property
+    def label(self) -> str:
+        return f"actDCF({self.point})"
+
+    meaning = "detection cost of Bayes decisions over the best constant decision's"
+
+    def summarise(self, predictions: Predictions) -> DecisionCounts:
+        predictions.require_posteriors("decisions at a fixed threshold")
+        return DecisionCounts.at_threshold(self.threshold, predictions)
+
+    def finish(self, summary: DecisionCounts) -> float:
+        p_miss, p_fa = summary.error_rates()
+        return float(self.normalized_cost(p_miss, p_fa))
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        return Predictions.from_llrs(y_true, x, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Cllr(Metric[ScoreSums]):
+    """Cost of the log-likelihood ratio: the log loss of LLRs at a prior, over that of LLR 0.
+
+    At prior 1/2 it is ``[mean over targets of log2(1 + e^-llr) + mean over non-targets of
+    log2(1 + e^llr)] / 2``.
+
+    Parameters
+    ----------
+    p_target : float
+        Prior of a target, strictly between 0 and 1, that the LLRs are completed with.
+
+    Returns
+    -------
+    float
+        In bits at prior 1/2; 1 for LLRs that say nothing, infinite for a target at -inf.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, more than 2 classes, or where a class has no samples.
+
+    References
+    ----------
+    N. Brummer and J. du Preez, "Application-independent evaluation of speaker detection", Computer
+    Speech and Language 20, 2006, doi:10.1016/j.csl.2005.08.001.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.Cllr()([0, 0, 1, 1], [-2.0, 0.5, 0.0, 3.0]), 4)
+    0.6646
+    """
+
+    p_target: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_p_target(self.p_target)
+
+    @property
+    def label(self) -> str:
+        return "Cllr" if self.p_target == 0.5 else f"Cllr({self.p_target:g})"
+
+    meaning = "log loss of the LLRs over that of LLR 0"
+
+    def summarise(self, predictions: Predictions) -> ScoreSums:
+        predictions.require_posteriors("costs of LLRs")
+        log_odds = predictions.llrs + np.log(self.p_target / (1.0 - self.p_target))
+        priors = np.array([1.0 - self.p_target, self.p_target])
+        loss = kernels.sum_log_losses(log_odds, predictions.labels, predictions.weights)
+        return ScoreSums(loss, predictions.class_weights, priors)
+
+    def finish(self, summary: ScoreSums) -> float:
+        return normalise(summary.mean(), Log(), summary.priors)
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        return Predictions.from_llrs(y_true, x, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class MinCllr(_RankMetric):
+    """Cllr of the LLRs that the best monotone map makes of the scores: what calibration leaves.
+
+    Parameters
+    ----------
+    p_target : float
+        Prior of a target, strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        0 to 1. Optimistic on small data: the map is trained on the data it is judged by.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.MinCllr()([0, 0, 1, 1], [-2.0, 0.5, 0.0, 3.0]), 4)
+    0.5
+    """
+
+    p_target: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_p_target(self.p_target)
+
+    @property
+    def label(self) -> str:
+        return "minCllr" if self.p_target == 0.5 else f"minCllr({self.p_target:g})"
+
+    meaning = "Cllr after the best monotone map, trained on the same data"
+
+    def finish(self, summary: RankCells) -> float:
+        negatives, positives = summary.class_totals("minCllr")
+        starts = kernels.pool_adjacent_violators(
+            summary.negatives / negatives, summary.positives / positives
+        )
+        non = np.add.reduceat(summary.negatives, starts) / negatives * (1.0 - self.p_target)
+        tar = np.add.reduceat(summary.positives, starts) / positives * self.p_target
+        both = non + tar
+        # a block of one class loses nothing
+        loss = _times_log(tar, both) + _times_log(non, both)
+        return normalise(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
+
+
+@dataclass(frozen=True, eq=False)
+class AUC(_RankMetric):
+    """Area under the ROC: the probability that a target scores above a non-target, ties half.
+
+    Returns
+    -------
+    float
+        A fraction; 0.5 for scores that say nothing.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> fp.AUC()([0, 0, 1, 1], [1.0, 3.0, 2.0, 4.0])
+    0.75
+    """
+
+    label = "AUC"
+    meaning = "area under the ROC"
+
+    def finish(self, summary: RankCells) -> float:
+        negatives, positives = summary.class_totals("AUC")
+        below = np.cumsum(summary.negatives) - summary.negatives
+        wins = summary.positives @ (below + 0.5 * summary.negatives)
+        return float(wins / positives / negatives)
+
+
+def check_p_target(p_target: float) -> None:
+    """Raise unless a prior leaves both classes possible."""
+    if not 0.0 < p_target < 1.0:
+        raise ValueError(f"p_target must lie strictly between 0 and 1, not {p_target}")
+
+
+def _times_log(part: Floats, whole: Floats) -> float:
+    """Return the sum of ``part log(whole / part)``, 0 where part is 0."""
+    used = part > 0.0
+    return float((part[used] * np.log(whole[used] / part[used])).sum())

@@ -1,0 +1,90 @@
+"""How far LLRs are from those that isotonic calibration makes of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastpsr import kernels
+from fastpsr.calibration import PAV
+from fastpsr.metrics.base import Metric
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["DevPAV"]
+
+
+@dataclass(frozen=True, eq=False)
+class _PavSteps:
+    """Steps of a PAV fit: lowest and highest LLR of each, and the LLR it is mapped to."""
+
+    lowest: Floats
+    highest: Floats
+    mapped: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class DevPAV(Metric[_PavSteps]):
+    """Mean distance of the PAV curve from the identity, on log10 axes.
+
+    The curve joins the points (LLR, LLR after PAV) by straight lines; steps that PAV maps to minus
+    or plus infinity are left out. The area between curve and identity is divided by the range of
+    LLRs that remains.
+
+    Returns
+    -------
+    float
+        In units of log10 LLR; 0 for perfect calibration, inf where an infinite LLR is mapped to a
+        finite one.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, more than 2 classes, a class without samples, and where every step is mapped
+        to infinity: the scores separate the classes.
+
+    References
+    ----------
+    P. Vergeer et al., "Measuring calibration of likelihood-ratio systems: a comparison of four
+    metrics, including a new metric devPAV", Forensic Science International 321, 2021,
+    doi:10.1016/j.forsciint.2021.110722.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> round(fp.DevPAV()([0, 1, 0, 0, 1, 1, 0, 1], [-3.0, -2.0, -1.0, 0.0, 1.0, 1.5, 2.0, 3.0]), 4)
+    0.2607
+    """
+
+    label = "devPAV"
+    meaning = "mean distance of the LLRs from those after PAV, log10"
+
+    def summarise(self, predictions: Predictions) -> _PavSteps:
+        predictions.require_posteriors("distances between LLRs")
+        llrs = Predictions.from_llrs(
+            predictions.labels, predictions.llrs, sample_weight=predictions.sample_weight
+        )
+        pav = PAV().fit(llrs)
+        highest = kernels.highest_in_steps(llrs.llrs, llrs.weights, pav.threshold_[1:])
+        return _PavSteps(pav.threshold_, highest, pav.log_odds_ - pav.prior_log_odds_)
+
+    def finish(self, summary: _PavSteps) -> float:
+        used = np.isfinite(summary.mapped)
+        if not used.any():
+            raise ValueError("devPAV needs scores that overlap: PAV maps every one to infinity")
+        x = np.column_stack([summary.lowest[used], summary.highest[used]]).ravel() / np.log(10.0)
+        y = np.repeat(summary.mapped[used], 2) / np.log(10.0)
+        if not np.isfinite(x).all():
+            return float("inf")
+        if x[0] == x[-1]:
+            return float(abs(x[0] - y[0]))
+        gap = y - x
+        before, after, width = np.abs(gap[:-1]), np.abs(gap[1:]), np.diff(x)
+        crossing = gap[:-1] * gap[1:] < 0.0
+        squares = np.divide(
+            before**2 + after**2, 2.0 * (before + after), out=(before + after) / 2.0, where=crossing
+        )
+        return float((squares * width).sum() / (x[-1] - x[0]))
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        return Predictions.from_llrs(y_true, x, **options)

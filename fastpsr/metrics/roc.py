@@ -1,0 +1,88 @@
+"""The ROC and its convex hull."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.rank_cells import RankCells
+
+__all__ = ["Roc", "roc"]
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """Error rates at thresholds: a score at or above the threshold is accepted.
+
+    Attributes
+    ----------
+    threshold : ndarray of float64, shape (V,)
+        Ascending, on the scale of the predictions (LLRs, log-odds or raw scores); the last is inf
+        and stands for accepting nothing, not even a score of inf.
+    p_miss : ndarray of float64, shape (V,)
+        Fraction of the targets' weight below each threshold, 0 to 1.
+    p_fa : ndarray of float64, shape (V,)
+        Fraction of the non-targets' weight at or above each threshold, 1 to 0.
+    hull : ndarray of int64, shape (H,)
+        Places of the vertices of the lower convex hull of (p_fa, p_miss), ends included.
+
+    Notes
+    -----
+    Scores of the larger class that no score of the smaller parts are one step: the corners are
+    exact, and no other point could be a vertex of the hull.
+    """
+
+    threshold: Floats
+    p_miss: Floats
+    p_fa: Floats
+    hull: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cells: RankCells) -> Self:
+        """Return the curve of counted cells."""
+        totals = cells.class_totals("error rates")
+        filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
+        negatives, positives = cells.negatives[filled], cells.positives[filled]
+        p_miss = np.concatenate([[0.0], np.cumsum(positives) / totals[1]])
+        p_fa = np.concatenate([np.cumsum(negatives[::-1])[::-1] / totals[0], [0.0]])
+        p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
+        threshold = np.append(cells.lowest[filled], np.inf)
+        blocks = kernels.pool_adjacent_violators(negatives / totals[0], positives / totals[1])
+        return cls(threshold, p_miss, p_fa, np.append(blocks, filled.size))
+
+
+def roc(predictions: Predictions) -> Roc:
+    """Return the ROC of binary predictions, with its convex hull.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled, of any kind: posteriors, likelihoods or raw scores.
+
+    Returns
+    -------
+    Roc
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, or where a class has no samples.
+
+    Notes
+    -----
+    The scores are counted once, however many metrics ask for their ranks.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0])
+    >>> curve = fp.roc(data)
+    >>> curve.threshold.tolist(), curve.p_miss.tolist(), curve.p_fa.tolist()
+    ([1.0, 2.0, 3.0, 4.0, inf], [0.0, 0.0, 0.5, 0.5, 1.0], [1.0, 0.5, 0.5, 0.0, 0.0])
+    >>> curve.hull.tolist()
+    [0, 1, 3, 4]
+    """
+    return Roc.of(RankCells.of(predictions))

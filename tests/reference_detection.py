@@ -1,0 +1,115 @@
+"""Naive versions of the detection metrics: every pair of trials, every threshold, every segment."""
+
+import math
+
+import numpy as np
+
+from tests.reference import pool_adjacent_violators
+
+
+def rates(scores, y, weights, threshold):
+    """(P_miss, P_fa) if scores at or above the threshold are accepted."""
+    miss = sum(w for s, h, w in zip(scores, y, weights, strict=True) if h == 1 and s < threshold)
+    fa = sum(w for s, h, w in zip(scores, y, weights, strict=True) if h == 0 and s >= threshold)
+    targets = sum(w for h, w in zip(y, weights, strict=True) if h == 1)
+    return miss / targets, fa / (sum(weights) - targets)
+
+
+def all_rates(scores, y, weights):
+    """Error rates at each distinct score of positive weight, and where nothing is accepted."""
+    used = sorted({s for s, w in zip(scores, weights, strict=True) if w > 0})
+    return [*(rates(scores, y, weights, t) for t in used), (1.0, 0.0)]
+
+
+def eer(scores, y, weights):
+    """Lowest crossing of P_miss = P_fa by any segment between two points of the ROC.
+
+    Where points lie below the diagonal and above it, the hull's segment crosses it lowest.
+    """
+    points = all_rates(scores, y, weights)
+    best = math.inf
+    for miss_a, fa_a in points:
+        for miss_b, fa_b in points:
+            gap_a, gap_b = fa_a - miss_a, fa_b - miss_b
+            if gap_a >= 0 >= gap_b and gap_a != gap_b:
+                share = gap_a / (gap_a - gap_b)
+                best = min(best, miss_a + share * (miss_b - miss_a))
+            elif gap_a == 0:
+                best = min(best, miss_a)
+    return best
+
+
+def dcf(p_miss, p_fa, p_target, c_miss, c_fa):
+    """Detection cost over that of the best constant decision."""
+    cost = c_miss * p_target * p_miss + c_fa * (1 - p_target) * p_fa
+    return cost / min(c_miss * p_target, c_fa * (1 - p_target))
+
+
+def min_dcf(scores, y, weights, p_target, c_miss, c_fa):
+    """The least cost over all thresholds."""
+    return min(dcf(miss, fa, p_target, c_miss, c_fa) for miss, fa in all_rates(scores, y, weights))
+
+
+def act_dcf(llrs, y, weights, p_target, c_miss, c_fa):
+    """The cost at the Bayes threshold."""
+    threshold = math.log(c_fa * (1 - p_target) / (c_miss * p_target))
+    return dcf(*rates(llrs, y, weights, threshold), p_target, c_miss, c_fa)
+
+
+def softplus(x):
+    """log(1 + exp(x))."""
+    return x if x == math.inf else max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def cllr(llrs, y, weights, p_target=0.5):
+    """Log loss at a prior over the entropy of the prior."""
+    offset = math.log(p_target / (1 - p_target))
+    means = []
+    for k, sign in ((1, -1), (0, 1)):
+        own = [(x, w) for x, h, w in zip(llrs, y, weights, strict=True) if h == k and w > 0]
+        total = sum(w * softplus(sign * (x + offset)) for x, w in own)
+        means.append(total / sum(w for _, w in own))
+    entropy = -p_target * math.log(p_target) - (1 - p_target) * math.log(1 - p_target)
+    return (p_target * means[0] + (1 - p_target) * means[1]) / entropy
+
+
+def min_cllr(scores, y, weights, p_target=0.5):
+    """Cllr of PAV's LLRs, terms without weight skipped."""
+    blocks = pool_adjacent_violators(scores, y, weights)
+    targets, nontargets = sum(b[1] for b in blocks), sum(b[2] for b in blocks)
+    offset = math.log(p_target / (1 - p_target))
+    loss = 0.0
+    for _, tar, non in blocks:
+        if tar and non:
+            llr = math.log(tar / non) - math.log(targets / nontargets)
+            loss += p_target * tar / targets * softplus(-llr - offset)
+            loss += (1 - p_target) * non / nontargets * softplus(llr + offset)
+    entropy = -p_target * math.log(p_target) - (1 - p_target) * math.log(1 - p_target)
+    return loss / entropy
+
+
+def auc(scores, y, weights):
+    """Share of pairs that are ordered right, ties half."""
+    wins = total = 0.0
+    for s, h, w in zip(scores, y, weights, strict=True):
+        for t, g, v in zip(scores, y, weights, strict=True):
+            if h == 1 and g == 0:
+                total += w * v
+                wins += w * v * (1.0 if s > t else 0.5 if s == t else 0.0)
+    return wins / total
+
+
+def devpav(llrs, y, weights, steps=200_001):
+    """Mean of |PAV curve - identity| on log10 axes by a fine trapezium rule."""
+    blocks = pool_adjacent_violators(llrs, y, weights)
+    targets, nontargets = sum(b[1] for b in blocks), sum(b[2] for b in blocks)
+    x, curve = [], []
+    for i, (start, tar, non) in enumerate(blocks):
+        if tar and non:
+            stop = blocks[i + 1][0] if i + 1 < len(blocks) else math.inf
+            inside = [s for s, w in zip(llrs, weights, strict=True) if start <= s < stop and w > 0]
+            for end in (min(inside), max(inside)):
+                x.append(end / math.log(10))
+                curve.append((math.log(tar / non) - math.log(targets / nontargets)) / math.log(10))
+    grid = np.linspace(x[0], x[-1], steps)
+    return float(np.mean(np.abs(np.interp(grid, x, curve) - grid)))
