@@ -6,8 +6,8 @@ from warnings import warn
 
 import numpy as np
 
-from fastpsr import checks, kernels
-from fastpsr.calibration.base import Calibrator
+from fastpsr import kernels
+from fastpsr.calibration.base import Calibrator, log_prior
 from fastpsr.calibration.newton import descend, fit_log_loss
 from fastpsr.calibration.separability import require_overlap
 from fastpsr.predictions import Floats, Predictions
@@ -39,7 +39,7 @@ class _Affine(Calibrator):
         require_overlap(scores, y, samples.weights, with_bias=self._with_bias)
         weights = samples.balanced_weights()
         weights = weights / weights.max(initial=1e-300)  # of any magnitude: only ratios matter
-        offset = _log_prior(samples)
+        offset = log_prior(samples)
         first = None if start is None else (start.scale_, start.bias_)
         scale, bias = fit_log_loss(scores, y, weights, offset, self._with_bias, first)
         if not isinstance(self._rule(), Log):
@@ -189,13 +189,3 @@ def _above_floor(samples: Predictions, floor: float) -> Floats:
     if kernels.find_outside(scores.ravel(), -_FINITE, _FINITE) < 0:
         return scores
     return np.clip(scores, floor, -floor if scores.ndim == 1 else None)
-
-
-def _log_prior(samples: Predictions) -> Floats:
-    """Return the training log-prior where the data are not posteriors, else zeros."""
-    if samples.kind == "posteriors":
-        return np.zeros(samples.n_classes)
-    priors = samples.priors
-    if not priors.all():
-        raise ValueError(f"priors must be positive to fit a calibrator, not {priors.tolist()}")
-    return checks.log_of_rows(priors)

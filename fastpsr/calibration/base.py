@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["Calibrator", "clip_log_odds", "prior_offset", "training_samples"]
+__all__ = ["Calibrator", "clip_log_odds", "log_prior", "prior_log_odds", "training_samples"]
 
 
 class Calibrator(ABC):
@@ -89,14 +89,20 @@ def training_samples(predictions: Predictions) -> Predictions:
     return predictions.present()
 
 
-def prior_offset(samples: Predictions) -> float:
-    """Return the log-odds of the training prior where the data are not posteriors, else 0."""
+def log_prior(samples: Predictions) -> Floats:
+    """Return the training log-prior where the data are not posteriors, else zeros, shape (K,)."""
     if samples.kind == "posteriors":
-        return 0.0
-    prior = samples.priors
-    if not prior.all():
-        raise ValueError(f"priors must be positive to fit a calibrator, not {prior.tolist()}")
-    return float(np.log(prior[1]) - np.log(prior[0]))
+        return np.zeros(samples.n_classes)
+    priors = samples.priors
+    if not priors.all():
+        raise ValueError(f"priors must be positive to fit a calibrator, not {priors.tolist()}")
+    return checks.log_of_rows(priors)
+
+
+def prior_log_odds(samples: Predictions) -> float:
+    """Return what turns LLRs into training log-odds; 0 for posteriors."""
+    log_priors = log_prior(samples)
+    return float(log_priors[1] - log_priors[0])
 
 
 def clip_log_odds(log_odds: Floats, floor: float) -> Floats:

@@ -12,7 +12,7 @@ from fastpsr.calibration.base import (
     check_floor,
     clip_log_odds,
     log_odds_of,
-    prior_offset,
+    prior_log_odds,
 )
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.bins import BinSums, bin_edges
@@ -72,7 +72,7 @@ class HistogramBinning(Calibrator):
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         check_binary(samples, "HistogramBinning")
         samples.require_posteriors("bins of posteriors")
-        offset = prior_offset(samples)
+        offset = prior_log_odds(samples)
         edges = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
         sums = BinSums.of(self._binned(samples, offset), samples.labels, edges, samples)
         weight, hits, _ = sums.at_priors()

@@ -12,7 +12,7 @@ from fastpsr.calibration.base import (
     check_floor,
     clip_log_odds,
     log_odds_of,
-    prior_offset,
+    prior_log_odds,
 )
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.rank_cells import RankCells
@@ -84,7 +84,7 @@ class PAV(Calibrator):
             "threshold_": cells.lowest[starts],
             "posterior_": above / (below + above),
             "log_odds_": log_odds_of(above, below),
-            "prior_log_odds_": prior_offset(samples),
+            "prior_log_odds_": prior_log_odds(samples),
         }
 
     def _transform(self, predictions: Predictions) -> Predictions:

@@ -1,6 +1,8 @@
 """Files of scores with labels: .npz, .npy, .csv and .parquet."""
 
 import zipfile
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,12 +61,11 @@ def read_scores(
     if path.suffix == ".npy":
         return _read_npy(path, labels, scores, weights)
     if path.suffix == ".npz":
-        columns = _read_npz(path)
+        names, load = _open_npz(path)
     elif path.suffix in (".csv", ".parquet", ".pq"):
-        columns = _read_table(path)
+        names, load = _open_table(path)
     else:
         raise ValueError(f"{path} must end in .npz, .npy, .csv or .parquet")
-    names = list(columns)
     label = _find(path, names, labels, _LABELS)
     weight = _find(path, names, weights, _WEIGHTS)
     if scores is not None:
@@ -75,11 +76,9 @@ def read_scores(
             raise ValueError(f"--scores must name one of the arrays of {path}: {', '.join(chosen)}")
     if not chosen:
         raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
-    x = columns[chosen[0]] if len(chosen) == 1 else np.column_stack([columns[c] for c in chosen])
+    x = load(chosen[0]) if len(chosen) == 1 else np.column_stack([load(c) for c in chosen])
     taken = f"scores: {', '.join(chosen)}; labels: {label or 'none'}; weights: {weight or 'none'}"
-    return ScoreFile(
-        x, columns[label] if label else None, columns[weight] if weight else None, taken
-    )
+    return ScoreFile(x, load(label) if label else None, load(weight) if weight else None, taken)
 
 
 def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
@@ -126,24 +125,33 @@ def _load(path: Path) -> NDArray[Any]:
     return array
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise ValueError(f"{path} must be a whole .npz file: {error}") from None
+def _open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
+    """Return the names of the arrays, and what reads one of them."""
+
+    def attempt(read: Callable[[Any], Any]) -> Any:
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                return read(archive)
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+            raise ValueError(f"{path} must be a whole .npz file: {error}") from None
+
+    return attempt(lambda archive: archive.files), lambda name: attempt(lambda a: a[name])
 
 
-def _read_table(path: Path) -> dict[str, NDArray[Any]]:
+def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
+    """Return the names of the columns, and what reads one of them."""
     import polars
 
-    try:
-        read = polars.read_csv if path.suffix == ".csv" else polars.read_parquet
-        frame = read(path)
-    except polars.exceptions.PolarsError as error:
-        kind = "CSV" if path.suffix == ".csv" else "Parquet"
-        raise ValueError(f"{path} must be a whole {kind} file: {error}") from None
-    return {name: frame[name].to_numpy() for name in frame.columns}
+    def attempt(read: Callable[[Any], Any]) -> Any:
+        try:
+            scan = polars.scan_csv if path.suffix == ".csv" else polars.scan_parquet
+            return read(scan(path))
+        except polars.exceptions.PolarsError as error:
+            kind = "CSV" if path.suffix == ".csv" else "Parquet"
+            raise ValueError(f"{path} must be a whole {kind} file: {error}") from None
+
+    names = attempt(lambda frame: frame.collect_schema().names())
+    return names, lambda name: attempt(lambda f: f.select(name).collect()[name].to_numpy())
 
 
 def _find(path: Path, names: list[str], asked: str | None, usual: tuple[str, ...]) -> str | None:
