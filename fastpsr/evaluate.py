@@ -50,6 +50,13 @@ class Evaluation:
         Class priors of the evaluation.
     n_infinite : int
         Number of samples whose class was given posterior 0: each makes cross-entropy infinite.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> round(fp.evaluate(data, [fp.CrossEntropy()])["NCE"], 4)
+    0.737
     """
 
     rows: tuple[Row, ...]
@@ -90,7 +97,8 @@ class Evaluation:
         more = ", ..." if len(self.priors) > 4 else ""
         line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
         if self.n_infinite:
-            line += f"; {self.n_infinite:,} samples have posterior 0 for their class"
+            have = "sample has" if self.n_infinite == 1 else "samples have"
+            line += f"; {self.n_infinite:,} {have} posterior 0 for the true class"
         return line
 
 
@@ -157,6 +165,8 @@ def evaluate(
     NCE      0.7370  cross-entropy over that of the priors
     NBS      0.7400  Brier score over that of the priors
     """
+    if not isinstance(predictions, Predictions):
+        raise ValueError(f"predictions must be Predictions, not {type(predictions).__name__}")
     labels = predictions.labels
     chosen = _named(metrics, predictions.n_classes)
     if not chosen:
@@ -169,11 +179,21 @@ def evaluate(
             rows.append(Row(name, float(metric(predictions)), getattr(metric, "meaning", "")))
         except ValueError as error:
             rows.append(Row(name, float("nan"), f"not computed: {error}"))
-    n_infinite = 0
-    if predictions.kind != "raw scores":
-        n_infinite = int(np.count_nonzero(np.isinf(Log().losses_of(predictions.present()))))
+    n_infinite = _count_infinite(predictions.present())
     priors = tuple(float(prior) for prior in predictions.priors)
     return Evaluation(tuple(rows), labels.size, predictions.n_classes, priors, n_infinite)
+
+
+def _count_infinite(samples: Predictions) -> int:
+    """Return how many samples have posterior 0 for their class, of a class that counts."""
+    if samples.kind == "raw scores":
+        return 0
+    scores, y = samples.scale, samples.labels
+    if scores.ndim == 1:
+        hopeless = np.where(y == 0, scores == np.inf, scores == -np.inf)
+    else:
+        hopeless = scores[np.arange(y.size), y] == -np.inf
+    return int(np.count_nonzero(hopeless & (samples.priors[y] > 0.0)))
 
 
 def _named(
@@ -182,11 +202,23 @@ def _named(
     if metrics is None:
         return default_metrics(n_classes)
     if isinstance(metrics, Mapping):
+        for name, metric in metrics.items():
+            _check_metric(name, metric)
         return metrics
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        raise ValueError(f"metrics must be a dict or a list of metrics, not {metrics!r}")
     named: dict[str, AnyMetric] = {}
     for metric in metrics:
+        _check_metric("", metric)
         name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
         if name in named:
             raise ValueError(f"metrics must differ in name, but two are {name!r}: pass a dict")
         named[name] = metric
     return named
+
+
+def _check_metric(name: object, metric: object) -> None:
+    if not isinstance(name, str):
+        raise ValueError(f"metrics must have names that are strings, not {name!r}")
+    if not callable(metric):
+        raise ValueError(f"metrics must be callable, not {metric!r}")

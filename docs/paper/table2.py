@@ -1,9 +1,10 @@
 """Table 2 of the paper from the published scores.
 
-    python docs/paper/table2.py --data DIR [--json FILE]
+    python docs/paper/table2.py --data DIR [--json FILE] [--reference FILE]
 
 DIR holds the folders of the paper's repository (notebooks/data), each with scores.npy and
-targets.npy. Rows whose scores are missing are named and skipped.
+targets.npy. Rows whose scores are missing are named and skipped. --reference compares with a
+file of the layout that --json writes.
 """
 
 import argparse
@@ -32,6 +33,7 @@ SYSTEMS = [
     ("CIFAR100", "Vgg19", "cifar100_vgg19_bn", None),
     ("CIFAR100", "RepVgg-a2", "cifar100_repvgg_a2", None),
 ]
+Table = dict[str, dict[str, float]]
 COLUMNS = ["C01", "Cab", "Cimb", "NCE", "NBS", "RCL", "ECEmc", "ECE"]
 
 
@@ -72,12 +74,30 @@ def measure(predictions: fp.Predictions, train: fp.CrossFit) -> dict[str, float]
     return row
 
 
+def print_deviations(rows: Table, reference: Table) -> None:
+    """Print the largest deviation of each column from another run, and where it is."""
+    print(f"\n{'column':<8}{'deviation':>10}{'here':>10}{'reference':>11}  rows  largest in")
+    for column in COLUMNS:
+        pairs = [
+            (row[column], reference[name][column], name)
+            for name, row in rows.items()
+            if column in row and column in reference.get(name, {})
+        ]
+        if pairs:
+            here, there, name = max(pairs, key=lambda pair: abs(pair[0] - pair[1]))
+            figures = f"{here - there:>+10.5f}{here:>10.5f}{there:>11.5f}{len(pairs):>6}"
+            print(f"{column:<8}{figures}  {name}")
+    for name in sorted(rows.keys() ^ reference.keys()):
+        print(f"not compared, in one only: {name}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Table 2 of the paper from the published scores.")
     parser.add_argument("--data", type=Path, required=True, help="folder of the systems' folders")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--reference", type=Path, help="compare with the figures in this file")
     options = parser.parse_args()
-    rows: dict[str, dict[str, float]] = {}
+    rows: Table = {}
     print(f"{'Dataset':<11}{'System':<11}{'proc':<6}" + "".join(f"{c:>8}" for c in COLUMNS))
     for dataset, system, folder, target in SYSTEMS:
         path = options.data / folder
@@ -96,6 +116,8 @@ def main() -> None:
             print(f"{dataset:<11}{system:<11}{proc:<6}" + "".join(cells))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if options.reference:
+        print_deviations(rows, json.loads(options.reference.read_text()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from warnings import warn
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.base import Calibrator, log_prior
+from fastpsr.calibration.base import Calibrator, log_prior, require_fitted
 from fastpsr.calibration.newton import descend, fit_log_loss
 from fastpsr.calibration.separability import require_overlap
 from fastpsr.predictions import Floats, Predictions
@@ -31,6 +31,12 @@ class _Affine(Calibrator):
 
     def _rule(self) -> ScoringRule:
         return Log()
+
+    def check_fitted(self) -> None:
+        require_fitted("scale_", np.ndim(self.scale_) == 0 and np.isfinite(self.scale_))
+        require_fitted("bias_", np.ndim(self.bias_) == 1 and np.size(self.bias_) > 1)
+        require_fitted("bias_", np.all(np.isfinite(self.bias_)))
+        require_fitted("floor_", np.ndim(self.floor_) == 0 and np.isfinite(self.floor_))
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         y = samples.labels
@@ -75,7 +81,7 @@ class _Affine(Calibrator):
 class DirectionPreserving(_Affine):
     """The affine map ``softmax(scale x log q + bias)`` that minimises a proper score.
 
-    One scale for all classes and a bias per class (the paper's Equation 18, after Brummer and van
+    One scale for all classes and a bias per class (the paper's Equation 23, after Brummer and van
     Leeuwen, 2006). In binary tasks this is logistic regression on the log-odds.
 
     Parameters

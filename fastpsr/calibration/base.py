@@ -9,7 +9,16 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["Calibrator", "clip_log_odds", "log_prior", "prior_log_odds", "training_samples"]
+__all__ = [
+    "Calibrator",
+    "check_floor",
+    "clip_log_odds",
+    "log_odds_of",
+    "log_prior",
+    "prior_log_odds",
+    "require_fitted",
+    "training_samples",
+]
 
 
 class Calibrator(ABC):
@@ -24,7 +33,14 @@ class Calibrator(ABC):
     fitted_names: ClassVar[tuple[str, ...]] = ()
     #: Whether a fit may begin at another one, and gains by it.
     warm_starts: ClassVar[bool] = False
+    #: Whether it takes two classes and no more.
+    binary_only: ClassVar[bool] = False
     domain_: Kind
+
+    def check_classes(self, n_classes: int) -> None:
+        """Raise for more than two classes where the calibrator takes no more."""
+        if self.binary_only and n_classes > 2:
+            raise ValueError(f"{type(self).__name__} needs a binary task, not {n_classes} classes")
 
     def fit(self, predictions: Predictions) -> Self:
         """Return a copy fitted to labelled predictions.
@@ -41,6 +57,7 @@ class Calibrator(ABC):
 
     def fit_from(self, predictions: Predictions, start: Self | None) -> Self:
         """Return a fitted copy whose search begins at another fit, `start`."""
+        self.check_classes(predictions.n_classes)
         samples = training_samples(predictions)
         fitted = copy.copy(self)
         for name, value in {**self._fit(samples, start), "domain_": samples.kind}.items():
@@ -62,12 +79,17 @@ class Calibrator(ABC):
                 f"predictions must be {self.domain_}, as those {type(self).__name__} was fitted "
                 f"on, not {predictions.kind}"
             )
+        self.check_classes(predictions.n_classes)
         return self._transform(predictions)
 
     @property
     def output_kind(self) -> Kind:
         """What ``transform`` returns: posteriors for posteriors, else likelihoods."""
         return "posteriors" if self.domain_ == "posteriors" else "likelihoods"
+
+    @abstractmethod
+    def check_fitted(self) -> None:
+        """Raise unless the fitted attributes, read from a file, can be those of a fit."""
 
     @abstractmethod
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
@@ -80,6 +102,9 @@ class Calibrator(ABC):
 
 def training_samples(predictions: Predictions) -> Predictions:
     """Return the samples of positive weight, after checking that every class has some."""
+    given = predictions.given_priors
+    if given is not None and not given.all():
+        raise ValueError(f"priors must be positive to fit a calibrator, not {given.tolist()}")
     absent = np.flatnonzero(predictions.class_weights == 0.0)
     if absent.size:
         raise ValueError(
@@ -93,16 +118,19 @@ def log_prior(samples: Predictions) -> Floats:
     """Return the training log-prior where the data are not posteriors, else zeros, shape (K,)."""
     if samples.kind == "posteriors":
         return np.zeros(samples.n_classes)
-    priors = samples.priors
-    if not priors.all():
-        raise ValueError(f"priors must be positive to fit a calibrator, not {priors.tolist()}")
-    return checks.log_of_rows(priors)
+    return checks.log_of_rows(samples.priors)
 
 
 def prior_log_odds(samples: Predictions) -> float:
     """Return what turns LLRs into training log-odds; 0 for posteriors."""
     log_priors = log_prior(samples)
     return float(log_priors[1] - log_priors[0])
+
+
+def require_fitted(name: str, holds: object) -> None:
+    """Raise unless a fitted attribute is as it should be."""
+    if not holds:
+        raise ValueError(f"{name} is not what a fit leaves")
 
 
 def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
@@ -117,12 +145,6 @@ def check_floor(floor: float) -> None:
     """Raise unless the floor is a posterior that leaves a choice."""
     if not 0.0 <= floor < 0.5:
         raise ValueError(f"floor must lie in 0 to 0.5 (excluded), not {floor}")
-
-
-def check_binary(samples: Predictions, name: str) -> None:
-    """Raise for more than two classes."""
-    if samples.n_classes > 2:
-        raise ValueError(f"{name} needs a binary task, not {samples.n_classes} classes")
 
 
 def log_odds_of(shares: Floats, others: Floats) -> Floats:

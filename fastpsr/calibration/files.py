@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr import checks
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
@@ -34,6 +35,16 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
         If the calibrator is not fitted.
     OSError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pav.json"
+    ...     fp.save_calibrator(fp.PAV().fit(data), path)
+    ...     fp.load_calibrator(path).posterior_.tolist()
+    [0.0, 0.5, 1.0]
     """
     name = type(calibrator).__name__
     if not hasattr(calibrator, "domain_"):
@@ -60,18 +71,37 @@ def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
         If the file is no such JSON.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, fastpsr as fp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "costs.json"
+    ...     _ = path.write_text("[[0, 1], [1, 0]]")
+    ...     try:
+    ...         fp.load_calibrator(path)
+    ...     except ValueError as error:
+    ...         print("refused:", str(error).split(": ")[1])
+    refused: it is no object of names and values
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if content["format"] != _FORMAT:
-            raise ValueError(f"format is {content['format']!r}")
-        made = _CLASSES[content["calibrator"]]
-        calibrator: Calibrator = made(**content["options"])
-        for key in calibrator.fitted_names:
-            object.__setattr__(calibrator, key, _value(content["fitted"][key]))
-        object.__setattr__(calibrator, "domain_", content["domain"])
-    except (ValueError, KeyError, TypeError) as error:
+        return _calibrator(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must be a calibrator saved by fastpsr: {error}") from None
+
+
+def _calibrator(content: Any) -> Calibrator:
+    if not isinstance(content, dict):
+        raise ValueError("it is no object of names and values")
+    if content["format"] != _FORMAT:
+        raise ValueError(f"format is {content['format']!r}")
+    made = _CLASSES[content["calibrator"]]
+    calibrator: Calibrator = made(**content["options"])
+    for key in calibrator.fitted_names:
+        object.__setattr__(calibrator, key, _value(content["fitted"][key]))
+    checks.check_choice("domain", content["domain"], ("posteriors", "likelihoods", "raw scores"))
+    object.__setattr__(calibrator, "domain_", content["domain"])
+    calibrator.check_fitted()
     return calibrator
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from fastpsr import kernels
 from fastpsr.calibration.base import (
     Calibrator,
-    check_binary,
     check_floor,
     clip_log_odds,
     log_odds_of,
     prior_log_odds,
+    require_fitted,
 )
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.bins import BinSums, bin_edges
@@ -62,6 +62,7 @@ class HistogramBinning(Calibrator):
     edges_: Floats = field(init=False, repr=False)
     posterior_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
+    binary_only = True
     fitted_names = ("edges_", "posterior_", "prior_log_odds_")
 
     def __post_init__(self) -> None:
@@ -69,8 +70,15 @@ class HistogramBinning(Calibrator):
             raise ValueError(f"bins must be an integer of at least 1, not {self.bins!r}")
         check_floor(self.floor)
 
+    def check_fitted(self) -> None:
+        uniform = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
+        require_fitted("edges_", np.array_equal(self.edges_, uniform))
+        require_fitted("posterior_", np.shape(self.posterior_) == (self.bins,))
+        inside = (self.posterior_ >= 0.0) & (self.posterior_ <= 1.0)
+        require_fitted("posterior_", np.all(inside))
+        require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
+
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        check_binary(samples, "HistogramBinning")
         samples.require_posteriors("bins of posteriors")
         offset = prior_log_odds(samples)
         edges = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
@@ -81,7 +89,6 @@ class HistogramBinning(Calibrator):
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        check_binary(predictions, "HistogramBinning")
         bins = kernels.bin_numbers(self._binned(predictions, self.prior_log_odds_), self.edges_)
         levels = clip_log_odds(log_odds_of(self.posterior_, 1.0 - self.posterior_), self.floor)
         return predictions.replace_scores(self.output_kind, (levels - self.prior_log_odds_)[bins])

@@ -105,11 +105,11 @@ def _thin(
     """Return every so-manieth sample of each class of a large binary set, weighted accordingly."""
     if scores.ndim > 1 or y.size < 4 * _THIN:
         return None
-    n_positive = int(np.count_nonzero(y))
     rows, factors = [], []
-    for k, size in enumerate((y.size - n_positive, n_positive)):
-        stride = max(1, size // _THIN)
-        rows.append(np.flatnonzero(y[::stride] == k) * stride)
+    for k in (0, 1):
+        members = np.flatnonzero(y == k)
+        stride = max(1, members.size // _THIN)
+        rows.append(members[::stride])
         factors.append(np.full(rows[-1].size, float(stride)))
     index, factor = np.concatenate(rows), np.concatenate(factors)
     return scores[index], y[index], weights[index] * factor if weights.size else factor

@@ -8,11 +8,11 @@ import numpy as np
 from fastpsr import kernels
 from fastpsr.calibration.base import (
     Calibrator,
-    check_binary,
     check_floor,
     clip_log_odds,
     log_odds_of,
     prior_log_odds,
+    require_fitted,
 )
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.rank_cells import RankCells
@@ -68,13 +68,23 @@ class PAV(Calibrator):
     posterior_: Floats = field(init=False, repr=False)
     log_odds_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
+    binary_only = True
     fitted_names = ("threshold_", "posterior_", "log_odds_", "prior_log_odds_")
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
 
+    def check_fitted(self) -> None:
+        threshold, posterior, log_odds = self.threshold_, self.posterior_, self.log_odds_
+        require_fitted("threshold_", np.size(threshold) > 0 and np.all(np.diff(threshold) > 0.0))
+        require_fitted("posterior_", np.shape(posterior) == np.shape(threshold))
+        require_fitted("posterior_", np.all((posterior >= 0.0) & (posterior <= 1.0)))
+        require_fitted("log_odds_", np.shape(log_odds) == np.shape(threshold))
+        require_fitted("log_odds_", not np.isnan(log_odds).any())
+        require_fitted("threshold_", not np.isnan(threshold).any())
+        require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
+
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        check_binary(samples, "PAV")
         cells = RankCells.of(samples)
         negatives, positives = cells.at_priors()
         starts = kernels.pool_adjacent_violators(negatives, positives)
@@ -88,7 +98,6 @@ class PAV(Calibrator):
         }
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        check_binary(predictions, "PAV")
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
         values = kernels.step_function(predictions.scale, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)

@@ -44,8 +44,8 @@ class CrossFit(Training):
     Raises
     ------
     ValueError
-        When used: for fewer than 2 folds, ids of the wrong length, more folds than groups or than
-        samples of a class, or `groups` besides given folds.
+        For fewer than 2 folds, or `groups` besides given folds; when used, for ids of the wrong
+        length, and more folds than groups or than samples of a class.
 
     Examples
     --------
@@ -61,21 +61,24 @@ class CrossFit(Training):
     groups: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
     name = "cross-fitted"
 
-    def plan(self, predictions: Predictions) -> dealing.Plan:
-        """Return who trains for whom; samples of weight 0 are not dealt."""
-        y = predictions.labels
+    def __post_init__(self) -> None:
         if np.ndim(self.folds) > 0:
             if self.groups is not None:
                 raise ValueError("groups need a number of folds: folds are given per sample")
+        elif not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
+            raise ValueError(f"folds must be an integer of at least 2, or ids, not {self.folds!r}")
+
+    def plan(self, predictions: Predictions) -> dealing.Plan:
+        """Return who trains for whom; samples of weight 0 are not dealt."""
+        y = predictions.labels
+        if not isinstance(self.folds, (int, np.integer)):
             return dealing.given_folds(self.folds, y.size)
-        n_folds = self.folds
-        if not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
-            raise ValueError(f"folds must be an integer of at least 2, or ids, not {n_folds!r}")
+        n_folds = int(self.folds)
         weights = predictions.weights
         if not weights.size or weights.all():
-            return self._deal(y, self.groups, int(n_folds))
+            return self._deal(y, self.groups, n_folds)
         rows = np.flatnonzero(weights > 0.0)
-        present = self._deal(y[rows], self._groups_of(rows, y.size), int(n_folds))
+        present = self._deal(y[rows], self._groups_of(rows, y.size), n_folds)
         served_by = np.zeros(y.size, np.uint16)
         served_by[rows] = present.served_by
         return dealing.Plan(served_by, present.trains)
@@ -123,7 +126,15 @@ class CrossFit(Training):
 
 @dataclass(frozen=True, eq=False)
 class TrainOnTest(Training):
-    """Train on the evaluated data themselves: an upper bound on what calibration brings."""
+    """Train on the evaluated data themselves: an upper bound on what calibration brings.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> fp.TrainOnTest().calibrate(fp.PAV(), data).posteriors[:, 1].tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
 
     name = "trained on the same data"
 
@@ -139,6 +150,14 @@ class HeldOut(Training):
     ----------
     predictions : Predictions
         Labelled predictions of the same system on data of their own.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> held_out = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    >>> data = fp.Predictions.from_posteriors(None, [0.2, 0.5])
+    >>> fp.HeldOut(held_out).calibrate(fp.PAV(), data).posteriors[:, 1].tolist()
+    [0.0, 0.5]
     """
 
     predictions: Predictions

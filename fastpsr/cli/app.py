@@ -6,7 +6,7 @@ import typer
 
 from fastpsr import __version__
 from fastpsr.cli import calibrate, demo, evaluate, simulate, warmup
-from fastpsr.cli.show import errors
+from fastpsr.cli.show import console, errors
 
 app = typer.Typer(
     add_completion=False,
@@ -27,25 +27,35 @@ def _version(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     if version:
-        print(__version__)
+        console.print(__version__)
         raise typer.Exit
 
 
 def run() -> int:
     """Run the command; an error is one line and exit code 2."""
     try:
-        app()
-    except (ValueError, OSError) as error:
-        named = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else ""
-        message = named if named and "None" not in named else str(error)
-        errors.print(f"error: {' '.join(message.split())}", markup=False, soft_wrap=True)
-        return 2
-    except KeyboardInterrupt:
-        errors.print("stopped")
+        return int(app(standalone_mode=False) or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        _say("stopped")
         return 130
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else int(bool(stop.code))
-    return 0
+    except MemoryError as error:
+        _say(f"error: not enough memory: {error}")
+    except OSError as error:
+        named = error.strerror and error.filename
+        _say(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
+    except ValueError as error:
+        _say(f"error: {error}")
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # how the command line's own errors are known
+            raise
+        asked_for_nothing = type(error).__name__ == "NoArgsIsHelpError"
+        if not asked_for_nothing:
+            _say(f"error: {error.format_message()}")
+    return 2
+
+
+def _say(message: str) -> None:
+    errors.print(" ".join(message.split()), soft_wrap=True)
 
 
 if __name__ == "__main__":

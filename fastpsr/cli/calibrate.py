@@ -19,6 +19,7 @@ from fastpsr.cli.options import (
 )
 from fastpsr.cli.score_files import read_scores, write_columns
 from fastpsr.cli.show import console
+from fastpsr.files import check_place
 from fastpsr.predictions import Predictions
 
 __all__ = ["calibrate"]
@@ -52,12 +53,18 @@ def calibrate(
     if output is None and save is None:
         raise ValueError("nothing to do: give --output, --save or both")
 
-    def read(path: Path) -> Predictions:
+    for place in (output, save):
+        if place is not None:
+            check_place(place)
+
+    def read(path: Path, *, labelled: bool = False) -> Predictions:
         data = read_scores(path, labels, scores, weights)
-        console.print(f"{path}: {data.taken}; taken as {scores_are.value}", markup=False)
+        console.print(f"{path}: {data.taken}; taken as {scores_are.value}")
+        if labelled:
+            data.require_labels()
         return data.predictions(scores_are.value, None)
 
-    training = None if train is None else read(train)
+    training = None if train is None else read(train, labelled=True)
     if training is not None:
         untrained = make_calibrator(calibrator)
         fitted = untrained.fit(training)
@@ -72,10 +79,10 @@ def calibrate(
             result = cross_fit(untrained, training, CrossFit(folds=folds))
         columns = _columns(result)
         write_columns(output, columns)
-        console.print(f"{output}: {len(result):,} rows of {', '.join(columns)}", markup=False)
+        console.print(f"{output}: {len(result):,} rows of {', '.join(columns)}")
     if save is not None:
         save_calibrator(fitted, save)
-        console.print(f"{save}: fitted {type(fitted).__name__}", markup=False)
+        console.print(f"{save}: fitted {type(fitted).__name__}")
 
 
 def _columns(result: Predictions) -> dict[str, NDArray[Any]]:

@@ -45,7 +45,7 @@ def demo(
     for proc, printed in _PRINTED.items():
         table.add_row(f"SITW, {proc}", *_cells(printed), style="dim")
     console.print(table)
-    console.print(_READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"]), markup=False)
+    console.print(_READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"]))
 
 
 def _metrics() -> dict[str, fp.metrics.Metric]:  # type: ignore[type-arg]

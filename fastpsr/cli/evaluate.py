@@ -21,6 +21,7 @@ from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.show import console, print_evaluation, steps, write_evaluation
 from fastpsr.evaluate import default_metrics
 from fastpsr.evaluate import evaluate as evaluate_predictions
+from fastpsr.files import check_place
 
 __all__ = ["evaluate"]
 
@@ -50,14 +51,20 @@ def evaluate(
     ] = None,
 ) -> None:
     """Evaluate the posteriors, likelihoods or scores in a file against their labels."""
+    for place in (to_json, to_csv):
+        if place is not None:
+            check_place(place)
     matrix = read_costs(costs)
     data = read_scores(file, labels, scores, weights)
-    console.print(f"{data.taken}; taken as {scores_are.value}", markup=False)
+    console.print(f"{data.taken}; taken as {scores_are.value}")
     predictions = data.predictions(scores_are.value, parse_numbers("--priors", priors))
+    data.require_labels()
+    chosen = make_calibrator(calibrator)
+    chosen.check_classes(predictions.n_classes)
     metrics = default_metrics(
         predictions.n_classes,
         costs=matrix,
-        calibrator=make_calibrator(calibrator),
+        calibrator=chosen,
         train=CrossFit(folds=folds),
     )
     if matrix is not None:

@@ -86,12 +86,12 @@ def read_costs(path: Path | None) -> CostMatrix | None:
     """Read a cost matrix, a row per class, from a JSON list of lists or a CSV without header."""
     if path is None:
         return None
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             rows = json.loads(text)
         else:
             rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
         return CostMatrix(rows)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must be a matrix of costs (JSON or CSV): {error}") from None

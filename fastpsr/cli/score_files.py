@@ -1,5 +1,7 @@
 """Files of scores with labels: .npz, .npy, .csv and .parquet."""
 
+import errno
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -23,31 +25,56 @@ _WEIGHTS = ("sample_weight", "weight", "weights")
 class ScoreFile:
     """What a file holds, and what its parts were taken for."""
 
+    path: Path
     scores: NDArray[Any]
     y_true: NDArray[Any] | None
     weights: NDArray[Any] | None
-    taken: str
+    names: tuple[str, str, str]  # of scores, labels and weights
+
+    @property
+    def taken(self) -> str:
+        """What was taken for what, in words."""
+        scores, labels, weights = self.names
+        return f"scores: {scores}; labels: {labels or 'none'}; weights: {weights or 'none'}"
+
+    def require_labels(self) -> None:
+        """Raise where there are none."""
+        if self.y_true is None:
+            raise ValueError(f"{self.path} has no labels: say where they are with --labels")
 
     def predictions(self, scores_are: str, priors: list[float] | None) -> Predictions:
         """Make predictions of scores that are posteriors, logits, LLRs, ..."""
-        y, x = self.y_true, self.scores
-        options: dict[str, Any] = {"sample_weight": self.weights}
-        if scores_are == "llr":
-            prior = None if priors is None else _prior_of_target(priors)
-            return Predictions.from_llrs(y, _one_column(x), prior=prior, **options)
+        makers: dict[str, tuple[str, Callable[..., Predictions]]] = {
+            "posteriors": ("q", Predictions.from_posteriors),
+            "log-posteriors": ("log_q", Predictions.from_log_posteriors),
+            "logits": ("z", Predictions.from_logits),
+            "log-likelihoods": ("log_lk", Predictions.from_log_likelihoods),
+            "llr": ("llr", Predictions.from_llrs),
+            "raw": ("scores", Predictions.from_raw_scores),
+        }
+        argument, make = makers[scores_are]
+        options: dict[str, Any] = {"priors": priors}
         if scores_are == "raw":
             if priors is not None:
                 raise ValueError("--priors mean nothing to raw scores, which only rank samples")
-            return Predictions.from_raw_scores(y, _one_column(x), **options)
-        make = {
-            "posteriors": Predictions.from_posteriors,
-            "log-posteriors": Predictions.from_log_posteriors,
-            "logits": Predictions.from_logits,
-            "log-likelihoods": Predictions.from_log_likelihoods,
-        }[scores_are]
-        if scores_are in ("posteriors", "logits") and x.ndim == 2 and x.shape[1] == 1:
-            x = x[:, 0]
-        return make(y, x, priors=priors, **options)
+            options = {}
+        elif scores_are == "llr":
+            options = {"prior": None if priors is None else _prior_of_target(priors)}
+        x = (
+            self.scores[:, 0]
+            if self.scores.ndim == 2 and self.scores.shape[1] == 1
+            else self.scores
+        )
+        try:
+            return make(self.y_true, x, sample_weight=self.weights, **options)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {self._in_its_names(str(error), argument)}") from None
+
+    def _in_its_names(self, message: str, argument: str) -> str:
+        """Return a message of the library with the file's names for its arguments."""
+        for ours, theirs in zip((argument, "y_true", "sample_weight"), self.names, strict=True):
+            message = re.sub(rf"\b{ours}\b(?=\[| must| has)", theirs or ours, message)
+        return message
 
 
 def read_scores(
@@ -58,6 +85,8 @@ def read_scores(
     `labels`, `scores` and `weights` name columns or arrays (scores: several, with commas between);
     for .npy files `labels` and `weights` are files of their own.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     if path.suffix == ".npy":
         return _read_npy(path, labels, scores, weights)
     if path.suffix == ".npz":
@@ -76,17 +105,24 @@ def read_scores(
             raise ValueError(f"--scores must name one of the arrays of {path}: {', '.join(chosen)}")
     if not chosen:
         raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
-    x = load(chosen[0]) if len(chosen) == 1 else np.column_stack([load(c) for c in chosen])
-    taken = f"scores: {', '.join(chosen)}; labels: {label or 'none'}; weights: {weight or 'none'}"
-    return ScoreFile(x, load(label) if label else None, load(weight) if weight else None, taken)
+    parts = [load(name) for name in chosen]
+    if len({part.shape for part in parts}) > 1:
+        shapes = ", ".join(f"{n} {p.shape}" for n, p in zip(chosen, parts, strict=True))
+        raise ValueError(f"{path} must have scores of one length, not {shapes}")
+    x = parts[0] if len(parts) == 1 else np.column_stack(parts)
+    return ScoreFile(
+        path,
+        x,
+        load(label) if label else None,
+        load(weight) if weight else None,
+        (", ".join(chosen), label or "", weight or ""),
+    )
 
 
 def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
     """Write arrays of one length to .npz, .csv or .parquet, whole or not at all."""
     if path.suffix not in (".npz", ".csv", ".parquet"):
         raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path} must lie in a folder that exists")
     with whole_file(path) as part:
         if path.suffix == ".npz":
             np.savez(part, **columns)  # type: ignore[arg-type]
@@ -106,12 +142,12 @@ def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
 def _read_npy(path: Path, labels: str | None, scores: str | None, weights: str | None) -> ScoreFile:
     if scores is not None:
         raise ValueError(f"--scores names columns, and {path} has none")
-    taken = f"scores: {path}; labels: {labels or 'none'}; weights: {weights or 'none'}"
     return ScoreFile(
+        path,
         _load(path),
         _load(Path(labels)) if labels else None,
         _load(Path(weights)) if weights else None,
-        taken,
+        (path.name, labels or "", weights or ""),
     )
 
 
@@ -128,30 +164,37 @@ def _load(path: Path) -> NDArray[Any]:
 def _open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
     """Return the names of the arrays, and what reads one of them."""
 
-    def attempt(read: Callable[[Any], Any]) -> Any:
+    def attempt(what: str, read: Callable[[Any], Any]) -> Any:
+        with path.open("rb") as file:
+            if file.read(6) == b"\x93NUMPY":
+                raise ValueError(f"{path} holds a single array: its name must end in .npy")
         try:
             with np.load(path, allow_pickle=False) as archive:
-                return read(archive)
-        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+                found = read(archive)
+            if not isinstance(found, (list, np.ndarray)):
+                raise ValueError(f"{what} is no array")
+            return found
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} must be a whole .npz file: {error}") from None
 
-    return attempt(lambda archive: archive.files), lambda name: attempt(lambda a: a[name])
+    names = attempt("it", lambda archive: archive.files)
+    return names, lambda name: attempt(name, lambda archive: archive[name])
 
 
 def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
     """Return the names of the columns, and what reads one of them."""
     import polars
 
-    def attempt(read: Callable[[Any], Any]) -> Any:
-        try:
-            scan = polars.scan_csv if path.suffix == ".csv" else polars.scan_parquet
-            return read(scan(path))
-        except polars.exceptions.PolarsError as error:
-            kind = "CSV" if path.suffix == ".csv" else "Parquet"
-            raise ValueError(f"{path} must be a whole {kind} file: {error}") from None
-
-    names = attempt(lambda frame: frame.collect_schema().names())
-    return names, lambda name: attempt(lambda f: f.select(name).collect()[name].to_numpy())
+    kind = "CSV" if path.suffix == ".csv" else "Parquet"
+    try:
+        if kind == "CSV":  # all of it: types from all rows, and rows of unlike lengths are errors
+            frame = polars.read_csv(path, infer_schema_length=None, glob=False)
+            return frame.columns, lambda name: frame[name].to_numpy()
+        lazy = polars.scan_parquet(path, glob=False)
+        names = lazy.collect_schema().names()
+    except polars.exceptions.PolarsError as error:
+        raise ValueError(f"{path} must be a whole {kind} file: {error}") from None
+    return names, lambda name: lazy.select(name).collect()[name].to_numpy()
 
 
 def _find(path: Path, names: list[str], asked: str | None, usual: tuple[str, ...]) -> str | None:
@@ -164,10 +207,6 @@ def _known(path: Path, names: list[str], name: str) -> str:
     if name.strip() not in names:
         raise ValueError(f"{path} has no column {name.strip()!r}; it has {', '.join(names)}")
     return name.strip()
-
-
-def _one_column(x: NDArray[Any]) -> NDArray[Any]:
-    return x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
 
 
 def _prior_of_target(priors: list[float]) -> float:

@@ -16,15 +16,16 @@ from fastpsr.files import whole_file
 
 __all__ = ["console", "errors", "print_evaluation", "steps", "write_evaluation"]
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+console = Console(highlight=False, markup=False, emoji=False)
+errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Any]:
     """Show a bar of `total` steps; call what is given with the name of each step as it begins."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=errors, transient=True) as bar:
+    with Progress(*columns, TimeElapsedColumn(), console=errors, transient=True,
+                  disable=not errors.is_terminal) as bar:  # fmt: skip
         task = bar.add_task("", total=total)
         begun = 0
 

@@ -61,7 +61,9 @@ def _scores(samples: list[fp.Predictions]) -> None:
             fp.ECE()(predictions)
             fp.risk_curve(predictions, [0.5])
         else:
-            fp.risk_curve(predictions, np.full((1, predictions.n_classes), 1 / 3))
+            fp.risk_curve(
+                predictions, np.full((1, predictions.n_classes), 1 / predictions.n_classes)
+            )
 
 
 def _calibrators(samples: list[fp.Predictions]) -> None:
@@ -86,6 +88,24 @@ def _pav_sorted() -> None:
         fp.PAV().fit(fp.Predictions.from_raw_scores(y, scores[0]))
 
 
+def _detection() -> None:
+    for predictions in _binary() + _binary(weighted=True):
+        for metric in (fp.EER(), fp.ActDCF(0.01), fp.Cllr(), fp.DevPAV()):
+            metric(predictions)
+
+
+def _labels_of_many_classes() -> None:
+    rng = np.random.default_rng(0)
+    n_classes = 257  # from here on labels take four bytes
+    y = np.arange(5 * n_classes) % n_classes  # one for each fold
+    logits = rng.normal(size=(y.size, n_classes))
+    logits[np.arange(y.size), y] += 2.0
+    for weight in (None, rng.random(y.size)):
+        predictions = fp.Predictions.from_logits(y, logits, sample_weight=weight)
+        _scores([predictions])
+        _calibrators([predictions])
+
+
 _TASKS: dict[str, Callable[[], None]] = {
     "binary scores": lambda: _scores(_binary()),
     "weighted binary scores": lambda: _scores(_binary(weighted=True)),
@@ -94,4 +114,6 @@ _TASKS: dict[str, Callable[[], None]] = {
     "calibrators of many classes": lambda: _calibrators(_many()),
     "Beta rules": _beta,
     "rank cells": _pav_sorted,
+    "detection": _detection,
+    "labels of many classes": _labels_of_many_classes,
 }

@@ -12,11 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["BLOCK", "count_blocks", "over_blocks", "thread_count", "together"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BLOCK", "count_blocks", "over_blocks", "thread_count", "together", "writable"]
 
 BLOCK = 4096  # rows; 32 KiB of float64, so that a block stays in the first-level cache
 _WORTH_A_THREAD = 8  # blocks; below, handing over costs more than it saves
 
+_here = threading.local()
 _pool: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()
 
@@ -25,7 +29,7 @@ def thread_count() -> int:
     """Return FASTPSR_NUM_THREADS, else the number of processors that this process may use."""
     asked = os.environ.get("FASTPSR_NUM_THREADS", "")
     if asked:
-        if not asked.isdigit() or int(asked) == 0:
+        if not asked.isdecimal() or int(asked) == 0:
             raise ValueError(f"FASTPSR_NUM_THREADS must be a positive integer, not {asked!r}")
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
@@ -47,6 +51,7 @@ def over_blocks(
     """Call ``kernel(first, last, *arguments)`` so that every block is covered once."""
     n_parts = min(thread_count(), max(1, n_blocks // worth_a_thread))
     edges = [n_blocks * part // n_parts for part in range(n_parts + 1)]
+    arguments = tuple(writable(argument) for argument in arguments)
     together(
         *(
             lambda first=first, last=last: kernel(first, last, *arguments)
@@ -57,9 +62,12 @@ def over_blocks(
 
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """Run calls that do not depend on one another at the same time; the first in this thread."""
-    if len(calls) == 1 or thread_count() == 1:
+    if len(calls) == 1 or thread_count() == 1 or getattr(_here, "is_ours", False):
+        return [call() for call in calls]  # a thread of ours must not wait for another
+    try:
+        others = [_threads().submit(call) for call in calls[1:]]
+    except RuntimeError:  # the interpreter is shutting down
         return [call() for call in calls]
-    others = [_threads().submit(call) for call in calls[1:]]
     try:
         first = calls[0]()
     finally:
@@ -74,8 +82,32 @@ def _threads() -> ThreadPoolExecutor:
     global _pool
     with _pool_lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(max(1, thread_count() - 1), "fastpsr")
+            n_threads = max(1, thread_count() - 1)
+            _pool = ThreadPoolExecutor(n_threads, "fastpsr", initializer=_mark_as_ours)
         return _pool
+
+
+def _mark_as_ours() -> None:
+    _here.is_ours = True
+
+
+def writable(argument: Any) -> Any:
+    """Return a view that says it may be written to: Numba compiles anew for arrays that do not.
+
+    Kernels write to none of their inputs.
+    """
+    if not isinstance(argument, np.ndarray) or argument.flags.writeable:
+        return argument
+    return np.asarray(_Memory(argument))
+
+
+class _Memory:
+    """The memory of an array, without its protection."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        place, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (place, False)}
 
 
 def _forget_threads() -> None:

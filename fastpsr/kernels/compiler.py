@@ -5,6 +5,7 @@ several threads. Numba's own threading layers are not used: the default one abor
 concurrent calls, and GNU OpenMP does not survive a fork.
 """
 
+import contextlib
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,21 @@ def _compile(function: Any, fastmath: set[str]) -> Any:
         dispatcher = numba.njit(cache=True, fastmath=fastmath, **_OPTIONS)(function)
     except RuntimeError:  # no folder is writable: work without a cache
         return numba.njit(fastmath=fastmath, **_OPTIONS)(function)
-    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    cache: Any = getattr(dispatcher, "_cache", None)
+    index: Any = getattr(cache, "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # a changed callee in another file must invalidate too
         index._source_stamp = (index._source_stamp, _DIGEST)
+    if hasattr(cache, "save_overload"):
+        cache.save_overload = _without_errors(cache.save_overload)
     return dispatcher
+
+
+def _without_errors(save: Any) -> Any:
+    def attempt(*arguments: Any) -> None:
+        with contextlib.suppress(OSError):  # a full disk costs the cache, not the result
+            save(*arguments)
+
+    return attempt
 
 
 def kernel(function: Any) -> Any:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from fastpsr.kernels import elementary
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel, summing
 
 _ROWS = 256  # rows per part at least, and
@@ -60,7 +60,7 @@ def margin_ranges(scores, y, weights):
     n_classes = scores.shape[1]
     least = np.full((n_classes, n_classes), math.inf)
     most = np.full((n_classes, n_classes), -math.inf)
-    _margin_ranges(scores, y, weights, least, most)
+    _margin_ranges(writable(scores), writable(y), writable(weights), least, most)
     return least, most
 
 

@@ -12,7 +12,9 @@ def pool_adjacent_violators(negatives, positives):
     join no block and start none.
     """
     starts = np.empty(negatives.size, np.int64)
-    n_blocks = _pool(negatives, positives, starts)
+    # a power of two brings products of weights of any magnitude into range, without rounding
+    exponent = -int(np.frexp(max(negatives.max(), positives.max()))[1])
+    n_blocks = _pool(np.ldexp(negatives, exponent), np.ldexp(positives, exponent), starts)
     return starts[:n_blocks].copy()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels import elementary
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel, summing
 
 _exp = elementary.exp_of_nonpositive
@@ -38,7 +38,7 @@ def sum_brier_losses_multiclass(log_q, y, weights):
 
 def sum_by_cell(values, cells, n_cells):
     """Sum `values` that fall in each of `n_cells` cells, compensated."""
-    return _sum_by_cell(values, cells, n_cells)
+    return _sum_by_cell(writable(values), writable(cells), n_cells)
 
 
 def _summed(step, n_classes, scores, y, weights):

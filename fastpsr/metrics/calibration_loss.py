@@ -104,7 +104,7 @@ class Decomposition:
 class ExpectedDivergence(Metric[ReferenceSums]):
     """The mean score divergence d(r; q) of calibrated posteriors r from the posteriors q.
 
-    The classic calibration metric (the paper's Equation 15). It belongs to a score whose classes
+    The classic calibration metric (the paper's Equation 24). It belongs to a score whose classes
     are drawn from r, and means little where r is a poor calibrator (section 3.4): prefer
     ``CalibrationLoss``.
 
@@ -142,9 +142,8 @@ class ExpectedDivergence(Metric[ReferenceSums]):
 
     def summarise(self, predictions: Predictions) -> ReferenceSums:
         predictions.require_posteriors("score divergences")
-        reference = self.train.calibrate(self.calibrator, predictions).posteriors
-        values = self.rule.divergence(reference, predictions.posteriors)
-        return ReferenceSums.of_values(values, reference, predictions)
+        reference = self.train.calibrate(self.calibrator, predictions)
+        return self._sum_divergences(reference, predictions)
 
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
@@ -155,8 +154,12 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         reference = self.train.calibrate(self.calibrator, predictions)
         score = ReferenceSums.of(self.rule, predictions, reference).mean()
         r = reference.posteriors
-        divergences = self.rule.divergence(r, predictions.posteriors)
-        divergence = ReferenceSums.of_values(divergences, r, predictions).mean()
+        divergence = self._sum_divergences(reference, predictions).mean()
         entropies = self.rule.entropy(r)
         refinement = ReferenceSums.of_values(entropies, r, predictions).mean()
         return Decomposition(score, divergence, refinement)
+
+    def _sum_divergences(self, reference: Predictions, predictions: Predictions) -> ReferenceSums:
+        log_r, log_q = reference.log_posteriors, predictions.log_posteriors
+        values = self.rule.divergence_of_logs(log_r, log_q)
+        return ReferenceSums.of_values(values, reference.posteriors, predictions)

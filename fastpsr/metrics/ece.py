@@ -51,7 +51,7 @@ class ECE(Metric[BinSums]):
     References
     ----------
     M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI
-    2015; the paper's Equation 19.
+    2015; the paper's Equation 27.
 
     Examples
     --------

@@ -15,7 +15,7 @@ class ExpectedScore(Metric[ScoreSums]):
     """The mean of a proper scoring rule over the samples.
 
     ``sum_t P(y_t) / N(y_t) loss(y_t, q_t)``, with P the priors and N the class counts (the paper's
-    Equation 5 and appendix A).
+    Equation 6 and appendix A).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class ExpectedScore(Metric[ScoreSums]):
 class CrossEntropy(ExpectedScore):
     """Cross-entropy: the expected score of the log rule; normalized, NCE.
 
-    Nats when not normalized (the paper's Equation 6). Infinite where a sample's class was given
+    Nats when not normalized (the paper's Equation 8). Infinite where a sample's class was given
     posterior 0.
 
     Parameters
@@ -118,7 +118,7 @@ class BrierScore(ExpectedScore):
 class SemiEmpiricalScore(Metric[ReferenceSums]):
     """The mean of a rule's loss expected under reference posteriors instead of the labels.
 
-    The left-hand side of the divergence-entropy decomposition (the paper's Equation 16 and section
+    The left-hand side of the divergence-entropy decomposition (the paper's Equation 25 and section
     3.4): samples are empirical, classes are drawn from the reference.
 
     Parameters

@@ -85,7 +85,7 @@ class RiskCurve:
 def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
     """Return the Bayes risk as a function of the operating point.
 
-    The costs at a point a are ``[i != j] / ((K - 1) a_i)`` (the paper's Equation 8, with K for its
+    The costs at a point a are ``[i != j] / ((K - 1) a_i)`` (the paper's Equation 11, with K for its
     N). In a binary task class 0 is decided where its posterior is at least a_1. Weighted by a
     density over the points the area under the curve is an expected score: cross-entropy for weight
     1, three Brier scores for weight 6 a_1 (1 - a_1).

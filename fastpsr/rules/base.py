@@ -139,7 +139,7 @@ class ScoringRule(ABC):
         Returns
         -------
         ndarray of float64, shape (N,)
-            Not negative, and 0 where r = q (the paper's Equation 17). May be infinite.
+            Not negative, and 0 where r = q (the paper's Equation 26). May be infinite.
 
         Examples
         --------
@@ -153,13 +153,13 @@ class ScoringRule(ABC):
             r_rows.shape[0] != q_rows.shape[0] and 1 not in (r_rows.shape[0], q_rows.shape[0])
         ):
             raise ValueError(f"r and q must match, not be of shapes {np.shape(r)}, {np.shape(q)}")
-        return self._divergence(r_rows, q_rows)
+        return self.divergence_of_logs(checks.log_of_rows(r_rows), checks.log_of_rows(q_rows))
 
-    def _divergence(self, r: Floats, q: Floats) -> Floats:
-        of_q = self.class_losses(checks.log_of_rows(q))
-        of_r = self.class_losses(checks.log_of_rows(r))
+    def divergence_of_logs(self, log_r: Floats, log_q: Floats) -> Floats:
+        """Return the score divergence of log-posteriors, which may be too small for posteriors."""
         with np.errstate(invalid="ignore"):  # inf - inf, where r is 0 and the term is left out
-            return np.maximum(dot_or_zero(r, of_q - of_r), 0.0)
+            excess = self.class_losses(log_q) - self.class_losses(log_r)
+        return np.maximum(dot_or_zero(np.exp(log_r), excess), 0.0)
 
 
 def dot_or_zero(weights: Floats, values: Floats) -> Floats:

@@ -85,8 +85,8 @@ class Brier(ScoringRule):
         miss[np.arange(y.size), y] -= 1.0
         return np.asarray(2.0 / q.shape[1] * q * (miss - (q * miss).sum(axis=1, keepdims=True)))
 
-    def _divergence(self, r: Floats, q: Floats) -> Floats:
-        return np.asarray(((r - q) ** 2).sum(axis=1) / r.shape[1])
+    def divergence_of_logs(self, log_r: Floats, log_q: Floats) -> Floats:
+        return np.asarray(((np.exp(log_r) - np.exp(log_q)) ** 2).mean(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,5 @@
+"""Run the report."""
+
+from benchmarks.compare import main
+
+main()

@@ -1,0 +1,482 @@
+"""What the command line refuses: one line that names the culprit, and nothing left behind."""
+
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from fastpsr.cli import evaluate
+from tests.test_cli import fastpsr, program, write
+
+RNG = np.random.default_rng(0)
+Y = np.arange(40) % 2
+Q = np.clip(0.5 * Y + RNG.normal(0.25, 0.3, Y.size), 0.05, 0.95)
+Q3 = RNG.dirichlet([1, 1, 1], 42)
+RUN = ("evaluate", "s.npz")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def packed(save, *values, **named):
+    buffer = io.BytesIO()
+    save(buffer, *values, **named)
+    return buffer.getvalue()
+
+
+def npz(**changes):
+    return packed(np.savez, **({"label": Y, "score": Q} | changes))
+
+
+def changed(values, place, value):
+    values = np.array(values, float)
+    values[place] = value
+    return values
+
+
+def csv(*rows):
+    return "\n".join(["label,score", *rows]).encode()
+
+
+def archive(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return buffer.getvalue()
+
+
+GOOD = npz()
+PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_parquet(file))
+DAMAGED = bytearray(packed(np.savez_compressed, label=Y, score=RNG.random(Y.size)))
+DAMAGED[len(DAMAGED) * 5 // 8] ^= 0xFF
+FOLDER = object()
+
+
+def snapshot():
+    return {str(path): path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
+
+
+def check_refusal(files, arguments, words):
+    for name, content in files.items():
+        if content is FOLDER:
+            Path(name).mkdir()
+            write(f"{name}/s{Path(name).suffix or '.csv'}", label=Y, score=Q)
+        else:
+            Path(name).write_bytes(content)
+    before = snapshot()
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 2, outcome
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("\n")
+    assert "Traceback" not in outcome.out
+    assert ".part" not in outcome.err
+    assert [word for word in words if word not in outcome.err] == []
+    assert snapshot() == before
+
+
+def parameters(table):
+    return [pytest.param(*case, id=name) for name, case in table.items()]
+
+
+# Files of scores: content by name, and words that the message must have
+
+FILES = {
+    "no .npz": ({}, "s.npz", ["No such file", "s.npz"]),
+    "no .npy": ({}, "s.npy", ["No such file", "s.npy"]),
+    "no .csv": ({}, "s.csv", ["No such file", "s.csv"]),
+    "no .parquet": ({}, "s.parquet", ["No such file", "s.parquet"]),
+    "folder .npz": ({"s.npz": FOLDER}, "s.npz", ["s.npz"]),
+    "folder .npy": ({"s.npy": FOLDER}, "s.npy", ["s.npy"]),
+    "folder .csv": ({"s.csv": FOLDER}, "s.csv", ["s.csv"]),
+    "folder .parquet": ({"s.parquet": FOLDER}, "s.parquet", ["s.parquet"]),
+    "other ending": ({"s.txt": b"0 1"}, "s.txt", ["s.txt", ".npz", ".npy", ".csv", ".parquet"]),
+    "no ending": ({"s": GOOD}, "s", ["s must end in"]),
+    "truncated .npz": ({"s.npz": GOOD[:-200]}, "s.npz", ["s.npz", "whole .npz"]),
+    "truncated .npy": ({"s.npy": packed(np.save, Q)[:-9]}, "s.npy", ["s.npy", "whole .npy"]),
+    "truncated .parquet": ({"s.parquet": PARQUET[:-50]}, "s.parquet", ["s.parquet", "Parquet"]),
+    "damaged .npz": ({"s.npz": bytes(DAMAGED)}, "s.npz", ["s.npz", "whole .npz"]),
+    "empty .npz": ({"s.npz": b""}, "s.npz", ["s.npz"]),
+    "empty .npy": ({"s.npy": b""}, "s.npy", ["s.npy"]),
+    "empty .csv": ({"s.csv": b""}, "s.csv", ["s.csv", "empty"]),
+    "empty .parquet": ({"s.parquet": b""}, "s.parquet", ["s.parquet"]),
+    "text as .npz": ({"s.npz": b"label,score"}, "s.npz", ["s.npz"]),
+    "array as .npz": ({"s.npz": packed(np.save, Q)}, "s.npz", ["s.npz", ".npy"]),
+    "archive as .npy": ({"s.npy": GOOD}, "s.npy", ["s.npy", "archive"]),
+    "archive of nothing": ({"s.npz": archive()}, "s.npz", ["s.npz"]),
+    "archive of text": ({"s.npz": archive(label="0", score="1")}, "s.npz", ["s.npz", "score"]),
+    "objects": ({"s.npz": npz(score=np.array([None] * 40))}, "s.npz", ["s.npz"]),
+    "labels alone": ({"s.npz": packed(np.savez, label=Y)}, "s.npz", ["s.npz", "column of scores"]),
+    "header alone": ({"s.csv": csv()}, "s.csv", ["score", "empty"]),
+    "ragged rows": ({"s.csv": csv("0,0.5", "1,0.5,0.5")}, "s.csv", ["s.csv"]),
+    "semicolons": ({"s.csv": b"label;score\n0;0.5\n1;0.25\n"}, "s.csv", ["s.csv"]),
+    "text among scores": ({"s.csv": csv("0,0.5", "1,high")}, "s.csv", ["score", "high"]),
+    "text far down": ({"s.csv": csv(*["0,0.5"] * 300, "1,high")}, "s.csv", ["score", "high"]),
+    "text as labels": ({"s.csv": csv("no,0.5", "yes,0.5")}, "s.csv", ["label", "no"]),
+    "missing score": ({"s.csv": csv("0,0.5", "1,", "1,0.5")}, "s.csv", ["score", "[1]"]),
+    "missing label": ({"s.csv": csv("0,0.5", ",0.25", "1,0.5")}, "s.csv", ["label", "[1]"]),
+    "nan": ({"s.npz": npz(score=changed(Q, 7, np.nan))}, "s.npz", ["score", "[7]", "nan"]),
+    "label 2": ({"s.npz": npz(label=changed(Y, 7, 2))}, "s.npz", ["label", "[7]", "2", "0 to 1"]),
+    "label 0.5": ({"s.npz": npz(label=changed(Y, 7, 0.5))}, "s.npz", ["label", "[7]", "0.5"]),
+    "sum not 1": (
+        {"s.npz": npz(score=np.column_stack([Q, changed(1 - Q, 7, 0.99)]))},
+        "s.npz",
+        ["score", "sum to 1", "row 7"],
+    ),
+    "over 1": ({"s.npz": npz(score=changed(Q, 7, 1.5))}, "s.npz", ["score", "[7]", "1.5"]),
+    "lengths": ({"s.npz": npz(label=Y[:9])}, "s.npz", ["label", "40", "9"]),
+    "no samples": ({"s.npz": npz(label=Y[:0], score=Q[:0])}, "s.npz", ["score", "empty"]),
+    "cube": ({"s.npz": npz(score=np.ones((40, 2, 2)))}, "s.npz", ["score", "(40, 2, 2)"]),
+    "weight nan": (
+        {"s.npz": npz(weight=changed(Q, 7, np.nan))}, "s.npz", ["weight", "[7]", "nan"]
+    ),
+    "several arrays": ({"s.npz": npz(other=Q)}, "s.npz", ["--scores", "s.npz", "score, other"]),
+    "no labels": ({"s.npz": packed(np.savez, score=Q)}, "s.npz", ["--labels"]),
+    "no labels for .npy": ({"s.npy": packed(np.save, Q)}, "s.npy", ["--labels"]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # NumPy leaves a
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # truncated .npz file open
+@pytest.mark.parametrize(("files", "path", "words"), parameters(FILES))
+def test_files_of_scores(files, path, words):
+    check_refusal(files, ["evaluate", path], words)
+
+
+@pytest.mark.parametrize("ending", ["npz", "npy", "csv", "parquet", "json"])
+def test_unreadable_file(ending):
+    name = f"s.{ending}"
+    Path("good.npz").write_bytes(GOOD)
+    Path(name).write_bytes(GOOD)
+    Path(name).chmod(0)
+    if os.access(name, os.R_OK):
+        pytest.skip("this user reads all files")
+    run = ["evaluate", name] if ending != "json" else ["evaluate", "good.npz", "--costs", name]
+    outcome = fastpsr(*run)
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: ")
+    assert name in outcome.err
+
+
+# Options
+
+NPY = {"s.npy": packed(np.save, Q), "y.npy": packed(np.save, Y)}
+SEVERAL = {"s.npz": npz(other=Q[:9])}
+THREE = {"s.npz": npz(label=np.arange(42) % 3, score=Q3)}
+OPTIONS = {
+    "--labels": ({"s.npz": GOOD}, [*RUN, "--labels", "y"], ["s.npz", "'y'", "label, score"]),
+    "--scores": ({"s.npz": GOOD}, [*RUN, "--scores", "x"], ["s.npz", "'x'", "label, score"]),
+    "--scores, one of two": ({"s.npz": GOOD}, [*RUN, "--scores", "score,x"], ["s.npz", "'x'"]),
+    "--weights": ({"s.npz": GOOD}, [*RUN, "--weights", "w"], ["s.npz", "'w'", "label, score"]),
+    "no name": ({"s.npz": GOOD}, [*RUN, "--labels", ""], ["s.npz", "''"]),
+    "unlike lengths": (SEVERAL, [*RUN, "--scores", "score,other"], ["s.npz", "40", "9"]),
+    "--scores of .npy": (NPY, ["evaluate", "s.npy", "--scores", "s"], ["--scores", "s.npy"]),
+    "--labels of .npy": (NPY, ["evaluate", "s.npy", "--labels", "no.npy"], ["No such", "no.npy"]),
+    "--priors, sum": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.6"], ["priors", "1.1"]),
+    "--priors, one": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5"], ["priors", "2, not 1"]),
+    "--priors, three": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.3,0.2"], ["priors", "not 3"]),
+    "--priors, words": ({"s.npz": GOOD}, [*RUN, "--priors", "a,b"], ["--priors", "'a,b'"]),
+    "--priors, nothing": ({"s.npz": GOOD}, [*RUN, "--priors", ""], ["--priors", "''"]),
+    "--priors, nan": ({"s.npz": GOOD}, [*RUN, "--priors", "nan,1"], ["priors[0]", "nan"]),
+    "--priors, negative": ({"s.npz": GOOD}, [*RUN, "--priors", "-0.5,1.5"], ["priors[0]", "-0.5"]),
+    "--priors of LLRs": (
+        {"s.npz": GOOD}, [*RUN, "--scores-are", "llr", "--priors", "0.5,0.6"], ["--priors", "0.6"]
+    ),
+    "--priors of raw scores": (
+        {"s.npz": GOOD}, [*RUN, "--scores-are", "raw", "--priors", "0.5,0.5"], ["--priors", "raw"]
+    ),
+    "rows needed": ({"s.npz": GOOD}, [*RUN, "--scores-are", "log-posteriors"], ["(40,)"]),
+    "binary needed": (THREE, [*RUN, "--scores-are", "llr"], ["(42, 3)"]),
+    "--folds 1": ({"s.npz": GOOD}, [*RUN, "--folds", "1"], ["folds", "at least 2", "1"]),
+    "--folds 1 for calibrate": (
+        {"s.npz": GOOD}, ["calibrate", "s.npz", "--folds", "1", "--output", "o.npz"],
+        ["folds", "at least 2", "1"],
+    ),
+    "--calibrator": (THREE, [*RUN, "--calibrator", "pav"], ["PAV", "binary", "3 classes"]),
+    "--calibrator for calibrate": (
+        THREE, ["calibrate", "s.npz", "--calibrator", "pav", "--output", "o.npz"],
+        ["PAV", "binary", "3 classes"],
+    ),
+    "separable": (
+        {"s.npz": npz(score=0.3 + 0.4 * Y)}, ["calibrate", "s.npz", "--output", "o.npz"],
+        ["separate the classes perfectly", "PAV"],
+    ),
+    "--targets": ({}, ["simulate", "trials", "o.npz", "--targets", "-1"], ["targets", "-1"]),
+    "--seed": ({}, ["simulate", "classes", "o.npz", "--seed", "-1"], ["seed", "-1"]),
+    "--classes": ({}, ["simulate", "classes", "o.npz", "--classes", "1"], ["classes", "1"]),
+    "--variance": ({}, ["simulate", "classes", "o.npz", "--variance", "nan"], ["variance", "nan"]),
+    "too many trials": (
+        {}, ["simulate", "trials", "o.npz", "--nontargets", "1000000000000000"], ["memory"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "arguments", "words"), parameters(OPTIONS))
+def test_options(files, arguments, words):
+    check_refusal(files, arguments, words)
+
+
+# Costs
+
+COSTS = {
+    "none": (None, "c.json", ["No such file", "c.json"]),
+    "folder": (FOLDER, "c.json", ["c.json"]),
+    "empty .json": (b"", "c.json", ["c.json"]),
+    "empty .csv": (b"", "c.csv", ["c.csv"]),
+    "truncated": (b"[[0, 1], [1", "c.json", ["c.json", "JSON"]),
+    "object": (b'{"a": 1}', "c.json", ["c.json", "matrix"]),
+    "null": (b"null", "c.json", ["c.json", "matrix"]),
+    "vector": (b"[0, 1]", "c.json", ["c.json", "2-dimensional"]),
+    "ragged .json": (b"[[0, 1], [1]]", "c.json", ["c.json", "matrix"]),
+    "ragged .csv": (b"0,1\n1\n", "c.csv", ["c.csv", "matrix"]),
+    "words": (b"a,b\n1,0\n", "c.csv", ["c.csv", "'a'"]),
+    "nan": (b"[[0, NaN], [1, 0]]", "c.json", ["c.json", "costs[0, 1]", "nan"]),
+    "nan in .csv": (b"0,1\nnan,0\n", "c.csv", ["c.csv", "costs[1, 0]", "nan"]),
+    "infinite": (b"0,1\ninf,0\n", "c.csv", ["c.csv", "costs[1, 0]", "inf"]),
+    "three rows": (b"[[0, 1], [1, 0], [1, 1]]", "c.json", ["costs", "2, not 3"]),
+    "one row": (b"0,1\n", "c.csv", ["c.csv", "row per class"]),
+    "binary": (bytes(range(128, 256)), "c.csv", ["c.csv"]),
+    "huge number": (b"[[0, 1" + b"0" * 400 + b"], [1, 0]]", "c.json", ["c.json"]),
+    "nested deeply": (b"[" * 100_000, "c.json", ["c.json"]),
+}
+
+
+@pytest.mark.parametrize(("content", "path", "words"), parameters(COSTS))
+def test_costs(content, path, words):
+    files = {"s.npz": GOOD} | ({} if content is None else {path: content})
+    check_refusal(files, [*RUN, "--costs", path], words)
+
+
+# Calibrators: more of their files in test_calibrator_files.py
+
+CAL = ("calibrate", "s.npz")
+USE = ("--apply", "s.npz", "--output", "o.npz")
+CALIBRATE = {
+    "nothing": ((), ["calibrate"], ["file to train on", "--load"]),
+    "no result": ((), [*CAL], ["--output", "--save"]),
+    "train and load": ((), [*CAL, "--load", "f.json", *USE], ["--load"]),
+    "--load without --apply": ((), ["calibrate", "--load", "f.json"], ["--load", "--apply"]),
+    "no file": ((), ["calibrate", "--load", "no.json", *USE], ["No such file", "no.json"]),
+    "folder": ((), ["calibrate", "--load", "folder", *USE], ["folder"]),
+    "no JSON": ((), ["calibrate", "--load", "s.npz", *USE], ["s.npz", "calibrator saved by"]),
+    "another kind": ((), ["calibrate", "--load", "c.json", *USE], ["c.json", "calibrator saved"]),
+    "truncated": ((), ["calibrate", "--load", "cut.json", *USE], ["cut.json", "calibrator saved"]),
+    "other scores": (
+        (), ["calibrate", "--load", "f.json", *USE, "--scores-are", "llr"],
+        ["posteriors", "likelihoods"],
+    ),
+    "other classes": (
+        (), ["calibrate", "--load", "f.json", "--apply", "3.npz", "--output", "o.npz"], ["2", "3"]
+    ),
+    "nothing to train on": ((), ["calibrate", "no.npz", *USE], ["No such file", "no.npz"]),
+    "nothing to apply to": ((), [*CAL, "--apply", "no.npz", "--output", "o.npz"], ["no.npz"]),
+    "unlabelled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
+    "bad among two files": ((), [*CAL, "--apply", "n.npz", "--output", "o.npz"], ["n.npz", "[7]"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "arguments", "words"), parameters(CALIBRATE))
+def test_calibrate(_, arguments, words):
+    fp.save_calibrator(fp.DirectionPreserving().fit(fp.Predictions.from_posteriors(Y, Q)), "f.json")
+    files = {
+        "s.npz": GOOD, "folder": FOLDER, "c.json": b"[[0, 1], [1, 0]]", "3.npz": THREE["s.npz"],
+        "cut.json": Path("f.json").read_bytes()[:150], "u.npz": packed(np.savez, score=Q),
+        "n.npz": npz(score=changed(Q, 7, np.nan)),
+    }  # fmt: skip
+    check_refusal(files, arguments, words)
+
+
+# Where results go
+
+OUTPUTS = {
+    "folder that is not there": (["simulate", "classes", "no/o.npz"], ["no/o.npz", "folder"]),
+    "other ending": (["simulate", "classes", "o.txt"], ["o.txt", ".npz, .csv or .parquet"]),
+    "no ending": (["simulate", "classes", "o"], ["o must end in"]),
+    "folder": (["simulate", "classes", "f.npz"], ["f.npz"]),
+    "trials": (["simulate", "trials", "no/o.csv"], ["no/o.csv", "folder"]),
+    "calibrate": ([*CAL, "--output", "no/o.npz"], ["no/o.npz", "folder"]),
+    "calibrate, ending": ([*CAL, "--output", "o.npy"], ["o.npy", ".npz, .csv or .parquet"]),
+    "--save": ([*CAL, "--save", "no/f.json"], ["no/f.json"]),
+    "--save onto a folder": ([*CAL, "--save", "f.npz"], ["f.npz"]),
+    "--save after --output": ([*CAL, "--output", "o.npz", "--save", "no/f.json"], ["no/f.json"]),
+    "--json": ([*RUN, "--json", "no/t.json"], ["no/t.json"]),
+    "--csv": ([*RUN, "--csv", "no/t.csv"], ["no/t.csv"]),
+    "--json onto a folder": ([*RUN, "--json", "f.npz"], ["f.npz"]),
+    "--csv after --json": ([*RUN, "--json", "t.json", "--csv", "no/t.csv"], ["no/t.csv"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), parameters(OUTPUTS))
+def test_places_for_results(arguments, words):
+    check_refusal({"s.npz": GOOD, "f.npz": FOLDER}, arguments, words)
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_bad_places_are_found_before_the_work(monkeypatch, option):
+    Path("s.npz").write_bytes(GOOD)
+
+    def refuse(*_, **__):
+        raise AssertionError("computed for nothing")
+
+    monkeypatch.setattr(evaluate, "evaluate_predictions", refuse)
+    assert fastpsr(*RUN, option, "no/t").code == 2
+
+
+WRITERS = {  # what to run, and what writes
+    ".npz": (["simulate", "classes", "o.npz"], "numpy.savez"),
+    ".csv": (["simulate", "classes", "o.csv"], "polars.DataFrame.write_csv"),
+    ".parquet": (["simulate", "classes", "o.parquet"], "polars.DataFrame.write_parquet"),
+    "calibrate": ([*CAL, "--output", "o.npz"], "numpy.savez"),
+    "--save": ([*CAL, "--save", "o.json"], "pathlib.Path.write_text"),
+    "--json": ([*RUN, "--json", "o.json"], "pathlib.Path.write_text"),
+    "--csv": ([*RUN, "--csv", "o.csv"], "polars.DataFrame.write_csv"),
+}
+
+
+def interrupted_writer(monkeypatch, writer, error):
+    def write_some(*arguments, **_):
+        part = next(a for a in arguments if isinstance(a, (str, Path)))
+        with open(part, "wb") as file:
+            file.write(b"half of it")
+        raise error
+
+    monkeypatch.setattr(writer, write_some)
+
+
+@pytest.mark.parametrize("existing", [False, True], ids=["new", "over a file"])
+@pytest.mark.parametrize(("arguments", "writer"), WRITERS.values(), ids=WRITERS)
+def test_full_disk(monkeypatch, arguments, writer, existing):
+    Path("s.npz").write_bytes(GOOD)
+    if existing:
+        Path(arguments[-1]).write_text("what was there", "utf-8")
+    before = snapshot()
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    interrupted_writer(monkeypatch, writer, error)
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 2
+    assert outcome.err.strip().startswith("error: ")
+    assert "No space left on device" in outcome.err
+    assert outcome.err.strip().count("\n") == 0
+    assert snapshot() == before
+
+
+def test_full_disk_names_the_file(monkeypatch):
+    interrupted_writer(monkeypatch, "numpy.savez", OSError(errno.ENOSPC, "No space left on device"))
+    assert fastpsr("simulate", "classes", "o.npz").err == "error: No space left on device: o.npz\n"
+
+
+# Ctrl-C
+
+
+@pytest.mark.parametrize(("arguments", "writer"), WRITERS.values(), ids=WRITERS)
+def test_ctrl_c_while_writing(monkeypatch, arguments, writer):
+    Path("s.npz").write_bytes(GOOD)
+    interrupted_writer(monkeypatch, writer, KeyboardInterrupt())
+    before = snapshot()
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 130
+    assert "Traceback" not in outcome.err
+    assert snapshot() == before
+
+
+def test_ctrl_c_while_computing(monkeypatch):
+    Path("s.npz").write_bytes(GOOD)
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "evaluate_predictions", stop)
+    assert fastpsr(*RUN, "--json", "t.json").code == 130
+    assert os.listdir() == ["s.npz"]
+
+
+INTERRUPTIBLE = """
+import signal, sys
+from fastpsr.cli import app
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
+print("ready", flush=True)
+sys.exit(app.run())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_ctrl_c_from_outside():
+    run = ["simulate", "trials", "o.npz", "--nontargets", "5000000"]
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *run],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])},
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert os.listdir() == []
+
+
+# The command as a program, and usage errors
+
+
+def test_as_a_program():
+    done = program("evaluate", "no.npz")
+    message = "error: No such file or directory: no.npz\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_errors_are_not_printed_to_stdout():
+    Path("s.npz").write_bytes(npz(label=Y + 5))
+    done = program("evaluate", "s.npz", "--json", "t.json")
+    assert done.returncode == 2
+    assert "error" not in done.stdout
+    assert os.listdir() == ["s.npz"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["valuate"], ["valuate"]),
+        (["evaluate"], ["file"]),
+        (["evaluate", "s.npz", "more"], ["more"]),
+        (["evaluate", "s.npz", "--folds", "two"], ["--folds"]),
+        (["evaluate", "s.npz", "--scores-are", "tea"], ["--scores-are", "tea", "log-posteriors"]),
+        (["evaluate", "s.npz", "--calibrator", "platt"], ["--calibrator", "platt", "temperature"]),
+        (["evaluate", "s.npz", "--colour", "red"], ["--colour"]),
+        (["simulate", "nothing"], ["nothing"]),
+        (["simulate", "trials"], ["output"]),
+        (["simulate", "classes", "o.npz", "--system", "abc"], ["--system", "abc", "mcps"]),
+    ],
+)
+def test_usage(arguments, words):
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 2
+    assert [word for word in words if word not in outcome.err.lower()] == []
+    assert "traceback" not in outcome.err.lower()
+    assert os.listdir() == []
+
+
+def test_brackets_in_names_are_printed():
+    outcome = fastpsr("simulate", "classes", "[red]o.npz", "--samples", "20")
+    assert outcome.out.startswith("[red]o.npz: 20 samples")
+
+
+def test_nothing_on_disk_is_executed():
+    """Pickles could run code: they are refused whatever they hold."""
+    Path("s.npy").write_bytes(packed(np.save, np.array([{}], object), allow_pickle=True))
+    check_refusal({}, ["evaluate", "s.npy"], ["s.npy", "pickle"])

@@ -1,0 +1,514 @@
+"""Kernels: elementary functions, places among edges, first bad entries, pooling, and blocks."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr import kernels
+from fastpsr.kernels import blocks, elementary
+from fastpsr.kernels.compiler import kernel
+from tests import reference
+
+PACKAGE = Path(fp.__file__).parent
+INF, NAN = np.inf, np.nan
+LEAST, LARGEST = 5e-324, np.finfo(float).max
+EXTENDED = np.finfo(np.longdouble).nmant > 52
+
+# Elementary functions: as compiled into the loops that use them
+
+
+@kernel
+def _log1p(values, out):
+    for i in range(values.size):
+        out[i] = elementary.log1p_of_unit(values[i])
+
+
+def log1p_of_unit(values):
+    out = np.empty_like(values)
+    _log1p(values, out)
+    return out
+
+
+def log_of_nonnegative(values):
+    """log(x / 1): the kernel subtracts log(1), which is 0."""
+    return kernels.log_odds_from_posteriors(np.column_stack([np.ones_like(values), values]))
+
+
+def spread_out(low, high, n):
+    """Numbers of every magnitude from 10^low to 10^high."""
+    with np.errstate(under="ignore"):
+        return 10.0 ** np.random.default_rng(n).uniform(low, high, n)
+
+
+ULPS = np.arange(1, 40) * LEAST
+TINY = np.array([LEAST, 2 * LEAST, 1e-320, 2.2250738585072009e-308, 2.2250738585072014e-308])
+ENDS = np.array([745.13321910194122, 745.13, 744.44007192138126, 744.0, 709.78, 708.4, 708.3])
+UNIT = np.concatenate(
+    [[0.0, 1.0, np.sqrt(2) - 1, np.nextafter(1, 0), 0.41421356237309515], ULPS, TINY,
+     spread_out(-324, 0, 2000), np.linspace(0, 1, 2001)]
+)  # fmt: skip
+NEGATIVE = -np.concatenate(
+    [[0.0], UNIT, ENDS, np.linspace(0, 746, 3001), np.arange(1, 1075) * np.log(2)]
+)
+BOTH = np.concatenate([NEGATIVE, -NEGATIVE, spread_out(-320, 308, 2000), [1e308]])
+POSITIVE = np.concatenate(
+    [UNIT, spread_out(-324, 308, 4000), [LARGEST], 1 + spread_out(-16, 0, 999),
+     2.0 ** np.arange(-1074, 1024)]
+)  # fmt: skip
+POSITIVE = POSITIVE[POSITIVE > 0]
+ELEMENTARY = {
+    "exp": (kernels.exp, NEGATIVE),
+    "log": (log_of_nonnegative, POSITIVE),
+    "log1p": (log1p_of_unit, UNIT),
+    "softplus": (kernels.softplus, BOTH),
+    "sigmoid": (kernels.sigmoid, BOTH),
+}
+SPECIAL = {
+    "exp": [(0.0, 1.0), (-0.0, 1.0), (-INF, 0.0), (-1e308, 0.0), (-746.0, 0.0), (NAN, NAN)],
+    "log": [(0.0, -INF), (-0.0, -INF), (INF, INF), (1.0, 0.0), (NAN, NAN)],
+    "log1p": [(0.0, 0.0), (NAN, NAN)],
+    "softplus": [(-INF, 0.0), (-1e308, 0.0), (1e308, 1e308), (INF, INF), (NAN, NAN)],
+    "sigmoid": [(-INF, 0.0), (-1e308, 0.0), (0.0, 0.5), (1e308, 1.0), (INF, 1.0), (NAN, NAN)],
+}
+
+
+def in_extended_precision(name, x):
+    x = x.astype(np.longdouble)
+    with np.errstate(under="ignore", over="ignore"):
+        return {
+            "exp": np.exp,
+            "log": np.log,
+            "log1p": np.log1p,
+            "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+            "sigmoid": lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x))),
+        }[name](x)
+
+
+@pytest.mark.parametrize("name", ELEMENTARY)
+def test_elementary_functions_are_right_to_2_ulp(name):
+    function, x = ELEMENTARY[name]
+    expected = in_extended_precision(name, x)
+    with np.errstate(under="ignore"):
+        ulp = np.spacing(np.abs(expected.astype(float)))
+    error = np.abs(function(x).astype(np.longdouble) - expected) / ulp
+    worst = int(error.argmax())
+    assert error[worst] <= (2.0 if EXTENDED else 2.5), x[worst]
+
+
+@pytest.mark.parametrize("name", ELEMENTARY)
+def test_elementary_functions_against_many_digits(name):
+    mpmath = pytest.importorskip("mpmath")
+    function, x = ELEMENTARY[name]
+    x = np.random.default_rng(0).choice(x, 800, replace=False)
+    found = function(x)
+    with mpmath.workprec(200):
+        one = mpmath.mpf(1)
+        exact = {
+            "exp": mpmath.exp,
+            "log": mpmath.log,
+            "log1p": mpmath.log1p,
+            "softplus": lambda v: mpmath.log1p(mpmath.exp(v)) if v < 1e4 else v,
+            "sigmoid": lambda v: one / (one + mpmath.exp(-v)) if v > -1e4 else 0 * one,
+        }[name]
+        for value, got in zip(x.tolist(), found.tolist(), strict=True):
+            expected = exact(mpmath.mpf(value))
+            ulp = mpmath.mpf(float(np.spacing(abs(float(expected)))))
+            assert abs(got - expected) <= 2 * ulp, value
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("length", [1, 9])  # a vector's rest, and a vector
+def test_elementary_functions_at_their_ends(name, length):
+    for value, expected in SPECIAL[name]:
+        np.testing.assert_array_equal(
+            ELEMENTARY[name][0](np.full(length, value)), np.full(length, expected)
+        )
+
+
+def test_log_posteriors_may_exceed_0_by_rounding():
+    assert kernels.exp(np.array([4.5e-16]))[0] == np.exp(4.5e-16)
+
+
+# Places among edges
+
+RNG = np.random.default_rng(5)
+EDGES = {
+    "none": [],
+    "one": [0.5],
+    "zero": [0.0],
+    "plain": np.sort(RNG.normal(size=50)),
+    "many": np.sort(RNG.normal(size=5_000)),
+    "one far out": [*np.linspace(0, 1, 30), 1e300],
+    "two far out": [-1e300, *np.linspace(0, 1, 30), 1e300],
+    "infinite": [-INF, -1.0, 0.0, 2.0, INF],
+    "only infinite": [-INF, INF],
+    "subnormal gaps": np.arange(-20, 20) * LEAST,
+    "neighbours": 1.0 + np.arange(40) * np.finfo(float).eps,
+    "widest range": np.linspace(-1, 1, 31) * LARGEST,
+    "half the widest range": np.linspace(0, 1, 31) * LARGEST,
+    "every magnitude": [*-np.logspace(300, -300, 301), *np.logspace(-300, 300, 301)],
+    "crowded": np.sort(np.append(RNG.normal(size=200) * 1e-9, [-1.0, 1.0])),
+}
+EDGES = {name: np.unique(np.asarray(edges, float)) for name, edges in EDGES.items()}
+
+
+def hostile_values(edges, n=9_000):
+    """Values on, next to and between edges, far away, and one value again and again."""
+    with np.errstate(all="ignore"):
+        near = [edges, np.nextafter(edges, INF), np.nextafter(edges, -INF)]
+        between = edges[:-1] / 2 + edges[1:] / 2
+    far = [INF, -INF, 0.0, -0.0, LEAST, -LEAST, 1e300, -1e300, LARGEST, -LARGEST, 0.5]
+    pool = np.concatenate([*near, between, far])
+    pool = pool[~np.isnan(pool)]
+    rng = np.random.default_rng(edges.size)
+    values = np.concatenate([pool, rng.normal(size=n // 3), np.full(n // 3, pool[0])])
+    return rng.permutation(np.append(values, rng.choice(pool, n // 3)))
+
+
+def cells_of(values, edges):
+    return np.searchsorted(edges, values, "left") + np.searchsorted(edges, values, "right")
+
+
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+def test_steps_at_or_below_a_value(edges):
+    values = hostile_values(edges)
+    found = kernels.step_function(values, edges, np.arange(edges.size + 1.0))
+    np.testing.assert_array_equal(found, np.searchsorted(edges, values, "right"))
+
+
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+def test_bin_numbers(edges):
+    inner = np.sort(np.concatenate([edges, edges[::3], edges[::3]]))  # quantile edges may tie
+    values = hostile_values(edges)
+    found = kernels.bin_numbers(values, np.concatenate([[-INF], inner, [INF]]))
+    np.testing.assert_array_equal(found, np.searchsorted(inner, values, "left"))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+def test_count_into_cells(edges, weighted):
+    scores = hostile_values(edges, 18_000)
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, scores.size).astype(np.uint8)
+    weights = rng.integers(0, 9, scores.size) / 8.0 if weighted else np.empty(0)  # sums are exact
+    taken = (y == 1) & (weights > 0) if weighted else y == 1
+    cells = cells_of(scores[taken], edges)
+    expected = np.bincount(cells, weights[taken] if weighted else None, 2 * edges.size + 1)
+    lowest = np.full(expected.size, INF)
+    np.minimum.at(lowest, cells, scores[taken])
+    totals, found_lowest = kernels.count_into_cells(scores, weights, edges, 1, y)
+    np.testing.assert_array_equal(totals, expected)
+    np.testing.assert_array_equal(found_lowest, lowest)
+
+
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+def test_merging_sorted_scores_counts_them(edges):
+    scores = np.sort(hostile_values(edges))
+    counted = kernels.count_into_cells(
+        scores, np.empty(0), edges, 0, np.zeros(scores.size, np.uint8)
+    )
+    for one, other in zip(kernels.merge_into_cells(scores, edges), counted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sum_into_bins(n_classes):
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 65, 20_000) / 64.0
+    hits, y = rng.integers(0, 2, values.size).astype(bool), rng.integers(0, n_classes, values.size)
+    weights = rng.integers(0, 5, values.size) / 4.0
+    edges = np.linspace(0, 1, 9)
+    found = kernels.sum_into_bins(values, hits, y.astype(np.uint8), weights, edges, n_classes)
+    places = y * 8 + np.searchsorted(edges[1:-1], values, "left")
+    for column, part in enumerate((weights, weights * hits, weights * values)):
+        expected = np.bincount(places, part, n_classes * 8).reshape(n_classes, 8)
+        np.testing.assert_array_equal(found[:, :, column], expected)
+
+
+# The first entry that breaks a rule
+
+PLACES = [0, 1, 4095, 4096, 8191, 9998, 9999]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("bad", [NAN, INF, -INF, np.nextafter(1, 2), -LEAST])
+def test_find_outside(place, bad):
+    values = np.tile([0.0, 1.0, 0.5, LEAST], 2_500)
+    assert kernels.find_outside(values, 0.0, 1.0) == -1
+    values[place] = bad
+    values[9999:] = bad  # a later one does not matter
+    assert kernels.find_outside(values, 0.0, 1.0) == place
+
+
+def test_find_outside_with_infinite_ends():
+    assert kernels.find_outside(np.array([INF, -INF, 0.0]), -INF, INF) == -1
+    assert kernels.find_outside(np.array([INF, -INF, 0.0]), -LARGEST, INF) == 1
+    assert kernels.find_outside(np.array([0.0, NAN]), -INF, INF) == 1
+    assert kernels.find_outside(np.empty(0), 0.0, 1.0) == -1
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("n_classes", "dtype", "bad"),
+    [(2, np.uint8, 2), (2, np.uint8, 256), (256, np.uint8, 256), (256, np.uint8, -1),
+     (300, np.int32, 300), (300, np.int32, 2**32), (2, np.uint8, -(2**63))],
+)  # fmt: skip
+def test_compact_labels(place, n_classes, dtype, bad):
+    labels = np.arange(10_000) % n_classes
+    codes = np.full(labels.size, 99, dtype)
+    assert kernels.compact_labels(labels, n_classes, codes) == -1
+    np.testing.assert_array_equal(codes, labels)
+    labels[place] = labels[-1] = bad
+    assert kernels.compact_labels(labels, n_classes, codes) == place
+
+
+# Pooling
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_pool_adjacent_violators(seed):
+    rng = np.random.default_rng(seed)
+    n_cells = int(rng.integers(1, 25))
+    counts = rng.integers(0, 2 + seed % 4, (2, n_cells)) * (rng.random((2, n_cells)) < 0.7)
+    counts[seed % 2, 0] += 1  # some cells are empty, not all
+    cells, y = np.tile(np.arange(n_cells), 2), np.repeat([0, 1], n_cells)
+    blocks = reference.pool_adjacent_violators(cells, y, counts.ravel().tolist())
+    found = kernels.pool_adjacent_violators(*counts.astype(float))
+    assert found.tolist() == [start for start, _, _ in blocks]
+
+
+POOLED = [  # negatives, positives, starts
+    ([0, 0], [0, 0], []),
+    ([1], [0], [0]),
+    ([3, 1], [6, 2], [0]),
+    ([0, 0], [1, 1], [0]),
+    ([1, 0, 1], [0, 0, 0], [0]),
+    ([3, 0, 1], [1, 0, 1], [0, 2]),
+    ([1, 3], [1, 1], [0]),
+]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        1.0,
+        2.0**-500,
+        2.0**500,
+        2.0**-900,
+        2.0**1000,
+    ],
+)
+def test_pooling_whatever_the_unit_of_weight(unit):
+    for negatives, positives, starts in POOLED:
+        cells = unit * np.array(negatives, float), unit * np.array(positives, float)
+        assert kernels.pool_adjacent_violators(*cells).tolist() == starts
+
+
+# Blocks and threads
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 64])
+@pytest.mark.parametrize("n_blocks", [0, 1, 7, 16, 17, 24, 1_000])
+def test_over_blocks_covers_each_block_once(monkeypatch, threads, n_blocks):
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", str(threads))
+    parts, options = [], []
+    blocks.over_blocks(
+        lambda first, last, *rest: (parts.append((first, last)), options.append(rest)),
+        n_blocks,
+        "a",
+        1,
+    )
+    covered = [block for first, last in sorted(parts) for block in range(first, last)]
+    assert covered == list(range(n_blocks))
+    assert len(parts) == max(1, min(threads, n_blocks // 8))
+    assert set(options) == {("a", 1)}
+
+
+@pytest.mark.parametrize("failing", [{0}, {1}, {3}, {0, 2}, {0, 1, 2, 3}])
+def test_errors_reach_the_caller_after_all_parts_are_done(monkeypatch, failing):
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", "4")
+    done, threads = [], set()
+
+    def part(first, last):
+        threads.add(threading.get_ident())
+        number = first // 8
+        if number in failing:
+            raise ZeroDivisionError(f"part {number}")
+        threading.Event().wait(0.01)
+        done.append(number)
+
+    with pytest.raises(ZeroDivisionError, match=f"part {min(failing)}"):
+        blocks.over_blocks(part, 32)
+    assert set(done) == {0, 1, 2, 3} - failing
+    assert len(threads) > 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("0", "-1", "two", "1.5", " ", "1e3"),
+        "²",
+    ],
+)
+def test_bad_number_of_threads(monkeypatch, asked):
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", asked)
+    with pytest.raises(ValueError, match=rf"^FASTPSR_NUM_THREADS must be .* {asked!r}$"):
+        fp.CrossEntropy()([0, 1], [0.25, 0.5])
+
+
+def test_number_of_threads(monkeypatch):
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", "3")
+    assert blocks.thread_count() == 3
+    for default in ("", None):
+        if default is None:
+            monkeypatch.delenv("FASTPSR_NUM_THREADS")
+        else:
+            monkeypatch.setenv("FASTPSR_NUM_THREADS", default)
+        assert 1 <= blocks.thread_count() <= os.cpu_count()
+
+
+def metrics_of_many_blocks(seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 100_000)
+    data = fp.Predictions.from_logits(y, rng.normal(size=y.size) + y)
+    pav = fp.cross_fit(fp.PAV(floor=1e-6), data)
+    return [float(metric(p)) for metric in (fp.CrossEntropy(), fp.ECE()) for p in (data, pav)]
+
+
+def test_values_are_those_of_one_thread(monkeypatch):
+    values = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
+        values.append(metrics_of_many_blocks())
+    assert values[0] == values[1] == values[2]
+
+
+def test_many_callers_at_once(monkeypatch):
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", "3")
+    expected = [metrics_of_many_blocks(seed) for seed in range(2)]
+    found, barrier = [None] * 8, threading.Barrier(8)
+
+    def call(place):
+        barrier.wait(30)
+        found[place] = metrics_of_many_blocks(place % 2)
+
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found == expected * 4
+
+
+def run(code, **environment):
+    """Run Python code in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)} | environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_calls_may_be_nested():
+    code = """
+import faulthandler
+from fastpsr.kernels.blocks import together
+def pair():
+    return together(lambda: 1, lambda: 2)
+faulthandler.dump_traceback_later(2, exit=True)
+print(*together(pair, pair))
+"""
+    assert run(code, FASTPSR_NUM_THREADS="2") == ["[1,", "2]", "[1,", "2]"]
+
+
+MANY = """
+import numpy as np, fastpsr as fp
+z = np.random.default_rng(0).normal(size=100_000)
+y = (z > np.random.default_rng(1).normal(size=z.size)).astype(int)
+def value():
+    return fp.CrossEntropy()(fp.Predictions.from_logits(y, z))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_works_in_a_forked_child():
+    code = f"""{MANY}
+import os, signal
+before = value()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)  # not to hang for ever
+    os._exit(0 if value() == before else 3)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status), value() == before)
+"""
+    assert run(code, FASTPSR_NUM_THREADS="4") == ["0", "True"]
+
+
+@pytest.mark.parametrize(
+    "threads",
+    ["1", "4"],
+)
+def test_works_while_the_interpreter_ends(threads):
+    code = f"{MANY}\nimport atexit\natexit.register(lambda: print(value() > 0))\nvalue()"
+    assert run(code, FASTPSR_NUM_THREADS=threads) == ["True"]
+
+
+# The cache: a small kernel, so that little is compiled
+
+SOFTPLUS = "import numpy as np\nfrom fastpsr import kernels\nf = kernels.softplus\n"
+SHOW = """
+from fastpsr.kernels.log_space import _map_softplus
+print(f(np.zeros(1))[0].item(), sum(_map_softplus.stats.cache_hits.values()))
+"""
+
+
+def test_a_second_process_finds_what_the_first_compiled_unless_any_kernel_changed(tmp_path):
+    copy = shutil.copytree(
+        PACKAGE, tmp_path / "lib" / "fastpsr", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    places = {"PYTHONPATH": str(tmp_path / "lib"), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    log2 = str(np.log(2))
+    assert run(SOFTPLUS + SHOW, **places) == [log2, "0"]
+    assert run(SOFTPLUS + SHOW, **places) == [log2, "1"]
+    callee = copy / "kernels" / "elementary.py"  # the kernel itself is in log_space.py
+    source = callee.read_text("utf-8")
+    changed = source.replace("return positive + log1p_of_unit", "return 7.000000 + log1p_of_unit")
+    assert changed != source
+    callee.write_text(changed, "utf-8")
+    assert run(SOFTPLUS + SHOW, **places) == [str(7 + np.log(2)), "0"]
+
+
+def test_works_where_no_cache_folder_is_writable():
+    code = f"""
+from numba.core import caching
+caching.CacheImpl._locator_classes = []  # as if each folder refused
+import numba
+try:
+    numba.njit(cache=True)(lambda: 0)
+except RuntimeError as error:
+    print(str(error).split(":")[0].replace(" ", "_"))
+{SOFTPLUS}{SHOW}"""
+    assert run(code) == ["cannot_cache_function_'<lambda>'", str(np.log(2)), "0"]
+
+
+def test_works_where_the_disk_is_full(tmp_path):
+    resource = pytest.importorskip("resource")
+    assert resource.RLIMIT_FSIZE >= 0
+    code = f"""{SOFTPLUS}
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # files may be made, but not written to
+print(f(np.zeros(1))[0].item())
+"""
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == [str(np.log(2))]
