@@ -604,24 +604,23 @@ NOT_WARMED = {
 }
 
 
-def report_on_warmup():
+def report_on_warmup(cases):
     """Print, as JSON, what warming up compiles and what other calls compile after it."""
     warmup.compile_all(lambda name: None)
     kernels = dispatchers()
     count = {name: len(kernel.overloads) for name, kernel in kernels.items()}
     compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values())
     anew = {}
-    for name, make in CASES_OF_WARMUP.items():
+    for name in cases:
         before = {name: len(kernel.overloads) for name, kernel in kernels.items()}
-        made = make()
-        use_everything(made)
+        use_everything(CASES_OF_WARMUP[name]())
         anew[name] = [n for n, kernel in kernels.items() if len(kernel.overloads) > before[n]]
     print(json.dumps({"count": count, "compiled": compiled, "anew": anew}))
 
 
-def run_report(folder):
+def run_report(folder, cases):
     root = Path(__file__).parents[1]
-    code = "from tests.test_cli import report_on_warmup; report_on_warmup()"
+    code = f"from tests.test_cli import report_on_warmup; report_on_warmup({cases})"
     done = subprocess.run(
         [sys.executable, "-P", "-W", "ignore", "-c", code],
         capture_output=True,
@@ -638,7 +637,7 @@ def run_report(folder):
 def reports(tmp_path_factory):
     """Reports of a first process with an empty cache, and of a second one."""
     folder = tmp_path_factory.mktemp("warmup")
-    return run_report(folder), run_report(folder)
+    return run_report(folder, list(CASES_OF_WARMUP)), run_report(folder, [])
 
 
 def test_warmup_compiles_every_kernel(reports):

@@ -156,6 +156,21 @@ def test_files_of_scores(files, path, words):
     check_refusal(files, ["evaluate", path], words)
 
 
+NAMES = {
+    "backslash": (b"label,s\\d\n0,0.5\n1,high\n", [], ["s\\d", "high"]),
+    "name of an argument": (
+        b"lab,y_true\n0,0.5\n1,1.5\n",
+        ["--labels", "lab"],
+        ["y_true[1] is 1.5"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "words"), parameters(NAMES))
+def test_unusual_names(content, options, words):
+    check_refusal({"s.csv": content}, ["evaluate", "s.csv", *options], words)
+
+
 @pytest.mark.parametrize("ending", ["npz", "npy", "csv", "parquet", "json"])
 def test_unreadable_file(ending):
     name = f"s.{ending}"
@@ -324,6 +339,21 @@ def test_places_for_results(arguments, words):
     check_refusal({"s.npz": GOOD, "f.npz": FOLDER}, arguments, words)
 
 
+TWICE = {
+    "--csv over --json": ([*RUN, "--json", "t", "--csv", "t"], ["--json", "--csv"]),
+    "--save over --output": (
+        [*CAL, "--output", "o.npz", "--save", "o.npz"],
+        ["--output", "--save"],
+    ),
+    "--json over the scores": ([*RUN, "--json", "s.npz"], ["s.npz"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), parameters(TWICE))
+def test_one_place_for_two_things(arguments, words):
+    check_refusal({"s.npz": GOOD}, arguments, words)
+
+
 @pytest.mark.parametrize("option", ["--json", "--csv"])
 def test_bad_places_are_found_before_the_work(monkeypatch, option):
     Path("s.npz").write_bytes(GOOD)
@@ -467,7 +497,8 @@ def test_usage(arguments, words):
     outcome = fastpsr(*arguments)
     assert outcome.code == 2
     assert [word for word in words if word not in outcome.err.lower()] == []
-    assert "traceback" not in outcome.err.lower()
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
     assert os.listdir() == []
 
 

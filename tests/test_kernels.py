@@ -311,6 +311,13 @@ def test_pooling_whatever_the_unit_of_weight(unit):
         assert kernels.pool_adjacent_violators(*cells).tolist() == starts
 
 
+def test_pooling_weights_of_unlike_magnitudes():
+    tiny = 1e-200
+    negatives, positives = [tiny, 0, tiny, 0, 0], [0, tiny, 0, tiny, 1.0]
+    found = kernels.pool_adjacent_violators(np.array(negatives), np.array(positives))
+    assert found.tolist() == [0, 1, 3]
+
+
 # Blocks and threads
 
 

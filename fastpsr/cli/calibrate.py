@@ -15,11 +15,11 @@ from fastpsr.cli.options import (
     ScoresAreOption,
     ScoresOption,
     Weights,
+    check_outputs,
     make_calibrator,
 )
 from fastpsr.cli.score_files import read_scores, write_columns
 from fastpsr.cli.show import console
-from fastpsr.files import check_place
 from fastpsr.predictions import Predictions
 
 __all__ = ["calibrate"]
@@ -53,9 +53,7 @@ def calibrate(
     if output is None and save is None:
         raise ValueError("nothing to do: give --output, --save or both")
 
-    for place in (output, save):
-        if place is not None:
-            check_place(place)
+    check_outputs({"--output": output, "--save": save}, [train, apply, load])
 
     def read(path: Path, *, labelled: bool = False) -> Predictions:
         data = read_scores(path, labels, scores, weights)

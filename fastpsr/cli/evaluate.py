@@ -13,6 +13,7 @@ from fastpsr.cli.options import (
     ScoresAreOption,
     ScoresOption,
     Weights,
+    check_outputs,
     make_calibrator,
     parse_numbers,
     read_costs,
@@ -21,7 +22,6 @@ from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.show import console, print_evaluation, steps, write_evaluation
 from fastpsr.evaluate import default_metrics
 from fastpsr.evaluate import evaluate as evaluate_predictions
-from fastpsr.files import check_place
 
 __all__ = ["evaluate"]
 
@@ -51,9 +51,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Evaluate the posteriors, likelihoods or scores in a file against their labels."""
-    for place in (to_json, to_csv):
-        if place is not None:
-            check_place(place)
+    check_outputs({"--json": to_json, "--csv": to_csv}, [file, costs])
     matrix = read_costs(costs)
     data = read_scores(file, labels, scores, weights)
     console.print(f"{data.taken}; taken as {scores_are.value}")

@@ -10,6 +10,7 @@ import typer
 from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
 from fastpsr.costs import CostMatrix
+from fastpsr.files import check_place
 
 __all__ = [
     "CalibratorName",
@@ -18,6 +19,7 @@ __all__ = [
     "ScoresAreOption",
     "ScoresOption",
     "Weights",
+    "check_outputs",
     "make_calibrator",
     "parse_numbers",
     "read_costs",
@@ -58,6 +60,18 @@ ScoresOption = Annotated[
 Weights = Annotated[
     str | None, typer.Option(help="Column or array of sample weights; a .npy file for .npy scores.")
 ]
+
+
+def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
+    """Raise, before any work, where a file to write has no place or is another file as well."""
+    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        check_place(path)
+        other = taken.setdefault(path.resolve(), option)
+        if other != option:
+            raise ValueError(f"{option} must not be {other} too: {path}")
 
 
 def make_calibrator(name: CalibratorName) -> Calibrator:

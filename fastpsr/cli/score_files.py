@@ -72,9 +72,9 @@ class ScoreFile:
 
     def _in_its_names(self, message: str, argument: str) -> str:
         """Return a message of the library with the file's names for its arguments."""
-        for ours, theirs in zip((argument, "y_true", "sample_weight"), self.names, strict=True):
-            message = re.sub(rf"\b{ours}\b(?=\[| must| has)", theirs or ours, message)
-        return message
+        theirs = dict(zip((argument, "y_true", "sample_weight"), self.names, strict=True))
+        pattern = rf"\b({'|'.join(theirs)})\b(?=\[| must| has)"
+        return re.sub(pattern, lambda found: theirs[found[0]] or found[0], message)
 
 
 def read_scores(

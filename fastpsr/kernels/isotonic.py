@@ -12,9 +12,7 @@ def pool_adjacent_violators(negatives, positives):
     join no block and start none.
     """
     starts = np.empty(negatives.size, np.int64)
-    # a power of two brings products of weights of any magnitude into range, without rounding
-    exponent = -int(np.frexp(max(negatives.max(), positives.max()))[1])
-    n_blocks = _pool(np.ldexp(negatives, exponent), np.ldexp(positives, exponent), starts)
+    n_blocks = _pool(negatives, positives, starts)
     return starts[:n_blocks].copy()
 
 
@@ -29,9 +27,10 @@ def _pool(negatives, positives, starts):
         if below == 0.0 and above == 0.0:
             continue
         start = cell
-        # pool while the block before has at least this one's odds; products avoid 0 / 0
+        # pool while the block before has at least this one's odds, which may be infinite; equal
+        # odds are equal after rounding too
         while n_blocks > 0 and (
-            block_positives[n_blocks - 1] * below >= above * block_negatives[n_blocks - 1]
+            block_positives[n_blocks - 1] / block_negatives[n_blocks - 1] >= above / below
         ):
             n_blocks -= 1
             below += block_negatives[n_blocks]
