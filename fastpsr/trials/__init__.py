@@ -1,0 +1,22 @@
+"""Trial lists and score files of speaker verification: formats, joining, conditions, speakers."""
+
+from fastpsr.trials.coded import Coded
+from fastpsr.trials.detect import detect
+from fastpsr.trials.layouts import FORMATS
+from fastpsr.trials.read import read
+from fastpsr.trials.reading import Reading, read_key, read_scores
+from fastpsr.trials.trial_set import Source, TrialSet
+from fastpsr.trials.write import write_scores
+
+__all__ = [
+    "FORMATS",
+    "Coded",
+    "Reading",
+    "Source",
+    "TrialSet",
+    "detect",
+    "read",
+    "read_key",
+    "read_scores",
+    "write_scores",
+]

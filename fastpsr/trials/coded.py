@@ -1,0 +1,113 @@
+"""Columns of strings held as codes: a list of millions of trials names few ids, many times."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.trials.optional import polars
+
+if TYPE_CHECKING:
+    from polars import Series
+
+__all__ = ["Coded", "Column", "as_column", "categorical", "encode", "pick", "recode"]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of N strings: each row's place in a table of the distinct ones.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (N,)
+        Places in `names`.
+    names : polars.Series of str
+        Distinct strings in ascending order; rows need not use all of them.
+    """
+
+    codes: NDArray[np.int32]
+    names: "Series"
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def __getitem__(self, row: int) -> str:
+        return str(self.names[int(self.codes[row])])
+
+    def pick(self, index: Any) -> "Coded":
+        """Return the rows that a mask or row numbers pick."""
+        return Coded(np.ascontiguousarray(self.codes[index]), self.names)
+
+    def strings(self) -> NDArray[np.object_]:
+        """Return the strings themselves: an object array, 8 bytes per row."""
+        names: NDArray[np.object_] = np.array(self.names.to_list(), dtype=object)
+        return names[self.codes]
+
+    def series(self) -> "Series":
+        """Return the strings as a polars Series."""
+        return self.names.gather(self.codes)
+
+
+Column = Coded | NDArray[Any]
+
+
+def categorical() -> Any:
+    """Return a polars type of categories whose strings go when its columns go."""
+    pl = polars()
+    return pl.Categorical(pl.Categories.random()) if hasattr(pl, "Categories") else pl.Categorical
+
+
+def encode(series: "Series") -> Coded:
+    """Code a Series of strings or categories without nulls.
+
+    Examples
+    --------
+    >>> import polars
+    >>> coded = encode(polars.Series(["b", "a", "b"]))
+    >>> coded.codes.tolist(), coded.names.to_list()
+    ([1, 0, 1], ['a', 'b'])
+    """
+    pl = polars()
+    physical = series.cast(categorical()) if series.dtype == pl.String else series
+    distinct = physical.unique()
+    table = pl.DataFrame(
+        {"name": distinct.cast(pl.String), "code": distinct.to_physical().cast(pl.UInt32)}
+    ).sort("name")
+    places = table["code"].to_numpy()
+    look_up = np.zeros(int(places.max()) + 1 if places.size else 0, np.int32)
+    look_up[places] = np.arange(places.size, dtype=np.int32)
+    return Coded(look_up[physical.to_physical().to_numpy()], table["name"])
+
+
+def as_column(series: "Series") -> Column:
+    """Turn a Series into codes if it holds text, else into an array of numbers; nulls are ""."""
+    pl = polars()
+    if series.dtype == pl.Boolean:
+        series = series.cast(pl.String)
+    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
+        coded = series if series.null_count() == 0 else series.cast(pl.String).fill_null("")
+        return encode(coded if coded.dtype != pl.Enum else coded.cast(pl.String))
+    if series.dtype.is_decimal():
+        series = series.cast(pl.Float64)
+    if series.dtype.is_numeric():
+        return np.asarray(series.to_numpy())
+    return encode(series.cast(pl.String).fill_null(""))
+
+
+def pick(column: Column, index: Any) -> Column:
+    """Return the rows of a column that a mask or row numbers pick."""
+    if isinstance(column, Coded):
+        return column.pick(index)
+    return np.ascontiguousarray(column[index])
+
+
+def recode(column: Coded, names: "Series") -> NDArray[np.int64]:
+    """Return the rows' places in other `names`; -1 for a string that is not among them."""
+    pl = polars()
+    table = pl.DataFrame({"name": names}).with_row_index("place")
+    mine = pl.DataFrame({"name": column.names}).with_row_index("code")
+    both = mine.join(table, on="name", how="inner")
+    look_up = np.full(len(column.names), -1, np.int64)
+    look_up[both["code"].to_numpy()] = both["place"].to_numpy()
+    return look_up[column.codes]

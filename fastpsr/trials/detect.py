@@ -1,0 +1,194 @@
+"""Which layout a file has, from its content; what is not clear is an error, never a guess."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fastpsr.trials.labels import vocabularies_of
+from fastpsr.trials.layouts import (
+    ALIASES,
+    FORMATS,
+    NORM_COLUMNS,
+    TEXT_LAYOUTS,
+    Layout,
+    check_format,
+    layout_of,
+)
+from fastpsr.trials.sample import Sample, fields_of, look, shorten
+
+__all__ = ["Detected", "Wanted", "detect"]
+
+Wanted = Literal["key", "scores", "labelled scores"]
+
+_NEEDED: dict[str, set[str]] = {
+    "key": {"enroll", "test", "label"},
+    "scores": {"score"},
+    "labelled scores": {"score", "label"},
+}
+_BINARY = {"hdf5": ("bosaris", "sidekit"), "parquet": ("parquet",), "npz": ("npz",)}
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A layout, the first look at the file, and what separates columns that a header names."""
+
+    layout: Layout
+    sample: Sample
+    separator: str = ""
+
+
+def detect(path: str | os.PathLike[str], wanted: Wanted, name: str | None = None) -> Detected:
+    """Find a file's layout.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    wanted : {"key", "scores", "labelled scores"}
+        What the file is read for: layouts that lack a part of it are out of the question.
+    name : str, optional
+        Name of the format, to force it.
+
+    Returns
+    -------
+    Detected
+        For HDF5 the name is "bosaris"; whether it is sidekit is seen from the names inside.
+
+    Raises
+    ------
+    ValueError
+        If no layout fits, or more than one.
+    """
+    path = Path(path)
+    check_format(name)
+    sample = look(path)
+    if sample.kind != "text":
+        allowed = _BINARY[sample.kind]
+        if name is not None and name not in allowed:
+            raise ValueError(f"{path}: the content is {' or '.join(allowed)}, not {name}")
+        return Detected(layout_of(name or allowed[0]), sample)
+    if name in ("bosaris", "sidekit", "parquet", "npz"):
+        raise ValueError(f"{path}: the content is text, not {name}")
+    if name in ("nist", "csv"):
+        return Detected(layout_of(name), sample, "\t" if name == "nist" else ",")
+    rows = [fields_of(line) for line in sample.lines]
+    n_columns = Counter(map(len, rows)).most_common(1)[0][0]
+    if name is not None:
+        return Detected(layout_of(name, n_columns), sample)
+    fitting = _fitting(rows, n_columns, 1.0)
+    if not fitting:
+        header = _header(sample.lines[0])
+        if header:
+            return Detected(layout_of("nist" if header == "\t" else "csv"), sample, header)
+        fitting = _fitting(rows, n_columns, 0.5)
+    if not fitting:
+        raise ValueError(
+            f"{path}: no known format has {n_columns} columns like those of "
+            f"{shorten(sample.lines[0])!r}; say which it is with format= (--format): "
+            f"{', '.join(FORMATS)}"
+        )
+    return Detected(_the_one(path, wanted, fitting, rows, n_columns), sample)
+
+
+def _the_one(
+    path: Path, wanted: Wanted, fitting: list[Layout], rows: Sequence[list[str]], n_columns: int
+) -> Layout:
+    suitable = _suitable(wanted, fitting) or _suitable(wanted, _fitting(rows, n_columns, 0.5))
+    if wanted == "scores" and suitable:
+        suitable = suitable + [layout for layout in fitting if _may_be_key(layout, suitable, rows)]
+    if not suitable:
+        seen = fitting[0]
+        lacking = sorted(_NEEDED[wanted] - set(seen.roles))
+        swapped = "; are key and scores swapped?" if wanted != "labelled scores" else ""
+        raise ValueError(
+            f"{path}: the content looks like {seen.name} ({' '.join(seen.roles)}), which has no "
+            f"{' and no '.join(lacking)}{swapped}"
+        )
+    if {layout.name for layout in suitable} == {"kaldi-trials", "sitw"}:
+        words = [row[2] for row in rows if len(row) == 3]
+        is_sitw = sum(word.lower() in ("tgt", "imp") for word in words) * 2 > len(words)
+        return suitable[int(is_sitw)]
+    if len(suitable) > 1:
+        choices = ", ".join(f"{layout.name} ({' '.join(layout.roles)})" for layout in suitable)
+        raise ValueError(
+            f"{path}: the content fits more than one format: {choices}; say which it is with "
+            f"format= (--format)"
+        )
+    return suitable[0]
+
+
+def _suitable(wanted: Wanted, fitting: list[Layout]) -> list[Layout]:
+    return [layout for layout in fitting if _NEEDED[wanted] <= set(layout.roles)]
+
+
+def _may_be_key(layout: Layout, suitable: list[Layout], rows: Sequence[list[str]]) -> bool:
+    """Whether a key has both kinds of labels where a score file would have its scores."""
+    if "score" in layout.roles or layout.name == "sitw":
+        return False
+    place = layout.roles.index("label")
+    in_score = any(other.roles.index("score") == place for other in suitable)
+    return in_score and len({row[place] for row in rows}) == 2
+
+
+def _fitting(rows: Sequence[list[str]], n_columns: int, share: float) -> list[Layout]:
+    """Return the layouts that a share of the lines fits in every column."""
+    regular = [row for row in rows if len(row) == n_columns]
+    if len(regular) < share * len(rows):
+        return []
+    columns = list(zip(*regular, strict=True))
+    enough = share * len(regular)
+    is_label = [_are_labels(column, share) for column in columns]
+    is_number = [sum(map(_is_number, column)) >= enough for column in columns]
+    unlike_ids = [
+        sum(map(_is_decimal, column)) > 0.5 * len(regular) or (is_label[k] and not is_number[k])
+        for k, column in enumerate(columns)
+    ]
+
+    def fits(layout: Layout, *, any_ids: bool) -> bool:
+        return all(
+            is_label[k]
+            if role == "label"
+            else is_number[k]
+            if role == "score" or role in NORM_COLUMNS
+            else any_ids or not unlike_ids[k]
+            for k, role in enumerate(layout.roles)
+        )
+
+    candidates = [layout for layout in TEXT_LAYOUTS if len(layout.roles) == n_columns]
+    for any_ids in (False, True):  # numbers with a decimal point and words for labels are no ids
+        found = [layout for layout in candidates if fits(layout, any_ids=any_ids)]
+        if found:
+            return found
+    return []
+
+
+def _are_labels(column: Sequence[str], share: float) -> bool:
+    counts = Counter(word.lower() for word in column)
+    if share == 1.0:
+        return len(counts) <= 2 and bool(vocabularies_of(counts))
+    known = sum(count for word, count in counts.items() if vocabularies_of([word]))
+    return known >= share * len(column)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return "_" not in word
+
+
+def _is_decimal(word: str) -> bool:
+    return _is_number(word) and not word.lstrip("+-").isdigit()
+
+
+def _header(line: str) -> str:
+    """Return the separator of a header line that names columns as usual, else ""."""
+    usual = {name: role for role, names in ALIASES.items() for name in names}
+    separator = "\t" if "\t" in line else ","
+    names = [name.strip().strip('"').lower() for name in line.split(separator)]
+    roles = {usual[name] for name in names if name in usual}
+    return separator if len(roles) >= 2 and len(names) >= 2 else ""

@@ -1,0 +1,191 @@
+"""BOSARIS and sidekit files: matrices of models and segments in HDF5."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.trials.coded import Coded, recode
+from fastpsr.trials.optional import h5py, polars
+
+__all__ = ["NAMES", "read_matrices", "write_scores_hdf5"]
+
+#: Where each format keeps the ids of models and segments.
+NAMES = {"bosaris": ("ID/row_ids", "ID/column_ids"), "sidekit": ("modelset", "segset")}
+_BLOCK = 1 << 22  # entries of a matrix read at a time
+_ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices
+
+
+def read_matrices(
+    path: Path, name: str | None, wanted: str, transpose: bool | None
+) -> tuple[str, Coded, Coded, NDArray[np.uint8] | None, NDArray[np.float64] | None, str]:
+    """Read a key or scores.
+
+    Returns the format, models, segments, labels (keys), scores (scores), and the orientation in
+    words. Trials come row by row.
+    """
+    try:
+        file = h5py().File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path} must be a whole HDF5 file: {error}") from None
+    with file:
+        found = [known for known, ids in NAMES.items() if all(part in file for part in ids)]
+        if name is not None:
+            found = [known for known in found if known == name]
+        if len(found) != 1:
+            asked = name or "bosaris (ID/row_ids, ID/column_ids) or sidekit (modelset, segset)"
+            raise ValueError(f"{path}: the names are not those of {asked}: {', '.join(file)}")
+        models, segments = (_ids(path, file[part]) for part in NAMES[found[0]])
+        parts = _parts(path, file, wanted)
+        shape = (len(models), len(segments))
+        turned, said = _orientation(path, file, parts, shape, transpose)
+        rows, columns, labels, scores = [], [], [], []
+        for first, blocks in _blocks(parts, shape, turned):
+            row, column, label, score = _trials(path, parts, blocks, wanted)
+            rows.append(row + first)
+            columns.append(column)
+            labels.append(label)
+            scores.append(score)
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    if row.size == 0:
+        raise ValueError(f"{path}: the masks hold no trial")
+    return (
+        found[0],
+        _rows_of(models, row),
+        _rows_of(segments, column),
+        np.concatenate(labels) if wanted == "key" else None,
+        np.concatenate(scores) if wanted != "key" else None,
+        said,
+    )
+
+
+def write_scores_hdf5(
+    path: Path,
+    name: str,
+    enroll: Coded,
+    test: Coded,
+    scores: NDArray[np.float64],
+) -> None:
+    """Write a matrix of scores, and the mask of those that are trials."""
+    models, row = np.unique(enroll.codes, return_inverse=True)
+    segments, column = np.unique(test.codes, return_inverse=True)
+    order = np.lexsort((column, row))
+    row, column = row[order], column[order]
+    if ((np.diff(row) == 0) & (np.diff(column) == 0)).any():
+        raise ValueError("a trial occurs twice, which a matrix cannot hold")
+    shape = (models.size, segments.size)
+    with h5py().File(path, "w") as file:
+        file.attrs[_ROWS_ARE_MODELS] = True
+        for place, ids, codes in zip(NAMES[name], (enroll, test), (models, segments), strict=True):
+            strings = [text.encode() for text in ids.names.gather(codes).to_list()]
+            file[place] = np.array(strings, dtype=np.bytes_)
+        mask = file.create_dataset("score_mask", shape, np.uint8, compression="gzip")
+        matrix = file.create_dataset("scores", shape, np.float64, compression="gzip")
+        step = max(1, _BLOCK // max(1, shape[1]))
+        for first in range(0, shape[0], step):
+            last = min(first + step, shape[0])
+            low, high = np.searchsorted(row, [first, last])
+            inside = (row[low:high] - first, column[low:high])
+            block = np.zeros((last - first, shape[1]))
+            block[inside] = scores[order[low:high]]
+            mask_block = np.zeros(block.shape, np.uint8)
+            mask_block[inside] = 1
+            matrix[first:last], mask[first:last] = block, mask_block
+
+
+def _ids(path: Path, dataset: Any) -> list[str]:
+    values = np.asarray(dataset[()]).ravel().tolist()
+    try:
+        return [value.decode() if isinstance(value, bytes) else _as_str(value) for value in values]
+    except (UnicodeDecodeError, TypeError):
+        raise ValueError(f"{path}: {dataset.name} must hold strings in UTF-8") from None
+
+
+def _as_str(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _rows_of(ids: list[str], rows: NDArray[np.int64]) -> Coded:
+    pl = polars()
+    given = pl.Series(ids, dtype=pl.String)
+    names = given.unique().sort()
+    places = recode(Coded(np.arange(len(ids), dtype=np.int32), given), names)
+    return Coded(places.astype(np.int32)[rows], names)
+
+
+def _parts(path: Path, file: Any, wanted: str) -> dict[str, Any]:
+    """Return the matrices that hold a key or scores."""
+    if wanted == "key":
+        choices = [("trial_mask",), ("target_mask", "nontarget_mask")]
+    else:
+        choices = [("scores", "score_mask")]
+    for names in choices:
+        if all(name in file for name in names):
+            return {name: file[name] for name in names}
+    needed = " or ".join(" and ".join(names) for names in choices)
+    raise ValueError(f"{path}: there must be {needed}, not {', '.join(file)}")
+
+
+def _orientation(
+    path: Path, file: Any, parts: dict[str, Any], shape: tuple[int, int], transpose: bool | None
+) -> tuple[bool, str]:
+    shapes = {part.shape for part in parts.values()}
+    if len(shapes) > 1:
+        said = ", ".join(f"{name} {part.shape}" for name, part in parts.items())
+        raise ValueError(f"{path}: matrices must be of one shape, not {said}")
+    (found,) = shapes
+    if found not in (shape, shape[::-1]):
+        raise ValueError(
+            f"{path}: for {shape[0]} models and {shape[1]} segments the matrices must be {shape}, "
+            f"or {shape[::-1]} if MATLAB transposed them, not {found}"
+        )
+    if shape[0] != shape[1] or shape[0] == 1:
+        turned = found != shape
+        if transpose is not None and transpose != turned:
+            raise ValueError(f"{path}: transpose={transpose} does not fit {found} for {shape}")
+    elif transpose is not None:
+        turned = transpose
+    elif file.attrs.get(_ROWS_ARE_MODELS, False):
+        turned = False
+    else:
+        raise ValueError(
+            f"{path}: {shape[0]} models and as many segments do not tell whether rows are models; "
+            "say transpose=False if they are, True if MATLAB transposed them (--transpose)"
+        )
+    return turned, "transposed: columns are models" if turned else "rows are models"
+
+
+def _blocks(
+    parts: dict[str, Any], shape: tuple[int, int], turned: bool
+) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+    """Give some models at a time, each block with models in its rows."""
+    step = max(1, _BLOCK // max(1, shape[1]))
+    for first in range(0, shape[0], step):
+        here = slice(first, min(first + step, shape[0]))
+        yield (
+            first,
+            {n: part[:, here].T if turned else part[here, :] for n, part in parts.items()},
+        )
+
+
+def _trials(path: Path, parts: dict[str, Any], blocks: dict[str, NDArray[Any]], wanted: str) -> Any:
+    none = np.empty(0)
+    if wanted != "key":
+        row, column = np.nonzero(blocks["score_mask"])
+        return row, column, none, blocks["scores"][row, column].astype(np.float64)
+    if "trial_mask" in parts:
+        mask = blocks["trial_mask"]
+        odd = ~np.isin(mask, (-1, 0, 1))
+        if odd.any():
+            raise ValueError(f"{path}: trial_mask must hold 1, 0 and -1, not {mask[odd][0]}")
+        row, column = np.nonzero(mask)
+        return row, column, (mask[row, column] > 0).astype(np.uint8), none
+    targets, nontargets = blocks["target_mask"] != 0, blocks["nontarget_mask"] != 0
+    if (targets & nontargets).any():
+        raise ValueError(f"{path}: a trial is in both target_mask and nontarget_mask")
+    row, column = np.nonzero(targets | nontargets)
+    return row, column, targets[row, column].astype(np.uint8), none

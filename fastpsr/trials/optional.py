@@ -1,0 +1,23 @@
+"""The libraries that only trial lists need, imported when they are first used."""
+
+import importlib
+from typing import Any
+
+__all__ = ["h5py", "polars"]
+
+
+def polars() -> Any:
+    """Return the module polars, or say how to install it."""
+    return _load("polars", 'reading trial lists needs polars: pip install "fastpsr[cli]"')
+
+
+def h5py() -> Any:
+    """Return the module h5py, or say how to install it."""
+    return _load("h5py", 'reading HDF5 files needs h5py: pip install "fastpsr[hdf5]"')
+
+
+def _load(name: str, advice: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ValueError(advice) from None

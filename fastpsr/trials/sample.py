@@ -1,0 +1,93 @@
+"""A look at the beginning of a file: what it is made of, and its first lines."""
+
+import gzip
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Sample", "fields_of", "look", "shorten", "unpacked"]
+
+_SIZE = 1 << 16
+_MOST_LINES = 500
+_MAGIC = {b"\x89HDF\r\n\x1a\n": "hdf5", b"PAR1": "parquet", b"PK\x03\x04": "npz"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The beginning of a file.
+
+    Attributes
+    ----------
+    kind : {"text", "hdf5", "parquet", "npz"}
+        By the first bytes, after unpacking gzip.
+    packed : bool
+        Whether the file is compressed by gzip.
+    lines : tuple of str
+        First lines that are not blank, for text.
+    numbers : tuple of int
+        Their line numbers, from 1.
+    """
+
+    kind: str
+    packed: bool
+    lines: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+
+def look(path: Path) -> Sample:
+    """Look at the beginning of a file; errors say what is wrong with it as a whole."""
+    with open(path, "rb") as file:
+        head = file.read(_SIZE)
+    packed = head.startswith(b"\x1f\x8b")
+    if packed:
+        head = _unpacked_head(path)
+    for magic, kind in _MAGIC.items():
+        if head.startswith(magic):
+            if packed:
+                raise ValueError(f"{path}: only text can be read through gzip, not {kind}")
+            return Sample(kind, packed)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(f"{path}: the text must be UTF-8, not UTF-16")
+    if b"\0" in head:
+        raise ValueError(f"{path}: this is neither text nor gzip, HDF5, Parquet or npz")
+    whole_lines = head if len(head) < _SIZE else head[: head.rfind(b"\n") + 1] or head
+    text = whole_lines.decode("utf-8", "replace").removeprefix("\ufeff")
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if any("\r" in line for line in lines):
+        raise ValueError(f"{path}: lines must end in LF or CRLF, not in CR alone")
+    numbers = [k + 1 for k, line in enumerate(lines) if line.strip(" \t")][:_MOST_LINES]
+    if not numbers:
+        raise ValueError(f"{path}: the file is empty")
+    return Sample("text", packed, tuple(lines[k - 1] for k in numbers), tuple(numbers))
+
+
+def fields_of(line: str) -> list[str]:
+    """Return what runs of blanks and tabs separate; other kinds of space are part of an id."""
+    return re.split("[ \t]+", line.strip(" \t\r"))
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a line, for an error."""
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the whole text of a gzip file, or raise: never a part of it."""
+    try:
+        with gzip.open(path) as file:
+            return file.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(_broken(path, error)) from None
+
+
+def _unpacked_head(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as file:
+            return file.read(_SIZE)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(_broken(path, error)) from None
+
+
+def _broken(path: Path, error: Exception) -> str:
+    return f"{path}: the gzip file is cut short or damaged: {error}"

@@ -1,0 +1,139 @@
+"""Which speaker an id belongs to."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.trials.coded import Coded, Column, encode, recode
+from fastpsr.trials.optional import polars
+from fastpsr.trials.sample import look
+from fastpsr.trials.text import read_text
+
+if TYPE_CHECKING:
+    from polars import Series
+
+__all__ = ["Speakers", "find_speakers"]
+
+
+@dataclass(frozen=True, eq=False)
+class Speakers:
+    """Speakers of both sides of N trials, as places in a list of names."""
+
+    enroll: NDArray[np.int64]
+    test: NDArray[np.int64]
+    names: list[str]
+
+    @classmethod
+    def of_columns(cls, enroll: Column, test: Column) -> "Speakers":
+        """Make speakers of two columns that name them."""
+        pl = polars()
+        sides = [
+            c if isinstance(c, Coded) else encode(pl.Series(c).cast(pl.String))
+            for c in (enroll, test)
+        ]
+        names = (
+            pl.concat(
+                [
+                    side.names.filter(
+                        (np.bincount(side.codes, minlength=len(side.names)) > 0).tolist()
+                    )
+                    for side in sides
+                ]
+            )
+            .unique()
+            .sort()
+        )
+        return cls(recode(sides[0], names), recode(sides[1], names), names.to_list())
+
+    def pick(self, index: Any) -> "Speakers":
+        """Return the speakers of the trials that a mask or row numbers pick."""
+        return Speakers(self.enroll[index], self.test[index], self.names)
+
+    def taken(self, y_true: NDArray[np.uint8] | None) -> str:
+        """Say how many there are, and whether labels and speakers agree."""
+        said = f"speakers: {len(self.names):,}"
+        if y_true is None:
+            return said
+        same = self.enroll == self.test
+        return (
+            f"{said}; target trials of two speakers: {int((~same & (y_true == 1)).sum()):,}; "
+            f"non-target trials of one speaker: {int((same & (y_true == 0)).sum()):,}"
+        )
+
+
+def find_speakers(
+    enroll: Coded,
+    test: Coded,
+    mapping: str | os.PathLike[str] | Mapping[str, str] | None,
+    pattern: str | tuple[str, str] | None,
+) -> Speakers:
+    """Find the speaker of every id by a mapping or a pattern."""
+    pl = polars()
+    if mapping is not None:
+        ids, speakers = _mapped(mapping)
+        found = [_look_up(side, ids, speakers) for side in (enroll, test)]
+        rule = "the mapping"
+    else:
+        assert pattern is not None
+        patterns = (pattern, pattern) if isinstance(pattern, str) else tuple(pattern)
+        if len(patterns) != 2:
+            raise ValueError(f"pattern must be a string or a pair of them, not {pattern!r}")
+        found = [_extract(s.names, p) for s, p in zip((enroll, test), patterns, strict=True)]
+        rule = f"pattern {pattern!r}"
+    sides = []
+    for side, ids_of, speakers_of in zip(("enroll", "test"), (enroll, test), found, strict=True):
+        used = pl.Series(np.bincount(ids_of.codes, minlength=len(ids_of.names)) > 0)
+        without = ids_of.names.filter(used & (speakers_of.fill_null("") == ""))
+        if len(without):
+            shown = ", ".join(map(repr, without.head(3).to_list()))
+            raise ValueError(
+                f"every id needs a speaker, but {rule} has none for {len(without):,} {side} ids "
+                f"({shown}{', ...' if len(without) > 3 else ''})"
+            )
+        names = encode(speakers_of.fill_null(""))
+        sides.append(Coded(names.codes[ids_of.codes], names.names))
+    return Speakers.of_columns(sides[0], sides[1])
+
+
+def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Series", "Series"]:
+    pl = polars()
+    if isinstance(mapping, Mapping):
+        ids = pl.Series([str(x) for x in mapping], dtype=pl.String)
+        return ids, pl.Series([str(x) for x in mapping.values()], dtype=pl.String)
+    path = Path(mapping)
+    columns, where = read_text(path, look(path), ("id", "speaker"))
+    ids, speakers = columns["id"], columns["speaker"]
+    assert isinstance(ids, Coded)
+    assert isinstance(speakers, Coded)
+    table = pl.DataFrame({"id": ids.codes, "speaker": speakers.codes}).unique(maintain_order=True)
+    again = ~table["id"].is_first_distinct().to_numpy()
+    if again.any():
+        code, speaker = table.row(int(again.argmax()))
+        row = int(((ids.codes == code) & (speakers.codes == speaker)).argmax())
+        raise ValueError(f"{where(row)}: id {ids[row]!r} has two speakers")
+    return ids.series(), speakers.series()
+
+
+def _look_up(side: Coded, ids: "Series", speakers: "Series") -> "Series":
+    names = Coded(np.arange(len(side.names), dtype=np.int32), side.names)
+    places = recode(names, ids)
+    pl = polars()
+    at = pl.Series(places).cast(pl.UInt32, strict=False)  # -1 becomes null
+    found: Series = speakers.gather(at)
+    return found
+
+
+def _extract(names: "Series", pattern: str) -> "Series":
+    pl = polars()
+    try:
+        groups = pl.Series([""]).str.extract_groups(pattern).struct.fields
+        found: Series = names.str.extract(pattern, 1 if any(groups) else 0)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise ValueError(f"pattern must be a regular expression: {pattern!r}: {reason}") from None
+    return found

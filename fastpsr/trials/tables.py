@@ -1,0 +1,253 @@
+"""Files whose columns have names: NIST's TSV, CSV, Parquet and npz."""
+
+import csv
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastpsr.trials.coded import Column, as_column, categorical
+from fastpsr.trials.layouts import ALIASES
+from fastpsr.trials.optional import polars
+from fastpsr.trials.sample import Sample, unpacked
+from fastpsr.trials.text import read_csv, utf8_error
+
+if TYPE_CHECKING:
+    from polars import DataFrame, Series
+
+__all__ = ["Table", "find_roles", "read_npz", "read_parquet", "read_separated"]
+
+#: Columns by name, names of columns by role, and what names a row in an error.
+Table = tuple[dict[str, Column], dict[str, str], Callable[[int], str]]
+
+
+def read_separated(
+    path: Path,
+    sample: Sample,
+    separator: str,
+    needed: set[str],
+    chosen: Mapping[str, str],
+) -> Table:
+    """Read text with a header line, columns apart by one character.
+
+    Quotes have their meaning in CSV; in TSV they are characters of an id.
+    """
+    pl = polars()
+    source = unpacked(path) if sample.packed else path
+    quote = '"' if separator == "," else None
+    rows = _Rows(path, source, separator)
+    header = [name.strip() for name in next(iter(rows))[1]]
+    roles = find_roles(path, header, needed, chosen)
+    ids = categorical()
+    schema = {name: pl.Float64 if name == roles.get("score") else ids for name in header}
+    if len(schema) < len(header):
+        raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
+    plain = sample.numbers[:2] == (1, 2)  # versions of polars skip blank lines differently
+    try:
+        frame = read_csv(
+            source if plain else _below_blank_lines(source, sample),
+            separator=separator,
+            schema=schema,
+            has_header=False,
+            skip_rows=int(plain),
+            quote_char=quote,
+        )
+    except (pl.exceptions.PolarsError, OSError):
+        raise ValueError(rows.what_is_wrong(header, roles)) from None
+    if frame.is_empty() or frame[header[-1]].null_count():  # a line may be short, or blank
+        n_rows = rows.check_lengths(len(header))
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+        if n_rows != frame.height or n_rows == 0:
+            raise ValueError(rows.what_is_wrong(header, roles))
+    return _check_whole(frame, roles, rows.where), roles, rows.where
+
+
+def read_parquet(path: Path, needed: set[str], chosen: Mapping[str, str]) -> Table:
+    """Read a Parquet file."""
+    pl = polars()
+    try:
+        frame = pl.read_parquet(path, glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"{path} must be a whole Parquet file: {error}") from None
+    return _from_frame(path, frame, needed, chosen)
+
+
+def read_npz(path: Path, needed: set[str], chosen: Mapping[str, str]) -> Table:
+    """Read an npz file: one-dimensional arrays of one length, text as numpy strings."""
+    pl = polars()
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} must be a whole npz file without pickles: {error}") from None
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
+        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(f"{path}: arrays must be 1-dimensional and of one length, not {said}")
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufUS":
+            raise ValueError(f"{path}: arrays must be numbers or text, but {name} is {array.dtype}")
+        if array.dtype.kind == "S":
+            arrays[name] = np.char.decode(array, "utf-8")
+        elif array.dtype.kind == "f":
+            arrays[name] = array.astype(np.float64)
+    series = {
+        name: array.tolist() if array.dtype.kind == "U" else array for name, array in arrays.items()
+    }
+    return _from_frame(path, pl.DataFrame(series), needed, chosen)
+
+
+def find_roles(
+    path: Path, names: Sequence[str], needed: set[str], chosen: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the name of the column of each role: as chosen, or by the usual names."""
+    found = {}
+    lowered = {name.lower(): name for name in names}
+    for role, usual in ALIASES.items():
+        if role in chosen:
+            if chosen[role] not in names:
+                raise ValueError(
+                    f"{path} has no column {chosen[role]!r}; it has {', '.join(names)}"
+                )
+            found[role] = chosen[role]
+            continue
+        present = [lowered[name] for name in usual if name in lowered]
+        present = [name for name in present if name not in chosen.values()]
+        if len(present) > 1 and role in needed:
+            raise ValueError(
+                f"{path}: the column of the {role} could be {' or '.join(present)}; say which with "
+                f"columns={{{role!r}: ...}} (--columns)"
+            )
+        if present:
+            found[role] = present[0]
+        elif role in needed:
+            raise ValueError(
+                f"{path} has no column for the {role}: none is named {' or '.join(usual)}; it has "
+                f"{', '.join(names)}; say which with columns={{{role!r}: ...}} (--columns)"
+            )
+    return found
+
+
+def _from_frame(
+    path: Path, frame: "DataFrame", needed: set[str], chosen: Mapping[str, str]
+) -> Table:
+    pl = polars()
+
+    def where(row: int) -> str:
+        return f"{path}: row {row}"
+
+    if frame.is_empty():
+        raise ValueError(f"{path}: the file is empty")
+    roles = find_roles(path, frame.columns, needed, chosen)
+    for role, name in roles.items():
+        series = frame[name]
+        if role == "score" and series.dtype != pl.Float64:
+            if not series.dtype.is_numeric():
+                raise ValueError(f"{path}: scores must be numbers, but {name} is {series.dtype}")
+            frame = frame.with_columns(series.cast(pl.Float64))
+        elif role != "score" and (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+            frame = frame.with_columns(_as_text(series))
+    return _check_whole(frame, roles, where), roles, where
+
+
+def _as_text(series: "Series") -> "Series":
+    pl = polars()
+    if series.dtype.is_float() and (series == series.round()).all():
+        series = series.cast(pl.Int64)
+    return series.cast(pl.String)
+
+
+def _check_whole(
+    frame: "DataFrame", roles: Mapping[str, str], where: Callable[[int], str]
+) -> dict[str, Column]:
+    """Turn the columns into codes and numbers; what has a role must be in every row."""
+    for role, name in roles.items():
+        if frame[name].null_count():
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise ValueError(f"{where(row)}: the {role} ({name}) is missing")
+    for name, kind in frame.schema.items():
+        if kind.is_nested() or kind == polars().Object or kind == polars().Binary:
+            raise ValueError(f"{where(0)}: column {name} must hold numbers or text, not {kind}")
+    return {name: as_column(frame.drop_in_place(name)) for name in frame.columns}
+
+
+def _below_blank_lines(source: Path | bytes, sample: Sample) -> bytes:
+    """Return what follows the header line and the blank lines around it."""
+    content = source if isinstance(source, bytes) else source.read_bytes()
+    position = 0
+    for _ in range((*sample.numbers[1:2], sample.numbers[0] + 1)[0] - 1):
+        position = content.find(b"\n", position) + 1 or len(content)
+    return content[position:]
+
+
+class _Rows:
+    """Rows of separated text with their line numbers, for errors: slow and exact."""
+
+    def __init__(self, path: Path, source: Path | bytes, separator: str) -> None:
+        self.path, self.source, self.separator = path, source, separator
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        with ExitStack() as open_files:
+            source = self.source
+            binary = (
+                io.BytesIO(source)
+                if isinstance(source, bytes)
+                else open_files.enter_context(source.open("rb"))
+            )
+            text = open_files.enter_context(
+                io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+            )
+            dialect: dict[str, Any] = {"strict": True, "quotechar": '"'}
+            if self.separator != ",":
+                dialect = {"quoting": csv.QUOTE_NONE}
+            lines = csv.reader(text, delimiter=self.separator, **dialect)
+            line = 1
+            try:
+                for fields in lines:
+                    if fields:
+                        yield line, fields
+                    line = lines.line_num + 1
+            except csv.Error as error:
+                raise ValueError(f"{self.path}:{line}: {error}") from None
+            except UnicodeDecodeError:
+                raise ValueError(utf8_error(self.path, source)) from None
+
+    def where(self, row: int) -> str:
+        line = next(line for k, (line, _) in enumerate(self) if k == row + 1)
+        return f"{self.path}:{line}"
+
+    def check_lengths(self, n_columns: int) -> int:
+        """Return the number of rows below the header; raise if one is short or long."""
+        n_rows = -1
+        for line, fields in self:
+            n_rows += 1
+            if len(fields) != n_columns:
+                raise ValueError(
+                    f"{self.path}:{line}: there must be {n_columns} columns, as in the header, "
+                    f"not {len(fields)}: {self.separator.join(fields)!r}"
+                )
+        return n_rows
+
+    def what_is_wrong(self, header: Sequence[str], roles: Mapping[str, str]) -> str:
+        """Say what polars could not read: a line's length, or a score that is no number."""
+        try:
+            if self.check_lengths(len(header)) == 0:
+                return f"{self.path}: there is no trial below the header"
+        except ValueError as error:
+            return str(error)
+        score = header.index(roles["score"]) if "score" in roles else 0
+        pl = polars()
+        for k, (line, fields) in enumerate(self):
+            if k and not any(fields):
+                return f"{self.path}:{line}: all columns are empty"
+            if (
+                k
+                and "score" in roles
+                and pl.Series([fields[score]]).cast(pl.Float64, strict=False).null_count()
+            ):
+                return f"{self.path}:{line}: a score must be a number, not {fields[score]!r}"
+        return f"{self.path}: the columns cannot be read"

@@ -1,0 +1,288 @@
+"""Trials with scores: labels, conditions and speakers, and the predictions they make."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks
+from fastpsr.predictions import Predictions
+from fastpsr.trials.coded import Coded, Column, pick
+from fastpsr.trials.speakers import Speakers, find_speakers
+from fastpsr.trials.weights import equalised_weights
+
+__all__ = ["Source", "TrialSet"]
+
+_SCALES = ("llr", "log10-llr", "posterior", "raw")
+
+
+@dataclass(frozen=True)
+class Source:
+    """How the scores came: what is needed to write others in the same layout."""
+
+    format: str
+    names: Mapping[str, str]
+    vocabulary: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class TrialSet:
+    r"""N trials with scores, in the order of the key.
+
+    Attributes
+    ----------
+    enroll_ids, test_ids : Coded or None
+        Ids as codes; :attr:`enroll` and :attr:`test` give the strings.
+    y_true : ndarray of uint8, shape (N,), or None
+        1 for target, 0 for non-target; None for scores without a key.
+    score : ndarray of float64, shape (N,)
+        Scores, never nan.
+    columns : dict of Coded or ndarray
+        All other columns of the files, by name; :meth:`column` gives the values.
+    taken : tuple of str
+        What was read, what each column was taken for, and what was left out.
+    source : Source
+        The layout of the score file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fastpsr import trials
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     key, scores = pathlib.Path(folder, "key"), pathlib.Path(folder, "scores")
+    ...     _ = key.write_text("ann a target\nann b nontarget\nbob b target\n")
+    ...     _ = scores.write_text("bob b 1.5\nann a 2.5\nann b -3\n")
+    ...     found = trials.read(key, scores)
+    >>> found.score.tolist(), found.enroll.tolist()
+    ([2.5, -3.0, 1.5], ['ann', 'ann', 'bob'])
+    >>> found.predictions(scores_are="llr", prior=0.5)
+    <Predictions: 3 samples, 2 classes, likelihoods>
+    """
+
+    enroll_ids: Coded | None
+    test_ids: Coded | None
+    y_true: NDArray[np.uint8] | None
+    score: NDArray[np.float64]
+    columns: dict[str, Column]
+    taken: tuple[str, ...]
+    source: Source
+    _speakers: Speakers | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.score.size)
+
+    def __repr__(self) -> str:
+        targets = "no labels" if self.y_true is None else f"{int(self.y_true.sum()):,} targets"
+        return f"<TrialSet: {len(self):,} trials, {targets}, {len(self.columns)} more columns>"
+
+    @property
+    def enroll(self) -> NDArray[np.object_]:
+        """Ids of the models, shape (N,); made of the codes at each call."""
+        return self.ids[0].strings()
+
+    @property
+    def test(self) -> NDArray[np.object_]:
+        """Ids of the test segments, shape (N,); made of the codes at each call."""
+        return self.ids[1].strings()
+
+    @property
+    def speakers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Speakers of the enrolment and of the test side, as numbers, each of shape (N,)."""
+        return self._known_speakers().enroll, self._known_speakers().test
+
+    @property
+    def speaker_names(self) -> list[str]:
+        """Names of the speakers: `speakers` are places in this list."""
+        return self._known_speakers().names
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return the values of a column, shape (N,): strings as objects, numbers as they are."""
+        column = self._column(name)
+        return column.strings() if isinstance(column, Coded) else column
+
+    def predictions(
+        self,
+        scores_are: Literal["llr", "log10-llr", "posterior", "raw"] = "llr",
+        *,
+        prior: float | None = None,
+        weights: ArrayLike | None = None,
+    ) -> Predictions:
+        """Make predictions of the scores.
+
+        Parameters
+        ----------
+        scores_are : {"llr", "log10-llr", "posterior", "raw"}
+            Natural-log likelihood ratios, log10 ones, posteriors of target, or scores that only
+            rank trials.
+        prior : float, optional
+            P(target); by default the weighted frequency of targets.
+        weights : array-like of float, shape (N,), optional
+            Weights of the trials, such as :meth:`equalised_weights`.
+
+        Raises
+        ------
+        ValueError
+            For scores outside the scale, or a prior for raw scores.
+        """
+        checks.check_choice("scores_are", scores_are, _SCALES)
+        if scores_are == "raw":
+            if prior is not None:
+                raise ValueError("prior means nothing to raw scores, which only rank trials")
+            return Predictions.from_raw_scores(self.y_true, self.score, sample_weight=weights)
+        if scores_are == "posterior":
+            priors = None if prior is None else [1.0 - prior, prior]
+            return Predictions.from_posteriors(
+                self.y_true, self.score, priors=priors, sample_weight=weights
+            )
+        llrs = self.score * np.log(10.0) if scores_are == "log10-llr" else self.score
+        return Predictions.from_llrs(self.y_true, llrs, prior=prior, sample_weight=weights)
+
+    def select(self, index: Any) -> "TrialSet":
+        """Return the trials that a boolean mask, a slice or an array of row numbers picks."""
+        score = np.ascontiguousarray(self.score[index])
+        if score.ndim != 1 or score.size == 0:
+            raise ValueError("index must pick at least one trial")
+        speakers = self._speakers
+        return replace(
+            self,
+            enroll_ids=None if self.enroll_ids is None else self.enroll_ids.pick(index),
+            test_ids=None if self.test_ids is None else self.test_ids.pick(index),
+            y_true=None if self.y_true is None else np.ascontiguousarray(self.y_true[index]),
+            score=score,
+            columns={name: pick(column, index) for name, column in self.columns.items()},
+            _speakers=None if speakers is None else speakers.pick(index),
+        )
+
+    def split(self, column: str) -> dict[str, "TrialSet"]:
+        """Return the trials of each value of a column, values in ascending order.
+
+        Examples
+        --------
+        >>> made = TrialSet(
+        ...     None, None, np.array([1, 0, 1], np.uint8), np.array([2.0, -1.0, 0.5]),
+        ...     {"snr": np.array([10, 20, 10])}, (), Source("npz", {}, None))
+        >>> {snr: part.score.tolist() for snr, part in made.split("snr").items()}
+        {'10': [2.0, 0.5], '20': [-1.0]}
+        """
+        values, places = _values(self._column(column))
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum(np.bincount(places, minlength=len(values)))
+        parts = np.split(order, ends[:-1])
+        return {
+            value: self.select(rows) for value, rows in zip(values, parts, strict=True) if rows.size
+        }
+
+    def with_speakers(
+        self,
+        mapping: str | os.PathLike[str] | Mapping[str, str] | None = None,
+        *,
+        column: tuple[str, str] | None = None,
+        pattern: str | tuple[str, str] | None = None,
+    ) -> "TrialSet":
+        r"""Return the same trials with the speaker of each side.
+
+        Exactly one source is given. Speakers are one population: the same name on either side is
+        the same speaker.
+
+        Parameters
+        ----------
+        mapping : path or mapping of str to str, optional
+            Speaker by id, for ids of both sides. A file has lines ``id speaker``.
+        column : pair of str, optional
+            Columns with the speaker of the enrolment side and of the test side.
+        pattern : str or pair of str, optional
+            Regular expression found in every id; its first group, or all of it if there is none,
+            is the speaker. A pair: one for enrolment and one for test ids. VoxCeleb: ``"^[^/]+"``.
+
+        Raises
+        ------
+        ValueError
+            If an id has no speaker; with a count and examples.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from fastpsr import trials
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "scores")
+        ...     _ = path.write_text("s1/a s1/b 2.5 target\ns2/a s1/b -3 nontarget\n")
+        ...     found = trials.read(path).with_speakers(pattern="^[^/]+")
+        >>> [side.tolist() for side in found.speakers], found.speaker_names
+        ([[0, 1], [0, 0]], ['s1', 's2'])
+        """
+        given = [x is not None for x in (mapping, column, pattern)]
+        if sum(given) != 1:
+            raise ValueError("with_speakers needs exactly one of mapping, column and pattern")
+        if column is not None:
+            if isinstance(column, str) or len(column) != 2:
+                raise ValueError(
+                    "column must be a pair of names, of the enrolment side's column and the test "
+                    f"side's, not {column!r}"
+                )
+            speakers = Speakers.of_columns(self._column(column[0]), self._column(column[1]))
+        else:
+            speakers = find_speakers(*self.ids, mapping, pattern)
+        said = speakers.taken(self.y_true)
+        return replace(self, _speakers=speakers, taken=(*self.taken, said))
+
+    def equalised_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
+        """Return weights by which all partitions count alike, as NIST's scorers have it.
+
+        Partitions are the combinations of values of `columns` that occur. In each class, each
+        partition has the same total weight, and the mean weight is 1.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            Names of condition columns.
+
+        Returns
+        -------
+        ndarray of float64, shape (N,)
+
+        Raises
+        ------
+        ValueError
+            If a partition lacks targets or non-targets; names it.
+
+        Examples
+        --------
+        >>> made = TrialSet(
+        ...     None, None, np.array([1, 1, 1, 0, 0], np.uint8), np.zeros(5),
+        ...     {"sex": np.array([0, 0, 1, 0, 1])}, (), Source("npz", {}, None))
+        >>> made.equalised_weights("sex").tolist()
+        [0.75, 0.75, 1.5, 1.0, 1.0]
+        """
+        names = [columns] if isinstance(columns, str) else list(columns)
+        if self.y_true is None:
+            raise ValueError("equalised weights need labels")
+        return equalised_weights(self.y_true, {name: _values(self._column(name)) for name in names})
+
+    @property
+    def ids(self) -> tuple[Coded, Coded]:
+        """Ids of models and segments as codes, or an error where there are none."""
+        if self.enroll_ids is None or self.test_ids is None:
+            raise ValueError(f"these trials have no ids: {self.source.format} holds none")
+        return self.enroll_ids, self.test_ids
+
+    def _column(self, name: str) -> Column:
+        if name not in self.columns:
+            known = ", ".join(self.columns) or "none"
+            raise ValueError(f"column must be one of those of the files ({known}), not {name!r}")
+        return self.columns[name]
+
+    def _known_speakers(self) -> Speakers:
+        if self._speakers is None:
+            raise ValueError("speakers are not known: say where to find them by with_speakers(...)")
+        return self._speakers
+
+
+def _values(column: Column) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct values of a column as text, and the place of each row among them."""
+    if isinstance(column, Coded):
+        return [str(name) for name in column.names], column.codes.astype(np.int64)
+    values, places = np.unique(column, return_inverse=True)
+    return [str(value) for value in values], places

@@ -1,0 +1,298 @@
+"""Key and scores together: what does not fit, conditions, speakers, weights, predictions."""
+
+import hypothesis.strategies as st
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+
+import fastpsr as fp
+from fastpsr import trials
+from fastpsr.trials.coded import Coded, encode
+
+KEY = "a x target\na y nontarget\nb x nontarget\nb y target\n"
+SCORES = "b y 4\na x 1\nb x 3\na y 2\n"
+
+
+def save(path, content):
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def read(tmp_path, key=KEY, scores=SCORES, **policies):
+    return trials.read(save(tmp_path / "key", key), save(tmp_path / "scores", scores), **policies)
+
+
+def test_order_is_the_key_s(tmp_path):
+    found = read(tmp_path)
+    assert found.score.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert found.taken[0].endswith(
+        "key: kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)"
+    )
+    assert len(found.taken) == 2
+    same_order = read(tmp_path, scores="a x 1\na y 2\nb x 3\nb y 4\n")
+    assert same_order.score.tolist() == found.score.tolist()
+    readings = trials.read(
+        trials.read_key(tmp_path / "key"), trials.read_scores(tmp_path / "scores")
+    )
+    assert readings.score.tolist() == found.score.tolist()
+
+
+def test_missing(tmp_path):
+    scores = "a x 1\nb y 4\n"
+    with pytest.raises(ValueError, match=r"2 trials without a score \('a y', 'b x'\).*missing="):
+        read(tmp_path, scores=scores)
+    found = read(tmp_path, scores=scores, missing="drop")
+    assert found.score.tolist() == [1.0, 4.0]
+    assert found.y_true.tolist() == [1, 1]
+    assert found.taken[-1].startswith("left out: 2 trials without a score ('a y', 'b x')")
+
+
+def test_extra(tmp_path):
+    scores = SCORES + "c x 1\na z 2\nc z 3\nd z 4\n"
+    with pytest.raises(
+        ValueError, match=r"4 scores of no trial in the key \('c x', 'a z', 'c z', \.\.\.\)"
+    ):
+        read(tmp_path, scores=scores)
+    found = read(tmp_path, scores=scores, extra="ignore")
+    assert found.score.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert found.taken[-1].startswith("left out: 4 scores")
+
+
+def test_duplicates(tmp_path):
+    scores = SCORES + "a x 1\na y 7\n"
+    message = (
+        r"1 duplicate scores with another value \('a y'\).*"
+        r"1 duplicate scores with the same value \('a x'\).*duplicates='first'"
+    )
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, scores=scores)
+    found = read(tmp_path, scores=scores, duplicates="first")
+    assert found.score.tolist() == [1.0, 2.0, 3.0, 4.0]
+    key = KEY + "b x nontarget\n"
+    with pytest.raises(ValueError, match=r"1 duplicate trials in the key \('b x'\)"):
+        read(tmp_path, key=key)
+    assert len(read(tmp_path, key=key, duplicates="first")) == 4
+    with pytest.raises(ValueError, match=r"1 duplicate trials in the key with another label"):
+        read(tmp_path, key=KEY + "b x target\n", duplicates="first")
+
+
+def test_duplicates_in_both_and_in_one_order(tmp_path):
+    again = "a x target\na x target\nb y nontarget\n"
+    found = read(tmp_path, key=again, scores="a x 1\na x 2\nb y 3\n", duplicates="first")
+    assert found.score.tolist() == [1.0, 3.0]
+
+
+def test_nan(tmp_path):
+    scores = SCORES.replace("3", "nan")
+    with pytest.raises(ValueError, match=r"1 scores that are nan \('b x'\).*nan='drop'"):
+        read(tmp_path, scores=scores)
+    assert read(tmp_path, scores=scores, nan="drop").score.tolist() == [1.0, 2.0, 4.0]
+    with pytest.raises(ValueError, match="all scores of trials in the key are nan"):
+        read(tmp_path, scores="a x nan\n", nan="drop", missing="drop")
+    twice = "a x nan\na x nan\na y 2\nb x 3\nb y 4\n"
+    with pytest.raises(ValueError, match="1 duplicate scores with the same value"):
+        read(tmp_path, scores=twice, nan="drop")
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path):
+    with pytest.raises(ValueError, match="do not fit") as raised:
+        read(tmp_path, key=KEY + "a x target\n", scores="a x 1\na x 2\na y nan\nq q 1\n")
+    said = str(raised.value)
+    for part in ["duplicate trials", "another value", "without a score", "no trial in", "are nan"]:
+        assert part in said
+    assert said.count(";") == 4
+    assert "\n" not in said
+
+
+def test_nothing_in_common(tmp_path):
+    with pytest.raises(ValueError, match="no trial in common: enroll and test are swapped"):
+        read(tmp_path, scores="x a 1\n", missing="drop", extra="ignore")
+    with pytest.raises(
+        ValueError, match="no trial in common: the key has 'a' 'x', the scores have"
+    ):
+        read(tmp_path, scores="a.wav x.wav 1\n", missing="drop", extra="ignore")
+
+
+def test_labels_at_odds(tmp_path):
+    scores = "a x 1 target\na y 2 target\nb x 3 nontarget\nb y 4 target\n"
+    with pytest.raises(ValueError, match=r"1 labels of the scores differ from the key's \('a y'\)"):
+        read(tmp_path, scores=scores)
+
+
+def test_scores_without_ids_cannot_be_joined(tmp_path):
+    with pytest.raises(ValueError, match="kaldi-eer has no ids"):
+        read(tmp_path, scores="0.5 target\n0.25 nontarget\n")
+
+
+def test_scores_alone_are_checked(tmp_path):
+    path = save(tmp_path / "scores", "a x 1 target\na x 2 target\na y nan nontarget\n")
+    with pytest.raises(ValueError, match=r"1 scores that are nan.*1 duplicate trials \('a x'\)"):
+        trials.read(path)
+    path.write_text("a x 1 target\na x 2 target\na y 3 nontarget\n")
+    assert trials.read(path, duplicates="first").score.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize("policy", ["missing", "extra", "duplicates", "nan"])
+def test_unknown_policies(tmp_path, policy):
+    with pytest.raises(ValueError, match=f"{policy} must be one of 'error', "):
+        read(tmp_path, **{policy: "whatever"})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_join_is_what_a_dictionary_does(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("join")
+    pair = st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"))
+    key = data.draw(st.dictionaries(pair, st.booleans(), min_size=2))
+    if len(set(key.values())) < 2:
+        return
+    scores = data.draw(st.lists(st.tuples(pair, st.integers(-3, 3)), min_size=1))
+    known: dict = {}
+    for ids, score in scores:
+        known.setdefault(ids, float(score))
+    expected = [known[ids] for ids in key if ids in known]
+    if not expected:
+        return
+    key_text = "".join(f"{a} {b} {'tar' if y else 'non'}\n" for (a, b), y in key.items())
+    score_text = "".join(f"{a} {b} {s}\n" for (a, b), s in scores)
+    found = trials.read(
+        save(folder / "key", key_text),
+        save(folder / "scores", score_text),
+        score_format="kaldi-scores",
+        missing="drop",
+        extra="ignore",
+        duplicates="first",
+    )
+    assert found.score.tolist() == expected
+    assert found.y_true.tolist() == [key[ids] for ids in key if ids in known]
+
+
+NIST = (
+    "modelid\tsegmentid\ttargettype\tgender\tphone\tspk\tsegspk\n"
+    "a\tx\ttarget\tf\tY\t1\t1\na\ty\tnontarget\tf\tN\t1\t2\n"
+    "b\tx\tnontarget\tm\tY\t2\t1\nb\ty\ttarget\tm\tY\t2\t2\n"
+)
+
+
+def test_split_and_select(tmp_path):
+    found = read(tmp_path, key=NIST)
+    parts = found.split("gender")
+    assert {name: part.score.tolist() for name, part in parts.items()} == {
+        "f": [1.0, 2.0],
+        "m": [3.0, 4.0],
+    }
+    assert parts["m"].test.tolist() == ["x", "y"]
+    assert found.column("phone").tolist() == ["Y", "N", "Y", "Y"]
+    assert list(parts["m"].split("phone")) == ["Y"]
+    picked = found.select(found.y_true == 1)
+    assert picked.score.tolist() == [1.0, 4.0]
+    with pytest.raises(ValueError, match=r"\(gender, phone, spk, segspk\), not 'snr'"):
+        found.split("snr")
+    with pytest.raises(ValueError, match="at least one trial"):
+        found.select(found.score > 10)
+
+
+def test_equalised_weights(tmp_path):
+    rng = np.random.default_rng(1)
+    n = 600
+    sex, phone = rng.integers(0, 2, n), rng.integers(0, 3, n)
+    y = (rng.random(n) < 0.3).astype(np.uint8)
+    columns = {"sex": encode(pl.Series(["mf"[k] for k in sex])), "phone": phone}
+    source = trials.Source("npz", {}, None)
+    found = trials.TrialSet(None, None, y, rng.normal(size=n), columns, (), source)
+    weights = found.equalised_weights(["sex", "phone"])
+    for label in (0, 1):
+        assert weights[y == label].mean() == pytest.approx(1.0, abs=1e-12)
+        totals = [
+            weights[(y == label) & (sex == s) & (phone == p)].sum()
+            for s in (0, 1)
+            for p in range(3)
+        ]
+        assert np.ptp(totals) < 1e-9
+    # a miss rate under these weights is the mean of the partitions' miss rates
+    rates = [fp.ActDCF(0.5)(part.predictions()) for part in found.split("phone").values()]
+    weighed = found.predictions(weights=found.equalised_weights("phone"))
+    assert fp.ActDCF(0.5)(weighed) == pytest.approx(np.mean(rates), abs=1e-12)
+    lacking = found.select((sex == 0) | (phone != 1) | (y == 0))
+    with pytest.raises(ValueError, match=r"both classes: sex=f, phone=1 has no targets"):
+        lacking.equalised_weights(["sex", "phone"])
+    with pytest.raises(ValueError, match="at least one column"):
+        found.equalised_weights([])
+
+
+def test_speakers_of_columns_patterns_and_maps(tmp_path):
+    found = read(tmp_path, key=NIST)
+    with pytest.raises(ValueError, match="speakers are not known"):
+        found.speakers  # noqa: B018
+    ways = [
+        found.with_speakers(column=("spk", "segspk")),
+        found.with_speakers({"a": "1", "b": "2", "x": "1", "y": "2"}),
+        found.with_speakers(save(tmp_path / "map", "a 1\nb  2\nx\t1\ny 2\nx 1\nz 3\n")),
+    ]
+    for made in ways:
+        enroll, test = made.speakers
+        assert enroll.dtype == np.int64
+        assert enroll.tolist() == [0, 0, 1, 1]
+        assert test.tolist() == [0, 1, 0, 1]
+        assert made.speaker_names == ["1", "2"]
+        assert made.taken[-1] == (
+            "speakers: 2; target trials of two speakers: 0; non-target trials of one speaker: 0"
+        )
+        assert made.select([1, 2]).speakers[1].tolist() == [1, 0]
+    by_letter = found.with_speakers(pattern=("^.", "(.)$"))
+    assert by_letter.speaker_names == ["a", "b", "x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mapping": {"a": "1", "x": "1", "y": "1"}}, r"mapping has none for 1 enroll ids \('b'\)"),
+        ({"pattern": "[ab]"}, r"pattern '\[ab\]' has none for 2 test ids \('x', 'y'\)"),
+        ({"pattern": "("}, "must be a regular expression"),
+        ({"pattern": ("a", "b", "c")}, "must be a string or a pair"),
+        ({"column": "gender"}, "column must be a pair of names"),
+        ({}, "exactly one of"),
+        ({"pattern": ".", "column": ("spk", "spk")}, "exactly one of"),
+    ],
+)
+def test_wrong_speakers(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, key=NIST).with_speakers(**options)
+
+
+def test_two_speakers_of_one_id(tmp_path):
+    path = save(tmp_path / "map", "a 1\nb 2\na 1\na 3\n")
+    with pytest.raises(ValueError, match="map:4: id 'a' has two speakers"):
+        read(tmp_path).with_speakers(path)
+
+
+def test_predictions(tmp_path):
+    found = read(
+        tmp_path,
+        scores=SCORES.replace("4", "0.75")
+        .replace("3", "0.5")
+        .replace("2", "0.25")
+        .replace(" 1", " 0.125"),
+    )
+    score = found.score
+    assert found.predictions(prior=0.25).llrs.tolist() == score.tolist()
+    assert found.predictions("log10-llr").llrs == pytest.approx(score * np.log(10))
+    assert found.predictions("posterior").posteriors[:, 1] == pytest.approx(score)
+    assert found.predictions("posterior", prior=0.25).priors.tolist() == [0.75, 0.25]
+    assert found.predictions("raw").kind == "raw scores"
+    assert found.predictions(weights=[1, 2, 1, 2]).sample_weight.tolist() == [1, 2, 1, 2]
+    with pytest.raises(ValueError, match="prior means nothing"):
+        found.predictions("raw", prior=0.5)
+    with pytest.raises(ValueError, match="scores_are must be one of"):
+        found.predictions("logits")
+    unlabelled = trials.read(None, tmp_path / "scores")
+    assert unlabelled.predictions("raw").y_true is None
+
+
+def test_codes_pick_and_show():
+    coded = Coded(np.array([1, 0, 1], np.int32), pl.Series(["a", "b"]))
+    assert coded[0] == "b"
+    assert len(coded) == 3
+    assert coded.pick([0, 1]).strings().tolist() == ["b", "a"]
+    assert coded.series().to_list() == ["b", "a", "b"]

@@ -1,0 +1,258 @@
+"""Text as people have it: odd blanks, wrong lines, damaged files."""
+
+import gzip
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from fastpsr import trials
+
+KEY = "ann a target\nann b nontarget\nbob a target\n"
+
+
+def save(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def rows(reading):
+    return list(zip(reading.enroll.strings(), reading.test.strings(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        KEY,
+        KEY.rstrip("\n"),
+        KEY.replace("\n", "\r\n"),
+        "\ufeff" + KEY,
+        "\ufeff" + KEY.replace("\n", "\r\n"),
+        KEY.replace(" ", "\t"),
+        KEY.replace(" ", "  "),
+        KEY.replace(" ", " \t "),
+        KEY.replace("\n", " \n"),
+        KEY.replace("\n", " \r\n"),
+        "  " + KEY,
+        KEY + "\n\n",
+        "\n \n" + KEY,
+        KEY.replace("\n", "\n\t\n"),
+        KEY.replace("bob a", "bob\ta"),
+        KEY.replace("ann b", "ann  b"),
+        KEY.replace("target", "Target"),
+    ],
+)
+def test_blanks_and_line_ends_do_not_matter(tmp_path, content):
+    for data in (content.encode(), gzip.compress(content.encode())):
+        found = trials.read_key(save(tmp_path / "key", data))
+        assert rows(found) == [("ann", "a"), ("ann", "b"), ("bob", "a")]
+        assert found.y_true.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        '"quoted"',
+        "'",
+        'a"b',
+        "#x",
+        "a,b",
+        "é/ü.wav",
+        "日本",
+        "a\u00a0b",
+        "a\u2028b",
+        "\\",
+        "NaN",
+        "*",
+    ],
+)
+@pytest.mark.parametrize("gap", [" ", "  ", "\t"])
+def test_ids_are_taken_literally(tmp_path, name, gap):
+    content = f"{name}{gap}x{gap}target\ny{gap}{name}{gap}nontarget\n"
+    assert rows(trials.read_key(save(tmp_path / "key", content))) == [(name, "x"), ("y", name)]
+
+
+def test_names_of_files_are_taken_literally(tmp_path):
+    assert len(trials.read_key(save(tmp_path / "a[1]*.txt", KEY))) == 3
+    with pytest.raises(FileNotFoundError):
+        trials.read_key(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("1e-3", 1e-3),
+        ("-1.5E+2", -150.0),
+        ("+2", 2.0),
+        ("inf", float("inf")),
+        ("-Infinity", float("-inf")),
+        (".5", 0.5),
+        ("5.", 5.0),
+    ],
+)
+@pytest.mark.parametrize("gap", [" ", "  "])
+def test_numbers(tmp_path, word, value, gap):
+    found = trials.read_scores(save(tmp_path / "scores", f"a b{gap}{word}\na c{gap}0.25\n"))
+    assert found.score.tolist() == [value, 0.25]
+
+
+WRONG = {
+    "empty": ("", "key: the file is empty"),
+    "blank": (" \n\t\n", "key: the file is empty"),
+    "unknown label": (KEY + "x y maybe\n", "key:4: a label must be one of target/nontarget.*maybe"),
+    "unknown after blank lines": ("\n" + KEY + "\nx y maybe\n", "key:6: a label must be"),
+    "mixed labels": (KEY + "x y tgt\n", "key:4: labels must be of one kind, but 'tgt' follows"),
+    "target and 0": (KEY + "x y 0\nx z 1\n", "key:4: labels must be of one kind, but '0' follows"),
+    "three numbers": ("a b 1\na c 0\na d -1\n", "key:3: labels must be.*'-1' follows '1' and '0'"),
+    "header": ("enroll test label\n" + KEY, "key:1: a label must be .* not 'label' .a header"),
+    "id with a blank": (KEY + "x y z target\n", r"key:4: there must be 3 columns .* not 4: 'x y z"),
+    "short line": (KEY + "x target\n", r"key:4: there must be 3 columns .* not 2: 'x target'"),
+    "not UTF-8": (
+        KEY.encode() + b"\xff y target\n",
+        "key:4: the text must be UTF-8, not byte 0xff",
+    ),
+    "UTF-16": (KEY.encode("utf-16"), "UTF-8, not UTF-16"),
+    "binary": (b"\x01\x00\x02", "neither text nor gzip"),
+    "CR alone": (KEY.replace("\n", "\r"), "not in CR alone"),
+    "control": (KEY + "a\x01b c d e\n", "key:4: there must be no control characters"),
+    "one column": ("a\nb\n", "no known format has 1 columns like those of 'a'; say which"),
+    "scores as a key": ("a b 0.5\na c 1.5\n", "looks like kaldi-scores.*no label; are key and sc"),
+    "wrong order": ("a target b\na nontarget c\n", "no known format has 3 columns like"),
+    "labels on both sides": ("1 a 1\n0 b 0\n", r"more than one format: kaldi.*voxceleb.*--format"),
+    "no targets": ("a b nontarget\n", "there are no targets among 1 trials"),
+    "no non-targets": ("a b 1\nc d 1\n", "there are no non-targets among 2 trials"),
+    "TSV, long": (
+        "modelid\tsegmentid\ttargettype\na\tb\ttarget\tx\n",
+        "key:2: .* 3 columns.* not 4",
+    ),
+    "TSV, short": ("modelid\tsegmentid\ttargettype\na\tb\n", "key:2: .* 3 columns.* not 2"),
+    "TSV, later": (
+        "modelid\tsegmentid\ttargettype\na\tb\ttarget\n\nc\td\n",
+        "key:4: there must be 3 columns, as in the header, not 2: 'c",
+    ),
+    "TSV, empty": ("modelid\tsegmentid\ttargettype\n", "no trial below the header"),
+    "TSV, blank id": ("modelid\tsegmentid\ttargettype\na\t\ttarget\n", "key:2: the test .* is mis"),
+    "TSV, label": (
+        "modelid\tsegmentid\ttargettype\na\tb\ttarget\nc\td\tmaybe\n",
+        "key:3: a label must be",
+    ),
+    "TSV, empty row": (
+        "modelid\tsegmentid\ttargettype\na\tb\ttarget\n\t\t\n",
+        "key:3: all columns are empty",
+    ),
+    "TSV, twice": ("modelid\tsegmentid\tmodelid\ttarget\na\tb\tc\t1\n", "key:1: names .* differ"),
+    "TSV, UTF-8": (
+        b"modelid\tsegmentid\ttargettype\na\tb\ttarget\n\xe9\tb\ttarget\n",
+        "key:3: the text must be UTF-8, not byte 0xe9",
+    ),
+    "CSV, quote": ('enroll,test,label\n"a,b,1\n', "key:2: unexpected end of data"),
+    "TSV, no label": ("modelid\tsegmentid\na\tb\n", "no column for the label.*targettype"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said(tmp_path, case):
+    content, message = WRONG[case]
+    scores = save(tmp_path / "scores", "a b 0.5\n")
+    with pytest.raises(ValueError, match=message) as raised:
+        trials.read(save(tmp_path / "key", content), scores)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("a b 0.5\na c x\nd e 3.5\n", None, "scores:2: a score must be a number, not 'x', in 'a c"),
+        ("a b 0.5\na c 1_0\nd e 3.5\n", None, "scores:2: a score must be a number, not '1_0'"),
+        ("a b 0.5\na c 0,5\nd e 3.5\n", None, "scores:2: a score must be a number, not '0,5'"),
+        (
+            "enroll test score\na b 0.5\na c 2\n",
+            None,
+            "scores:1: a score must be .*not 'score' .a header",
+        ),
+        ("0.5 a b\n1.5 a c\n", "kaldi-scores", "scores:1: a score must be a number, not 'b'"),
+        ("a b target\n", None, "looks like kaldi-trials .*no score; are key and scores swapped"),
+        ("a b 0.5\n", "kaldi-trials", r"kaldi-trials \(enroll test label\) has no score"),
+        ("a b 0.5\n", "parquet", "content is text, not parquet"),
+        ("1 2 3\n4 5 6\n", None, "more than one format: kaldi-scores .*voxsrc"),
+        ("1 a b\n0 c d\n", None, r"more than one format: voxsrc \(.*voxceleb"),
+        ("a b 1\nc d 0\n", None, "more than one format: kaldi-scores .*kaldi-trials"),
+        ("a b 1 1\na c 0 0\n", None, "more than one format: wespeaker .*3dspeaker"),
+        ("modelid\tsegmentid\tLLR\na\tb\t1\na\tc\tx\n", None, "scores:3: a score must be .*'x'"),
+        ("modelid\tsegmentid\tLLR\na\tb\t1\na\tc\t\n", None, "scores:3: the score .* is missing"),
+    ],
+)
+def test_wrong_scores(tmp_path, content, name, message):
+    with pytest.raises(ValueError, match=message):
+        trials.read_scores(save(tmp_path / "scores", content), format=name)
+
+
+@pytest.mark.parametrize("keep", [5, 20, -9, -4])
+def test_gzip_cut_short(tmp_path, keep):
+    packed = gzip.compress(KEY.encode() * 20_000)
+    with pytest.raises(ValueError, match="gzip file is cut short or damaged"):
+        trials.read_key(save(tmp_path / "key", packed[:keep]))
+
+
+def test_gzip_of_several_parts(tmp_path):
+    packed = gzip.compress(KEY.encode()) + gzip.compress(b"c d target\n")
+    assert len(trials.read_key(save(tmp_path / "key", packed))) == 4
+    damaged = bytearray(packed)
+    damaged[-6] ^= 1
+    with pytest.raises(ValueError, match="cut short or damaged"):
+        trials.read_key(save(tmp_path / "key", bytes(damaged)))
+
+
+def test_numbers_as_ids(tmp_path):
+    scores = save(tmp_path / "scores", "1001 2001 0.5\n1002 2002 -1.25\n")
+    assert trials.read_scores(scores).format == "kaldi-scores"
+    key = save(tmp_path / "key", "1 1001 2001\n0 1002 2002\n")
+    assert trials.read(key, scores).score.tolist() == [0.5, -1.25]
+
+
+def test_words_for_labels_are_no_ids(tmp_path):
+    assert trials.read_key(save(tmp_path / "key", "1 2 target\n0 3 nontarget\n")).format == (
+        "kaldi-trials"
+    )
+
+
+def test_long_files_are_read_to_the_end(tmp_path):
+    lines = "".join(f"m{k % 7} s{k} {'target' if k % 3 else 'nontarget'}\n" for k in range(30_000))
+    assert len(trials.read_key(save(tmp_path / "key", lines))) == 30_000
+    with pytest.raises(ValueError, match="key:30001: a label must be"):
+        trials.read_key(save(tmp_path / "key", lines + "a b maybe\n"))
+    with pytest.raises(ValueError, match="key:30002: there must be 3 columns"):
+        trials.read_key(save(tmp_path / "key", lines + "\na b\n"))
+
+
+def test_csv_with_quotes_and_blank_lines(tmp_path):
+    content = '\n"enroll",test,label\n\n"a ""x"", y",b,1\n\nc,"d e",0\n\n'
+    found = trials.read_key(save(tmp_path / "key", content))
+    assert rows(found) == [('a "x", y', "b"), ("c", "d e")]
+    with pytest.raises(ValueError, match="key:8: a label must"):
+        trials.read_key(save(tmp_path / "key", content + "c,e,9\n"))
+
+
+def test_tsv_takes_quotes_literally(tmp_path):
+    content = '\ufeffmodelid\tsegmentid\ttargettype\r\n"a\tb c\ttarget\r\nd\t"\tnontarget\r\n'
+    assert rows(trials.read_key(save(tmp_path / "key", content))) == [('"a', "b c"), ("d", '"')]
+
+
+WORD = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters=" \ufeff"),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(WORD, WORD), min_size=1, max_size=12),
+    st.lists(st.sampled_from([" ", "\t", "  ", " \t"]), min_size=1, max_size=3),
+    st.sampled_from(["\n", "\r\n", " \n", "\n\n"]),
+)
+def test_any_ids_are_read_as_split_would(tmp_path_factory, pairs, gaps, end):
+    lines = [f"{a}{gaps[k % len(gaps)]}{b}{gaps[0]}target" for k, (a, b) in enumerate(pairs)]
+    path = tmp_path_factory.mktemp("ids") / "key"
+    found = trials.read_key(save(path, end.join(lines) + end), format="kaldi-trials")
+    assert rows(found) == pairs
