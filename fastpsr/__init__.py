@@ -1,6 +1,6 @@
 """Evaluate probabilistic classifiers the way decision theory says it should be done."""
 
-from fastpsr import metrics, rules, simulate
+from fastpsr import metrics, rules, simulate, trials
 from fastpsr.calibration import (
     PAV,
     CrossFit,
@@ -75,4 +75,5 @@ __all__ = [
     "rules",
     "save_calibrator",
     "simulate",
+    "trials",
 ]

@@ -173,7 +173,7 @@ def test_columns_by_name(ending):
         columns = {"x": decoy, "q1": q[:, 1], "w": w, "q0": q[:, 0], "label": decoy, "y": y}
         scores = "q0, q1"
     write(f"q{ending}", **columns)
-    options = ["--labels", "y", "--weights", "w", "--scores", scores]
+    options = ["--labels", "y", "--weights", "w", "--columns", scores]
     if ending == ".npy":
         options = ["--labels", "y.npy", "--weights", "w.npy"]
     out = succeed("evaluate", f"q{ending}", *options, "--json", "t.json")
@@ -396,10 +396,9 @@ def test_calibrate_keeps_weights():
 def test_calibrated_output_can_be_evaluated():
     y, z, _ = data()
     write("train.csv", label=y, s=z[:, 1])
-    run = ["calibrate", "train.csv", "--scores-are", "raw", "--output", "train.csv"]
-    out = succeed(*run)  # over its own input
-    assert "train.csv: 240 rows of y_true, llr" in out
-    succeed("evaluate", "train.csv", "--scores-are", "llr", "--json", "t.json")
+    out = succeed("calibrate", "train.csv", "--scores-are", "raw", "--output", "made.csv")
+    assert "made.csv: 240 rows of y_true, llr" in out
+    succeed("evaluate", "made.csv", "--scores-are", "llr", "--json", "t.json")
     raw = fp.Predictions.from_raw_scores(y, z[:, 1])
     table = fp.evaluate(fp.cross_fit(fp.DirectionPreserving(), raw))
     assert same(values_of("t.json"), table)
@@ -672,7 +671,7 @@ def test_warmup_command():
     [
         ([], ["demo", "evaluate", "calibrate", "simulate", "warmup", "--version"]),
         (["demo"], ["--seed"]),
-        (["evaluate"], ["--scores-are", "--labels", "--scores", "--weights", "--priors", "--costs",
+        (["evaluate"], ["--scores-are", "--labels", "--columns", "--weights", "--priors", "--costs",
                         "--calibrator", "--folds", "--json", "--csv", "raw", "temperature"]),
         (["calibrate"], ["--apply", "--output", "--save", "--load", "--folds", "histogram"]),
         (["simulate"], ["trials", "classes"]),

@@ -143,7 +143,7 @@ FILES = {
     "weight nan": (
         {"s.npz": npz(weight=changed(Q, 7, np.nan))}, "s.npz", ["weight", "[7]", "nan"]
     ),
-    "several arrays": ({"s.npz": npz(other=Q)}, "s.npz", ["--scores", "s.npz", "score, other"]),
+    "several arrays": ({"s.npz": npz(other=Q)}, "s.npz", ["--columns", "s.npz", "score, other"]),
     "no labels": ({"s.npz": packed(np.savez, score=Q)}, "s.npz", ["--labels"]),
     "no labels for .npy": ({"s.npy": packed(np.save, Q)}, "s.npy", ["--labels"]),
 }  # fmt: skip
@@ -193,12 +193,12 @@ SEVERAL = {"s.npz": npz(other=Q[:9])}
 THREE = {"s.npz": npz(label=np.arange(42) % 3, score=Q3)}
 OPTIONS = {
     "--labels": ({"s.npz": GOOD}, [*RUN, "--labels", "y"], ["s.npz", "'y'", "label, score"]),
-    "--scores": ({"s.npz": GOOD}, [*RUN, "--scores", "x"], ["s.npz", "'x'", "label, score"]),
-    "--scores, one of two": ({"s.npz": GOOD}, [*RUN, "--scores", "score,x"], ["s.npz", "'x'"]),
+    "--columns": ({"s.npz": GOOD}, [*RUN, "--columns", "x"], ["s.npz", "'x'", "label, score"]),
+    "--columns, one of two": ({"s.npz": GOOD}, [*RUN, "--columns", "score,x"], ["s.npz", "'x'"]),
     "--weights": ({"s.npz": GOOD}, [*RUN, "--weights", "w"], ["s.npz", "'w'", "label, score"]),
     "no name": ({"s.npz": GOOD}, [*RUN, "--labels", ""], ["s.npz", "''"]),
-    "unlike lengths": (SEVERAL, [*RUN, "--scores", "score,other"], ["s.npz", "40", "9"]),
-    "--scores of .npy": (NPY, ["evaluate", "s.npy", "--scores", "s"], ["--scores", "s.npy"]),
+    "unlike lengths": (SEVERAL, [*RUN, "--columns", "score,other"], ["s.npz", "40", "9"]),
+    "--columns of .npy": (NPY, ["evaluate", "s.npy", "--columns", "s"], ["--columns", "s.npy"]),
     "--labels of .npy": (NPY, ["evaluate", "s.npy", "--labels", "no.npy"], ["No such", "no.npy"]),
     "--priors, sum": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.6"], ["priors", "1.1"]),
     "--priors, one": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5"], ["priors", "2, not 1"]),
@@ -483,7 +483,7 @@ def test_errors_are_not_printed_to_stdout():
     [
         (["valuate"], ["valuate"]),
         (["evaluate"], ["file"]),
-        (["evaluate", "s.npz", "more"], ["more"]),
+        (["evaluate", "s.npz", "more.npz"], ["more.npz"]),
         (["evaluate", "s.npz", "--folds", "two"], ["--folds"]),
         (["evaluate", "s.npz", "--scores-are", "tea"], ["--scores-are", "tea", "log-posteriors"]),
         (["evaluate", "s.npz", "--calibrator", "platt"], ["--calibrator", "platt", "temperature"]),

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from fastpsr import __version__
-from fastpsr.cli import calibrate, demo, evaluate, simulate, warmup
+from fastpsr.cli import calibrate, demo, evaluate, simulate, threshold, warmup
 from fastpsr.cli.show import console, errors
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(evaluate.evaluate)
 app.command()(calibrate.calibrate)
+app.command()(threshold.threshold)
 app.add_typer(simulate.app, name="simulate")
 app.command()(warmup.warmup)
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from fastpsr.calibration import CrossFit, cross_fit, load_calibrator, save_calibrator
 from fastpsr.cli.options import (
     CalibratorName,
+    Columns,
     Labels,
     ScoresAre,
     ScoresAreOption,
-    ScoresOption,
     Weights,
     check_outputs,
     make_calibrator,
@@ -42,7 +42,7 @@ def calibrate(
     folds: Annotated[int, typer.Option(help="Folds of the cross-fitting.")] = 5,
     scores_are: ScoresAreOption = ScoresAre.POSTERIORS,
     labels: Labels = None,
-    scores: ScoresOption = None,
+    columns: Columns = None,
     weights: Weights = None,
 ) -> None:
     """Train a calibrator on one file and apply it to another."""
@@ -56,7 +56,7 @@ def calibrate(
     check_outputs({"--output": output, "--save": save}, [train, apply, load])
 
     def read(path: Path, *, labelled: bool = False) -> Predictions:
-        data = read_scores(path, labels, scores, weights)
+        data = read_scores(path, labels, columns, weights)
         console.print(f"{path}: {data.taken}; taken as {scores_are.value}")
         if labelled:
             data.require_labels()
@@ -75,9 +75,9 @@ def calibrate(
         else:
             assert training is not None
             result = cross_fit(untrained, training, CrossFit(folds=folds))
-        columns = _columns(result)
-        write_columns(output, columns)
-        console.print(f"{output}: {len(result):,} rows of {', '.join(columns)}")
+        written = _columns(result)
+        write_columns(output, written)
+        console.print(f"{output}: {len(result):,} rows of {', '.join(written)}")
     if save is not None:
         save_calibrator(fitted, save)
         console.print(f"{save}: fitted {type(fitted).__name__}")

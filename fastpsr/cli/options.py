@@ -14,10 +14,19 @@ from fastpsr.files import check_place
 
 __all__ = [
     "CalibratorName",
+    "Columns",
+    "Duplicates",
+    "Extra",
+    "KeyFormat",
     "Labels",
+    "Missing",
+    "Nan",
+    "ScoreFormat",
     "ScoresAre",
     "ScoresAreOption",
-    "ScoresOption",
+    "SpeakerColumns",
+    "SpeakerMap",
+    "SpeakerPattern",
     "Weights",
     "check_outputs",
     "make_calibrator",
@@ -34,6 +43,7 @@ class ScoresAre(StrEnum):
     LOGITS = "logits"
     LOG_LIKELIHOODS = "log-likelihoods"
     LLR = "llr"
+    LOG10_LLR = "log10-llr"
     RAW = "raw"
 
 
@@ -53,13 +63,29 @@ Labels = Annotated[
     str | None,
     typer.Option(help="Column or array of class numbers 0 to K-1; a .npy file for .npy scores."),
 ]
-ScoresOption = Annotated[
+Columns = Annotated[
     str | None,
     typer.Option(help="Columns of scores in the order of the classes, with commas between."),
 ]
 Weights = Annotated[
     str | None, typer.Option(help="Column or array of sample weights; a .npy file for .npy scores.")
 ]
+
+SpeakerMap = Annotated[
+    Path | None, typer.Option("--speakers", help="File of lines `id speaker`, for both sides.")
+]
+SpeakerColumns = Annotated[
+    str | None, typer.Option(help="Two columns of the key with the speakers: enroll,test.")
+]
+SpeakerPattern = Annotated[
+    str | None, typer.Option(help="Regular expression whose first group is an id's speaker.")
+]
+KeyFormat = Annotated[str | None, typer.Option(help="Format of the key; else by its content.")]
+ScoreFormat = Annotated[str | None, typer.Option(help="Format of scores; else by content.")]
+Missing = Annotated[str, typer.Option(help="Trials without a score: error or drop.")]
+Extra = Annotated[str, typer.Option(help="Scores of no trial: error or ignore.")]
+Duplicates = Annotated[str, typer.Option(help="Trials or scores that repeat: error or first.")]
+Nan = Annotated[str, typer.Option(help="Scores that are nan: error or drop.")]
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:

@@ -50,6 +50,7 @@ class ScoreFile:
             "logits": ("z", Predictions.from_logits),
             "log-likelihoods": ("log_lk", Predictions.from_log_likelihoods),
             "llr": ("llr", Predictions.from_llrs),
+            "log10-llr": ("llr", Predictions.from_llrs),
             "raw": ("scores", Predictions.from_raw_scores),
         }
         argument, make = makers[scores_are]
@@ -58,13 +59,15 @@ class ScoreFile:
             if priors is not None:
                 raise ValueError("--priors mean nothing to raw scores, which only rank samples")
             options = {}
-        elif scores_are == "llr":
+        elif scores_are.endswith("llr"):
             options = {"prior": None if priors is None else _prior_of_target(priors)}
         x = (
             self.scores[:, 0]
             if self.scores.ndim == 2 and self.scores.shape[1] == 1
             else self.scores
         )
+        if scores_are == "log10-llr":
+            x = np.log(10.0) * np.asarray(x, dtype=np.float64)
         try:
             return make(self.y_true, x, sample_weight=self.weights, **options)
         except ValueError as error:
@@ -102,7 +105,9 @@ def read_scores(
     else:
         chosen = [name for name in names if name not in (label, weight)]
         if path.suffix == ".npz" and len(chosen) > 1:
-            raise ValueError(f"--scores must name one of the arrays of {path}: {', '.join(chosen)}")
+            raise ValueError(
+                f"--columns must name one of the arrays of {path}: {', '.join(chosen)}"
+            )
     if not chosen:
         raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
     parts = [load(name) for name in chosen]
@@ -141,7 +146,7 @@ def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
 
 def _read_npy(path: Path, labels: str | None, scores: str | None, weights: str | None) -> ScoreFile:
     if scores is not None:
-        raise ValueError(f"--scores names columns, and {path} has none")
+        raise ValueError(f"--columns names columns, and {path} has none")
     return ScoreFile(
         path,
         _load(path),

@@ -14,15 +14,15 @@ from rich.table import Table
 from fastpsr.evaluate import Evaluation
 from fastpsr.files import whole_file
 
-__all__ = ["console", "errors", "print_evaluation", "steps", "write_evaluation"]
+__all__ = ["console", "errors", "json_number", "print_evaluation", "steps", "write_evaluation"]
 
 console = Console(highlight=False, markup=False, emoji=False)
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
-def steps(total: int) -> Iterator[Any]:
-    """Show a bar of `total` steps; call what is given with the name of each step as it begins."""
+def steps(total: int | None) -> Iterator[Any]:
+    """Show a bar of `total` steps, if that is known; call what is given as each step begins."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=errors, transient=True,
                   disable=not errors.is_terminal) as bar:  # fmt: skip
@@ -54,7 +54,7 @@ def write_evaluation(evaluation: Evaluation, to_json: Path | None, to_csv: Path 
     if to_json is not None:
         content = evaluation.to_dict()
         for row in content["rows"]:
-            row["value"] = _json_number(row["value"])
+            row["value"] = json_number(row["value"])
         with whole_file(to_json) as part:
             part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", "utf-8")
     if to_csv is not None:
@@ -64,7 +64,7 @@ def write_evaluation(evaluation: Evaluation, to_json: Path | None, to_csv: Path 
             polars.DataFrame(evaluation.to_dict()["rows"]).write_csv(part)
 
 
-def _json_number(value: float) -> float | str | None:
+def json_number(value: float) -> float | str | None:
     """Return what JSON can hold: null for nan, words for infinities."""
     if math.isnan(value):
         return None
