@@ -23,7 +23,6 @@ __all__ = [
     "Nan",
     "ScoreFormat",
     "ScoresAre",
-    "ScoresAreOption",
     "SpeakerColumns",
     "SpeakerMap",
     "SpeakerPattern",
@@ -56,9 +55,6 @@ class CalibratorName(StrEnum):
     HISTOGRAM = "histogram"
 
 
-ScoresAreOption = Annotated[
-    ScoresAre, typer.Option("--scores-are", help="What the scores are; logarithms are natural.")
-]
 Labels = Annotated[
     str | None,
     typer.Option(help="Column or array of class numbers 0 to K-1; a .npy file for .npy scores."),
