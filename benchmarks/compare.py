@@ -9,6 +9,7 @@ import sys
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import fastpsr as fp
@@ -119,10 +120,11 @@ def _comparison_table(timings: list[Timing]) -> str:
     lines = [
         f"Medians and quartiles. In each round fastpsr is called {CALLS} times, then the peer "
         "(once if it is slow), after both were warmed up and found to agree. The ratio is taken "
-        "within rounds.",
+        "within rounds. Cores: CPU seconds per second while fastpsr ran; where it is below the "
+        "number of cores, other programs were at work, or the call has parts in one thread.",
         "",
-        "| comparison | size | fastpsr | peer | its time | ratio | promised | rounds |",
-        "|---|---|--:|---|--:|--:|--:|--:|",
+        "| comparison | size | fastpsr | cores | peer | its time | ratio | promised | rounds |",
+        "|---|---|--:|--:|---|--:|--:|--:|--:|",
     ]
     for timing in timings:
         c = timing.comparison
@@ -130,7 +132,7 @@ def _comparison_table(timings: list[Timing]) -> str:
         low, middle, high = quartiles(timing.ratios)
         lines.append(
             f"| {c.name} | {c.size} | {_milliseconds(timing.ours)} | "
-            f"{c.peer_label} | {_milliseconds(timing.peer)} | "
+            f"{median(timing.our_cores):.1f} | {c.peer_label} | {_milliseconds(timing.peer)} | "
             f"**{middle:.1f}x** ({low:.1f}-{high:.1f}) | {promised} | {len(timing.peer)} |"
         )
     return "\n".join(lines)
@@ -174,6 +176,7 @@ def _as_dict(timing: Timing) -> dict[str, Any]:
         "peer": c.peer_label,
         "promised": c.promised,
         "our_seconds": timing.ours,
+        "our_cores": timing.our_cores,
         "peer_seconds": timing.peer,
         "ratio": quartiles(timing.ratios),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,19 @@ CALLS = 5  # per round and side; the median of them stands for the round
 _SHORT = 1.0  # seconds: a longer call is made once per round
 _IMPORTS = 5.0  # seconds: a first call no longer than this may be mostly the peer's imports
 _REST = 0.3  # seconds before each side's turn: idle threads of the other may spin for 0.1
+_WARM = 0.15  # seconds of calls that do not count: threads move to cores of their own
 _ENOUGH = 30.0  # seconds that the peer's rounds may take together, if they are more than
 _FEWEST = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Timing:
-    """Seconds per call of both sides, a list for each round."""
+    """Seconds per call of both sides, a list for each round; and the cores that we were given."""
 
     comparison: Comparison
     ours: list[list[float]]
     peer: list[list[float]]
+    our_cores: list[float]
 
     @property
     def ratios(self) -> list[float]:
@@ -57,11 +59,17 @@ def time_both(comparison: Comparison, asked_rounds: int) -> Timing:
     """Check that both sides agree, then time ours, the peer, ours, the peer, ..."""
     seconds = check(comparison)
     data = comparison.data()
-    ours, peer = [], []
+    ours, peer, cores = [], [], []
     for _ in range(rounds_for(seconds, asked_rounds)):
-        ours.append(_turn(comparison.ours, data, CALLS))
-        peer.append(_turn(comparison.peer, data, CALLS if seconds < _SHORT else 1))
-    return Timing(comparison, ours, peer)
+        _warm_up(comparison.ours, data)
+        busy = process_time()
+        ours.append([_timed(comparison.ours, data)[0] for _ in range(CALLS)])
+        cores.append((process_time() - busy) / sum(ours[-1]))
+        calls = CALLS if seconds < _SHORT else 1
+        if calls > 1:
+            _warm_up(comparison.peer, data)
+        peer.append([_timed(comparison.peer, data)[0] for _ in range(calls)])
+    return Timing(comparison, ours, peer, cores)
 
 
 def rest() -> None:
@@ -75,9 +83,11 @@ def quartiles(values: list[float]) -> tuple[float, float, float]:
     return float(low), float(middle), float(high)
 
 
-def _turn(function: Callable[[Any], Any], data: Any, calls: int) -> list[float]:
+def _warm_up(function: Callable[[Any], Any], data: Any) -> None:
     rest()
-    return [_timed(function, data)[0] for _ in range(calls)]
+    start = perf_counter()
+    while perf_counter() - start < _WARM:
+        function(data)
 
 
 def _timed(function: Callable[[Any], Any], data: Any) -> tuple[float, Any]:

@@ -1,6 +1,9 @@
 """Evaluate probabilistic classifiers the way decision theory says it should be done."""
 
-from fastpsr import metrics, rules, simulate, trials
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from fastpsr import metrics, rules, simulate
 from fastpsr.calibration import (
     PAV,
     CrossFit,
@@ -35,6 +38,9 @@ from fastpsr.metrics import (
     roc,
 )
 from fastpsr.predictions import Predictions
+
+if _TYPE_CHECKING:
+    from fastpsr import trials
 
 __version__ = "0.1.0"
 
@@ -77,3 +83,11 @@ __all__ = [
     "simulate",
     "trials",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "trials":  # a room of its own, loaded when it is entered
+        import importlib
+
+        return importlib.import_module("fastpsr.trials")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,6 +33,8 @@ class Calibrator(ABC):
     fitted_names: ClassVar[tuple[str, ...]] = ()
     #: Whether a fit may begin at another one, and gains by it.
     warm_starts: ClassVar[bool] = False
+    #: Whether it looks at posteriors as they were given, not only at their logarithms.
+    bins_posteriors: ClassVar[bool] = False
     #: Whether it takes two classes and no more.
     binary_only: ClassVar[bool] = False
     domain_: Kind

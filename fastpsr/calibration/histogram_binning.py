@@ -63,6 +63,7 @@ class HistogramBinning(Calibrator):
     posterior_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     binary_only = True
+    bins_posteriors = True
     fitted_names = ("edges_", "posterior_", "prior_log_odds_")
 
     def __post_init__(self) -> None:

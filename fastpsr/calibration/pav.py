@@ -86,8 +86,8 @@ class PAV(Calibrator):
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         cells = RankCells.of(samples)
-        negatives, positives = cells.at_priors()
-        starts = kernels.pool_adjacent_violators(negatives, positives)
+        starts = kernels.pool_adjacent_violators(cells.negatives, cells.positives)
+        negatives, positives = cells.at_priors()  # which do not change the order of odds
         below = np.add.reduceat(negatives, starts)
         above = np.add.reduceat(positives, starts)
         return {

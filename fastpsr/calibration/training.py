@@ -85,14 +85,16 @@ class CrossFit(Training):
 
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         plan = self.plan(predictions)
-        _ = predictions.scale  # taken once, so that subsets find their logarithms ready
+        scale = predictions.scale  # taken once, so that subsets find their logarithms ready
+        if not calibrator.bins_posteriors:  # and do not carry the posteriors besides
+            predictions = predictions.replace_scores(predictions.kind, scale)
         start = calibrator.fit(predictions) if calibrator.warm_starts else None
         # sorted by who serves them, the samples of a calibrator are a slice
         n_served = plan.trains.shape[0]
         order = np.argsort(plan.served_by, kind="stable")
         bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
         parts = [order[a:b] for a, b in pairwise(bounds)]
-        values = np.empty(predictions.scale.shape)
+        values = np.empty(scale.shape)
         kind = predictions.kind
         for rows, may_train in zip(parts, plan.trains, strict=True):
             training = [part for part, used in zip(parts, may_train, strict=True) if used]

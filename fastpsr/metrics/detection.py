@@ -285,9 +285,7 @@ class MinCllr(_RankMetric):
 
     def finish(self, summary: RankCells) -> float:
         negatives, positives = summary.class_totals("minCllr")
-        starts = kernels.pool_adjacent_violators(
-            summary.negatives / negatives, summary.positives / positives
-        )
+        starts = kernels.pool_adjacent_violators(summary.negatives, summary.positives)
         non = np.add.reduceat(summary.negatives, starts) / negatives * (1.0 - self.p_target)
         tar = np.add.reduceat(summary.positives, starts) / positives * self.p_target
         both = non + tar

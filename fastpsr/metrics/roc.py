@@ -50,7 +50,7 @@ class Roc:
         p_fa = np.concatenate([np.cumsum(negatives[::-1])[::-1] / totals[0], [0.0]])
         p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
         threshold = np.append(cells.lowest[filled], np.inf)
-        blocks = kernels.pool_adjacent_violators(negatives / totals[0], positives / totals[1])
+        blocks = kernels.pool_adjacent_violators(negatives, positives)
         return cls(threshold, p_miss, p_fa, np.append(blocks, filled.size))
 
 

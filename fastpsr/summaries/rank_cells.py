@@ -55,22 +55,21 @@ class RankCells:
         scores, y, weights = predictions.scale, predictions.labels, predictions.weights
         n_positive = int(np.count_nonzero(y))
         minority = int(n_positive <= y.size - n_positive)
-        members = np.flatnonzero(y == minority)
-        values = scores[members]
+        is_member = y == minority
+        values = scores[is_member]
         if not weights.size and values.size > _SORTING_WINS * y.size:
-            values, others = blocks.together(
-                lambda: np.sort(values), lambda: np.sort(scores[y != minority])
-            )
-            edges, own = _distinct(values, np.empty(0))
+            others = scores[~is_member]
+            blocks.together(values.sort, others.sort)
+            edges, own = _distinct(values, weights)
+            del values, is_member  # cells of classes of like size are many
             totals, lowest = kernels.merge_into_cells(others, edges)
+            del others
         else:
-            own_weights = weights[members] if weights.size else weights
+            order = np.argsort(values, kind="stable")
+            own_weights = weights[is_member][order] if weights.size else weights
+            values = values[order]
             if weights.size:
                 values, own_weights = values[own_weights > 0.0], own_weights[own_weights > 0.0]
-                order = np.argsort(values, kind="stable")
-                values, own_weights = values[order], own_weights[order]
-            else:
-                values = np.sort(values)
             edges, own = _distinct(values, own_weights)
             totals, lowest = kernels.count_into_cells(scores, weights, edges, 1 - minority, y)
         of_minority = np.zeros(totals.size)
