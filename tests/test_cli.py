@@ -1,54 +1,33 @@
 """The command line: what it computes is what the library computes."""
 
-import contextlib
-import importlib
-import io
 import json
-import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import app, warmup
-from fastpsr.cli.score_files import read_scores
 from fastpsr.evaluate import default_metrics
 from tests import reference
+from tests.commands import (
+    CALIBRATORS,
+    SCORES,
+    data,
+    fastpsr,
+    program,
+    read,
+    same,
+    strict_json,
+    succeed,
+    values_of,
+    write,
+)
 
 COMMAND = Path(sys.executable).parent / "fastpsr"
-
-
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-def fastpsr(*arguments):
-    """Run the command in this process, on a wide screen."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["fastpsr", *map(str, arguments)]),
-        mock.patch.dict(os.environ, {"COLUMNS": "250", "TERM": "dumb"}),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        code = app.run()
-    return Outcome(code, out.getvalue(), err.getvalue())
-
-
-def succeed(*arguments):
-    outcome = fastpsr(*arguments)
-    assert outcome.code == 0, outcome.err
-    return outcome.out
 
 
 @pytest.fixture(autouse=True)
@@ -56,72 +35,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def data(K=2, n=240, seed=0):
-    """Labels, logits and weights."""
-    rng = np.random.default_rng([seed, K])
-    y = rng.permutation(np.arange(n) % K)
-    return y, rng.normal(size=(n, K)) + 1.5 * np.eye(K)[y], rng.integers(1, 9, n) / 4.0
-
-
-def write(path, **columns):
-    """Write columns by the ending of the path; .npy: each to a file of its own."""
-    path = Path(path)
-    if path.suffix == ".npz":
-        np.savez(path, **columns)
-        return
-    if path.suffix == ".npy":
-        for name, values in columns.items():
-            np.save(f"{name}.npy", values)
-        return
-    flat = {}
-    for name, values in columns.items():
-        if values.ndim == 1:
-            flat[name] = values
-        else:
-            flat |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
-    frame = polars.DataFrame(flat)
-    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
-
-
-def strict_json(path):
-    def refuse(token):
-        raise AssertionError(f"{token} is not JSON")
-
-    return json.loads(Path(path).read_text("utf-8"), parse_constant=refuse)
-
-
-def values_of(path):
-    return {row["metric"]: row["value"] for row in strict_json(path)["rows"]}
-
-
-def same(found, table):
-    """Whether values in JSON are those of an evaluation."""
-    assert list(found) == [row.metric for row in table.rows]
-    for row in table.rows:
-        expected = row.value
-        if np.isfinite(expected):
-            assert found[row.metric] == pytest.approx(expected, rel=1e-12, abs=1e-12)
-        else:
-            assert found[row.metric] == (None if np.isnan(expected) else str(expected))
-    return True
-
-
 # evaluate
-
-SCORES = {  # what a file may hold: scores and predictions from labels and logits
-    "posteriors": lambda y, z: (
-        np.exp(reference.log_softmax(z)),
-        fp.Predictions.from_posteriors(y, np.exp(reference.log_softmax(z))),
-    ),
-    "log-posteriors": lambda y, z: (
-        reference.log_softmax(z),
-        fp.Predictions.from_log_posteriors(y, reference.log_softmax(z)),
-    ),
-    "logits": lambda y, z: (z, fp.Predictions.from_logits(y, z)),
-    "log-likelihoods": lambda y, z: (z, fp.Predictions.from_log_likelihoods(y, z)),
-    "llr": lambda y, z: (z[:, 1] - z[:, 0], fp.Predictions.from_llrs(y, z[:, 1] - z[:, 0])),
-    "raw": lambda y, z: (z[:, 1], fp.Predictions.from_raw_scores(y, z[:, 1])),
-}
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
@@ -223,14 +137,6 @@ def test_costs(ending, costs):
     assert values_of("t.json")["NRisk costs"] == fp.BayesRisk(costs)(predictions)
 
 
-CALIBRATORS = {
-    "dp": fp.DirectionPreserving(),
-    "temperature": fp.TemperatureScaling(),
-    "pav": fp.PAV(),
-    "histogram": fp.HistogramBinning(),
-}
-
-
 @pytest.mark.parametrize("folds", [2, 7])
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_calibrator_and_folds_of_the_calibration_loss(calibrator, folds):
@@ -323,22 +229,6 @@ def test_brackets_in_file_names(ending):
 # calibrate
 
 
-def read(path):
-    """Columns of a written file, those of several numbered parts put together."""
-    if path.endswith(".npz"):
-        with np.load(path) as archive:
-            return {name: archive[name] for name in archive.files}
-    frame = polars.read_csv(path) if path.endswith(".csv") else polars.read_parquet(path)
-    columns, parts = {}, {}
-    for name in frame.columns:
-        stem, _, number = name.rpartition("_")
-        if number.isdigit():
-            parts.setdefault(stem, []).append(frame[name].to_numpy())
-        else:
-            columns[name] = frame[name].to_numpy()
-    return columns | {stem: np.column_stack(each) for stem, each in parts.items()}
-
-
 NAMES = {("logits", 2): "log_odds", ("logits", 3): "log_posterior", ("llr", 2): "llr"}
 NAMES |= {("posteriors", 2): "log_odds", ("log-likelihoods", 3): "log_likelihood"}
 CASES = [
@@ -404,265 +294,6 @@ def test_calibrated_output_can_be_evaluated():
     assert same(values_of("t.json"), table)
 
 
-# simulate
-
-
-@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
-def test_simulate_trials(ending):
-    run = ["--targets", 30, "--nontargets", 400]
-    out = succeed("simulate", "trials", f"a{ending}", *run, "--seed", 3)
-    assert out == f"a{ending}: 430 trials, 30 of them targets\n"
-    succeed("simulate", "trials", f"b{ending}", *run, "--seed", 3)
-    succeed("simulate", "trials", f"c{ending}", *run, "--seed", 4)
-    a, b, c = (read(f"{name}{ending}") for name in "abc")
-    made = fp.simulate.trial_list(30, 400, seed=3)
-    assert list(a) == ["y_true", "llr", "enroll", "test", "enroll_speaker", "test_speaker"]
-    for name, values in a.items():
-        np.testing.assert_array_equal(values, getattr(made, name))
-        assert values.tobytes() == b[name].tobytes()
-    assert not np.array_equal(a["llr"], c["llr"])
-
-
-@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
-@pytest.mark.parametrize("system", ["cal", "mcs", "mcp", "mcps"])
-def test_simulate_classes(system, ending):
-    options = ["--samples", 90, "--classes", 3, "--variance", 0.3, "--seed", 2, "--system", system]
-    for name in "ab":
-        out = succeed("simulate", "classes", f"{name}{ending}", *options)
-    assert f"90 samples of 3 classes, system {system}" in out
-    made = fp.simulate.gaussian_classes(90, n_classes=3, variance=0.3, seed=2)
-    a, b = read(f"a{ending}"), read(f"b{ending}")
-    np.testing.assert_array_equal(a["y_true"], made.y_true)
-    np.testing.assert_array_equal(a["log_posterior"], getattr(made, system))
-    assert a["log_posterior"].tobytes() == b["log_posterior"].tobytes()
-
-
-def test_simulated_files_can_be_evaluated():
-    succeed("simulate", "classes", "a.csv")
-    succeed("evaluate", "a.csv", "--scores-are", "log-posteriors", "--json", "t.json")
-    made = fp.simulate.gaussian_classes(2_000)
-    predictions = fp.Predictions.from_log_posteriors(made.y_true, made.cal)
-    assert same(values_of("t.json"), fp.evaluate(predictions))
-
-
-# demo
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return succeed("demo")
-
-
-def numbers(demo, row):
-    line = next(line for line in demo.splitlines() if line.startswith(row))
-    return re.findall(r"-?\d+\.\d+", line.removeprefix(row))
-
-
-PAPER = {"raw": (0.324, 0.225, 0.191, 0.189, 16.7, 0.2, 0.2)}  # Table 2, SITW
-PAPER["cal"] = (0.306, 0.190, 0.153, 0.158, -0.1, 0.0, 0.0)
-PAPER["calp"] = (0.304, 0.188, 0.152, 0.155, -0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize("row", PAPER)
-def test_demo_is_like_the_paper(demo, row):
-    found = [float(number) for number in numbers(demo, f"simulated, {row} ")]
-    assert [float(number) for number in numbers(demo, f"SITW, {row} ")] == list(PAPER[row])
-    *risks, nce, rcl, _, _ = zip(found, PAPER[row], strict=True)
-    for value, printed in risks:
-        assert value == pytest.approx(printed, rel=0.25)
-    assert nce[0] == pytest.approx(nce[1], rel=0.1)
-    assert rcl[0] == pytest.approx(rcl[1], rel=0.1, abs=0.5)  # of percent
-
-
-def test_demo_prints_what_the_library_computes(demo):
-    trials = fp.simulate.trial_list()
-    assert demo.startswith(f"{trials.llr.size:,} simulated trials, {trials.y_true.sum():,} of")
-    raw = fp.Predictions.from_llrs(trials.y_true, trials.llr)
-    systems = {
-        "raw": raw,
-        "cal": fp.cross_fit(fp.DirectionPreserving(), raw),
-        "calp": fp.cross_fit(fp.PAV(), raw, fp.TrainOnTest()),
-    }
-    metrics = [
-        fp.BayesRisk([[0, 1], [1, 0]]),
-        fp.BayesRisk([[0, 1, 0.1], [1, 0, 0.1]]),
-        fp.BayesRisk([[0, 1], [10, 0]]),
-        fp.CrossEntropy(),
-        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
-        fp.ECE(on="confidence"),
-        fp.ECE(),
-    ]
-    for row, predictions in systems.items():
-        values = [metric(predictions) for metric in metrics]
-        expected = [f"{value:.3f}" for value in values[:4]]
-        expected += [f"{values[4]:.1f}", *(f"{100 * value:.1f}" for value in values[5:])]
-        assert numbers(demo, f"simulated, {row} ") == expected
-    for word in ("C01", "Cab", "Cimb", "NCE", "RCL", "ECEmc", "ECE", "cal:", "calp:"):
-        assert word in demo.split("SITW, calp")[1] or word in demo.splitlines()[1]
-
-
-# warmup
-
-
-def dispatchers():
-    """Kernels that are compiled by themselves, by name; inlined helpers are not."""
-    from numba.core.dispatcher import Dispatcher
-
-    found = {}
-    for path in (Path(fp.__file__).parent / "kernels").glob("*.py"):
-        module = importlib.import_module(f"fastpsr.kernels.{path.stem}".removesuffix(".__init__"))
-        for name, value in vars(module).items():
-            if isinstance(value, Dispatcher) and value.targetoptions.get("inline") != "always":
-                found[f"{value.py_func.__module__}.{name}".removeprefix("fastpsr.kernels.")] = value
-    return found
-
-
-def use_everything(predictions):
-    """Call what the library offers for such predictions."""
-    p, K = predictions, predictions.n_classes
-    raw = p.kind == "raw scores"
-    calibrators = [fp.DirectionPreserving(), fp.TemperatureScaling()]
-    calibrators += [fp.PAV()] * (K == 2) + [fp.HistogramBinning()] * (K == 2 and not raw)
-    for calibrator in calibrators:
-        assert fp.cross_fit(calibrator, p, fp.TrainOnTest()).log_posteriors.size
-        assert fp.cross_fit(calibrator, p)[:100].posteriors.size
-    fp.evaluate(p)
-    if raw:
-        return
-    costs = fp.CostMatrix.zero_one(K, reject=0.1)
-    fp.bayes_decisions(p, costs)
-    fp.BayesRisk(costs)(p)
-    fp.risk_curve(p, [0.1, 0.5] if K == 2 else np.full((2, K), 1 / K))
-    fp.expected_cost(p.y_true, p.y_true, costs, sample_weight=np.ones(len(p)))
-    rules = [fp.rules.Log(), fp.rules.Brier(), fp.rules.Cost(costs)]
-    for rule in [*rules, fp.rules.Beta(2, 3)][: 4 if K == 2 else 3]:
-        fp.ExpectedScore(rule)(p)
-        fp.SemiEmpiricalScore(rule, p)(p)
-        fp.ExpectedDivergence(rule, fp.DirectionPreserving())(p)
-    for binning in ("uniform", "quantile"):
-        fp.ECE(binning=binning, on="confidence")(p)
-        if K == 2:
-            fp.ECE(binning=binning)(p)
-    assert p.posteriors.shape == p.log_posteriors.shape
-
-
-def read_by_polars():
-    """Arrays that must not be written to."""
-    write("s.parquet", label=Y, q=Q, w=W)
-    file = read_scores(Path("s.parquet"), None, "q_0,q_1", "w")
-    assert not file.weights.flags.writeable
-    return file.predictions("posteriors", None)
-
-
-def detection():
-    metrics = [fp.EER(), fp.MinDCF(0.1), fp.ActDCF(0.1), fp.Cllr(), fp.MinCllr(), fp.AUC()]
-    for weights in (None, W):
-        llrs = MAKE.from_llrs(Y, X, sample_weight=weights)
-        for metric in [*metrics, fp.DevPAV()]:
-            metric(llrs)
-        assert fp.roc(llrs).hull.size
-    return llrs
-
-
-def many_classes():
-    made = MAKE.from_logits(Y300, Z300)
-    fp.BrierScore()(made)
-    return made
-
-
-MAKE = fp.Predictions
-(Y, Z, W), (Y3, Z3, W3), (Y300, Z300, _) = data(2, 600), data(3, 600), data(300, 1500)
-X, Q, Q3 = Z[:, 1] - Z[:, 0], np.exp(reference.log_softmax(Z)), np.exp(reference.log_softmax(Z3))
-CASES_OF_WARMUP = {
-    "posteriors": lambda: MAKE.from_posteriors(Y, Q),
-    "column": lambda: MAKE.from_posteriors(Y, Q[:, 1].copy(), sample_weight=W),
-    "weights": lambda: MAKE.from_posteriors(Y, Q, sample_weight=W, priors=[0.9, 0.1]),
-    "log-posteriors": lambda: MAKE.from_log_posteriors(Y, np.log(Q)),
-    "logits": lambda: MAKE.from_logits(Y, Z, sample_weight=W),
-    "log-odds": lambda: MAKE.from_logits(Y, X),
-    "log-likelihoods": lambda: MAKE.from_log_likelihoods(Y, Z, priors=[0.9, 0.1]),
-    "LLRs": lambda: MAKE.from_llrs(Y, X, prior=0.1, sample_weight=W),
-    "targets apart": lambda: MAKE.from_target_nontarget(X[Y == 1], X[Y == 0]),
-    "raw": lambda: MAKE.from_raw_scores(Y, X),
-    "weighted raw": lambda: MAKE.from_raw_scores(Y, X, sample_weight=W),
-    "other types": lambda: MAKE.from_logits(Y.astype(np.int8), X.astype(np.float32)),
-    "other layout": lambda: MAKE.from_posteriors(Y[::2], np.asfortranarray(Q)[::2]),
-    "other labels": lambda: MAKE.from_logits(Y.astype(float), Z.tolist()),
-    "3 posteriors": lambda: MAKE.from_posteriors(Y3, Q3),
-    "3 weights": lambda: MAKE.from_posteriors(Y3, Q3, sample_weight=W3),
-    "3 logits": lambda: MAKE.from_logits(Y3, Z3, sample_weight=W3),
-    "3 log-posteriors": lambda: MAKE.from_log_posteriors(Y3, np.log(Q3)),
-    "3 log-likelihoods": lambda: MAKE.from_log_likelihoods(Y3, Z3, priors=[0.2, 0.3, 0.5]),
-    "read-only": read_by_polars,
-    "300 classes": many_classes,
-    "detection": detection,
-}
-NOT_WARMED = {
-    "panels.place_on_boundaries",  # these two serve rules.Weighted of more than two classes alone
-    "panels.average_rows",
-}
-
-
-def report_on_warmup(cases):
-    """Print, as JSON, what warming up compiles and what other calls compile after it."""
-    warmup.compile_all(lambda name: None)
-    kernels = dispatchers()
-    count = {name: len(kernel.overloads) for name, kernel in kernels.items()}
-    compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels.values())
-    anew = {}
-    for name in cases:
-        before = {name: len(kernel.overloads) for name, kernel in kernels.items()}
-        use_everything(CASES_OF_WARMUP[name]())
-        anew[name] = [n for n, kernel in kernels.items() if len(kernel.overloads) > before[n]]
-    print(json.dumps({"count": count, "compiled": compiled, "anew": anew}))
-
-
-def run_report(folder, cases):
-    root = Path(__file__).parents[1]
-    code = f"from tests.test_cli import report_on_warmup; report_on_warmup({cases})"
-    done = subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(folder / "cache")},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory):
-    """Reports of a first process with an empty cache, and of a second one."""
-    folder = tmp_path_factory.mktemp("warmup")
-    return run_report(folder, list(CASES_OF_WARMUP)), run_report(folder, [])
-
-
-def test_warmup_compiles_every_kernel(reports):
-    count = reports[0]["count"]
-    assert len(count) > 30
-    assert {name for name, signatures in count.items() if signatures == 0} == NOT_WARMED
-
-
-def test_warmup_fills_the_cache(reports):
-    assert reports[0]["compiled"] > 30
-    assert reports[1]["compiled"] == 0
-
-
-@pytest.mark.parametrize(
-    "case",
-    list(CASES_OF_WARMUP),
-)
-def test_nothing_is_compiled_after_warmup(reports, case):
-    assert set(reports[0]["anew"]) == set(CASES_OF_WARMUP)
-    assert reports[0]["anew"][case] == []
-
-
-def test_warmup_command():
-    assert re.fullmatch(r"compiled in \d+\.\d s\n", succeed("warmup"))
-
-
 # Help, version, and the command as a program
 
 
@@ -687,19 +318,6 @@ def test_help(command, words):
 
 def test_version():
     assert succeed("--version") == f"{fp.__version__}\n"
-
-
-def program(*arguments, code=None, **environment):
-    start = [sys.executable, "-P", "-m", "fastpsr.cli.app"] if code is None else [
-        sys.executable, "-P", "-c", code
-    ]  # fmt: skip
-    return subprocess.run(
-        [*start, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])} | environment,
-    )
 
 
 def test_as_a_module():

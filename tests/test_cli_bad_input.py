@@ -1,12 +1,7 @@
 """What the command line refuses: one line that names the culprit, and nothing left behind."""
 
-import errno
 import io
 import os
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -15,29 +10,28 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import evaluate
-from tests.test_cli import fastpsr, program, write
+from tests.commands import (
+    CAL,
+    FOLDER,
+    GOOD,
+    RNG,
+    RUN,
+    Q,
+    Y,
+    check_refusal,
+    fastpsr,
+    npz,
+    packed,
+    parameters,
+    program,
+)
 
-RNG = np.random.default_rng(0)
-Y = np.arange(40) % 2
-Q = np.clip(0.5 * Y + RNG.normal(0.25, 0.3, Y.size), 0.05, 0.95)
 Q3 = RNG.dirichlet([1, 1, 1], 42)
-RUN = ("evaluate", "s.npz")
 
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def packed(save, *values, **named):
-    buffer = io.BytesIO()
-    save(buffer, *values, **named)
-    return buffer.getvalue()
-
-
-def npz(**changes):
-    return packed(np.savez, **({"label": Y, "score": Q} | changes))
 
 
 def changed(values, place, value):
@@ -58,38 +52,9 @@ def archive(**members):
     return buffer.getvalue()
 
 
-GOOD = npz()
 PARQUET = packed(lambda file: polars.DataFrame({"label": Y, "score": Q}).write_parquet(file))
 DAMAGED = bytearray(packed(np.savez_compressed, label=Y, score=RNG.random(Y.size)))
 DAMAGED[len(DAMAGED) * 5 // 8] ^= 0xFF
-FOLDER = object()
-
-
-def snapshot():
-    return {str(path): path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
-
-
-def check_refusal(files, arguments, words):
-    for name, content in files.items():
-        if content is FOLDER:
-            Path(name).mkdir()
-            write(f"{name}/s{Path(name).suffix or '.csv'}", label=Y, score=Q)
-        else:
-            Path(name).write_bytes(content)
-    before = snapshot()
-    outcome = fastpsr(*arguments)
-    assert outcome.code == 2, outcome
-    assert outcome.err.startswith("error: ")
-    assert outcome.err.count("\n") == 1
-    assert outcome.err.endswith("\n")
-    assert "Traceback" not in outcome.out
-    assert ".part" not in outcome.err
-    assert [word for word in words if word not in outcome.err] == []
-    assert snapshot() == before
-
-
-def parameters(table):
-    return [pytest.param(*case, id=name) for name, case in table.items()]
 
 
 # Files of scores: content by name, and words that the message must have
@@ -277,7 +242,6 @@ def test_costs(content, path, words):
 
 # Calibrators: more of their files in test_calibrator_files.py
 
-CAL = ("calibrate", "s.npz")
 USE = ("--apply", "s.npz", "--output", "o.npz")
 CALIBRATE = {
     "nothing": ((), ["calibrate"], ["file to train on", "--load"]),
@@ -312,153 +276,6 @@ def test_calibrate(_, arguments, words):
         "n.npz": npz(score=changed(Q, 7, np.nan)),
     }  # fmt: skip
     check_refusal(files, arguments, words)
-
-
-# Where results go
-
-OUTPUTS = {
-    "folder that is not there": (["simulate", "classes", "no/o.npz"], ["no/o.npz", "folder"]),
-    "other ending": (["simulate", "classes", "o.txt"], ["o.txt", ".npz, .csv or .parquet"]),
-    "no ending": (["simulate", "classes", "o"], ["o must end in"]),
-    "folder": (["simulate", "classes", "f.npz"], ["f.npz"]),
-    "trials": (["simulate", "trials", "no/o.csv"], ["no/o.csv", "folder"]),
-    "calibrate": ([*CAL, "--output", "no/o.npz"], ["no/o.npz", "folder"]),
-    "calibrate, ending": ([*CAL, "--output", "o.npy"], ["o.npy", ".npz, .csv or .parquet"]),
-    "--save": ([*CAL, "--save", "no/f.json"], ["no/f.json"]),
-    "--save onto a folder": ([*CAL, "--save", "f.npz"], ["f.npz"]),
-    "--save after --output": ([*CAL, "--output", "o.npz", "--save", "no/f.json"], ["no/f.json"]),
-    "--json": ([*RUN, "--json", "no/t.json"], ["no/t.json"]),
-    "--csv": ([*RUN, "--csv", "no/t.csv"], ["no/t.csv"]),
-    "--json onto a folder": ([*RUN, "--json", "f.npz"], ["f.npz"]),
-    "--csv after --json": ([*RUN, "--json", "t.json", "--csv", "no/t.csv"], ["no/t.csv"]),
-}
-
-
-@pytest.mark.parametrize(("arguments", "words"), parameters(OUTPUTS))
-def test_places_for_results(arguments, words):
-    check_refusal({"s.npz": GOOD, "f.npz": FOLDER}, arguments, words)
-
-
-TWICE = {
-    "--csv over --json": ([*RUN, "--json", "t", "--csv", "t"], ["--json", "--csv"]),
-    "--save over --output": (
-        [*CAL, "--output", "o.npz", "--save", "o.npz"],
-        ["--output", "--save"],
-    ),
-    "--json over the scores": ([*RUN, "--json", "s.npz"], ["s.npz"]),
-}
-
-
-@pytest.mark.parametrize(("arguments", "words"), parameters(TWICE))
-def test_one_place_for_two_things(arguments, words):
-    check_refusal({"s.npz": GOOD}, arguments, words)
-
-
-@pytest.mark.parametrize("option", ["--json", "--csv"])
-def test_bad_places_are_found_before_the_work(monkeypatch, option):
-    Path("s.npz").write_bytes(GOOD)
-
-    def refuse(*_, **__):
-        raise AssertionError("computed for nothing")
-
-    monkeypatch.setattr(evaluate, "evaluate_predictions", refuse)
-    assert fastpsr(*RUN, option, "no/t").code == 2
-
-
-WRITERS = {  # what to run, and what writes
-    ".npz": (["simulate", "classes", "o.npz"], "numpy.savez"),
-    ".csv": (["simulate", "classes", "o.csv"], "polars.DataFrame.write_csv"),
-    ".parquet": (["simulate", "classes", "o.parquet"], "polars.DataFrame.write_parquet"),
-    "calibrate": ([*CAL, "--output", "o.npz"], "numpy.savez"),
-    "--save": ([*CAL, "--save", "o.json"], "pathlib.Path.write_text"),
-    "--json": ([*RUN, "--json", "o.json"], "pathlib.Path.write_text"),
-    "--csv": ([*RUN, "--csv", "o.csv"], "polars.DataFrame.write_csv"),
-}
-
-
-def interrupted_writer(monkeypatch, writer, error):
-    def write_some(*arguments, **_):
-        part = next(a for a in arguments if isinstance(a, (str, Path)))
-        with open(part, "wb") as file:
-            file.write(b"half of it")
-        raise error
-
-    monkeypatch.setattr(writer, write_some)
-
-
-@pytest.mark.parametrize("existing", [False, True], ids=["new", "over a file"])
-@pytest.mark.parametrize(("arguments", "writer"), WRITERS.values(), ids=WRITERS)
-def test_full_disk(monkeypatch, arguments, writer, existing):
-    Path("s.npz").write_bytes(GOOD)
-    if existing:
-        Path(arguments[-1]).write_text("what was there", "utf-8")
-    before = snapshot()
-    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    interrupted_writer(monkeypatch, writer, error)
-    outcome = fastpsr(*arguments)
-    assert outcome.code == 2
-    assert outcome.err.strip().startswith("error: ")
-    assert "No space left on device" in outcome.err
-    assert outcome.err.strip().count("\n") == 0
-    assert snapshot() == before
-
-
-def test_full_disk_names_the_file(monkeypatch):
-    interrupted_writer(monkeypatch, "numpy.savez", OSError(errno.ENOSPC, "No space left on device"))
-    assert fastpsr("simulate", "classes", "o.npz").err == "error: No space left on device: o.npz\n"
-
-
-# Ctrl-C
-
-
-@pytest.mark.parametrize(("arguments", "writer"), WRITERS.values(), ids=WRITERS)
-def test_ctrl_c_while_writing(monkeypatch, arguments, writer):
-    Path("s.npz").write_bytes(GOOD)
-    interrupted_writer(monkeypatch, writer, KeyboardInterrupt())
-    before = snapshot()
-    outcome = fastpsr(*arguments)
-    assert outcome.code == 130
-    assert "Traceback" not in outcome.err
-    assert snapshot() == before
-
-
-def test_ctrl_c_while_computing(monkeypatch):
-    Path("s.npz").write_bytes(GOOD)
-
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(evaluate, "evaluate_predictions", stop)
-    assert fastpsr(*RUN, "--json", "t.json").code == 130
-    assert os.listdir() == ["s.npz"]
-
-
-INTERRUPTIBLE = """
-import signal, sys
-from fastpsr.cli import app
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
-print("ready", flush=True)
-sys.exit(app.run())
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_ctrl_c_from_outside():
-    run = ["simulate", "trials", "o.npz", "--nontargets", "5000000"]
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, *run],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])},
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    assert os.listdir() == []
 
 
 # The command as a program, and usage errors

@@ -49,7 +49,7 @@ def threshold(
     curve = roc(made.predictions("raw"))
     costs = cost.normalized_cost(curve.p_miss, curve.p_fa)
     best = int(np.argmin(costs))
-    shown = "none: accept nothing" if best == costs.size - 1 else f"{curve.threshold[best]:.6g}"
+    shown = "none: accept nothing" if best == costs.size - 1 else repr(float(curve.threshold[best]))
     console.print(
         f"best for these trials: {shown}: normalized cost {costs[best]:.4f}, "
         f"P_miss {curve.p_miss[best]:.4f}, P_fa {curve.p_fa[best]:.6f}; scores taken as {kind}"

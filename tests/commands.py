@@ -1,0 +1,202 @@
+"""Run the commands, write what they read, read what they write, and check what they refuse."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from fastpsr.cli import app
+from tests import reference
+
+
+@dataclass
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+def fastpsr(*arguments):
+    """Run the command in this process, on a wide screen."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["fastpsr", *map(str, arguments)]),
+        mock.patch.dict(os.environ, {"COLUMNS": "250", "TERM": "dumb"}),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = app.run()
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def succeed(*arguments):
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 0, outcome.err
+    return outcome.out
+
+
+def program(*arguments, code=None, **environment):
+    start = [sys.executable, "-P", "-m", "fastpsr.cli.app"] if code is None else [
+        sys.executable, "-P", "-c", code
+    ]  # fmt: skip
+    return subprocess.run(
+        [*start, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])} | environment,
+    )
+
+
+# Files
+
+
+def data(K=2, n=240, seed=0):
+    """Labels, logits and weights."""
+    rng = np.random.default_rng([seed, K])
+    y = rng.permutation(np.arange(n) % K)
+    return y, rng.normal(size=(n, K)) + 1.5 * np.eye(K)[y], rng.integers(1, 9, n) / 4.0
+
+
+def write(path, **columns):
+    """Write columns by the ending of the path; .npy: each to a file of its own."""
+    path = Path(path)
+    if path.suffix == ".npz":
+        np.savez(path, **columns)
+        return
+    if path.suffix == ".npy":
+        for name, values in columns.items():
+            np.save(f"{name}.npy", values)
+        return
+    flat = {}
+    for name, values in columns.items():
+        if values.ndim == 1:
+            flat[name] = values
+        else:
+            flat |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
+    frame = polars.DataFrame(flat)
+    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+
+
+def strict_json(path):
+    def refuse(token):
+        raise AssertionError(f"{token} is not JSON")
+
+    return json.loads(Path(path).read_text("utf-8"), parse_constant=refuse)
+
+
+def values_of(path):
+    return {row["metric"]: row["value"] for row in strict_json(path)["rows"]}
+
+
+def same(found, table):
+    """Whether values in JSON are those of an evaluation."""
+    assert list(found) == [row.metric for row in table.rows]
+    for row in table.rows:
+        expected = row.value
+        if np.isfinite(expected):
+            assert found[row.metric] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        else:
+            assert found[row.metric] == (None if np.isnan(expected) else str(expected))
+    return True
+
+
+def read(path):
+    """Columns of a written file, those of several numbered parts put together."""
+    if path.endswith(".npz"):
+        with np.load(path) as archive:
+            return {name: archive[name] for name in archive.files}
+    frame = polars.read_csv(path) if path.endswith(".csv") else polars.read_parquet(path)
+    columns, parts = {}, {}
+    for name in frame.columns:
+        stem, _, number = name.rpartition("_")
+        if number.isdigit():
+            parts.setdefault(stem, []).append(frame[name].to_numpy())
+        else:
+            columns[name] = frame[name].to_numpy()
+    return columns | {stem: np.column_stack(each) for stem, each in parts.items()}
+
+
+# What a file may mean, and what calibrates it
+
+SCORES = {  # what a file may hold: scores and predictions from labels and logits
+    "posteriors": lambda y, z: (
+        np.exp(reference.log_softmax(z)),
+        fp.Predictions.from_posteriors(y, np.exp(reference.log_softmax(z))),
+    ),
+    "log-posteriors": lambda y, z: (
+        reference.log_softmax(z),
+        fp.Predictions.from_log_posteriors(y, reference.log_softmax(z)),
+    ),
+    "logits": lambda y, z: (z, fp.Predictions.from_logits(y, z)),
+    "log-likelihoods": lambda y, z: (z, fp.Predictions.from_log_likelihoods(y, z)),
+    "llr": lambda y, z: (z[:, 1] - z[:, 0], fp.Predictions.from_llrs(y, z[:, 1] - z[:, 0])),
+    "raw": lambda y, z: (z[:, 1], fp.Predictions.from_raw_scores(y, z[:, 1])),
+}
+
+CALIBRATORS = {
+    "dp": fp.DirectionPreserving(),
+    "temperature": fp.TemperatureScaling(),
+    "pav": fp.PAV(),
+    "histogram": fp.HistogramBinning(),
+}
+
+
+# Bad input: a good file to start from, and the check
+
+RNG = np.random.default_rng(0)
+Y = np.arange(40) % 2
+Q = np.clip(0.5 * Y + RNG.normal(0.25, 0.3, Y.size), 0.05, 0.95)
+RUN = ("evaluate", "s.npz")
+CAL = ("calibrate", "s.npz")
+
+
+def packed(save, *values, **named):
+    buffer = io.BytesIO()
+    save(buffer, *values, **named)
+    return buffer.getvalue()
+
+
+def npz(**changes):
+    return packed(np.savez, **({"label": Y, "score": Q} | changes))
+
+
+GOOD = npz()
+FOLDER = object()
+
+
+def snapshot():
+    return {str(path): path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
+
+
+def check_refusal(files, arguments, words):
+    for name, content in files.items():
+        if content is FOLDER:
+            Path(name).mkdir()
+            write(f"{name}/s{Path(name).suffix or '.csv'}", label=Y, score=Q)
+        else:
+            Path(name).write_bytes(content)
+    before = snapshot()
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 2, outcome
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("\n")
+    assert "Traceback" not in outcome.out
+    assert ".part" not in outcome.err
+    assert [word for word in words if word not in outcome.err] == []
+    assert snapshot() == before
+
+
+def parameters(table):
+    return [pytest.param(*case, id=name) for name, case in table.items()]

@@ -1,0 +1,111 @@
+"""`fastpsr simulate` and `fastpsr demo`: what they write and print is what the library makes."""
+
+import re
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests.commands import read, same, succeed, values_of
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+# simulate
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
+def test_simulate_trials(ending):
+    run = ["--targets", 30, "--nontargets", 400]
+    out = succeed("simulate", "trials", f"a{ending}", *run, "--seed", 3)
+    assert out == f"a{ending}: 430 trials, 30 of them targets\n"
+    succeed("simulate", "trials", f"b{ending}", *run, "--seed", 3)
+    succeed("simulate", "trials", f"c{ending}", *run, "--seed", 4)
+    a, b, c = (read(f"{name}{ending}") for name in "abc")
+    made = fp.simulate.trial_list(30, 400, seed=3)
+    assert list(a) == ["y_true", "llr", "enroll", "test", "enroll_speaker", "test_speaker"]
+    for name, values in a.items():
+        np.testing.assert_array_equal(values, getattr(made, name))
+        assert values.tobytes() == b[name].tobytes()
+    assert not np.array_equal(a["llr"], c["llr"])
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
+@pytest.mark.parametrize("system", ["cal", "mcs", "mcp", "mcps"])
+def test_simulate_classes(system, ending):
+    options = ["--samples", 90, "--classes", 3, "--variance", 0.3, "--seed", 2, "--system", system]
+    for name in "ab":
+        out = succeed("simulate", "classes", f"{name}{ending}", *options)
+    assert f"90 samples of 3 classes, system {system}" in out
+    made = fp.simulate.gaussian_classes(90, n_classes=3, variance=0.3, seed=2)
+    a, b = read(f"a{ending}"), read(f"b{ending}")
+    np.testing.assert_array_equal(a["y_true"], made.y_true)
+    np.testing.assert_array_equal(a["log_posterior"], getattr(made, system))
+    assert a["log_posterior"].tobytes() == b["log_posterior"].tobytes()
+
+
+def test_simulated_files_can_be_evaluated():
+    succeed("simulate", "classes", "a.csv")
+    succeed("evaluate", "a.csv", "--scores-are", "log-posteriors", "--json", "t.json")
+    made = fp.simulate.gaussian_classes(2_000)
+    predictions = fp.Predictions.from_log_posteriors(made.y_true, made.cal)
+    assert same(values_of("t.json"), fp.evaluate(predictions))
+
+
+# demo
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return succeed("demo")
+
+
+def numbers(demo, row):
+    line = next(line for line in demo.splitlines() if line.startswith(row))
+    return re.findall(r"-?\d+\.\d+", line.removeprefix(row))
+
+
+PAPER = {"raw": (0.324, 0.225, 0.191, 0.189, 16.7, 0.2, 0.2)}  # Table 2, SITW
+PAPER["cal"] = (0.306, 0.190, 0.153, 0.158, -0.1, 0.0, 0.0)
+PAPER["calp"] = (0.304, 0.188, 0.152, 0.155, -0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("row", PAPER)
+def test_demo_is_like_the_paper(demo, row):
+    found = [float(number) for number in numbers(demo, f"simulated, {row} ")]
+    assert [float(number) for number in numbers(demo, f"SITW, {row} ")] == list(PAPER[row])
+    *risks, nce, rcl, _, _ = zip(found, PAPER[row], strict=True)
+    for value, printed in risks:
+        assert value == pytest.approx(printed, rel=0.25)
+    assert nce[0] == pytest.approx(nce[1], rel=0.1)
+    assert rcl[0] == pytest.approx(rcl[1], rel=0.1, abs=0.5)  # of percent
+
+
+def test_demo_prints_what_the_library_computes(demo):
+    trials = fp.simulate.trial_list()
+    assert demo.startswith(f"{trials.llr.size:,} simulated trials, {trials.y_true.sum():,} of")
+    raw = fp.Predictions.from_llrs(trials.y_true, trials.llr)
+    systems = {
+        "raw": raw,
+        "cal": fp.cross_fit(fp.DirectionPreserving(), raw),
+        "calp": fp.cross_fit(fp.PAV(), raw, fp.TrainOnTest()),
+    }
+    metrics = [
+        fp.BayesRisk([[0, 1], [1, 0]]),
+        fp.BayesRisk([[0, 1, 0.1], [1, 0, 0.1]]),
+        fp.BayesRisk([[0, 1], [10, 0]]),
+        fp.CrossEntropy(),
+        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
+        fp.ECE(on="confidence"),
+        fp.ECE(),
+    ]
+    for row, predictions in systems.items():
+        values = [metric(predictions) for metric in metrics]
+        expected = [f"{value:.3f}" for value in values[:4]]
+        expected += [f"{values[4]:.1f}", *(f"{100 * value:.1f}" for value in values[5:])]
+        assert numbers(demo, f"simulated, {row} ") == expected
+    for word in ("C01", "Cab", "Cimb", "NCE", "RCL", "ECEmc", "ECE", "cal:", "calp:"):
+        assert word in demo.split("SITW, calp")[1] or word in demo.splitlines()[1]
