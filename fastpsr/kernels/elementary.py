@@ -10,6 +10,7 @@ _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts: the first has 21 tr
 _LN2_LOW = 1.90821492927058770002e-10  # so that its products with exponents are exact
 _LN2 = math.log(2.0)
 _LOG2_E = 1.0 / _LN2
+_LEAST_EXPONENT = -1075.0 * _LN2  # exp of less is nearer to 0 than to any other number
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT2_MINUS_1 = math.sqrt(2.0) - 1.0
 
@@ -24,7 +25,8 @@ _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10 = (1.0 / (2 * n + 1) for n in 
 @elementary
 def exp_of_nonpositive(x):
     """exp(x) for x <= 0; nan stays nan."""
-    x = x if not (x < -745.2) else -745.2
+    vanishes = x < _LEAST_EXPONENT  # set apart: arithmetic on subnormal numbers is slow
+    x = 0.0 if vanishes else x
     whole = np.floor(x * _LOG2_E + 0.5)
     r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
     p = _E13
@@ -42,7 +44,8 @@ def exp_of_nonpositive(x):
     p = p * r * r + r + 1.0
     exponent = int(whole)
     half = exponent >> 1  # 2^exponent may be subnormal: multiply in two steps
-    return p * bits_to_float((half + 1023) << 52) * bits_to_float((exponent - half + 1023) << 52)
+    p = p * bits_to_float((half + 1023) << 52) * bits_to_float((exponent - half + 1023) << 52)
+    return 0.0 if vanishes else p
 
 
 @elementary
