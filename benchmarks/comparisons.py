@@ -113,8 +113,9 @@ def same_bins(trials: Trials, ours: float, peer: float) -> None:
 
 
 def our_isotonic_values(trials: Trials) -> NDArray[np.float64]:
+    """Return the calibrated LLRs, which is what PAV makes of raw scores."""
     raw = fp.Predictions.from_raw_scores(trials.y, trials.scores)
-    return fp.PAV().fit(raw).transform(raw).positive_posteriors
+    return fp.PAV().fit(raw).transform(raw).llrs
 
 
 def sklearn_isotonic_values(trials: Trials) -> NDArray[np.float64]:
@@ -125,6 +126,9 @@ def sklearn_isotonic_values(trials: Trials) -> NDArray[np.float64]:
 
 def same_values(trials: Trials, ours: NDArray[np.float64], peer: NDArray[np.float64]) -> None:
     """The isotonic fit is unique, and a value in it is a ratio of two counts."""
+    prior_log_odds = np.log(trials.y.mean()) - np.log1p(-trials.y.mean())
+    with np.errstate(over="ignore"):  # LLRs of -inf
+        ours = 1.0 / (1.0 + np.exp(-(ours + prior_log_odds)))
     assert_allclose(ours, peer, rtol=0.0, atol=1e-12)
 
 

@@ -114,8 +114,8 @@ def evaluate(
         "--json": to_json, "--csv": to_csv, "--markdown": to_markdown, "--latex": to_latex
     }  # fmt: skip
     systems = [*(scores or []), *(files or [])]
-    given = [labels, weights] if key is None else []
-    beside = [Path(name) for name in given if name is not None and name.endswith(".npy")]
+    named = [labels, weights] if key is None else []
+    beside = [Path(name) for name in named if name is not None and name.endswith(".npy")]
     check_outputs(outputs, [*systems, key, costs, speakers, *beside])
     if key is None:
         if scores is not None or len(systems) != 1:

@@ -55,22 +55,23 @@ class RankCells:
         scores, y, weights = predictions.scale, predictions.labels, predictions.weights
         n_positive = int(np.count_nonzero(y))
         minority = int(n_positive <= y.size - n_positive)
-        is_member = y == minority
-        values = scores[is_member]
-        if not weights.size and values.size > _SORTING_WINS * y.size:
-            others = scores[~is_member]
+        n_members = min(n_positive, y.size - n_positive)
+        if not weights.size and n_members > _SORTING_WINS * y.size:
+            is_member = y == minority
+            values, others = scores[is_member], scores[~is_member]
             blocks.together(values.sort, others.sort)
             edges, own = _distinct(values, weights)
             del values, is_member  # cells of classes of like size are many
             totals, lowest = kernels.merge_into_cells(others, edges)
             del others
         else:
-            order = np.argsort(values, kind="stable")
-            own_weights = weights[is_member][order] if weights.size else weights
-            values = values[order]
+            members = np.flatnonzero(y == minority)  # few: faster than picking by a mask
             if weights.size:
-                values, own_weights = values[own_weights > 0.0], own_weights[own_weights > 0.0]
-            edges, own = _distinct(values, own_weights)
+                members = members[weights[members] > 0.0]
+                members = members[np.argsort(scores[members], kind="stable")]
+                edges, own = _distinct(scores[members], weights[members])
+            else:
+                edges, own = _distinct(np.sort(scores[members]), weights)
             totals, lowest = kernels.count_into_cells(scores, weights, edges, 1 - minority, y)
         of_minority = np.zeros(totals.size)
         of_minority[1::2] = own
