@@ -94,7 +94,11 @@ def _start_at_frequencies(
     """Return scale 0 and the biases that are best there."""
     point = np.zeros(1 + offset.size)
     if with_bias:
-        counts = np.bincount(y, weights if weights.size else None, offset.size)
+        if weights.size or offset.size > 2:
+            counts = np.bincount(y, weights if weights.size else None, offset.size)
+        else:
+            n_positive = np.count_nonzero(y)  # much faster
+            counts = np.array([y.size - n_positive, n_positive])
         point[1:] = np.log(counts / counts.sum()) - offset
     return point
 
