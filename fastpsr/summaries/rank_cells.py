@@ -99,6 +99,8 @@ class RankCells:
 
     def at_priors(self) -> tuple[Floats, Floats]:
         """Return the weights of class 0 and class 1 with given priors worked in."""
+        if self.given_priors is None:
+            return self.negatives, self.positives
         totals = np.array([self.negatives.sum(), self.positives.sum()])
         factors = class_factors(totals, self.given_priors)
         return self.negatives * factors[0], self.positives * factors[1]
