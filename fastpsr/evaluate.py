@@ -10,8 +10,18 @@ from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import Training
 from fastpsr.costs import CostMatrix
-from fastpsr.metrics import ECE, BayesRisk, BrierScore, CalibrationLoss, CrossEntropy, Metric
-from fastpsr.predictions import Predictions
+from fastpsr.metrics import (
+    AUC,
+    ECE,
+    EER,
+    BayesRisk,
+    BrierScore,
+    CalibrationLoss,
+    CrossEntropy,
+    Metric,
+    MinCllr,
+)
+from fastpsr.predictions import Kind, Predictions
 from fastpsr.rules import Log
 
 __all__ = ["Evaluation", "Row", "default_metrics", "evaluate"]
@@ -28,9 +38,9 @@ class Row:
     metric : str
         Name.
     value : float
-        nan where there is none; `note` then says why.
+        nan where there is none.
     note : str
-        What the number is, or why there is none.
+        What the number is; where it is nan or infinite, why.
     """
 
     metric: str
@@ -50,6 +60,8 @@ class Evaluation:
         Class priors of the evaluation.
     n_infinite : int
         Number of samples whose class was given posterior 0: each makes cross-entropy infinite.
+    kind : {"posteriors", "likelihoods", "raw scores"}
+        What was evaluated.
 
     Examples
     --------
@@ -64,6 +76,7 @@ class Evaluation:
     n_classes: int
     priors: tuple[float, ...]
     n_infinite: int
+    kind: Kind
 
     def __getitem__(self, metric: str) -> float:
         """Return the value of a metric by name."""
@@ -79,6 +92,7 @@ class Evaluation:
             "n_classes": self.n_classes,
             "priors": list(self.priors),
             "n_infinite": self.n_infinite,
+            "kind": self.kind,
             "rows": [
                 {"metric": row.metric, "value": row.value, "note": row.note} for row in self.rows
             ],
@@ -97,8 +111,9 @@ class Evaluation:
         more = ", ..." if len(self.priors) > 4 else ""
         line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
         if self.n_infinite:
-            have = "sample has" if self.n_infinite == 1 else "samples have"
-            line += f"; {self.n_infinite:,} {have} posterior 0 for the true class"
+            line += f"; {_say_infinite(self.n_infinite)}"
+        if self.kind == "raw scores":
+            line += "; raw scores: only metrics of ranks have values"
         return line
 
 
@@ -108,8 +123,11 @@ def default_metrics(
     costs: CostMatrix | None = None,
     calibrator: Calibrator | None = None,
     train: Training | None = None,
+    raw: bool = False,
 ) -> dict[str, Metric[Any]]:
-    """Return the metrics of the table by name."""
+    """Return the metrics of the table by name; of `raw` scores those that ranks allow."""
+    if raw:
+        return {"EER": EER(), "minCllr": MinCllr(), "AUC": AUC()}
     calibrator = DirectionPreserving() if calibrator is None else calibrator
     train = CrossFit() if train is None else train
     table: dict[str, Metric[Any]] = {
@@ -142,7 +160,7 @@ def evaluate(
     metrics : dict of name to metric, or list of metrics, optional
         Metrics of this package, or any callable that takes predictions and returns a float. By
         default: normalized cross-entropy, Brier score and error rate, relative calibration loss
-        with its bound, and the calibration errors.
+        with its bound, and the calibration errors; of raw scores EER, minCllr and AUC.
     progress : callable, optional
         Called with the name of each metric before it is computed.
 
@@ -168,20 +186,38 @@ def evaluate(
     if not isinstance(predictions, Predictions):
         raise ValueError(f"predictions must be Predictions, not {type(predictions).__name__}")
     labels = predictions.labels
-    chosen = _named(metrics, predictions.n_classes)
+    chosen = _named(metrics, predictions)
     if not chosen:
         raise ValueError("metrics must not be empty")
+    n_infinite = _count_infinite(predictions.present())
     rows = []
     for name, metric in chosen.items():
         if progress is not None:
             progress(name)
         try:
-            rows.append(Row(name, float(metric(predictions)), getattr(metric, "meaning", "")))
+            value = float(metric(predictions))
+            rows.append(Row(name, value, _note(metric, value, n_infinite)))
         except ValueError as error:
             rows.append(Row(name, float("nan"), f"not computed: {error}"))
-    n_infinite = _count_infinite(predictions.present())
     priors = tuple(float(prior) for prior in predictions.priors)
-    return Evaluation(tuple(rows), labels.size, predictions.n_classes, priors, n_infinite)
+    return Evaluation(
+        tuple(rows), labels.size, predictions.n_classes, priors, n_infinite, predictions.kind
+    )
+
+
+def _note(metric: AnyMetric, value: float, n_infinite: int) -> str:
+    """Return what a number is, or why it is none."""
+    if np.isfinite(value) or not isinstance(metric, Metric):
+        return str(getattr(metric, "meaning", ""))
+    if isinstance(metric, CalibrationLoss) and value < 0.0:
+        return f"{type(metric.calibrator).__name__} would make the score infinitely worse"
+    what = "undefined" if np.isnan(value) else "infinite"
+    return f"{what}: {_say_infinite(n_infinite)}" if n_infinite else f"{what}: {metric.meaning}"
+
+
+def _say_infinite(n_infinite: int) -> str:
+    have = "sample has" if n_infinite == 1 else "samples have"
+    return f"{n_infinite:,} {have} posterior 0 for the true class"
 
 
 def _count_infinite(samples: Predictions) -> int:
@@ -197,10 +233,10 @@ def _count_infinite(samples: Predictions) -> int:
 
 
 def _named(
-    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, n_classes: int
+    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, predictions: Predictions
 ) -> Mapping[str, AnyMetric]:
     if metrics is None:
-        return default_metrics(n_classes)
+        return default_metrics(predictions.n_classes, raw=predictions.kind == "raw scores")
     if isinstance(metrics, Mapping):
         for name, metric in metrics.items():
             _check_metric(name, metric)

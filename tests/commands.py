@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def succeed(*arguments):
 
 
 def program(*arguments, code=None, **environment):
-    start = [sys.executable, "-P", "-m", "fastpsr.cli.app"] if code is None else [
+    start = [sys.executable, "-P", "-m", "fastpsr"] if code is None else [
         sys.executable, "-P", "-c", code
     ]  # fmt: skip
     return subprocess.run(
@@ -194,6 +195,7 @@ def check_refusal(files, arguments, words):
     assert outcome.err.endswith("\n")
     assert "Traceback" not in outcome.out
     assert ".part" not in outcome.err
+    assert not re.search(r"\b[a-z_]+=('|\{| |True|False)", outcome.err), "an argument of Python"
     assert [word for word in words if word not in outcome.err] == []
     assert snapshot() == before
 

@@ -148,7 +148,7 @@ def test_calibrator_and_folds_of_the_calibration_loss(calibrator, folds):
     expected = rcl(fp.Predictions.from_logits(y, z))
     found = values_of("t.json")["RCL"]
     assert found == (expected if np.isfinite(expected) else str(expected))
-    assert type(CALIBRATORS[calibrator]).__name__ in out
+    assert type(CALIBRATORS[calibrator]).__name__ in re.search("(?m)^RCL .*$", out)[0]
 
 
 def test_json_and_csv_are_one_table():
@@ -171,7 +171,7 @@ def test_infinite_values():
     assert values_of("t.json")["NCE"] == "inf"
     assert strict_json("t.json")["n_infinite"] == 1
     assert "1 sample has posterior 0 for the true class" in out
-    assert re.search(r"(?m)^NCE +inf ", out)
+    assert re.search(r"(?m)^NCE +inf +infinite: 1 sample has posterior 0", out)
     assert np.isposinf(polars.read_csv("t.csv")["value"][0])
 
 
@@ -185,12 +185,60 @@ def test_separable_data_get_a_table_with_a_note():
     assert values_of("t.json")["RCL bound"] == 100.0
 
 
-def test_raw_scores_get_notes_in_place_of_values():
+def test_raw_scores_get_metrics_of_ranks():
     y, z, _ = data()
     write("s.npz", y_true=y, s=z[:, 1])
-    out = succeed("evaluate", "s.npz", "--scores-are", "raw", "--json", "t.json")
-    assert set(values_of("t.json").values()) == {None}
-    assert out.count("raw scores only rank samples") == len(values_of("t.json"))
+    run = ["evaluate", "s.npz", "--scores-are", "raw"]
+    out = succeed(*run, "--dcf", "0.1", "--json", "t.json")
+    raw = fp.Predictions.from_raw_scores(y, z[:, 1])
+    metrics = {"EER": fp.EER(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
+    assert values_of("t.json") == {
+        name: metric(raw) for name, metric in (metrics | {"minDCF(0.1)": fp.MinDCF(0.1)}).items()
+    }
+    assert out.count("raw scores: only metrics of ranks have values") == 1
+
+
+def test_detection_costs_of_a_table():
+    y, z, _ = data()
+    write("s.npz", y_true=y, z=z)
+    run = ["evaluate", "s.npz", "--scores-are", "logits", "--dcf", "sre16", "--dcf", "0.2:5:1"]
+    succeed(*run, "--json", "t.json")
+    logits = fp.Predictions.from_logits(y, z)
+    values = values_of("t.json")
+    for name, metric in (("min", fp.MinDCF), ("act", fp.ActDCF)):
+        assert values[f"{name}DCF(0.2:5:1)"] == metric(0.2, 5, 1)(logits)
+        both = (metric(0.01)(logits) + metric(0.005)(logits)) / 2
+        assert values[f"{name}DCF(sre16)"] == pytest.approx(both)
+
+
+def test_markdown_and_latex():
+    y, z, _ = data()
+    write("s.npz", y_true=y, z=z)
+    run = ["evaluate", "s.npz", "--scores-are", "logits"]
+    succeed(*run, "--markdown", "t.md", "--latex", "t.tex")
+    rows = [
+        (r.metric, f"{r.value:.4f}") for r in fp.evaluate(fp.Predictions.from_logits(y, z)).rows
+    ]
+    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    assert [tuple(line) for line in markdown] == [("metric", "value"), ("---", "--:"), *rows]
+    latex = Path("t.tex").read_text().splitlines()
+    assert latex[0] == r"\begin{tabular}{lr}"
+    assert latex[4:-2] == [rf"{name} & {value} \\" for name, value in rows]
+
+
+def test_warnings_are_one_line_each():
+    y, z, _ = data()
+    write("s.npz", y_true=y, z=z[:, 0])
+    outcome = fastpsr("evaluate", "s.npz", "--scores-are", "logits")
+    assert outcome.code == 0
+    assert re.fullmatch("warning: the fitted scale is -.*\n", outcome.err)
+
+
+def test_posterior_is_another_word_for_posteriors():
+    y, z, _ = data()
+    write("s.npz", y_true=y, q=np.exp(reference.log_softmax(z)))
+    run = ["evaluate", "s.npz", "--scores-are"]
+    assert succeed(*run, "posterior") == succeed(*run, "posteriors")
 
 
 def test_success_says_nothing_on_stderr():

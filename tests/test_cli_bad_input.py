@@ -85,7 +85,7 @@ FILES = {
     "archive of text": ({"s.npz": archive(label="0", score="1")}, "s.npz", ["s.npz", "score"]),
     "objects": ({"s.npz": npz(score=np.array([None] * 40))}, "s.npz", ["s.npz"]),
     "labels alone": ({"s.npz": packed(np.savez, label=Y)}, "s.npz", ["s.npz", "column of scores"]),
-    "header alone": ({"s.csv": csv()}, "s.csv", ["score", "empty"]),
+    "header alone": ({"s.csv": csv()}, "s.csv", ["s.csv", "no rows"]),
     "ragged rows": ({"s.csv": csv("0,0.5", "1,0.5,0.5")}, "s.csv", ["s.csv"]),
     "semicolons": ({"s.csv": b"label;score\n0;0.5\n1;0.25\n"}, "s.csv", ["s.csv"]),
     "text among scores": ({"s.csv": csv("0,0.5", "1,high")}, "s.csv", ["score", "high"]),
@@ -103,7 +103,7 @@ FILES = {
     ),
     "over 1": ({"s.npz": npz(score=changed(Q, 7, 1.5))}, "s.npz", ["score", "[7]", "1.5"]),
     "lengths": ({"s.npz": npz(label=Y[:9])}, "s.npz", ["label", "40", "9"]),
-    "no samples": ({"s.npz": npz(label=Y[:0], score=Q[:0])}, "s.npz", ["score", "empty"]),
+    "no samples": ({"s.npz": npz(label=Y[:0], score=Q[:0])}, "s.npz", ["s.npz has no rows"]),
     "cube": ({"s.npz": npz(score=np.ones((40, 2, 2)))}, "s.npz", ["score", "(40, 2, 2)"]),
     "weight nan": (
         {"s.npz": npz(weight=changed(Q, 7, np.nan))}, "s.npz", ["weight", "[7]", "nan"]
@@ -122,7 +122,7 @@ def test_files_of_scores(files, path, words):
 
 
 NAMES = {
-    "backslash": (b"label,s\\d\n0,0.5\n1,high\n", [], ["s\\d", "high"]),
+    "backslash": (b"label,s\\d\n0,0.5\n1,high\n", [], ["s\\\\d", "high"]),
     "name of an argument": (
         b"lab,y_true\n0,0.5\n1,1.5\n",
         ["--labels", "lab"],
@@ -165,26 +165,50 @@ OPTIONS = {
     "unlike lengths": (SEVERAL, [*RUN, "--columns", "score,other"], ["s.npz", "40", "9"]),
     "--columns of .npy": (NPY, ["evaluate", "s.npy", "--columns", "s"], ["--columns", "s.npy"]),
     "--labels of .npy": (NPY, ["evaluate", "s.npy", "--labels", "no.npy"], ["No such", "no.npy"]),
-    "--priors, sum": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.6"], ["priors", "1.1"]),
-    "--priors, one": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5"], ["priors", "2, not 1"]),
-    "--priors, three": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.3,0.2"], ["priors", "not 3"]),
+    "--priors, sum": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.6"], ["--priors", "1.1"]),
+    "--priors, one": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5"], ["--priors must sum to 1"]),
+    "--priors, one 1": ({"s.npz": GOOD}, [*RUN, "--priors", "1"], ["--priors must", "2, not 1"]),
+    "--priors, three": ({"s.npz": GOOD}, [*RUN, "--priors", "0.5,0.3,0.2"], ["--priors", "not 3"]),
     "--priors, words": ({"s.npz": GOOD}, [*RUN, "--priors", "a,b"], ["--priors", "'a,b'"]),
     "--priors, nothing": ({"s.npz": GOOD}, [*RUN, "--priors", ""], ["--priors", "''"]),
     "--priors, nan": ({"s.npz": GOOD}, [*RUN, "--priors", "nan,1"], ["priors[0]", "nan"]),
     "--priors, negative": ({"s.npz": GOOD}, [*RUN, "--priors", "-0.5,1.5"], ["priors[0]", "-0.5"]),
     "--priors of LLRs": (
-        {"s.npz": GOOD}, [*RUN, "--scores-are", "llr", "--priors", "0.5,0.6"], ["--priors", "0.6"]
+        {"s.npz": GOOD}, [*RUN, "--scores-are", "llr", "--priors", "0.5,0.6"], ["--priors", "1.1"]
+    ),
+    "--priors of LLRs, 0": (
+        {"s.npz": GOOD}, [*RUN, "--scores-are", "llr", "--priors", "0,1"],
+        ["--priors", "above 0", "'0,1'"],
+    ),
+    "--priors of LLRs, one": (
+        {"s.npz": GOOD}, [*RUN, "--scores-are", "llr", "--priors", "0.5"],
+        ["--priors must be two numbers", "'0.5'"],
     ),
     "--priors of raw scores": (
         {"s.npz": GOOD}, [*RUN, "--scores-are", "raw", "--priors", "0.5,0.5"], ["--priors", "raw"]
     ),
     "rows needed": ({"s.npz": GOOD}, [*RUN, "--scores-are", "log-posteriors"], ["(40,)"]),
-    "binary needed": (THREE, [*RUN, "--scores-are", "llr"], ["(42, 3)"]),
-    "--folds 1": ({"s.npz": GOOD}, [*RUN, "--folds", "1"], ["folds", "at least 2", "1"]),
+    "binary needed": (THREE, [*RUN, "--scores-are", "llr"], ["one column, not 3 (score)"]),
+    "one column needed": (
+        {"s.csv": b"label,a,b\n0,1,2\n1,3,4\n"}, ["evaluate", "s.csv", "--scores-are", "raw"],
+        ["one column, not 2 (a, b)", "--columns"],
+    ),
+    "names of trials": (
+        {"s.csv": b"id,label,q\nx1,0,0.2\nx2,1,0.7\n"}, ["evaluate", "s.csv"],
+        ["'id'", "'x1'", "--columns"],
+    ),
+    "one of several columns": (
+        {"s.csv": b"label,a,b\n0,0.5,0.5\n1,0.5,7\n"}, ["evaluate", "s.csv"],
+        ["scores must lie in 0 to 1", "but b[1] is 7"],
+    ),
+    "--folds 1": ({"s.npz": GOOD}, [*RUN, "--folds", "1"], ["--folds", "2"]),
     "--folds 1 for calibrate": (
         {"s.npz": GOOD}, ["calibrate", "s.npz", "--folds", "1", "--output", "o.npz"],
-        ["folds", "at least 2", "1"],
+        ["--folds", "2"],
     ),
+    "--dcf": ({}, [*RUN, "--dcf", "2"], ["--dcf", "between 0 and 1", "'2'"]),
+    "--dcf of three classes": (THREE, [*RUN, "--dcf", "0.1"], ["--dcf", "binary", "3 classes"]),
+    "a score file of trials": ({"s.txt": b"a b 1"}, ["evaluate", "s.txt"], ["--scores"]),
     "--calibrator": (THREE, [*RUN, "--calibrator", "pav"], ["PAV", "binary", "3 classes"]),
     "--calibrator for calibrate": (
         THREE, ["calibrate", "s.npz", "--calibrator", "pav", "--output", "o.npz"],
@@ -247,6 +271,7 @@ CALIBRATE = {
     "nothing": ((), ["calibrate"], ["file to train on", "--load"]),
     "no result": ((), [*CAL], ["--output", "--save"]),
     "train and load": ((), [*CAL, "--load", "f.json", *USE], ["--load"]),
+    "--apply without --output": ((), [*CAL, "--apply", "s.npz"], ["--apply needs --output"]),
     "--load without --apply": ((), ["calibrate", "--load", "f.json"], ["--load", "--apply"]),
     "no file": ((), ["calibrate", "--load", "no.json", *USE], ["No such file", "no.json"]),
     "folder": ((), ["calibrate", "--load", "folder", *USE], ["folder"]),
@@ -265,6 +290,19 @@ CALIBRATE = {
     "unlabelled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
     "bad among two files": ((), [*CAL, "--apply", "n.npz", "--output", "o.npz"], ["n.npz", "[7]"]),
 }  # fmt: skip
+
+
+LOAD = ("calibrate", "--load", "f.json", *USE)
+CALIBRATE |= {  # what has no meaning is refused, not ignored
+    f"{option} {why}": ((), [*run, option, value], [option, why])
+    for why, run, options in [
+        ("--load", LOAD, {"--calibrator": "pav", "--folds": "3", "--save": "x.json"}),
+        ("cross-fitting", [*CAL, *USE], {"--folds": "3"}),
+        ("cross-fitting", [*CAL, "--save", "x.json"], {"--folds": "3"}),
+        ("table of scores", [*CAL, "--output", "o.npz"], {"--nan": "drop", "--speakers": "m"}),
+    ]
+    for option, value in options.items()
+}
 
 
 @pytest.mark.parametrize(("_", "arguments", "words"), parameters(CALIBRATE))

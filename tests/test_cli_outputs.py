@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import evaluate
+from fastpsr.cli import table_evaluation
+from fastpsr.files import whole_file
 from tests.commands import CAL, FOLDER, GOOD, RUN, check_refusal, fastpsr, parameters, snapshot
 
 
@@ -34,6 +35,8 @@ OUTPUTS = {
     "--json": ([*RUN, "--json", "no/t.json"], ["no/t.json"]),
     "--csv": ([*RUN, "--csv", "no/t.csv"], ["no/t.csv"]),
     "--json onto a folder": ([*RUN, "--json", "f.npz"], ["f.npz"]),
+    "--markdown": ([*RUN, "--markdown", "no/t.md"], ["no/t.md"]),
+    "--latex": ([*RUN, "--latex", "no/t.tex"], ["no/t.tex"]),
     "--csv after --json": ([*RUN, "--json", "t.json", "--csv", "no/t.csv"], ["no/t.csv"]),
 }
 
@@ -50,6 +53,10 @@ TWICE = {
         ["--output", "--save"],
     ),
     "--json over the scores": ([*RUN, "--json", "s.npz"], ["s.npz"]),
+    "--save over the labels": (
+        ["calibrate", "s.npy", "--labels", "y.npy", "--save", "y.npy"],
+        ["--save", "input"],
+    ),
 }
 
 
@@ -58,14 +65,58 @@ def test_one_place_for_two_things(arguments, words):
     check_refusal({"s.npz": GOOD}, arguments, words)
 
 
-@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_a_bad_ending_is_found_before_the_work(monkeypatch):
+    Path("s.npz").write_bytes(GOOD)
+
+    def refuse(*_, **__):
+        raise AssertionError("trained for nothing")
+
+    monkeypatch.setattr(fp.DirectionPreserving, "fit", refuse)
+    monkeypatch.setattr(fp.simulate, "gaussian_classes", refuse)
+    check_refusal({}, [*CAL, "--output", "o.txt"], ["o.txt", ".npz, .csv or .parquet"])
+    check_refusal({}, ["simulate", "classes", "o.txt"], ["o.txt", ".npz, .csv or .parquet"])
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["dangling", "to a file"])
+def test_links_stay_links(there):
+    Path("s.npz").write_bytes(GOOD)
+    Path("folder").mkdir()
+    if there:
+        Path("folder/real").write_text("what was there", "utf-8")
+    Path("t.json").symlink_to("folder/real")
+    assert fastpsr(*RUN, "--json", "t.json").code == 0
+    assert Path("t.json").is_symlink()
+    assert Path("folder/real").read_text("utf-8").startswith("{")
+    assert os.listdir("folder") == ["real"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes with names")
+def test_what_is_no_file_is_written_to_as_it_is():
+    Path("s.npz").write_bytes(GOOD)
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert fastpsr(*RUN, "--json", "pipe").code == 0
+        out, _ = reader.communicate(timeout=60)
+    assert out.startswith("{")
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize("name", [f"{'x' * 250}.json", f"x.{'y' * 250}"], ids=["stem", "ending"])
+def test_the_longest_names(name):
+    with whole_file(name) as part:
+        part.write_text("whole", "utf-8")
+    assert os.listdir() == [name]
+    assert Path(name).read_text("utf-8") == "whole"
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv", "--markdown", "--latex"])
 def test_bad_places_are_found_before_the_work(monkeypatch, option):
     Path("s.npz").write_bytes(GOOD)
 
     def refuse(*_, **__):
         raise AssertionError("computed for nothing")
 
-    monkeypatch.setattr(evaluate, "evaluate_predictions", refuse)
+    monkeypatch.setattr(table_evaluation, "evaluate", refuse)
     assert fastpsr(*RUN, option, "no/t").code == 2
 
 
@@ -76,7 +127,8 @@ WRITERS = {  # what to run, and what writes
     "calibrate": ([*CAL, "--output", "o.npz"], "numpy.savez"),
     "--save": ([*CAL, "--save", "o.json"], "pathlib.Path.write_text"),
     "--json": ([*RUN, "--json", "o.json"], "pathlib.Path.write_text"),
-    "--csv": ([*RUN, "--csv", "o.csv"], "polars.DataFrame.write_csv"),
+    "--csv": ([*RUN, "--csv", "o.csv"], "pathlib.Path.write_text"),
+    "--markdown": ([*RUN, "--markdown", "o.md"], "pathlib.Path.write_text"),
 }
 
 
@@ -132,7 +184,7 @@ def test_ctrl_c_while_computing(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate, "evaluate_predictions", stop)
+    monkeypatch.setattr(table_evaluation, "evaluate", stop)
     assert fastpsr(*RUN, "--json", "t.json").code == 130
     assert os.listdir() == ["s.npz"]
 

@@ -59,7 +59,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     save(key=KEYS["nist"], s=SCORES)
 
 
-def metrics(dcfs=None, groups=None):
+def metrics(dcfs=None, groups=None, folds=5, calibrator=None):
     """The metrics of the table, by name; `dcfs` are operating points by name."""
     table = {"EER": fp.EER()}
     for name, points in (dcfs or {"0.01": [(0.01,)]}).items():
@@ -68,8 +68,8 @@ def metrics(dcfs=None, groups=None):
             table[f"{prefix}DCF({name})"] = lambda p, parts=parts: np.mean([m(p) for m in parts])
     table |= {"Cllr": fp.Cllr(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
     table |= {"NCE": fp.CrossEntropy(), "NBS": fp.BrierScore()}
-    train = fp.CrossFit(groups=groups)
-    return table | {"RCL": fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), train)}
+    train, calibrator = fp.CrossFit(folds, groups=groups), calibrator or fp.DirectionPreserving()
+    return table | {"RCL": fp.CalibrationLoss(fp.rules.Log(), calibrator, train)}
 
 
 def values_of(*place):
@@ -82,7 +82,7 @@ def check(predictions, table=None, condition="pooled", system="s"):
     values, table = values_of(system, condition), table or metrics()
     assert list(values) == list(table)
     for name, value in values.items():
-        assert value == pytest.approx(table[name](predictions), rel=1e-12, abs=1e-12), name
+        assert float(value) == pytest.approx(table[name](predictions), rel=1e-12, abs=1e-12), name
 
 
 def llrs(rows=slice(None), x=X, **options):
@@ -106,17 +106,75 @@ def test_keys_of_every_kind(name, packed):
     out = evaluated()
     assert fastpsr(*RUN).err == ""
     check(llrs())
-    assert set(strict_json("t.json")[0]) >= {"system", "condition", "metric", "value"}
-    assert f"scores taken as llr; {Y.size:,} trials; read " in out
+    counts = {"n_target": Y.sum(), "n_nontarget": Y.size - Y.sum()}
+    assert strict_json("t.json")[0] == {
+        "system": "s", "condition": "pooled", "metric": "EER", "value": fp.EER()(llrs()), **counts,
+        "note": fp.EER.meaning,
+    }  # fmt: skip
+    assert "scores taken as llr; read " in out
+    assert re.search(rf"(?m)^targets +{Y.sum():,} *$", out)
+    assert re.search(rf"(?m)^non-targets +{Y.size - Y.sum():,} *$", out)
     assert re.search(rf"(?m)^Cllr +{fp.Cllr()(llrs()):.4f} *$", out)
 
 
-def test_scores_with_labels_of_their_own():
-    save(s="".join(f"{line} {y}\n" for line, y in zip(SCORES.splitlines(), Y, strict=True)))
-    assert "s: wespeaker; column 1: enroll" in evaluated()
+LABELLED = {  # lines of score files that hold labels
+    "wespeaker": "{e} {t} {x!r} {w}\n",
+    "3dspeaker": "{e} {t} {y} {x!r}\n",
+    "kaldi-eer": "{x!r} {w}\n",
+    "bob": "{b} {x!r}\n",
+    "csv": "{e},{t},{y},{x!r}\n",
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_scores_with_labels_of_their_own(name):
+    rows = zip(IDS, Y.tolist(), X.tolist(), strict=True)
+    content = "".join(
+        LABELLED[name].format(e=e, t=t, y=y, w=WORDS[y], b=2 * y - 1, x=x) for (e, t), y, x in rows
+    )
+    save(s="enroll,test,label,llr\n" * (name == "csv") + content)
+    out = succeed("evaluate", "--scores", "s", "--json", "t.json")
+    assert f"s: {name}; " in out
     check(llrs())
-    succeed("evaluate", "--key", "s", "--scores", "s", "--json", "t.json")
+    if name in ("wespeaker", "3dspeaker", "csv"):
+        for key in ("key", "s"):
+            succeed("evaluate", "--key", key, "--scores", "s", "--json", "t.json")
+            check(llrs())
+
+
+def test_names_of_columns():
+    content = KEYS["voxceleb"].replace(" ", ",")
+    rows = zip(content.splitlines(), X.tolist(), strict=True)
+    save(key=f"is,a,b\n{content}", s="is,a,b,x\n" + "".join(f"{row},{x!r}\n" for row, x in rows))
+    names = ["--key-columns", "label=is, enroll=a,test=b", "--columns", "enroll=a,test=b,score=x"]
+    evaluated(*names, "--key-format", "csv", "--format", "csv")
     check(llrs())
+    run = ["evaluate", "--scores", "s", "--format", "csv", "--columns", "label=is,score=x"]
+    succeed(*run, "--json", "t.json")
+    check(llrs())
+
+
+def test_square_matrices_that_are_transposed():
+    pytest.importorskip("h5py")
+    import h5py
+
+    scores = RNG.normal(size=(4, 4))
+    for name, turned in (("key", True), ("s", False)):
+        with h5py.File(name, "w") as file:
+            file["modelset"], file["segset"] = [b"a", b"b", b"c", b"d"], [b"e", b"f", b"g", b"h"]
+            mask = np.array(2 * (np.arange(16).reshape(4, 4) % 3 > 0) - 1, np.int8)
+            file["trial_mask"] = mask.T if turned else mask
+            file["scores"], file["score_mask"] = scores, np.ones((4, 4), np.uint8)
+    check_refusal({}, [*RUN], ["key: ", "--no-key-transpose", "--key-transpose if MATLAB"])
+    check_refusal(
+        {}, [*RUN, "--key-transpose"], ["s: ", "say --no-transpose if", ", --transpose if"]
+    )
+    raw = ["--scores-are", "raw"]
+    out = evaluated(*raw, "--key-transpose", "--no-transpose")
+    assert "key: sidekit; modelset: enroll; segset: test; transposed: columns are models" in out
+    assert "s: sidekit; modelset: enroll; segset: test; rows are models" in out
+    y = (np.arange(16) % 3 > 0).astype(int)
+    assert values_of("s", "pooled")["AUC"] == fp.AUC()(y, scores.ravel())
 
 
 def test_several_systems_in_every_kind_of_table():
@@ -129,25 +187,91 @@ def test_several_systems_in_every_kind_of_table():
     assert polars.read_csv("t.csv").to_dicts() == rows
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     latex = Path("t.tex").read_text().splitlines()
-    assert markdown[0] == ["system", "condition", *metrics()]
-    assert latex[0] == rf"\begin{{tabular}}{{ll{'r' * len(metrics())}}}"
+    assert markdown[0] == ["system", "condition", "targets", "non-targets", *metrics()]
+    assert latex[0] == rf"\begin{{tabular}}{{llrr{'r' * len(metrics())}}}"
+    counts = [f"{Y.sum()}", f"{Y.size - Y.sum()}"]
     for place, system in enumerate(["s", "a_b", "c"]):
         values = [f"{value:.4f}" for value in values_of(system, "pooled").values()]
-        assert markdown[place + 2] == [system, "pooled", *values]
-        cells = [system.replace("_", r"\_"), "pooled", *values]
+        assert markdown[place + 2] == [system, "pooled", *counts, *values]
+        cells = [system.replace("_", r"\_"), "pooled", *counts, *values]
         assert latex[place + 4] == " & ".join(cells) + r" \\"
         assert [f" {value}" in out for value in values] == [True] * len(values)
+    assert out.count("key: nist; ") == 1
+    assert len(re.findall("(?m)^targets ", out)) == 1
 
 
-def test_a_condition_without_targets_gets_notes():
+def test_what_columns_are_taken_for_is_said_before_they_do_not_fit():
+    save(s=SCORES.replace("s0", "t0"))
+    out = fastpsr(*RUN).out
+    assert re.search("key: nist; .*\ns: kaldi-scores; .*$", out, re.DOTALL)
+
+
+def test_systems_are_named_by_what_tells_them_apart():
+    Path("dev/x").mkdir(parents=True)
+    Path("eval/x").mkdir(parents=True)
+    for path in ("dev/x/s", "eval/x/s", "eval/t"):
+        Path(path).write_text(SCORES, "utf-8")
+    out = succeed("evaluate", "--key", "key", "--scores", "dev/x/s", "eval/x/s", "eval/t")
+    assert re.search(r"(?m)^ +dev/x/s +eval/x/s +t *$", out)
+
+
+def test_a_narrow_screen_gets_several_tables(monkeypatch):
+    monkeypatch.setattr("fastpsr.cli.trial_tables.console.width", 28)
+    out = evaluated("--by", "take")
+    assert max(map(len, out.splitlines()[-24:])) <= 28
+    assert len(re.findall(r"(?m)^EER ( +[\d.]+)+ *$", out)) == 3
+    assert all(f" {value:.4f}" in out for value in values_of("s", "take=b").values())
+
+
+def test_systems_on_different_trials_get_a_warning():
+    save(b="".join(ALL[3:]))
+    outcome = fastpsr(*RUN, "b", "--missing", "drop", "--json", "t.json")
+    expected = f"the systems are judged on different trials: s {Y.size}, b {Y.size - 3}"
+    assert outcome.err == f"warning: {expected}\n"
+    check(llrs())
+    check(llrs(slice(3, None)), system="b")
+
+
+def test_warnings_name_the_system():
+    save(b=lines(-X))
+    err = fastpsr(*RUN, "b").err
+    assert re.fullmatch("warning: b: the fitted scale is -.*\n", err)
+
+
+def test_a_condition_of_one_class_says_so():
     flags = [("one", "other")[e == 0 and t != 0] for e, t, _ in TRIALS]
     rows = zip(KEYS["voxceleb"].splitlines(), flags, strict=True)
     save(key="label,enroll,test,flag\n" + "".join(f"{k},{f}\n".replace(" ", ",") for k, f in rows))
     out = evaluated("--by", "flag")
-    values = values_of("s", "flag=other")
-    assert {values[name] for name in ("EER", "Cllr", "minDCF(0.01)")} == {None}
-    assert "not computed" in out
+    assert set(values_of("s", "flag=other").values()) == {None}
+    reason = "not computed: flag=other has no targets"
+    rows = [r for r in strict_json("t.json") if r["condition"] == "flag=other"]
+    assert {(r["note"], r["n_target"], r["n_nontarget"]) for r in rows} == {
+        (reason, 0, flags.count("other"))
+    }
+    assert out.count(f"s, flag=other: {reason}") == 1
     check(llrs(np.array(flags) == "one"), condition="flag=one")
+
+
+def test_what_is_not_finite_has_its_reason():
+    x = np.where(np.arange(Y.size) == int(Y.argmax()), -np.inf, X)
+    save(s=lines(x))
+    out = evaluated()
+    notes = {r["metric"]: r["note"] for r in strict_json("t.json")}
+    said = "1 sample has posterior 0 for the true class"
+    assert notes["Cllr"] == notes["NCE"] == f"infinite: {said}"
+    assert notes["RCL"] == f"undefined: {said}"
+    assert f"s, pooled: Cllr, NCE: infinite: {said}" in out
+    assert f"s, pooled: RCL: undefined: {said}" in out
+
+
+CALIBRATORS = {"temperature": fp.TemperatureScaling(), "histogram": fp.HistogramBinning()}
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_calibrator_and_folds_of_the_calibration_loss(name):
+    evaluated("--calibrator", name, "--folds", "3")
+    check(llrs(), metrics(folds=3, calibrator=CALIBRATORS[name]))
 
 
 @pytest.mark.parametrize("equalised", [False, True])
@@ -197,6 +321,7 @@ SCALES = {
     "llr": (X, lambda: llrs(prior=0.1)),
     "log10-llr": (X / np.log(10), lambda: llrs(x=X / np.log(10) * np.log(10), prior=0.1)),
     "posteriors": (Q, lambda: fp.Predictions.from_posteriors(Y, Q, priors=[0.9, 0.1])),
+    "posterior": (Q, lambda: fp.Predictions.from_posteriors(Y, Q, priors=[0.9, 0.1])),
 }
 
 
@@ -204,7 +329,8 @@ SCALES = {
 def test_what_scores_are(scale):
     values, make = SCALES[scale]
     save(s=lines(values))
-    assert f" as {scale};" in evaluated("--scores-are", scale, "--priors", "0.9,0.1")
+    said = scale.replace("posteriors", "posterior").replace("posterior", "posteriors")
+    assert f" as {said};" in evaluated("--scores-are", scale, "--priors", "0.9,0.1")
     check(make())
 
 
@@ -226,8 +352,8 @@ POLICIES = {  # scores, the option that allows them, and the rows that are left
 @pytest.mark.parametrize(("scores", "option", "rows"), parameters(POLICIES))
 def test_policies(scores, option, rows):
     save(s=scores)
-    check_refusal({}, [*RUN, "--json", "t.json"], ["key and s do not fit", option[1]])
-    assert "left out: " in evaluated(*option)
+    check_refusal({}, [*RUN, "--json", "t.json"], ["key and s do not fit", " ".join(option)])
+    assert re.search(f"left out: .*: {' '.join(option)} ", " ".join(evaluated(*option).split()))
     check(llrs(rows))
 
 
@@ -250,29 +376,155 @@ BAD = {
     "twice": ({}, [*RUN, *TWICE, *OUT], ["--speaker-columns and --speaker-pattern"]),
     "format": ({}, [*RUN, *OUT, "--format", "htk"], ["kaldi-scores", "'htk'"]),
     "key format": ({}, [*RUN, *OUT, "--key-format", "htk"], ["kaldi-trials", "'htk'"]),
-    "policy": ({}, [*RUN, *OUT, "--missing", "ignore"], ["missing", "drop", "'ignore'"]),
+    "policy": ({}, [*RUN, *OUT, "--missing", "ignore"], ["--missing", "drop", "'ignore'"]),
+    "--by nothing": ({}, [*RUN, *OUT, "--by", ""], ["--by", "''", "take, by, of"]),
+    "--equalise nothing": ({}, [*RUN, *OUT, "--equalise", ""], ["--equalise", "''"]),
+    "a speaker column": ({}, [*RUN, *OUT, "--speaker-columns", "by,x"], ["--speaker-c", "'x'"]),
+    "one speaker column": ({}, [*RUN, *OUT, "--speaker-columns", "by"], ["--speaker-columns"]),
+    "columns": ({}, [*RUN, *OUT, "--columns", "llr"], ["--columns", "ROLE=NAME", "'llr'"]),
+    "columns of a key": ({}, [*RUN, *OUT, "--key-columns", "llr"], ["--key-columns", "ROLE"]),
+    "a role": ({}, [*RUN, *OUT, "--key-columns", "x=y"], ["--key-columns must", "'x'"]),
+    "columns without names": ({}, [*RUN, "--columns", "score=x"], ["--columns is for", "s is"]),
+    "not HDF5": ({}, [*RUN, "--transpose"], ["--transpose is for HDF5", "s is kaldi-scores"]),
+    "a key, not HDF5": ({}, [*RUN, "--no-key-transpose"], ["--key-transpose is for", "key is"]),
+    "unclear": ({"s": b"a b 1\nc d 0\n"}, [*RUN], ["s: ", "say which it is with --format"]),
+    "unclear column": (
+        {"key": b"enroll,test,label,key\na,b,1,0\n"}, [*RUN], ["--key-columns label=NAME"]
+    ),
+    "no labels": ({}, ["evaluate", "--scores", "s"], ["s has no labels", "--key"]),
+    "wrong labels": ({"s": b"a b 1.5 tgt\na c 2.5 non\n"}, ["evaluate", "--scores", "s"], ["s:2"]),
+    "twice the same": ({}, [*RUN, "./s"], ["--scores", "once", "s again"]),
     "cut short": ({"s": CUT_SHORT}, [*RUN, *OUT], ["s: the gzip file is cut short"]),
     "no --scores": ({}, ["evaluate", "--key", "key", *OUT], ["--key needs --scores"]),
-    "no --key": ({}, ["evaluate", "--scores", "s", *OUT], ["--key KEY --scores FILE"]),
     "no file": ({}, [*RUN, "none", *OUT], ["No such file", "none"]),
-    "posteriors": ({}, [*RUN, *OUT, "--scores-are", "posteriors"], ["0 to 1"]),
-    "prior of raw": ({}, [*RUN, *OUT, "--scores-are", "raw", "--priors", "0.9,0.1"], ["prior"]),
+    "posteriors": (
+        {}, [*RUN, *OUT, "--scores-are", "posteriors"],
+        ["s: score must lie in 0 to 1", "that of 's00/m' 's0", "taken as posteriors"],
+    ),
+    "prior of raw": ({}, [*RUN, *OUT, "--scores-are", "raw", "--priors", "0.9,0.1"], ["--priors"]),
+    "folds of raw": ({}, [*RUN, *OUT, "--scores-are", "raw", "--folds", "3"], ["--folds", "raw"]),
+    "one prior": ({}, [*RUN, "--priors", "0.1"], ["--priors must be two numbers", "'0.1'"]),
+    "priors, sum": ({}, [*RUN, "--priors", "0.9,0.2"], ["--priors must sum to 1", "1.1"]),
+    "priors, 0": ({}, [*RUN, "--priors", "1,0"], ["--priors must both be above 0"]),
     "over the key": ({}, [*RUN, "--json", "key"], ["--json", "input"]),
     "second system": ({"b": b"x y 1.0\nz w 2.0\n"}, [*RUN, "b", *OUT], ["key and b"]),
-    "json ending": ({}, [*RUN, "--json", "t.txt"], ["--json", ".json", "t.txt"]),
-    "csv ending": ({}, [*RUN, "--csv", "t"], ["--csv", ".csv, not t"]),
-    "md ending": ({}, [*RUN, "--markdown", "t.tex"], ["--markdown", ".md", "t.tex"]),
-    "tex ending": ({}, [*RUN, "--latex", "t.latex"], ["--latex", ".tex", "t.latex"]),
     "two points": ({}, [*TELL, "sre16"], ["one operating point", "sre16"]),
     "threshold's dcf": ({}, [*TELL, "high"], ["--dcf", "'high'"]),
-    "key alone": ({}, [*TELL, "0.1", "--key", "key"], ["--key and --scores belong together"]),
+    "key alone": ({}, [*TELL, "0.1", "--key", "key"], ["--key needs --scores"]),
     "threshold of nothing": ({}, ["threshold"], ["--dcf"]),
 }  # fmt: skip
+
+
+ONLY = {  # options that a mode does not have, with a value, and why
+    "for a table": (["evaluate", "t.csv"], "is for trials (--key, --scores)", [
+        "--by=take", "--equalise=take", "--speakers=m", "--speaker-columns=by,of",
+        "--speaker-pattern=x", "--key-format=csv", "--key-columns=label=y", "--key-transpose",
+        "--format=csv", "--transpose", "--missing=drop", "--extra=ignore", "--duplicates=first",
+        "--nan=drop",
+    ]),
+    "for trials": ([*RUN], "is for a table", ["--labels=y", "--weights=w", "--costs=c.json"]),
+    "without a key": (["evaluate", "--scores", "s"], "needs --key", [
+        "--missing=drop", "--extra=ignore", "--key-format=csv", "--key-columns=label=y",
+        "--key-transpose",
+    ]),
+    "to calibrate trials": (
+        ["calibrate", "--key", "key", "--scores", "s", "--output", "o"], "is for a table",
+        ["--labels=y", "--weights=w"],
+    ),
+    "to calibrate others": (
+        ["calibrate", "--key", "key", "--scores", "s", "--apply", "s", "--output", "o"],
+        "is for cross-fitting", ["--folds=3", "--speaker-pattern=x"],
+    ),
+    "for no trials": ([*TELL, "0.1"], "needs --scores", [
+        "--scores-are=raw", "--format=csv", "--missing=drop", "--columns=score=x",
+    ]),
+}  # fmt: skip
+BAD |= {
+    f"{option} {name}": ({}, [*run, option], [option.split("=")[0], why])
+    for name, (run, why, options) in ONLY.items()
+    for option in options
+}
+BAD |= {  # found before a file is read: there is none
+    f"{option} {value}": ({}, [*run, "--key", "none", "--scores", "none", option, value], words)
+    for run in (["evaluate"], ["calibrate", "--output", "o"], [*TELL, "0.1"])
+    for option, value, words in [
+        ("--scores-are", "logits", ["--scores-are", "llr, log10-llr, posteriors or raw", "logits"]),
+        ("--format", "htk", ["--format", "htk"]),
+        ("--key-format", "htk", ["--key-format", "htk"]),
+        ("--columns", "x", ["--columns", "'x'"]),
+    ]
+} | {
+    "--dcf first": ({}, ["evaluate", "--key", "none", "--scores", "none", "--dcf", "x"], ["--dcf"])
+}
 
 
 @pytest.mark.parametrize(("files", "arguments", "words"), parameters(BAD))
 def test_bad_input(files, arguments, words):
     check_refusal(files, arguments, words)
+
+
+# calibrate
+
+CALIBRATE = ("calibrate", "--key", "key", "--scores", "s")
+
+
+def written(path):
+    rows = [line.split() for line in Path(path).read_text("utf-8").splitlines()]
+    assert [(e, t) for e, t, *_ in rows] == IDS
+    return [float(row[2]) for row in rows]
+
+
+@pytest.mark.parametrize("scale", ["llr", "log10-llr", "posteriors", "raw"])
+def test_calibrate(scale):
+    values, predictions = {
+        **SCALES, "llr": (X, llrs), "log10-llr": (X / np.log(10), llrs),
+        "posteriors": (Q, lambda: fp.Predictions.from_posteriors(Y, Q)),
+        "raw": (X, lambda: fp.Predictions.from_raw_scores(Y, X)),
+    }[scale]  # fmt: skip
+    save(s=lines(values))
+    speakers = ["--speaker-pattern", "^[^/]+"]
+    out = succeed(*CALIBRATE, "--scores-are", scale, "--output", "o", *speakers, "--folds", "4")
+    assert f"scores taken as {scale}\n" in out
+    assert f"o: {Y.size} trials with LLRs" in out
+    train = fp.CrossFit(4, groups=(ENROLL, TEST))
+    expected = fp.cross_fit(fp.DirectionPreserving(), predictions(), train).llrs
+    np.testing.assert_allclose(written("o"), expected, rtol=1e-9)
+
+    succeed(*CALIBRATE, "--scores-are", scale, "--apply", "s", "--output", "o", "--save", "f.json")
+    fitted = fp.DirectionPreserving().fit(predictions())
+    expected = fitted.transform(predictions()).llrs
+    np.testing.assert_allclose(written("o"), expected, rtol=1e-9)
+    load = ["calibrate", "--load", "f.json", "--apply", "s", "--scores-are", scale, "--output", "p"]
+    if scale == "posteriors":
+        check_refusal({}, load, ["--scores-are posteriors", "--load"])
+    else:
+        succeed(*load)
+        assert written("p") == written("o")
+
+
+def test_calibrate_scores_with_labels_of_their_own():
+    save(s="".join(f"{line} {WORDS[y]}\n" for line, y in zip(SCORES.splitlines(), Y, strict=True)))
+    succeed("calibrate", "--scores", "s", "--output", "o")
+    assert Path("o").read_text("utf-8").splitlines()[0].endswith(f" {WORDS[Y[0]]}")
+    assert written("o") == fp.cross_fit(fp.DirectionPreserving(), llrs()).llrs.tolist()
+
+
+def test_calibrate_a_trial_table_by_its_format():
+    save(**{"new.csv": "enroll,test,llr\n" + SCORES.replace(" ", ",")})
+    run = [*CALIBRATE, "--save", "f.json"]
+    succeed(*run)
+    load = ["calibrate", "--load", "f.json", "--apply", "new.csv", "--output", "o.csv"]
+    check_refusal({}, load, ["new.csv", "--columns"])
+    assert "new.csv: csv; enroll: enroll" in succeed(*load, "--format", "csv")
+    expected = fp.DirectionPreserving().fit(llrs()).transform(llrs()).llrs
+    assert polars.read_csv("o.csv")["llr"].to_list() == expected.tolist()
+
+
+def test_calibrate_drops_what_it_may():
+    save(s="".join(ALL[3:]))
+    check_refusal({}, [*CALIBRATE, "--output", "o"], ["--missing drop"])
+    assert "left out: 3 trials" in succeed(*CALIBRATE, "--output", "o", "--missing", "drop")
+    assert len(Path("o").read_text("utf-8").splitlines()) == Y.size - 3
 
 
 # threshold
@@ -297,3 +549,17 @@ def test_threshold(dcf):
     misses, alarms = (x[Y == 1] < float(best[1])).mean(), (x[Y == 0] >= float(best[1])).mean()
     assert best.groups()[1:] == (f"{least:.4f}", f"{misses:.4f}")
     assert fp.MinDCF(*POINTS[dcf]).normalized_cost(misses, alarms) == pytest.approx(least)
+
+
+def test_threshold_of_posteriors_and_of_scores_with_labels():
+    x = X.round(3)
+    save(s="".join(f"{a!r} {WORDS[y]}\n" for a, y in zip(x.tolist(), Y.tolist(), strict=True)))
+    out = succeed("threshold", "--dcf", "0.5", "--scores", "s")
+    assert f"normalized cost {fp.MinDCF(0.5)(llrs(x=x)):.4f}" in out
+    run = ["threshold", "--dcf", "0.5", "--key", "key", "--scores", "s", "--scores-are"]
+    save(s=lines(x))
+    check_refusal({}, [*run, "posterior"], ["s: score must lie in 0 to 1"])
+    base10 = succeed(*run, "log10-llr")
+    actual = fp.ActDCF(0.5)(llrs(x=x * np.log(10)))
+    assert f"of calibrated LLRs: normalized cost {actual:.4f}" in base10
+    assert "scores taken as log10-llr" in base10

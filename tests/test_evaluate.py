@@ -210,12 +210,15 @@ def test_separable_data():
 
 def test_raw_scores_only_rank():
     y, scores = np.arange(200) % 2, np.random.default_rng(0).normal(size=200)
-    table = fp.evaluate(fp.Predictions.from_raw_scores(y, scores))
-    assert list(missing(table)) == DEFAULT[2]
-    for note in missing(table).values():
-        assert "raw scores only rank" in note
-        assert "calibrate" in note
-    assert table.n_infinite == 0
+    raw = fp.Predictions.from_raw_scores(y, scores)
+    table = fp.evaluate(raw)
+    ranks = {"EER": fp.EER(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
+    assert {row.metric: row.value for row in table.rows} == {n: m(raw) for n, m in ranks.items()}
+    assert table.headline.endswith("; raw scores: only metrics of ranks have values")
+    assert (table.kind, table.n_infinite) == ("raw scores", 0)
+    note = fp.evaluate(raw, [fp.CrossEntropy()]).rows[0].note
+    assert "raw scores only rank" in note
+    assert "calibrate" in note
 
 
 ONE_CLASS = {
@@ -273,6 +276,29 @@ def test_infinite_losses_are_counted(kind):
     assert table.headline.endswith(shown) == (COUNTS[kind] > 0)
 
 
+@pytest.mark.filterwarnings("ignore:the fitted scale")
+@pytest.mark.parametrize("kind", ["posteriors", "log-odds", "LLRs"])
+def test_what_is_not_finite_has_its_reason(kind):
+    table = fp.evaluate(INFINITE[kind], {
+        "NCE": fp.CrossEntropy(),
+        "RCL": fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest()),
+    })  # fmt: skip
+    said = f"{COUNTS[kind]} samples have posterior 0 for the true class"
+    assert table.rows[0].note == f"infinite: {said}"
+    if kind == "LLRs":
+        assert math.isnan(table["RCL"])
+        assert table.rows[1].note == f"undefined: {said}"
+    else:  # the calibrator makes the score finite
+        assert table["RCL"] == 100.0
+
+
+def test_a_calibrator_that_does_infinite_harm():
+    y, z = np.arange(40) % 2, np.random.default_rng(0).normal(size=40)
+    rcl = fp.CalibrationLoss(LOG, fp.PAV(), fp.CrossFit(2))
+    (row,) = fp.evaluate(fp.Predictions.from_logits(y, z), {"RCL": rcl}).rows
+    assert (row.value, row.note) == (-INF, "PAV would make the score infinitely worse")
+
+
 @pytest.mark.parametrize(
     ("weights", "count"), [([1, 1, 1, 1], 2), ([0, 1, 1, 1], 1), ([0, 1, 1, 0], 0)]
 )
@@ -301,7 +327,7 @@ def test_to_dict_is_plain(data):
     table = fp.evaluate(data)
     content = table.to_dict()
     assert plain(content)
-    assert list(content) == ["n_samples", "n_classes", "priors", "n_infinite", "rows"]
+    assert list(content) == ["n_samples", "n_classes", "priors", "n_infinite", "kind", "rows"]
     again = json.loads(json.dumps(content))
     assert again["priors"] == list(table.priors)
     assert again["n_samples"] == table.n_samples

@@ -1,12 +1,10 @@
 """The commands, and what they do with errors."""
 
-import sys
-
 import typer
 
 from fastpsr import __version__
 from fastpsr.cli import calibrate, demo, evaluate, simulate, threshold, warmup
-from fastpsr.cli.show import console, errors
+from fastpsr.cli.show import console, say, warnings_as_lines
 
 app = typer.Typer(
     add_completion=False,
@@ -35,29 +33,22 @@ def _version(
 def run() -> int:
     """Run the command; an error is one line and exit code 2."""
     try:
-        return int(app(standalone_mode=False) or 0)
+        with warnings_as_lines():
+            return int(app(standalone_mode=False) or 0)
     except (KeyboardInterrupt, typer.Abort):
-        _say("stopped")
+        say("stopped")
         return 130
     except MemoryError as error:
-        _say(f"error: not enough memory: {error}")
+        say(f"error: not enough memory: {error}")
     except OSError as error:
         named = error.strerror and error.filename
-        _say(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
+        say(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
     except ValueError as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # how the command line's own errors are known
             raise
         asked_for_nothing = type(error).__name__ == "NoArgsIsHelpError"
         if not asked_for_nothing:
-            _say(f"error: {error.format_message()}")
+            say(f"error: {error.format_message()}")
     return 2
-
-
-def _say(message: str) -> None:
-    errors.print(" ".join(message.split()), soft_wrap=True)
-
-
-if __name__ == "__main__":
-    sys.exit(run())

@@ -1,8 +1,9 @@
 """`fastpsr calibrate`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -10,42 +11,76 @@ from numpy.typing import NDArray
 
 from fastpsr import trials
 from fastpsr.calibration import CrossFit, cross_fit, load_calibrator, save_calibrator
+from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     CalibratorName,
     Columns,
+    Drop,
+    Duplicates,
+    Extra,
+    First,
+    Folds,
+    Ignore,
+    KeyColumns,
     KeyFormat,
+    KeyTranspose,
     Labels,
+    Missing,
+    Nan,
     ScoreFormat,
     ScoresAre,
     SpeakerColumns,
     SpeakerMap,
     SpeakerPattern,
+    Transpose,
+    TrialScale,
     Weights,
+    arrays_beside,
     check_outputs,
     make_calibrator,
+    scale_in_words,
+    table_scale,
+    trial_scale,
 )
-from fastpsr.cli.score_files import read_scores, write_columns
+from fastpsr.cli.score_files import (
+    ScoreFile,
+    check_written_ending,
+    is_table,
+    read_scores,
+    write_columns,
+)
 from fastpsr.cli.show import console
-from fastpsr.cli.trial_evaluation import SpeakerOptions
+from fastpsr.cli.trial_files import FileOptions, SpeakerOptions, TrialReader, predictions_of
 from fastpsr.predictions import Predictions
+from fastpsr.trials import TrialSet
 
 __all__ = ["calibrate"]
 
-# predictions, and what writes their calibrated version to a file and says what it wrote
-Readable = tuple[Predictions, Callable[[Predictions, Path], str]]
-
 
 def calibrate(
+    context: typer.Context,
     train: Annotated[
-        Path | None, typer.Argument(help="Labelled scores to train on; not with --load or --key.")
+        Path | None, typer.Argument(help="Table of scores with labels to train on.")
     ] = None,
     key: Annotated[
-        Path | None, typer.Option(help="Trial key to train on, with --scores; LLRs come out.")
+        Path | None,
+        typer.Option(help="Trial list with labels, for --scores.", rich_help_panel="Trial lists"),
     ] = None,
-    scores: Annotated[Path | None, typer.Option(help="Score file of the key's trials.")] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            help="Score file of trials to train on; without --key one that holds labels. LLRs come "
+            "out, in its format.",
+            rich_help_panel="Trial lists",
+        ),
+    ] = None,
     apply: Annotated[
         Path | None,
-        typer.Option(help="Scores to calibrate; by default those trained on, cross-fitted."),
+        typer.Option(
+            help="Scores to calibrate, of the kind trained on; by default those trained on, "
+            "cross-fitted. With --load, what ends in .npz, .npy, .csv or .parquet is a table "
+            "unless --format is given."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -54,88 +89,161 @@ def calibrate(
     save: Annotated[Path | None, typer.Option(help="Save the fitted calibrator as JSON.")] = None,
     load: Annotated[Path | None, typer.Option(help="Use a calibrator that was saved.")] = None,
     calibrator: Annotated[CalibratorName, typer.Option(help="Which one.")] = CalibratorName.DP,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-fitting.")] = 5,
+    folds: Folds = 5,
     scores_are: Annotated[
         ScoresAre | None,
         typer.Option(
             "--scores-are",
-            help="What the scores are; by default posteriors, of trials llr (natural logarithms).",
+            help="What scores are; by default posteriors, of trials llr (natural logarithms).",
         ),
     ] = None,
-    labels: Labels = None,
     columns: Columns = None,
+    labels: Labels = None,
     weights: Weights = None,
     speakers: SpeakerMap = None,
     speaker_columns: SpeakerColumns = None,
     speaker_pattern: SpeakerPattern = None,
     key_format: KeyFormat = None,
+    key_columns: KeyColumns = None,
+    key_transpose: KeyTranspose = None,
     format: ScoreFormat = None,
+    transpose: Transpose = None,
+    missing: Missing = Drop.ERROR,
+    extra: Extra = Ignore.ERROR,
+    duplicates: Duplicates = First.ERROR,
+    nan: Nan = Drop.ERROR,
 ) -> None:
     """Train a calibrator on some scores and apply it to others, or cross-fitted to the same.
 
     Cross-fitting on trials keeps the speakers of both sides apart, where these are given.
     """
-    of_trials = key is not None or scores is not None or format is not None
-    trained_on = train if key is None else key
-    if (trained_on is None) == (load is None) or (train is not None and key is not None):
+    of_trials = key is not None or scores is not None
+    if [train is not None, of_trials, load is not None].count(True) != 1:
         raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")
-    if (key is None) != (scores is None):
-        raise ValueError("--key and --scores belong together")
+    if key is not None and scores is None:
+        raise ValueError("--key needs --scores FILE")
     if load is not None and apply is None:
         raise ValueError("--load needs --apply with the scores to calibrate")
+    if apply is not None and output is None:
+        raise ValueError("--apply needs --output FILE for the calibrated scores")
     if output is None and save is None:
         raise ValueError("nothing to do: give --output, --save or both")
-    check_outputs({"--output": output, "--save": save}, [train, key, scores, apply, load])
-    meaning = (scores_are or (ScoresAre.LLR if of_trials else ScoresAre.POSTERIORS)).value
-    who = SpeakerOptions(speakers, speaker_columns, speaker_pattern)
-    groups = None
+    if load is not None and apply is not None:
+        of_trials = format is not None or not is_table(apply)
+        refuse(context, ("--save", *FOR_RCL), "has no use with --load: the calibrator is trained")
+    refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
+    if apply is not None or output is None:
+        refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
+    beside = arrays_beside(labels, weights)
+    check_outputs(
+        {"--output": output, "--save": save}, [train, key, scores, apply, load, speakers, *beside]
+    )
+    source: _Tables | _Trials
+    if of_trials:
+        reader = TrialReader(
+            key,
+            FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
+            FileOptions.parse("--columns", format, columns, transpose),
+            {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
+            SpeakerOptions(speakers, speaker_columns, speaker_pattern),
+        )
+        source = _Trials(reader, trial_scale(scores_are))
+    else:
+        if output is not None:
+            check_written_ending(output)
+        source = _Tables(table_scale(scores_are), labels, columns, weights)
 
-    def read_table(path: Path, *, labelled: bool) -> Readable:
-        data = read_scores(path, labels, columns, weights)
-        console.print(f"{path}: {data.taken}; taken as {meaning}")
-        if labelled:
-            data.require_labels()
-        return data.predictions(meaning, None), _write_table
+    trained_on = train or scores
+    training = None if trained_on is None else source.read(trained_on)
+    others = None
+    if apply is not None:  # read before the work
+        others = source.read_others(apply, None if training is None else training.predictions)
+    if training is None:
+        assert load is not None
+        fitted = load_calibrator(load)
+    else:
+        untrained = make_calibrator(calibrator)
+        fitted = untrained.fit(training.predictions)
+    if output is not None:
+        if others is not None:
+            said = others.write(fitted.transform(others.predictions), output)
+        else:
+            assert training is not None
+            crossed = CrossFit(folds=folds, groups=training.groups)
+            said = training.write(cross_fit(untrained, training.predictions, crossed), output)
+        console.print(f"{output}: {said}")
+    if save is not None:
+        save_calibrator(fitted, save)
+        console.print(f"{save}: fitted {type(fitted).__name__}")
 
-    def read_trials(path: Path | None, score_file: Path) -> Readable:
-        nonlocal groups
-        made = trials.read(path, score_file, key_format=key_format, score_format=format)
-        if path is not None and who.are_known:
-            made = who.apply(made)
-            groups = made.speakers
-        for line in made.taken:
-            console.print(line)
-        kind = cast(Any, "posterior" if meaning == "posteriors" else meaning)
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """What was read; `write` puts its calibrated version into a file and says what it wrote."""
+
+    predictions: Predictions
+    write: Callable[[Predictions, Path], str]
+    groups: Any = None  # that cross-fitting keeps apart
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """Reads tables."""
+
+    scale: str
+    labels: str | None
+    columns: str | None
+    weights: str | None
+
+    def read(self, path: Path) -> _Scores:
+        data = self._read(path)
+        data.require_labels()
+        return _Scores(data.predictions(self.scale, None), _write_table)
+
+    def read_others(self, path: Path, training: Predictions | None) -> _Scores:
+        return _Scores(self._read(path).predictions(self.scale, None), _write_table)
+
+    def _read(self, path: Path) -> ScoreFile:
+        data = read_scores(path, self.labels, self.columns, self.weights)
+        console.print(f"{path}: {data.taken}; taken as {self.scale}")
+        return data
+
+
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """Reads score files of trials."""
+
+    reader: TrialReader
+    scale: TrialScale
+
+    def read(self, path: Path) -> _Scores:
+        made = self.reader.read(path)
+        groups = made.speakers if self.reader.speakers.are_known else None
+        return self._scores(path, made, None, groups)
+
+    def read_others(self, path: Path, training: Predictions | None) -> _Scores:
+        prior = None
+        if self.scale == "posterior":  # calibrated they are posteriors at the priors trained at
+            if training is None:
+                raise ValueError(
+                    "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
+                    "trials are posteriors without the prior that the calibrator was trained at"
+                )
+            prior = float(training.priors[1])
+        return self._scores(path, self.reader.read_unlabelled(path), prior)
+
+    def _scores(
+        self, path: Path, made: TrialSet, prior: float | None, groups: Any = None
+    ) -> _Scores:
+        console.print(f"scores taken as {scale_in_words(self.scale)}")
+        predictions = predictions_of(made, path, self.scale, prior=prior)
+        format = self.reader.score_options.format
 
         def write(result: Predictions, target: Path) -> str:
             trials.write_scores(target, made, result.llrs, format=format)
             return f"{len(result):,} trials with LLRs"
 
-        return made.predictions(kind), write
-
-    if load is not None:
-        fitted = load_calibrator(load)
-    else:
-        if key is not None:
-            assert scores is not None
-            training, write = read_trials(key, scores)
-        else:
-            assert train is not None
-            training, write = read_table(train, labelled=True)
-        untrained = make_calibrator(calibrator)
-        fitted = untrained.fit(training)
-    if output is not None:
-        if apply is None:
-            result = cross_fit(untrained, training, CrossFit(folds=folds, groups=groups))
-        else:
-            others, write = (
-                read_trials(None, apply) if of_trials else read_table(apply, labelled=False)
-            )
-            result = fitted.transform(others)
-        console.print(f"{output}: {write(result, output)}")
-    if save is not None:
-        save_calibrator(fitted, save)
-        console.print(f"{save}: fitted {type(fitted).__name__}")
+        return _Scores(predictions, write, groups)
 
 
 def _write_table(result: Predictions, path: Path) -> str:

@@ -5,13 +5,20 @@ from typing import Annotated
 
 import typer
 
-from fastpsr.calibration import CrossFit
+from fastpsr.cli.dcf import PRESETS, parse_dcf
+from fastpsr.cli.modes import FOR_RCL, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     CalibratorName,
     Columns,
+    Drop,
     Duplicates,
     Extra,
+    First,
+    Folds,
+    Ignore,
+    KeyColumns,
     KeyFormat,
+    KeyTranspose,
     Labels,
     Missing,
     Nan,
@@ -20,82 +27,104 @@ from fastpsr.cli.options import (
     SpeakerColumns,
     SpeakerMap,
     SpeakerPattern,
+    Transpose,
     Weights,
+    arrays_beside,
     check_outputs,
     make_calibrator,
-    parse_numbers,
+    parse_priors,
     read_costs,
+    table_scale,
+    trial_scale,
 )
 from fastpsr.cli.score_files import read_scores
-from fastpsr.cli.show import console, print_evaluation, steps, write_evaluation
-from fastpsr.cli.trial_evaluation import Clock, SpeakerOptions, evaluate_system, join_system
-from fastpsr.cli.trial_tables import check_ending, print_rows, write_rows
-from fastpsr.evaluate import default_metrics
-from fastpsr.evaluate import evaluate as evaluate_predictions
-from fastpsr.trials import read_key
-from fastpsr.trials import read_scores as read_trial_scores
+from fastpsr.cli.table_evaluation import evaluate_table
+from fastpsr.cli.trial_evaluation import evaluate_trials
+from fastpsr.cli.trial_files import FileOptions, SpeakerOptions, TrialReader
+from fastpsr.cli.trial_rows import TrialMeasure
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
+    context: typer.Context,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]",
-            help="Scores with labels: .npz, .npy, .csv or .parquet. With --key: further systems.",
+            metavar="FILE",
+            help="A table of scores with labels: .npz, .npy, .csv or .parquet. After --scores: "
+            "score files of further systems.",
         ),
     ] = None,
     key: Annotated[
-        Path | None, typer.Option(help="Trial key; then --scores names the systems' files.")
+        Path | None,
+        typer.Option(help="Trial list with labels.", rich_help_panel="Trial lists"),
     ] = None,
     scores: Annotated[
-        list[Path] | None, typer.Option(help="Score files of trials, one per system.")
+        list[Path] | None,
+        typer.Option(
+            help="Score file of a system; without --key one that holds labels.",
+            rich_help_panel="Trial lists",
+        ),
     ] = None,
     scores_are: Annotated[
         ScoresAre | None,
         typer.Option(
             "--scores-are",
-            help="What the scores are; by default posteriors, with --key llr (natural logarithms).",
+            help="What scores are; by default posteriors, of trials llr (natural logarithms).",
         ),
     ] = None,
-    labels: Labels = None,
     columns: Columns = None,
-    weights: Weights = None,
     priors: Annotated[
         str | None,
-        typer.Option(help="Class priors, e.g. 0.99,0.01; by default the class frequencies."),
-    ] = None,
-    costs: Annotated[
-        Path | None, typer.Option(help="Cost matrix, a row per class: .json or .csv.")
+        typer.Option(
+            help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
+            "non-target and target. By default the class frequencies."
+        ),
     ] = None,
     dcf: Annotated[
         list[str] | None,
         typer.Option(
-            help="Detection cost of trials: sre16, sre18, sre18-vast, sre19, sre21, voxsrc, a "
-            "target prior, or P:CMISS:CFA; several times for several. By default 0.01."
+            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
+            "times for several. By default 0.01 for trials, none for tables."
         ),
     ] = None,
+    calibrator: Annotated[
+        CalibratorName, typer.Option(help="Calibrator behind the calibration loss.")
+    ] = CalibratorName.DP,
+    folds: Folds = 5,
+    labels: Labels = None,
+    weights: Weights = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="Cost matrix, a row per class: .json or .csv.", rich_help_panel="Tables"),
+    ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Column of the key: also a row for each of its values.")
+        str | None,
+        typer.Option(
+            help="Column of the key: also results for each of its values.",
+            rich_help_panel="Trial lists",
+        ),
     ] = None,
     equalise: Annotated[
         str | None,
-        typer.Option(help="Columns of the key whose partitions count alike, in the pooled row."),
+        typer.Option(
+            help="Columns of the key whose partitions count alike in the pooled result.",
+            rich_help_panel="Trial lists",
+        ),
     ] = None,
     speakers: SpeakerMap = None,
     speaker_columns: SpeakerColumns = None,
     speaker_pattern: SpeakerPattern = None,
     key_format: KeyFormat = None,
+    key_columns: KeyColumns = None,
+    key_transpose: KeyTranspose = None,
     format: ScoreFormat = None,
-    missing: Missing = "error",
-    extra: Extra = "error",
-    duplicates: Duplicates = "error",
-    nan: Nan = "error",
-    calibrator: Annotated[
-        CalibratorName, typer.Option(help="Calibrator behind the calibration loss.")
-    ] = CalibratorName.DP,
-    folds: Annotated[int, typer.Option(help="Folds of its cross-fitting.")] = 5,
+    transpose: Transpose = None,
+    missing: Missing = Drop.ERROR,
+    extra: Extra = Ignore.ERROR,
+    duplicates: Duplicates = First.ERROR,
+    nan: Nan = Drop.ERROR,
     to_json: Annotated[
         Path | None, typer.Option("--json", help="Also write the table to this file.")
     ] = None,
@@ -103,81 +132,56 @@ def evaluate(
         Path | None, typer.Option("--csv", help="Also write the table to this file.")
     ] = None,
     to_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Of trials: also as a .md file.")
+        Path | None, typer.Option("--markdown", help="Also write the table to this file.")
     ] = None,
     to_latex: Annotated[
-        Path | None, typer.Option("--latex", help="Of trials: also as a .tex file.")
+        Path | None, typer.Option("--latex", help="Also write the table to this file.")
     ] = None,
 ) -> None:
-    """Evaluate a file of scores with labels, or systems on a trial list (--key and --scores)."""
+    """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     outputs = {
         "--json": to_json, "--csv": to_csv, "--markdown": to_markdown, "--latex": to_latex
     }  # fmt: skip
     systems = [*(scores or []), *(files or [])]
-    named = [labels, weights] if key is None else []
-    beside = [Path(name) for name in named if name is not None and name.endswith(".npy")]
+    of_trials = key is not None or scores is not None
+    refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
+    beside = [] if of_trials else arrays_beside(labels, weights)
     check_outputs(outputs, [*systems, key, costs, speakers, *beside])
-    if key is None:
-        if scores is not None or len(systems) != 1:
-            given = ", ".join(str(path) for path in systems) or "no file"
-            raise ValueError(
-                f"give one file of scores with labels, or --key KEY --scores FILE ..., not {given}"
-            )
-        matrix = read_costs(costs)
-        meaning = (scores_are or ScoresAre.POSTERIORS).value
-        data = read_scores(systems[0], labels, columns, weights)
-        console.print(f"{data.taken}; taken as {meaning}")
-        predictions = data.predictions(meaning, parse_numbers("--priors", priors))
-        data.require_labels()
-        if matrix is not None:
-            matrix.check_classes(predictions.n_classes)
-        chosen = make_calibrator(calibrator)
-        chosen.check_classes(predictions.n_classes)
-        metrics = default_metrics(
-            predictions.n_classes, costs=matrix, calibrator=chosen, train=CrossFit(folds=folds)
+    dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
+    chosen = make_calibrator(calibrator)
+    if scores_are is ScoresAre.RAW:
+        refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
+    if of_trials:
+        if not systems:
+            raise ValueError("--key needs --scores FILE, one for each system")
+        scale = trial_scale(scores_are)
+        both = parse_priors(priors, scale)
+        measure = TrialMeasure(
+            scale, None if both is None else both[1], dcfs, chosen, folds, by, equalise
         )
-        with steps(len(metrics)) as begin:
-            evaluation = evaluate_predictions(predictions, metrics, progress=begin)
-        print_evaluation(evaluation)
-        write_evaluation(evaluation, to_json, to_csv)
+        reader = TrialReader(
+            key,
+            FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
+            FileOptions.parse("--columns", format, columns, transpose),
+            {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
+            SpeakerOptions(speakers, speaker_columns, speaker_pattern),
+        )
+        evaluate_trials(systems, reader, measure, outputs)
         return
-    for option, ending in (("--json", ".json"), ("--csv", ".csv"), ("--markdown", ".md"),
-                           ("--latex", ".tex")):  # fmt: skip
-        check_ending(option, outputs[option], ending)
-    if not systems:
-        raise ValueError("--key needs --scores FILE, one for each system")
-    meaning = (scores_are or ScoresAre.LLR).value
-    who = SpeakerOptions(speakers, speaker_columns, speaker_pattern)
-    policies = {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan}
-    numbers = parse_numbers("--priors", priors)
-    clock, rows = Clock(), []
-    with steps(None) as begin:
-        with clock.on("read"):
-            begin(f"reading {key}")
-            trial_key = read_key(key, format=key_format)
-        for path in systems:
-            with clock.on("read"):
-                begin(f"reading {path}")
-                read = read_trial_scores(path, format=format)
-            with clock.on("join"):
-                begin(f"joining {path}")
-                made = join_system(trial_key, read, policies, who)
-            for line in made.taken:
-                console.print(line)
-            with clock.on("metrics"):
-                rows += evaluate_system(
-                    str(path),
-                    made,
-                    scores_are="posterior" if meaning == "posteriors" else meaning,
-                    dcfs=dcf or ["0.01"],
-                    prior=None if numbers is None else numbers[-1],
-                    by=by,
-                    equalise=equalise,
-                    speakers_known=who.are_known,
-                    progress=begin,
-                )
-    console.print(f"scores taken as {meaning}; {len(made):,} trials; {clock}")
-    print_rows(rows)
-    for target in outputs.values():
-        if target is not None:
-            write_rows(rows, target)
+    if len(systems) != 1:
+        given = ", ".join(str(path) for path in systems) or "no file"
+        raise ValueError(
+            f"give one table of scores with labels, or --key KEY --scores FILE ..., not {given}"
+        )
+    meaning = table_scale(scores_are)
+    class_priors, matrix = parse_priors(priors, meaning), read_costs(costs)
+    evaluate_table(
+        read_scores(systems[0], labels, columns, weights),
+        meaning,
+        priors=class_priors,
+        costs=matrix,
+        dcfs=dcfs,
+        calibrator=chosen,
+        folds=folds,
+        outputs=outputs,
+    )

@@ -1,23 +1,28 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what their words mean."""
 
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from fastpsr import checks
 from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
 from fastpsr.costs import CostMatrix
 from fastpsr.files import check_place
+from fastpsr.trials import FORMATS
 
 __all__ = [
     "CalibratorName",
     "Columns",
     "Duplicates",
     "Extra",
+    "Folds",
+    "KeyColumns",
     "KeyFormat",
+    "KeyTranspose",
     "Labels",
     "Missing",
     "Nan",
@@ -26,11 +31,17 @@ __all__ = [
     "SpeakerColumns",
     "SpeakerMap",
     "SpeakerPattern",
+    "Transpose",
+    "TrialScale",
     "Weights",
+    "arrays_beside",
     "check_outputs",
     "make_calibrator",
-    "parse_numbers",
+    "parse_priors",
     "read_costs",
+    "scale_in_words",
+    "table_scale",
+    "trial_scale",
 ]
 
 
@@ -38,6 +49,7 @@ class ScoresAre(StrEnum):
     """What scores mean."""
 
     POSTERIORS = "posteriors"
+    POSTERIOR = "posterior"  # the same
     LOG_POSTERIORS = "log-posteriors"
     LOGITS = "logits"
     LOG_LIKELIHOODS = "log-likelihoods"
@@ -55,33 +67,168 @@ class CalibratorName(StrEnum):
     HISTOGRAM = "histogram"
 
 
+class Drop(StrEnum):
+    """What to do with trials that cannot be judged."""
+
+    ERROR = "error"
+    DROP = "drop"
+
+
+class Ignore(StrEnum):
+    """What to do with scores of no trial."""
+
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+class First(StrEnum):
+    """What to do with what repeats."""
+
+    ERROR = "error"
+    FIRST = "first"
+
+
+def _known_format(name: str | None) -> str | None:
+    if name is not None and name not in FORMATS:
+        raise typer.BadParameter(f"it must be one of {', '.join(FORMATS)}, not {name!r}")
+    return name
+
+
+_TABLES, _TRIALS = "Tables", "Trial lists"
+
 Labels = Annotated[
     str | None,
-    typer.Option(help="Column or array of class numbers 0 to K-1; a .npy file for .npy scores."),
+    typer.Option(
+        help="Column or array of class numbers 0 to K-1; a .npy file for .npy scores.",
+        rich_help_panel=_TABLES,
+    ),
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(help="Columns of scores in the order of the classes, with commas between."),
+    typer.Option(
+        help="Columns of scores in the order of the classes, with commas between; of trials "
+        "ROLE=NAME,... with roles enroll, test, label, score, side."
+    ),
 ]
 Weights = Annotated[
-    str | None, typer.Option(help="Column or array of sample weights; a .npy file for .npy scores.")
+    str | None,
+    typer.Option(
+        help="Column or array of sample weights; a .npy file for .npy scores.",
+        rich_help_panel=_TABLES,
+    ),
 ]
+Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-fitting.")]
 
 SpeakerMap = Annotated[
-    Path | None, typer.Option("--speakers", help="File of lines `id speaker`, for both sides.")
+    Path | None,
+    typer.Option(
+        "--speakers", help="File of lines `id speaker`, for both sides.", rich_help_panel=_TRIALS
+    ),
 ]
 SpeakerColumns = Annotated[
-    str | None, typer.Option(help="Two columns of the key with the speakers: enroll,test.")
+    str | None,
+    typer.Option(
+        help="Two columns of the key with the speakers: enroll,test.", rich_help_panel=_TRIALS
+    ),
 ]
 SpeakerPattern = Annotated[
-    str | None, typer.Option(help="Regular expression whose first group is an id's speaker.")
+    str | None,
+    typer.Option(
+        help="Regular expression found in an id; its first group, or all of it, is the speaker.",
+        rich_help_panel=_TRIALS,
+    ),
 ]
-KeyFormat = Annotated[str | None, typer.Option(help="Format of the key; else by its content.")]
-ScoreFormat = Annotated[str | None, typer.Option(help="Format of scores; else by content.")]
-Missing = Annotated[str, typer.Option(help="Trials without a score: error or drop.")]
-Extra = Annotated[str, typer.Option(help="Scores of no trial: error or ignore.")]
-Duplicates = Annotated[str, typer.Option(help="Trials or scores that repeat: error or first.")]
-Nan = Annotated[str, typer.Option(help="Scores that are nan: error or drop.")]
+KeyFormat = Annotated[
+    str | None,
+    typer.Option(
+        callback=_known_format,
+        help=f"Format of the key, by default seen from the content: {', '.join(FORMATS)}.",
+        rich_help_panel=_TRIALS,
+    ),
+]
+ScoreFormat = Annotated[
+    str | None,
+    typer.Option(
+        callback=_known_format, help="Format of the scores, the same.", rich_help_panel=_TRIALS
+    ),
+]
+KeyColumns = Annotated[
+    str | None, typer.Option(help="Columns of the key, ROLE=NAME,...", rich_help_panel=_TRIALS)
+]
+KeyTranspose = Annotated[
+    bool | None,
+    typer.Option(
+        "--key-transpose/--no-key-transpose",
+        help="Whether models are the columns of an HDF5 key that is square.",
+        rich_help_panel=_TRIALS,
+    ),
+]
+Transpose = Annotated[
+    bool | None,
+    typer.Option(
+        "--transpose/--no-transpose",
+        help="Whether models are the columns of HDF5 scores that are square.",
+        rich_help_panel=_TRIALS,
+    ),
+]
+Missing = Annotated[Drop, typer.Option(help="Trials without a score.", rich_help_panel=_TRIALS)]
+Extra = Annotated[Ignore, typer.Option(help="Scores of no trial.", rich_help_panel=_TRIALS)]
+Duplicates = Annotated[
+    First, typer.Option(help="Trials or scores that repeat.", rich_help_panel=_TRIALS)
+]
+Nan = Annotated[Drop, typer.Option(help="Scores that are nan.", rich_help_panel=_TRIALS)]
+
+TrialScale = Literal["llr", "log10-llr", "posterior", "raw"]
+_TRIAL_SCALES: dict[ScoresAre, TrialScale] = {
+    ScoresAre.LLR: "llr",
+    ScoresAre.LOG10_LLR: "log10-llr",
+    ScoresAre.POSTERIORS: "posterior",
+    ScoresAre.POSTERIOR: "posterior",
+    ScoresAre.RAW: "raw",
+}
+
+
+def table_scale(scores_are: ScoresAre | None) -> str:
+    """Return what the scores of a table are."""
+    if scores_are in (None, ScoresAre.POSTERIOR):
+        return ScoresAre.POSTERIORS.value
+    return str(scores_are)
+
+
+def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
+    """Return what the scores of trials are, as trials call it."""
+    if scores_are is None:
+        return "llr"
+    if scores_are not in _TRIAL_SCALES:
+        allowed = "llr, log10-llr, posteriors or raw"
+        raise ValueError(f"--scores-are must be {allowed} for trials, not {scores_are.value}")
+    return _TRIAL_SCALES[scores_are]
+
+
+def scale_in_words(scale: TrialScale) -> str:
+    """Return the scale of trials as --scores-are has it."""
+    return "posteriors" if scale == "posterior" else scale
+
+
+def parse_priors(text: str | None, scale: str) -> list[float] | None:
+    """Return class priors, checked as far as the scale of the scores allows."""
+    if text is None:
+        return None
+    if scale == "raw":
+        raise ValueError("--priors mean nothing to raw scores, which only rank")
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--priors must be numbers with commas between, one for each class, not {text!r}"
+        ) from None
+    is_binary = scale in ("llr", "log10-llr", "posterior")
+    if is_binary and len(numbers) != 2:
+        raise ValueError(f"--priors must be two numbers, non-target and target, not {text!r}")
+    priors: list[float] = checks.as_priors("--priors", numbers, len(numbers)).tolist()
+    if is_binary and not all(priors):
+        raise ValueError(f"--priors must both be above 0, not {text!r}")
+    return priors
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
@@ -96,6 +243,11 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
             raise ValueError(f"{option} must not be {other} too: {path}")
 
 
+def arrays_beside(*names: str | None) -> list[Path | None]:
+    """Return the files among the names of labels and weights."""
+    return [Path(name) for name in names if name is not None and name.endswith(".npy")]
+
+
 def make_calibrator(name: CalibratorName) -> Calibrator:
     """Return a calibrator by name."""
     makers: dict[CalibratorName, Any] = {
@@ -106,16 +258,6 @@ def make_calibrator(name: CalibratorName) -> Calibrator:
     }
     calibrator: Calibrator = makers[name]()
     return calibrator
-
-
-def parse_numbers(option: str, text: str | None) -> list[float] | None:
-    """Return numbers with commas between."""
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{option} must be numbers with commas between, not {text!r}") from None
 
 
 def read_costs(path: Path | None) -> CostMatrix | None:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
 
-__all__ = ["ScoreFile", "read_scores", "write_columns"]
+__all__ = ["ScoreFile", "check_written_ending", "is_table", "read_scores", "write_columns"]
 
+_ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
 _LABELS = ("y_true", "label", "labels", "target", "targets")
 _WEIGHTS = ("sample_weight", "weight", "weights")
 
@@ -56,16 +57,17 @@ class ScoreFile:
         argument, make = makers[scores_are]
         options: dict[str, Any] = {"priors": priors}
         if scores_are == "raw":
-            if priors is not None:
-                raise ValueError("--priors mean nothing to raw scores, which only rank samples")
             options = {}
         elif scores_are.endswith("llr"):
-            options = {"prior": None if priors is None else _prior_of_target(priors)}
-        x = (
-            self.scores[:, 0]
-            if self.scores.ndim == 2 and self.scores.shape[1] == 1
-            else self.scores
-        )
+            options = {"prior": None if priors is None else priors[1]}
+        x = self.scores
+        if x.ndim == 2 and x.shape[1] == 1:
+            x = x[:, 0]
+        if x.ndim == 2 and scores_are in ("llr", "log10-llr", "raw"):
+            raise ValueError(
+                f"{self.path}: {scores_are} scores must be one column, not {x.shape[1]} "
+                f"({self.names[0]}); say which with --columns"
+            )
         if scores_are == "log10-llr":
             x = np.log(10.0) * np.asarray(x, dtype=np.float64)
         try:
@@ -75,7 +77,16 @@ class ScoreFile:
 
     def _in_its_names(self, message: str, argument: str) -> str:
         """Return a message of the library with the file's names for its arguments."""
+        columns = self.names[0].split(", ")
+        if len(columns) > 1:  # a row and a column: the name of the one, and the other
+            message = re.sub(
+                rf"\b{argument}\[(\d+), (\d+)\]",
+                lambda at: f"{columns[int(at[2])]}[{at[1]}]",
+                message,
+            )
+        scores = columns[0] if len(columns) == 1 else "scores"
         theirs = dict(zip((argument, "y_true", "sample_weight"), self.names, strict=True))
+        theirs |= {argument: scores, "priors": "--priors"}
         pattern = rf"\b({'|'.join(theirs)})\b(?=\[| must| has)"
         return re.sub(pattern, lambda found: theirs[found[0]] or found[0], message)
 
@@ -97,7 +108,10 @@ def read_scores(
     elif path.suffix in (".csv", ".parquet", ".pq"):
         names, load = _open_table(path)
     else:
-        raise ValueError(f"{path} must end in .npz, .npy, .csv or .parquet")
+        raise ValueError(
+            f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files of trials "
+            "follow --scores"
+        )
     label = _find(path, names, labels, _LABELS)
     weight = _find(path, names, weights, _WEIGHTS)
     if scores is not None:
@@ -110,7 +124,7 @@ def read_scores(
             )
     if not chosen:
         raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
-    parts = [load(name) for name in chosen]
+    parts = [_numbers(path, name, load(name)) for name in chosen]
     if len({part.shape for part in parts}) > 1:
         shapes = ", ".join(f"{n} {p.shape}" for n, p in zip(chosen, parts, strict=True))
         raise ValueError(f"{path} must have scores of one length, not {shapes}")
@@ -124,10 +138,20 @@ def read_scores(
     )
 
 
-def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
-    """Write arrays of one length to .npz, .csv or .parquet, whole or not at all."""
+def is_table(path: Path) -> bool:
+    """Whether a file is a table by its ending."""
+    return path.suffix in _ENDINGS
+
+
+def check_written_ending(path: Path) -> None:
+    """Raise unless a table can be written to a file of this ending."""
     if path.suffix not in (".npz", ".csv", ".parquet"):
         raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
+
+
+def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
+    """Write arrays of one length to .npz, .csv or .parquet, whole or not at all."""
+    check_written_ending(path)
     with whole_file(path) as part:
         if path.suffix == ".npz":
             np.savez(part, **columns)  # type: ignore[arg-type]
@@ -198,8 +222,30 @@ def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
         lazy = polars.scan_parquet(path, glob=False)
         names = lazy.collect_schema().names()
     except polars.exceptions.PolarsError as error:
-        raise ValueError(f"{path} must be a whole {kind} file: {error}") from None
+        reason = str(error).strip().splitlines()[0]  # what follows is advice on arguments of polars
+        raise ValueError(f"{path} must be a whole {kind} file: {reason}") from None
     return names, lambda name: lazy.select(name).collect()[name].to_numpy()
+
+
+def _numbers(path: Path, name: str, column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column, or raise where it holds no rows, or text."""
+    if column.size == 0:
+        raise ValueError(f"{path} has no rows")
+    if column.dtype.kind in "OUS":
+        word = next((str(word) for word in column.ravel() if not _is_number(word)), "")
+        raise ValueError(
+            f"{path}: scores must be numbers, but column {name!r} holds {word!r}; name the columns "
+            "of scores with --columns"
+        )
+    return column
+
+
+def _is_number(word: object) -> bool:
+    try:
+        float(str(word))
+    except ValueError:
+        return False
+    return True
 
 
 def _find(path: Path, names: list[str], asked: str | None, usual: tuple[str, ...]) -> str | None:
@@ -212,9 +258,3 @@ def _known(path: Path, names: list[str], name: str) -> str:
     if name.strip() not in names:
         raise ValueError(f"{path} has no column {name.strip()!r}; it has {', '.join(names)}")
     return name.strip()
-
-
-def _prior_of_target(priors: list[float]) -> float:
-    if len(priors) != 2 or abs(sum(priors) - 1.0) > 1e-6:
-        raise ValueError(f"--priors must be two numbers that sum to 1 for LLRs, not {priors}")
-    return priors[1]

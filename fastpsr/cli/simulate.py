@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from fastpsr import simulate
-from fastpsr.cli.score_files import write_columns
+from fastpsr.cli.score_files import check_written_ending, write_columns
 from fastpsr.cli.show import console, steps
+from fastpsr.files import check_place
 
 __all__ = ["app"]
 
@@ -35,6 +36,7 @@ def trials(
     seed: Seed = 0,
 ) -> None:
     """Write a speaker-verification trial list: labels, LLRs, models, segments and speakers."""
+    _check_output(output)
     with steps(2) as begin:
         begin("simulating")
         made = simulate.trial_list(targets, nontargets, seed=seed)
@@ -63,7 +65,14 @@ def classes(
     seed: Seed = 0,
 ) -> None:
     """Write log-posteriors of one of the paper's synthetic systems, with labels."""
+    _check_output(output)
     made = simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
     write_columns(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
     n_samples = made.y_true.size
     console.print(f"{output}: {n_samples:,} samples of {n_classes} classes, system {system.value}")
+
+
+def _check_output(path: Path) -> None:
+    """Raise before the work where the file cannot be written after it."""
+    check_written_ending(path)
+    check_place(path)

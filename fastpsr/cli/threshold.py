@@ -6,59 +6,108 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from fastpsr import trials
 from fastpsr.cli.dcf import parse_dcf
-from fastpsr.cli.options import KeyFormat, ScoreFormat, ScoresAre
+from fastpsr.cli.modes import given, refuse, refuse_for_mode
+from fastpsr.cli.options import (
+    Columns,
+    Drop,
+    Duplicates,
+    Extra,
+    First,
+    Ignore,
+    KeyColumns,
+    KeyFormat,
+    KeyTranspose,
+    Missing,
+    Nan,
+    ScoreFormat,
+    ScoresAre,
+    Transpose,
+    scale_in_words,
+    trial_scale,
+)
 from fastpsr.cli.show import console
+from fastpsr.cli.trial_files import FileOptions, TrialReader, predictions_of
 from fastpsr.metrics import MinDCF, roc
+from fastpsr.predictions import Predictions
+from fastpsr.trials import TrialSet
 
 __all__ = ["threshold"]
 
 
 def threshold(
+    context: typer.Context,
     dcf: Annotated[
         str, typer.Option(help="Target prior, or P:CMISS:CFA, or a preset of one point.")
     ],
-    key: Annotated[Path | None, typer.Option(help="Trial key, with --scores.")] = None,
-    scores: Annotated[Path | None, typer.Option(help="Score file of its trials.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Trial list with labels, for --scores.")] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Score file; without --key one that holds labels.")
+    ] = None,
     scores_are: Annotated[
-        ScoresAre, typer.Option("--scores-are", help="What the scores are.")
-    ] = ScoresAre.LLR,
+        ScoresAre | None,
+        typer.Option("--scores-are", help="What the scores are; by default llr."),
+    ] = None,
+    columns: Columns = None,
     key_format: KeyFormat = None,
+    key_columns: KeyColumns = None,
+    key_transpose: KeyTranspose = None,
     format: ScoreFormat = None,
+    transpose: Transpose = None,
+    missing: Missing = Drop.ERROR,
+    extra: Extra = Ignore.ERROR,
+    duplicates: Duplicates = First.ERROR,
+    nan: Nan = Drop.ERROR,
 ) -> None:
     """Print the threshold at a prior and costs: of calibrated LLRs, and the best for given trials.
 
     A score at or above a threshold is accepted.
     """
-    name, points = parse_dcf(dcf)
-    if len(points) != 1:
+    at = parse_dcf(dcf)
+    if len(at.points) != 1:
         raise ValueError(
-            f"--dcf must have one operating point for a threshold, not those of {name}"
+            f"--dcf must have one operating point for a threshold, not those of {at.name}"
         )
-    if (key is None) != (scores is None):
-        raise ValueError("--key and --scores belong together")
-    cost = MinDCF(*points[0])
+    cost = MinDCF(*at.points[0])
+    scale = trial_scale(scores_are)
+    reader = TrialReader(
+        key,
+        FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
+        FileOptions.parse("--columns", format, columns, transpose),
+        {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
+    )
+    if scores is None:
+        refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE")
+    else:
+        refuse_for_mode(context, of_trials=True, has_key=key is not None)
     console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
-    if key is None or scores is None:
-        return
-    made = trials.read(key, scores, key_format=key_format, score_format=format)
-    for line in made.taken:
-        console.print(line)
-    kind = {"posteriors": "posterior"}.get(scores_are.value, scores_are.value)
+    if scores is not None:
+        made = reader.read(scores)
+        predictions = predictions_of(made, scores, scale)
+        _print_best(cost, made, scale_in_words(scale))
+        if scale in ("llr", "log10-llr"):
+            _print_actual(cost, predictions)
+
+
+def _print_best(cost: MinDCF, made: TrialSet, scale: str) -> None:
+    """Print the best threshold, in the numbers of the file."""
     curve = roc(made.predictions("raw"))
     costs = cost.normalized_cost(curve.p_miss, curve.p_fa)
     best = int(np.argmin(costs))
     shown = "none: accept nothing" if best == costs.size - 1 else repr(float(curve.threshold[best]))
     console.print(
         f"best for these trials: {shown}: normalized cost {costs[best]:.4f}, "
-        f"P_miss {curve.p_miss[best]:.4f}, P_fa {curve.p_fa[best]:.6f}; scores taken as {kind}"
+        f"P_miss {curve.p_miss[best]:.4f}, P_fa {curve.p_fa[best]:.6f}; scores taken as {scale}"
     )
-    if kind == "llr":
-        score = made.score
-        p_miss = float(np.mean(score[made.y_true == 1] < cost.threshold))
-        p_fa = float(np.mean(score[made.y_true == 0] >= cost.threshold))
-        console.print(
-            f"at the threshold of calibrated LLRs: normalized cost "
-            f"{cost.normalized_cost(p_miss, p_fa):.4f}, P_miss {p_miss:.4f}, P_fa {p_fa:.6f}"
-        )
+
+
+def _print_actual(cost: MinDCF, predictions: Predictions) -> None:
+    """Print what the threshold of calibrated LLRs costs on these."""
+    is_target = predictions.labels == 1
+    accepted = predictions.llrs >= cost.threshold
+    p_miss = float(np.mean(~accepted[is_target]))
+    p_fa = float(np.mean(accepted[~is_target]))
+    console.print(
+        f"at the threshold of calibrated LLRs: normalized cost "
+        f"{cost.normalized_cost(p_miss, p_fa):.4f}, P_miss {p_miss:.4f}, P_fa {p_fa:.6f}"
+    )

@@ -1,100 +1,112 @@
 """Rows of trial-list evaluations as tables: terminal, JSON, CSV, Markdown, LaTeX."""
 
-import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
 
-from fastpsr.cli.show import console, json_number
-from fastpsr.cli.trial_evaluation import TrialRow
-from fastpsr.files import whole_file
+from fastpsr.cli.show import console
+from fastpsr.cli.tables import Makers, as_csv, as_json, as_latex, as_markdown
+from fastpsr.cli.trial_rows import TrialRow
 
-__all__ = ["print_rows", "write_rows"]
+__all__ = ["print_rows", "short_names", "table_makers"]
 
-
-def print_rows(rows: list[TrialRow]) -> None:
-    """Print a line per metric, a column per system and condition, and notes below."""
-    header, lines = _pivot(rows)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    for system, condition, *_ in lines:
-        table.add_column(f"{Path(system).name}\n{condition}", justify="right")
-    for place, metric in enumerate(header[2:], start=2):
-        table.add_row(metric, *(line[place] for line in lines))
-    console.print(table)
-    for note in dict.fromkeys(r.note for r in rows if r.note.startswith("not computed")):
-        console.print(note)
+_GAP = 2  # blanks between columns
 
 
-def write_rows(rows: list[TrialRow], path: Path) -> None:
-    """Write rows by the ending: .json, .csv, .md or .tex; whole or not at all."""
-    with whole_file(path) as part:
-        part.write_text(_WRITERS[path.suffix](rows), "utf-8")
+def print_rows(rows: Sequence[TrialRow]) -> None:
+    """Print a line per metric, a column per system and condition, and the reasons of gaps below.
+
+    Columns that do not fit beside each other follow in further tables.
+    """
+    header, *lines = _pivot(rows)
+    names = short_names([line[0] for line in lines])
+    first = ["", "", *header[2:]]
+    columns = [[names[line[0]], *line[1:]] for line in lines]
+    left = max(map(len, first))
+    while columns:
+        n_fitting = _n_fitting(columns, console.width - left)
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(no_wrap=True)
+        for _ in columns[:n_fitting]:
+            table.add_column(justify="right", overflow="fold")
+        for cells in zip(first, *columns[:n_fitting], strict=True):
+            table.add_row(*cells)
+        console.print(table)
+        columns = columns[n_fitting:]
+        if columns:
+            console.print()
+    for line in _reasons(rows, names):
+        console.print(line)
 
 
-def check_ending(option: str, path: Path | None, ending: str) -> None:
-    """Raise unless a file to write ends as its option says."""
-    if path is not None and path.suffix != ending:
-        raise ValueError(f"{option} must name a file that ends in {ending}, not {path}")
+def table_makers(rows: Sequence[TrialRow]) -> Makers:
+    """Return what makes the text of each kind of file."""
+    records = [asdict(row) for row in rows]
+    lines = _pivot(rows)
+    alignment = "ll" + "r" * (len(lines[0]) - 2)
+    return {
+        "--json": lambda: as_json(records),
+        "--csv": lambda: as_csv(records),
+        "--markdown": lambda: as_markdown(lines, alignment),
+        "--latex": lambda: as_latex(lines, alignment),
+    }
 
 
-def _pivot(rows: list[TrialRow]) -> tuple[list[str], list[list[str]]]:
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return for each path its shortest end, in whole parts, that no other has.
+
+    Examples
+    --------
+    >>> short_names(["a/dev/s.txt", "a/eval/s.txt", "a/t.txt"])
+    {'a/dev/s.txt': 'dev/s.txt', 'a/eval/s.txt': 'eval/s.txt', 'a/t.txt': 't.txt'}
+    """
+    parts = {path: Path(path).parts for path in paths}
+
+    def shortest(path: str) -> str:
+        for n in range(1, len(parts[path]) + 1):
+            end = parts[path][-n:]
+            if sum(other[-n:] == end for other in parts.values()) == 1:
+                return str(Path(*end))
+        return path
+
+    return {path: shortest(path) for path in parts}
+
+
+def _pivot(rows: Sequence[TrialRow]) -> list[list[str]]:
+    """Return a header, and a line per system and condition."""
     metrics = list(dict.fromkeys(row.metric for row in rows))
-    places = list(dict.fromkeys((row.system, row.condition) for row in rows))
-    found = {(r.system, r.condition, r.metric): r.value for r in rows}
-    lines = [
-        [system, condition]
-        + [
-            f"{found[system, condition, m]:.4f}" if (system, condition, m) in found else ""
-            for m in metrics
-        ]
-        for system, condition in places
-    ]
-    return ["system", "condition", *metrics], lines
+    lines: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        counts = [f"{row.n_target:,}", f"{row.n_nontarget:,}"]
+        line = lines.setdefault((row.system, row.condition), [row.system, row.condition, *counts])
+        line.append(f"{row.value:.4f}")
+    return [["system", "condition", "targets", "non-targets", *metrics], *lines.values()]
 
 
-def _as_json(rows: list[TrialRow]) -> str:
-    content = [
-        {
-            "system": row.system,
-            "condition": row.condition,
-            "metric": row.metric,
-            "value": json_number(row.value),
-            "note": row.note,
-        }
-        for row in rows
-    ]
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+def _n_fitting(columns: Sequence[Sequence[str]], width: int) -> int:
+    """Return how many of the next columns fit, at least one."""
+    n_fitting = 0
+    for column in columns:
+        width -= max(map(len, column)) + _GAP
+        if width < 0:
+            break
+        n_fitting += 1
+    return max(n_fitting, 1)
 
 
-def _as_csv(rows: list[TrialRow]) -> str:
-    import polars
-
-    names = ("system", "condition", "metric", "value", "note")
-    frame = polars.DataFrame({name: [getattr(row, name) for row in rows] for name in names})
-    return frame.write_csv()
-
-
-def _as_markdown(rows: list[TrialRow]) -> str:
-    header, lines = _pivot(rows)
-    rule = ["---", "---", *["--:"] * (len(header) - 2)]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in [header, rule, *lines]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
-
-
-def _as_latex(rows: list[TrialRow]) -> str:
-    header, lines = _pivot(rows)
-    body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in [header, *lines]]
-    columns = "ll" + "r" * (len(header) - 2)
-    return "\n".join(
-        [rf"\begin{{tabular}}{{{columns}}}", r"\hline", body[0], r"\hline", *body[1:], r"\hline",
-         r"\end{tabular}", ""]
-    )  # fmt: skip
-
-
-def _escape(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
-
-
-_WRITERS = {".json": _as_json, ".csv": _as_csv, ".md": _as_markdown, ".tex": _as_latex}
+def _reasons(rows: Sequence[TrialRow], names: dict[str, str]) -> list[str]:
+    """Say why values are not finite: once for all metrics of a place with the same reason."""
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        if not math.isfinite(row.value):
+            place = (names[row.system], row.condition, row.note)
+            places.setdefault(place, []).append(row.metric)
+    n_metrics = len({row.metric for row in rows})
+    lines = []
+    for (system, condition, note), metrics in places.items():
+        which = "" if len(metrics) == n_metrics else f"{', '.join(metrics)}: "
+        lines.append(f"{system}, {condition}: {which}{note}")
+    return lines

@@ -106,6 +106,34 @@ def _labels_of_many_classes() -> None:
         _calibrators([predictions])
 
 
+def _bootstrap() -> None:
+    rng = np.random.default_rng(0)
+    ids = rng.integers(9, size=400)
+    log = fp.rules.Log()
+    metrics: list[fp.metrics.Metric[Any]] = [
+        fp.CrossEntropy(),
+        fp.ECE(),
+        fp.EER(),
+        fp.CalibrationLoss(log, fp.DirectionPreserving()),
+        fp.CalibrationLoss(log, fp.PAV(), fp.TrainOnTest()),
+    ]
+    for predictions in _binary()[2:] + _binary(weighted=True)[2:]:
+        for resampling in (fp.IID(), fp.TwoWay(ids, ids[::-1])):
+            fp.bootstrap(metrics, predictions, n_resamples=40, seed=0, resampling=resampling)
+
+
+def _large_sets() -> None:
+    rng = np.random.default_rng(0)
+    log_odds = rng.normal(size=1 << 17)
+    y = rng.random(log_odds.size) < 1.0 / (1.0 + np.exp(-log_odds))
+    ids = rng.integers(50, size=log_odds.size)
+    train = fp.CrossFit(groups=(ids, ids[::-1]))
+    for weight in (None, rng.random(log_odds.size)):
+        predictions = fp.Predictions.from_logits(y, log_odds, sample_weight=weight)
+        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), train)(predictions)
+        fp.cross_fit(fp.DirectionPreserving(), predictions)
+
+
 _TASKS: dict[str, Callable[[], None]] = {
     "binary scores": lambda: _scores(_binary()),
     "weighted binary scores": lambda: _scores(_binary(weighted=True)),
@@ -116,4 +144,6 @@ _TASKS: dict[str, Callable[[], None]] = {
     "rank cells": _pav_sorted,
     "detection": _detection,
     "labels of many classes": _labels_of_many_classes,
+    "bootstrap": _bootstrap,
+    "large sets": _large_sets,
 }

@@ -1,0 +1,225 @@
+"""Keys and score files of trials, read as the options say; what was taken for what is printed."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from fastpsr import trials
+from fastpsr.cli.options import TrialScale, scale_in_words
+from fastpsr.cli.show import console
+from fastpsr.cli.wording import in_options
+from fastpsr.predictions import Predictions
+from fastpsr.trials import Reading, TrialSet
+
+__all__ = [
+    "Clock",
+    "FileOptions",
+    "SpeakerOptions",
+    "TrialReader",
+    "check_column",
+    "predictions_of",
+]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is read, where its content does not tell."""
+
+    format: str | None = None
+    columns: Mapping[str, str] | None = None
+    transpose: bool | None = None
+
+    @classmethod
+    def parse(
+        cls, option: str, format: str | None, columns: str | None, transpose: bool | None
+    ) -> "FileOptions":
+        """Make them of the command line's; `option` is the name of that for columns."""
+        if columns is None:
+            return cls(format, None, transpose)
+        pairs = [pair.partition("=") for pair in columns.split(",")]
+        chosen = {role.strip(): name.strip() for role, _, name in pairs}
+        if len(chosen) < len(pairs) or not all(role and name for role, name in chosen.items()):
+            raise ValueError(
+                f"{option} must be ROLE=NAME for trials, with commas between, not {columns!r}"
+            )
+        return cls(format, chosen, transpose)
+
+    def as_arguments(self) -> dict[str, Any]:
+        """Return them as arguments of `read_key` and `read_scores`."""
+        return {"format": self.format, "columns": self.columns, "transpose": self.transpose}
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerOptions:
+    """Where the speakers of models and segments are found; at most one of these."""
+
+    mapping: Path | None = None
+    columns: str | None = None
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [o for o in (self.mapping, self.columns, self.pattern) if o is not None]
+        if len(given) > 1:
+            raise ValueError(
+                "give one of --speakers, --speaker-columns and --speaker-pattern, not several"
+            )
+        if self.columns is not None and len(self.columns.split(",")) != 2:
+            raise ValueError(
+                "--speaker-columns must be two columns of the key, enroll and test, with a comma "
+                f"between, not {self.columns!r}"
+            )
+
+    @property
+    def are_known(self) -> bool:
+        """Whether any were given."""
+        return any(o is not None for o in (self.mapping, self.columns, self.pattern))
+
+    def apply(self, made: TrialSet) -> TrialSet:
+        """Return trials that know their speakers, if it was said where these are."""
+        if self.mapping is not None:
+            return made.with_speakers(self.mapping)
+        if self.columns is not None:
+            enroll, test = self.columns.split(",")
+            for name in (enroll, test):
+                check_column(made, "--speaker-columns", name)
+            return made.with_speakers(column=(enroll, test))
+        return made if self.pattern is None else made.with_speakers(pattern=self.pattern)
+
+
+@dataclass(eq=False)
+class Clock:
+    """Seconds spent on reading, joining and metrics."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def on(self, what: str) -> Iterator[None]:
+        """Add the time of a block."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent[what] = self.spent.get(what, 0.0) + time.perf_counter() - begun
+
+    def __str__(self) -> str:
+        return ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.spent.items())
+
+
+def _no_progress(step: str) -> None:
+    pass
+
+
+@dataclass(eq=False)
+class TrialReader:
+    """Reads score files and joins them with the key, or takes the labels that they hold."""
+
+    key: Path | None = None
+    key_options: FileOptions = FileOptions()
+    score_options: FileOptions = FileOptions()
+    policies: Mapping[str, str] = field(default_factory=dict)
+    speakers: SpeakerOptions = SpeakerOptions()
+    clock: Clock = field(default_factory=Clock)
+    progress: Callable[[str], object] = _no_progress
+
+    def read(self, path: Path) -> TrialSet:
+        """Read the scores of a system, with labels; add speakers."""
+        key = self._key
+        if key is None:
+            made = self._read_alone(path, labelled=True)
+            self._print(made.taken)
+        else:
+            self.progress(f"reading {path}")
+            with self.clock.on("read"):
+                scores = trials.read_scores(path, **self.score_options.as_arguments())
+            console.print(scores.taken)  # what was taken for what explains why a join fails
+            self.progress(f"joining {path}")
+            with self.clock.on("join"):
+                made = trials.read(key, scores, **self._policies)
+            self._print(made.taken[2:])  # those of key and scores were printed
+        n_said = len(made.taken)
+        with self.clock.on("join"):
+            made = self.speakers.apply(made)
+        self._print(made.taken[n_said:])
+        return made
+
+    def read_unlabelled(self, path: Path) -> TrialSet:
+        """Read scores on their own."""
+        made = self._read_alone(path, labelled=False)
+        self._print(made.taken)
+        return made
+
+    @cached_property
+    def _key(self) -> Reading | None:
+        if self.key is None:
+            return None
+        self.progress(f"reading {self.key}")
+        try:
+            with self.clock.on("read"):
+                key = trials.read_key(self.key, **self.key_options.as_arguments())
+        except ValueError as error:
+            raise ValueError(in_options(str(error), of_key=True)) from None
+        console.print(key.taken)
+        return key
+
+    def _read_alone(self, path: Path, *, labelled: bool) -> TrialSet:
+        self.progress(f"reading {path}")
+        options = {f"score_{k}": v for k, v in self.score_options.as_arguments().items()}
+        options["transpose"] = options.pop("score_transpose")
+        policies = {name: self._policies[name] for name in ("duplicates", "nan")}
+        with self.clock.on("read"):
+            if not labelled:
+                return trials.read(None, path, **options, **policies)
+            try:
+                return trials.read(path, **options, **policies)
+            except ValueError:
+                if trials.read_scores(path, **self.score_options.as_arguments()).y_true is None:
+                    raise ValueError(f"{path} has no labels: give a key with --key") from None
+                raise
+
+    @staticmethod
+    def _print(taken: Sequence[str]) -> None:
+        for line in taken:
+            console.print(in_options(line))
+
+    @property
+    def _policies(self) -> dict[str, Any]:
+        names = ("missing", "extra", "duplicates", "nan")
+        return {name: str(self.policies.get(name, "error")) for name in names}
+
+
+def check_column(made: TrialSet, option: str, name: str) -> str:
+    """Return the name of a column that an option gives, or raise if there is none of it."""
+    if name not in made.columns:
+        known = ", ".join(made.columns) or "they have none"
+        raise ValueError(f"{option} must name a column of the files ({known}), not {name!r}")
+    return name
+
+
+def predictions_of(
+    made: TrialSet,
+    path: Path,
+    scale: TrialScale,
+    *,
+    prior: float | None = None,
+    weights: ArrayLike | None = None,
+) -> Predictions:
+    """Make predictions of trials; an error names the file of the scores."""
+    try:
+        return made.predictions(scale, prior=prior, weights=weights)
+    except ValueError as error:
+        message = re.sub(r"\b(q|llr|scores)(?=\[| must)", "score", str(error))
+        message = re.sub(r"\bscore\[(\d+)\]", lambda row: _name(made, int(row[1])), message)
+        raise ValueError(f"{path}: {message} (taken as {scale_in_words(scale)})") from None
+
+
+def _name(made: TrialSet, row: int) -> str:
+    if made.enroll_ids is None or made.test_ids is None:
+        return f"score[{row}]"
+    return f"that of {made.enroll_ids[row]!r} {made.test_ids[row]!r}"

@@ -1,0 +1,52 @@
+"""Messages of the library in the words of the command line: options instead of arguments."""
+
+import re
+
+__all__ = ["in_options"]
+
+# What the library says, and what the commands say: {dash} is "--", or "--key-" about a key. A word
+# that is an option already stays.
+_RULES = tuple(
+    (re.compile(rf"(?<![\w-]){pattern}"), words)
+    for pattern, words in [
+        (r"(missing|extra|duplicates|nan)='(\w+)'", r"--\1 \2"),
+        (r"(?:score_)?format= \(--format\)", r"{dash}format"),
+        (r"(?:score_)?columns=\{'(\w+)': \.\.\.\} \(--columns\)", r"{dash}columns \1=NAME"),
+        (r"(?:score_)?columns (?=must name roles|is for files)", r"{dash}columns "),
+        (r"transpose=False", r"{no}transpose"),
+        (r"transpose=True", r"{dash}transpose"),
+        (r"(?<=transpose if they are, )True\b", r"{dash}transpose"),
+        (r"transposed them \(--transpose\)", "transposed them"),
+        (r"transpose (?=is for )", r"{dash}transpose "),
+        (r"pattern (?=must be a regular|')", r"--speaker-pattern "),
+        (r"the mapping (?=has none)", "--speakers "),
+        (r"every partition (?=must have)", "every partition of --equalise "),
+        (
+            r"predictions (?=must be (?:posteriors|likelihoods|raw scores), as)",
+            "--scores-are: scores ",
+        ),
+        (
+            r"Object arrays cannot be loaded when allow_pickle=False",
+            "it holds a pickle, not numbers",
+        ),
+        (r"folds (?=must (?:not|leave) )", "--folds "),
+        (r"\(fastpsr\.cross_fit\)", "(fastpsr calibrate)"),
+        (r"\(from_llrs, \.\.\.\)", "(--scores-are)"),
+    ]
+)
+
+
+def in_options(message: str, *, of_key: bool = False) -> str:
+    """Return a message with the options that the arguments in it have become.
+
+    Examples
+    --------
+    >>> in_options("1 trials without a score ('a b'), allow by missing='drop'")
+    "1 trials without a score ('a b'), allow by --missing drop"
+    >>> in_options("k: say which it is with format= (--format)", of_key=True)
+    'k: say which it is with --key-format'
+    """
+    dash, no = ("--key-", "--no-key-") if of_key else ("--", "--no-")
+    for pattern, words in _RULES:
+        message = pattern.sub(words.format(dash=dash, no=no), message)
+    return message
