@@ -4,6 +4,15 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from fastpsr import metrics, rules, simulate
+from fastpsr.bootstrap import (
+    IID,
+    BootstrapResult,
+    Clusters,
+    Stratified,
+    TwoWay,
+    bootstrap,
+    compare,
+)
 from fastpsr.calibration import (
     PAV,
     CrossFit,
@@ -48,12 +57,15 @@ __all__ = [
     "AUC",
     "ECE",
     "EER",
+    "IID",
     "PAV",
     "ActDCF",
     "BayesRisk",
+    "BootstrapResult",
     "BrierScore",
     "CalibrationLoss",
     "Cllr",
+    "Clusters",
     "CostMatrix",
     "CrossEntropy",
     "CrossFit",
@@ -68,9 +80,13 @@ __all__ = [
     "MinDCF",
     "Predictions",
     "SemiEmpiricalScore",
+    "Stratified",
     "TemperatureScaling",
     "TrainOnTest",
+    "TwoWay",
     "bayes_decisions",
+    "bootstrap",
+    "compare",
     "cross_fit",
     "evaluate",
     "expected_cost",

@@ -13,6 +13,7 @@ from fastpsr.constructors import Constructors, Floats, Kind
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
 
 _NO_WEIGHTS = np.empty(0)
+_FINITE = float(np.finfo(np.float64).max)
 
 
 class Predictions(Constructors):
@@ -233,6 +234,19 @@ class Predictions(Constructors):
             return self._values
         return self.log_odds if self.n_classes == 2 else self.log_posteriors
 
+    @property
+    def has_finite_scores(self) -> bool:
+        """Whether all of :attr:`scale` is finite."""
+        found: bool = self.remember(
+            "finite", lambda: kernels.find_outside(self.scale.ravel(), -_FINITE, _FINITE) < 0
+        )
+        return found
+
+    @property
+    def log_odds_offset(self) -> float:
+        """What turns :attr:`scale` of a binary task into log-odds; 0 for posteriors."""
+        return self._prior_log_odds() if self.kind == "likelihoods" else 0.0
+
     def remember(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what `make` gave when it was first asked for by this name."""
         found = self.__dict__.setdefault("_remembered", {})
@@ -261,6 +275,25 @@ class Predictions(Constructors):
         made.kind, made._values, made._given_posteriors = kind, values, None
         if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
             made._posterior_priors = self.given_priors
+        return made
+
+    def reweighted(self, sample_weight: Floats) -> Self:
+        """Return the same samples with other weights; posteriors stay what they were."""
+        if self.kind == "likelihoods":
+            self._fix_posterior_priors()
+        made = type(self).__new__(type(self))
+        per_sample = {"log_odds", "log_posteriors", "posteriors"}
+        made.__dict__.update(
+            {k: v for k, v in self.__dict__.items() if k not in _CACHED - per_sample}
+        )
+        made._weights = made.sample_weight = sample_weight
+        return made
+
+    def as_llrs(self, prior: float | None = None) -> Self:
+        """Return the LLRs of binary predictions, completed with the prior of class 1 if given."""
+        made = self.replace_scores("likelihoods", self.llrs)
+        made.given_priors = None if prior is None else np.array([1.0 - prior, prior])
+        made._posterior_priors = made.given_priors
         return made
 
     def require_posteriors(self, what: str) -> None:

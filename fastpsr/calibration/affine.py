@@ -7,14 +7,19 @@ from warnings import warn
 import numpy as np
 
 from fastpsr import kernels
+from fastpsr.calibration.affine_sums import cross_fit_by_sums, refit_summands, refitted_sums
 from fastpsr.calibration.base import Calibrator, log_prior, require_fitted
+from fastpsr.calibration.folds import Plan
 from fastpsr.calibration.newton import descend, fit_log_loss
 from fastpsr.calibration.separability import require_overlap
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
+from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
+_MANY = 1 << 17  # samples from which sums on an axis beat fits one by one
 _LOG_FLOOR = float(np.log(1e-30))
 _FINITE = float(np.finfo(np.float64).max)
 
@@ -37,6 +42,27 @@ class _Affine(Calibrator):
         require_fitted("bias_", np.ndim(self.bias_) == 1 and np.size(self.bias_) > 1)
         require_fitted("bias_", np.all(np.isfinite(self.bias_)))
         require_fitted("floor_", np.ndim(self.floor_) == 0 and np.isfinite(self.floor_))
+
+    def cross_fit_at_once(self, predictions: Predictions, plan: Plan) -> Predictions | None:
+        if len(predictions) < _MANY or not isinstance(self._rule(), Log):
+            return None
+        values = cross_fit_by_sums(predictions, plan, self._with_bias)
+        kind: Kind = "posteriors" if predictions.kind == "posteriors" else "likelihoods"
+        return None if values is None else predictions.replace_scores(kind, values)
+
+    def refitted_sums(
+        self, rule: ScoringRule, plan: Plan, predictions: Predictions
+    ) -> ScoreSums | None:
+        if len(predictions) < _MANY or not isinstance(self._rule(), Log):
+            return None
+        return refitted_sums(rule, plan, predictions, self._with_bias)
+
+    def refit_summands(
+        self, rule: ScoringRule, plan: Plan, predictions: Predictions
+    ) -> Summands | None:
+        if not isinstance(self._rule(), Log):
+            return None
+        return refit_summands(rule, plan, predictions, self._with_bias)
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         y = samples.labels

@@ -7,7 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fastpsr import checks
+from fastpsr.calibration.folds import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import ScoreSums
 
 __all__ = [
     "Calibrator",
@@ -83,6 +87,24 @@ class Calibrator(ABC):
             )
         self.check_classes(predictions.n_classes)
         return self._transform(predictions)
+
+    # What a calibrator can do faster than fit by fit; None where it cannot, for these data
+
+    def cross_fit_at_once(self, predictions: Predictions, plan: Plan) -> Predictions | None:
+        """Return the predictions, each calibrated by a fit to those that may train it."""
+        return None
+
+    def refitted_sums(
+        self, rule: ScoringRule, plan: Plan, predictions: Predictions
+    ) -> ScoreSums | None:
+        """Return the summed losses after cross-fitting."""
+        return None
+
+    def refit_summands(
+        self, rule: ScoringRule, plan: Plan, predictions: Predictions
+    ) -> Summands | None:
+        """Return summands of raw losses and of those after a fit to the very replicate."""
+        return None
 
     @property
     def output_kind(self) -> Kind:

@@ -1,11 +1,13 @@
 """Dealing samples, groups and pairs of speakers to folds."""
 
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fastpsr import checks
+from fastpsr import kernels
+from fastpsr.ids import as_ids, coded
 
 __all__ = ["Plan", "deal_groups", "deal_pairs", "deal_samples", "given_folds"]
 
@@ -34,6 +36,11 @@ class Plan:
         self.served_by = served_by.astype(np.uint16)
         self.trains = trains
 
+    @property
+    def digest(self) -> str:
+        """Tell this plan from others."""
+        return f"{self.trains.shape[0]}-{crc32(self.served_by.tobytes())}"
+
     @classmethod
     def of_folds(cls, folds: NDArray[Any], n_folds: int) -> "Plan":
         """Train each fold's calibrator on all other folds."""
@@ -42,53 +49,52 @@ class Plan:
 
 def given_folds(folds: ArrayLike, n_samples: int) -> Plan:
     """Use fold ids that the caller gives, one per sample."""
-    ids = _ids("folds", folds, n_samples)
-    found, codes = np.unique(ids, return_inverse=True)
-    if found.size < 2:
-        raise ValueError(f"folds must name at least two folds, not {found.size}")
-    return Plan.of_folds(codes, found.size)
+    n_folds, (codes,) = coded(as_ids("folds", folds, n_samples))
+    if n_folds < 2:
+        raise ValueError(f"folds must name at least two folds, not {n_folds}")
+    return Plan.of_folds(codes, n_folds)
 
 
 def deal_samples(y: NDArray[Any], n_folds: int, seed: int) -> Plan:
     """Deal the shuffled samples of each class to folds in turn."""
-    rng = np.random.default_rng(seed)
-    folds = np.empty(y.size, np.uint16)
+    sizes = np.bincount(y)
+    hands = np.empty((sizes.size, n_folds), np.int64)
     next_fold = 0
-    for k, size in enumerate(np.bincount(y)):
+    for k, size in enumerate(sizes):
         if 0 < size < n_folds:
             raise ValueError(
                 f"folds must not outnumber the samples of any class: class {k} has {size}, "
                 f"folds is {n_folds}"
             )
         # each class begins at the fold after the last one's end, so that sizes even out
-        turns = -(-int(size) // n_folds)
-        hand = np.tile(np.roll(np.arange(n_folds), -next_fold), turns)[:size]
-        rng.shuffle(hand)
-        folds[y == k] = hand
+        turn = (np.arange(n_folds) - next_fold) % n_folds
+        hands[k] = size // n_folds + (turn < size % n_folds)
         next_fold = (next_fold + int(size)) % n_folds
-    return Plan.of_folds(folds, n_folds)
+    return Plan.of_folds(kernels.deal_hands(y, hands, seed), n_folds)
 
 
 def deal_groups(groups: ArrayLike, y: NDArray[Any], n_folds: int, seed: int) -> Plan:
     """Deal whole groups to folds, each class as evenly as their sizes allow."""
-    found, codes = np.unique(_ids("groups", groups, y.size), return_inverse=True)
-    folds = _deal(codes, found.size, y, n_folds, seed, "groups")
+    n_groups, (codes,) = coded(as_ids("groups", groups, y.size))
+    folds = _deal(_held(codes, y, n_groups), n_folds, seed, "groups")
     return Plan.of_folds(folds[codes], n_folds)
 
 
 def deal_pairs(pair: tuple[ArrayLike, ArrayLike], y: NDArray[Any], n_folds: int, seed: int) -> Plan:
     """Deal speakers to folds; a trial is served by a fit on trials with neither of its folds."""
-    sides = [_ids("groups", side, y.size) for side in pair]
+    sides = [as_ids("groups", side, y.size) for side in pair]
     if sides[0].dtype.kind != sides[1].dtype.kind:
         raise ValueError(
             "groups must have ids of one type on both sides, "
             f"not {sides[0].dtype} and {sides[1].dtype}"
         )
-    found, codes = np.unique(np.concatenate(sides), return_inverse=True)
-    folds = _deal(codes, found.size, np.concatenate([y, y]), n_folds, seed, "speakers")
-    one, other = folds[codes[: y.size]], folds[codes[y.size :]]
-    first, second = np.minimum(one, other), np.maximum(one, other)
-    cells, served_by = np.unique(first * n_folds + second, return_inverse=True)
+    n_speakers, (enroll, test) = coded(*sides)
+    held = _held(enroll, y, n_speakers) + _held(test, y, n_speakers)
+    folds = _deal(held, n_folds, seed, "speakers")
+    pairs, counts = kernels.pair_folds(enroll, test, folds)
+    cells = np.flatnonzero(counts)
+    number = np.zeros(counts.size, np.uint16)
+    number[cells] = np.arange(cells.size)
     low, high = cells // n_folds, cells % n_folds
     shares_a_fold = (
         (low[:, None] == low)
@@ -96,40 +102,30 @@ def deal_pairs(pair: tuple[ArrayLike, ArrayLike], y: NDArray[Any], n_folds: int,
         | (high[:, None] == low)
         | (high[:, None] == high)
     )
-    return Plan(served_by, ~shares_a_fold)
+    return Plan(number[pairs], ~shares_a_fold)
 
 
-def _ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
-    array = np.asarray(ids)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
-    checks.check_length(name, array.size, n_samples)
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        position = int(np.flatnonzero(np.isnan(array))[0])
-        raise ValueError(f"{name} must be ids, but {name}[{position}] is nan")
-    if array.dtype.kind == "O":
-        array = array.astype(str)
-    return array
+def _held(codes: NDArray[Any], y: NDArray[Any], n_groups: int) -> Ints:
+    """Return how many samples of each class a group holds, (groups, classes)."""
+    return np.asarray(kernels.count_pairs(codes, y, n_groups, int(y.max()) + 1))
 
 
-def _deal(
-    codes: NDArray[Any], n_groups: int, y: NDArray[Any], n_folds: int, seed: int, what: str
-) -> Ints:
+def _deal(held: Ints, n_folds: int, seed: int, what: str) -> Ints:
     """Return the fold of each group: rare classes first, large groups first, to the emptiest."""
+    n_groups = held.shape[0]
     if n_groups < n_folds:
         raise ValueError(f"folds must not outnumber the {what}: {n_groups} {what}, {n_folds} folds")
     order = np.random.default_rng(seed).permutation(n_groups)  # breaks ties of size
     folds = np.full(n_groups, -1, np.int64)
-    totals = np.zeros(n_folds)
-    everything = np.bincount(codes, minlength=n_groups)
-    classes, sizes = np.unique(y, return_counts=True)
-    for k in classes[np.argsort(sizes, kind="stable")]:
-        held = np.bincount(codes[y == k], minlength=n_groups)
-        load = np.bincount(folds[folds >= 0], held[folds >= 0], minlength=n_folds)
-        open_groups = order[(folds[order] < 0) & (held[order] > 0)]
-        for group in open_groups[np.argsort(-held[open_groups], kind="stable")]:
-            fold = int(np.lexsort((totals, load))[0])
+    everything = held.sum(axis=1)
+    totals = [0] * n_folds
+    sizes = held.sum(axis=0)
+    for k in np.argsort(sizes, kind="stable"):
+        load = [int(held[folds == fold, k].sum()) for fold in range(n_folds)]
+        open_groups = order[(folds[order] < 0) & (held[order, k] > 0)]
+        for group in open_groups[np.argsort(-held[open_groups, k], kind="stable")]:
+            fold = min(range(n_folds), key=lambda f: (load[f], totals[f]))
             folds[group] = fold
-            load[fold] += held[group]
-            totals[fold] += everything[group]
+            load[fold] += int(held[group, k])
+            totals[fold] += int(everything[group])
     return folds

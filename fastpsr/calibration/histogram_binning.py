@@ -14,8 +14,12 @@ from fastpsr.calibration.base import (
     prior_log_odds,
     require_fitted,
 )
+from fastpsr.calibration.folds import Plan
+from fastpsr.calibration.step_sums import step_summands
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.bins import BinSums, bin_edges
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["HistogramBinning"]
 
@@ -79,14 +83,36 @@ class HistogramBinning(Calibrator):
         require_fitted("posterior_", np.all(inside))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
+    def refit_summands(
+        self, rule: ScoringRule, plan: Plan, predictions: Predictions
+    ) -> Summands | None:
+        # LLRs are binned at the training prior, which differs from replicate to replicate
+        if predictions.n_classes > 2 or predictions.kind != "posteriors":
+            return None
+        edges = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
+
+        def levels(negatives: Floats, positives: Floats) -> Floats:
+            posterior = self._frequencies(positives, negatives + positives, edges)
+            return clip_log_odds(log_odds_of(posterior, 1.0 - posterior), self.floor)
+
+        return step_summands(
+            f"{self.bins} bins {self.floor}", rule, plan, predictions,
+            lambda: kernels.bin_numbers(predictions.positive_posteriors, edges), self.bins, levels,
+        )  # fmt: skip
+
+    @staticmethod
+    def _frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
+        """Return the frequency in each bin; an empty one gives its centre."""
+        centres = (edges[:-1] + edges[1:]) / 2.0
+        return np.divide(hits, weight, out=centres, where=weight > 0.0)
+
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         samples.require_posteriors("bins of posteriors")
         offset = prior_log_odds(samples)
         edges = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
         sums = BinSums.of(self._binned(samples, offset), samples.labels, edges, samples)
         weight, hits, _ = sums.at_priors()
-        centres = (edges[:-1] + edges[1:]) / 2.0
-        posterior = np.divide(hits, weight, out=centres, where=weight > 0.0)
+        posterior = self._frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
 
     def _transform(self, predictions: Predictions) -> Predictions:

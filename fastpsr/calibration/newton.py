@@ -9,7 +9,7 @@ from fastpsr import kernels
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["descend", "fit_log_loss"]
+__all__ = ["descend", "fit_log_loss", "fit_roughly"]
 
 _MOST_STEPS = 200
 _ENOUGH = 1e-9  # gradient per unit of weight, and per unit of the scores' spread for the scale
@@ -45,6 +45,19 @@ def fit_log_loss(
             "the classes; use PAV(floor=...), or calibrate on more data"
         )
     return float(point[0]), point[1:] - point[1:].mean()
+
+
+def fit_roughly(
+    scores: Floats, y: NDArray[Any], weights: Floats, offset: Floats, with_bias: bool
+) -> float | None:
+    """Return about the scale that `fit_log_loss` would, for many binary samples; else None."""
+    part = _thin(scores, y, weights)
+    if part is None:
+        return None
+    point, found = _iterate(
+        *part, offset, with_bias, _start_at_frequencies(*part, offset, with_bias)
+    )
+    return float(point[0]) if found else None
 
 
 def _iterate(

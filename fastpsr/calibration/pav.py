@@ -14,8 +14,12 @@ from fastpsr.calibration.base import (
     prior_log_odds,
     require_fitted,
 )
+from fastpsr.calibration.folds import Plan
+from fastpsr.calibration.step_sums import step_summands
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["PAV"]
 
@@ -83,6 +87,31 @@ class PAV(Calibrator):
         require_fitted("log_odds_", not np.isnan(log_odds).any())
         require_fitted("threshold_", not np.isnan(threshold).any())
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
+
+    def refit_summands(
+        self, rule: ScoringRule, plan: Plan, predictions: Predictions
+    ) -> Summands | None:
+        if predictions.n_classes > 2 or not predictions.class_weights.all():
+            return None
+        cells = RankCells.of(predictions)
+        # steps begin at targets, so cells between targets are never divided
+        if plan.trains.shape[0] > 1 and not np.array_equal(
+            np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
+        ):
+            return None
+
+        def levels(negatives: Floats, positives: Floats) -> Floats:
+            starts = kernels.pool_adjacent_violators(negatives, positives)
+            log_odds = log_odds_of(np.add.reduceat(positives, starts),
+                                   np.add.reduceat(negatives, starts))  # fmt: skip
+            block = np.zeros(negatives.size, np.int64)
+            block[starts[1:]] = 1
+            return clip_log_odds(log_odds, self.floor)[np.cumsum(block)]
+
+        return step_summands(
+            f"PAV {self.floor}", rule, plan, predictions,
+            lambda: kernels.cell_numbers(predictions.scale, cells.edges), cells.lowest.size, levels,
+        )  # fmt: skip
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         cells = RankCells.of(samples)

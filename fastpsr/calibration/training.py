@@ -21,6 +21,17 @@ class Training(ABC):
     #: How it goes, in a word or two.
     name: ClassVar[str]
 
+    #: Whether the calibrator is trained on the evaluated data, so anew in each replicate.
+    refits: ClassVar[bool] = True
+
+    def plan(self, predictions: Predictions) -> dealing.Plan:
+        """Return who trains for whom, where the calibrator is trained on the evaluated data."""
+        raise NotImplementedError
+
+    def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> "Training":
+        """Return the same training with what must not change between replicates."""
+        return self
+
     @abstractmethod
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         """Return the predictions as the calibrator maps them, trained in this way."""
@@ -83,25 +94,11 @@ class CrossFit(Training):
         served_by[rows] = present.served_by
         return dealing.Plan(served_by, present.trains)
 
+    def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> Training:
+        return _ByPlan(self.plan(predictions))
+
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
-        plan = self.plan(predictions)
-        scale = predictions.scale  # taken once, so that subsets find their logarithms ready
-        if not calibrator.bins_posteriors:  # and do not carry the posteriors besides
-            predictions = predictions.replace_scores(predictions.kind, scale)
-        start = calibrator.fit(predictions) if calibrator.warm_starts else None
-        # sorted by who serves them, the samples of a calibrator are a slice
-        n_served = plan.trains.shape[0]
-        order = np.argsort(plan.served_by, kind="stable")
-        bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
-        parts = [order[a:b] for a, b in pairwise(bounds)]
-        values = np.empty(scale.shape)
-        kind = predictions.kind
-        for rows, may_train in zip(parts, plan.trains, strict=True):
-            training = [part for part, used in zip(parts, may_train, strict=True) if used]
-            fitted = calibrator.fit_from(predictions[_joined(training)], start)
-            values[rows] = fitted.transform(predictions[rows]).scale
-            kind = fitted.output_kind
-        return predictions.replace_scores(kind, values)
+        return _ByPlan(self.plan(predictions)).calibrate(calibrator, predictions)
 
     def _deal(self, y: NDArray[Any], groups: Any, n_folds: int) -> dealing.Plan:
         if groups is None:
@@ -127,6 +124,40 @@ class CrossFit(Training):
 
 
 @dataclass(frozen=True, eq=False)
+class _ByPlan(Training):
+    """Cross-fitting with folds that are dealt already."""
+
+    dealt: dealing.Plan
+    name = CrossFit.name
+
+    def plan(self, predictions: Predictions) -> dealing.Plan:
+        return self.dealt
+
+    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+        plan = self.dealt
+        at_once = calibrator.cross_fit_at_once(predictions, plan)
+        if at_once is not None:
+            return at_once
+        scale = predictions.scale  # taken once, so that subsets find their logarithms ready
+        if not calibrator.bins_posteriors:  # and do not carry the posteriors besides
+            predictions = predictions.replace_scores(predictions.kind, scale)
+        start = calibrator.fit(predictions) if calibrator.warm_starts else None
+        # sorted by who serves them, the samples of a calibrator are a slice
+        n_served = plan.trains.shape[0]
+        order = np.argsort(plan.served_by, kind="stable")
+        bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
+        parts = [order[a:b] for a, b in pairwise(bounds)]
+        values = np.empty(scale.shape)
+        kind = predictions.kind
+        for rows, may_train in zip(parts, plan.trains, strict=True):
+            training = [part for part, used in zip(parts, may_train, strict=True) if used]
+            fitted = calibrator.fit_from(predictions[_joined(training)], start)
+            values[rows] = fitted.transform(predictions[rows]).scale
+            kind = fitted.output_kind
+        return predictions.replace_scores(kind, values)
+
+
+@dataclass(frozen=True, eq=False)
 class TrainOnTest(Training):
     """Train on the evaluated data themselves: an upper bound on what calibration brings.
 
@@ -139,6 +170,9 @@ class TrainOnTest(Training):
     """
 
     name = "trained on the same data"
+
+    def plan(self, predictions: Predictions) -> dealing.Plan:
+        return dealing.Plan(np.zeros(len(predictions), np.uint16), np.ones((1, 1), bool))
 
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         return calibrator.fit(predictions).transform(predictions)
@@ -164,9 +198,25 @@ class HeldOut(Training):
 
     predictions: Predictions
     name = "trained on held-out data"
+    refits = False
+
+    def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> Training:
+        return _Trained(calibrator.fit(self.predictions))
 
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         return calibrator.fit(self.predictions).transform(predictions)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained(Training):
+    """A calibrator that is trained already."""
+
+    fitted: Calibrator
+    name = HeldOut.name
+    refits = False
+
+    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+        return self.fitted.transform(predictions)
 
 
 def cross_fit(

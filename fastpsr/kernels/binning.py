@@ -3,15 +3,14 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 
 
 def bin_numbers(values, edges):
     """Return the bin of each value, for `edges` from 0 to 1 in ascending order."""
-    out = np.empty(values.size, np.int32)
-    over_blocks(_bin_numbers, count_blocks(values.size), values, *bucket_grid(edges[1:-1]), out)
-    return out
+    return cell_numbers(values, edges[1:-1]) >> 1  # inner edges below
 
 
 def sum_into_bins(values, hits, y, weights, edges, n_classes):
@@ -30,17 +29,6 @@ def top_classes(scores):
     index = np.empty(scores.shape[0], np.int32)
     over_blocks(_top_classes, count_blocks(best.size), scores, best, index)
     return best, index
-
-
-@kernel
-def _bin_numbers(first, last, values, low, per_unit, first_edge, quick, padded, out):
-    limit = first_edge.size - 2.0
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        bucket = np.uint32(bucket_of(values[i], low, per_unit, limit))
-        edge = np.int64(quick[bucket])
-        if edge < 0:
-            edge = find_edge(values[i], padded, first_edge, bucket)
-        out[i] = cell_at(values[i], edge, padded[np.uint64(edge)]) >> 1  # inner edges below
 
 
 @kernel

@@ -40,6 +40,13 @@ def merge_into_cells(sorted_scores, edges):
     return totals, lowest
 
 
+def cell_numbers(values, edges):
+    """Return the cell of each value among the edges."""
+    out = np.empty(values.size, np.int32)
+    over_blocks(_cell_numbers, count_blocks(values.size), values, *bucket_grid(edges), out)
+    return out
+
+
 def step_function(values, steps, levels):
     """Return ``levels[number of steps at or below value]`` for each value."""
     out = np.empty(values.size)
@@ -116,6 +123,17 @@ def _merge_into_cells(sorted_scores, edges, totals, lowest):
         if totals[cell] == 0.0:
             lowest[cell] = score
         totals[cell] += 1.0
+
+
+@kernel
+def _cell_numbers(first, last, values, low, per_unit, first_edge, quick, padded, out):
+    limit = first_edge.size - 2.0
+    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
+        bucket = np.uint32(bucket_of(values[i], low, per_unit, limit))
+        edge = np.int64(quick[bucket])
+        if edge < 0:
+            edge = find_edge(values[i], padded, first_edge, bucket)
+        out[i] = cell_at(values[i], edge, padded[np.uint64(edge)])
 
 
 @kernel

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import ArrayLike
 
 from fastpsr.predictions import Predictions
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["Metric"]
 
@@ -36,6 +37,18 @@ class Metric(ABC, Generic[Summary]):
     @abstractmethod
     def finish(self, summary: Summary) -> float:
         """Return the value from a summary."""
+
+    def summands(self, predictions: Predictions) -> Summands | None:
+        """Return what the summary adds up, or None where it is not a sum over samples.
+
+        The bootstrap draws sums where there are summands; else it calls the metric on weighted
+        predictions.
+        """
+        return None
+
+    def fixed_to(self, predictions: Predictions) -> "Metric[Summary]":
+        """Return the metric with all that must not change between replicates, such as folds."""
+        return self
 
     def __call__(self, predictions: Any, x: ArrayLike | None = None, **options: Any) -> float:
         """Return the value for `predictions`, or for labels and posteriors as arrays."""

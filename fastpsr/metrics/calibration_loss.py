@@ -1,12 +1,13 @@
 """What calibration would bring: calibration loss, and the expected score divergence."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
+from fastpsr.summaries.summands import Summands, class_summands
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
 
 __all__ = ["CalibrationLoss", "Decomposition", "ExpectedDivergence"]
@@ -67,8 +68,33 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
 
     def summarise(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
         raw = ScoreSums.of(self.rule, predictions)
+        self.calibrator.check_classes(predictions.n_classes)
+        train, calibrated = self.train, None
+        if train.refits:
+            train = train.fixed_to(self.calibrator, predictions)
+            plan = train.plan(predictions)
+            calibrated = self.calibrator.refitted_sums(self.rule, plan, predictions)
+        if calibrated is None:
+            made = train.calibrate(self.calibrator, predictions)
+            calibrated = ScoreSums.of(self.rule, made)
+        return raw, calibrated
+
+    def summands(self, predictions: Predictions) -> Summands | None:
+        predictions.require_posteriors("expected scores")
+        if self.train.refits:
+            plan = self.train.plan(predictions)
+            return self.calibrator.refit_summands(self.rule, plan, predictions)
         calibrated = self.train.calibrate(self.calibrator, predictions)
-        return raw, ScoreSums.of(self.rule, calibrated)
+        losses = [self.rule.losses_of(predictions), self.rule.losses_of(calibrated)]
+
+        def assemble(weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
+            raw, after = (ScoreSums(loss, weight, predictions.given_priors) for loss in sums.T)
+            return raw, after
+
+        return class_summands(predictions, losses, assemble)
+
+    def fixed_to(self, predictions: Predictions) -> "CalibrationLoss":
+        return replace(self, train=self.train.fixed_to(self.calibrator, predictions))
 
     def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
@@ -145,6 +171,18 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         reference = self.train.calibrate(self.calibrator, predictions)
         return self._sum_divergences(reference, predictions)
 
+    def summands(self, predictions: Predictions) -> Summands | None:
+        if self.train.refits:
+            return None
+        predictions.require_posteriors("score divergences")
+        reference = self.train.calibrate(self.calibrator, predictions)
+        return ReferenceSums.summands(
+            self._divergences(reference, predictions), reference.posteriors, predictions
+        )
+
+    def fixed_to(self, predictions: Predictions) -> "ExpectedDivergence":
+        return replace(self, train=self.train.fixed_to(self.calibrator, predictions))
+
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
 
@@ -159,7 +197,9 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         refinement = ReferenceSums.of_values(entropies, r, predictions).mean()
         return Decomposition(score, divergence, refinement)
 
+    def _divergences(self, reference: Predictions, predictions: Predictions) -> Floats:
+        return self.rule.divergence_of_logs(reference.log_posteriors, predictions.log_posteriors)
+
     def _sum_divergences(self, reference: Predictions, predictions: Predictions) -> ReferenceSums:
-        log_r, log_q = reference.log_posteriors, predictions.log_posteriors
-        values = self.rule.divergence_of_logs(log_r, log_q)
+        values = self._divergences(reference, predictions)
         return ReferenceSums.of_values(values, reference.posteriors, predictions)

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr import kernels
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.expected_score import normalise
-from fastpsr.metrics.roc import Roc
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import DecisionCounts
 from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
@@ -24,6 +23,9 @@ class _RankMetric(Metric[RankCells]):
 
     def summarise(self, predictions: Predictions) -> RankCells:
         return RankCells.of(predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return RankCells.summands(predictions)
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_raw_scores(y_true, x, **options)
@@ -65,8 +67,7 @@ class EER(_RankMetric):
     meaning = "equal error rate on the convex hull of the ROC"
 
     def finish(self, summary: RankCells) -> float:
-        roc = Roc.of(summary)
-        p_miss, p_fa = roc.p_miss[roc.hull], roc.p_fa[roc.hull]
+        p_miss, p_fa = summary.hull
         after = int(np.argmax(p_miss >= p_fa))  # the first vertex has P_miss 0 and P_fa 1
         gap_before = p_fa[after - 1] - p_miss[after - 1]
         gap_after = p_miss[after] - p_fa[after]
@@ -139,9 +140,7 @@ class MinDCF(_Cost, _RankMetric):
     meaning = "detection cost at the best threshold over the best constant decision's"
 
     def finish(self, summary: RankCells) -> float:
-        roc = Roc.of(summary)
-        costs = self.normalized_cost(roc.p_miss[roc.hull], roc.p_fa[roc.hull])
-        return float(costs.min())
+        return float(self.normalized_cost(*summary.hull).min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +182,9 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
     def summarise(self, predictions: Predictions) -> DecisionCounts:
         predictions.require_posteriors("decisions at a fixed threshold")
         return DecisionCounts.at_threshold(self.threshold, predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return DecisionCounts.summands_at_threshold(self.threshold, predictions)
 
     def finish(self, summary: DecisionCounts) -> float:
         p_miss, p_fa = summary.error_rates()
@@ -238,11 +240,15 @@ class Cllr(Metric[ScoreSums]):
     meaning = "log loss of the LLRs over that of LLR 0"
 
     def summarise(self, predictions: Predictions) -> ScoreSums:
+        return ScoreSums.of(Log(), self._at_prior(predictions))
+
+    def summands(self, predictions: Predictions) -> Summands:
+        completed = self._at_prior(predictions)
+        return ScoreSums.summands(Log().losses_of(completed), completed)
+
+    def _at_prior(self, predictions: Predictions) -> Predictions:
         predictions.require_posteriors("costs of LLRs")
-        log_odds = predictions.llrs + np.log(self.p_target / (1.0 - self.p_target))
-        priors = np.array([1.0 - self.p_target, self.p_target])
-        loss = kernels.sum_log_losses(log_odds, predictions.labels, predictions.weights)
-        return ScoreSums(loss, predictions.class_weights, priors)
+        return predictions.as_llrs(self.p_target)
 
     def finish(self, summary: ScoreSums) -> float:
         return normalise(summary.mean(), Log(), summary.priors)
@@ -285,9 +291,8 @@ class MinCllr(_RankMetric):
 
     def finish(self, summary: RankCells) -> float:
         negatives, positives = summary.class_totals("minCllr")
-        starts = kernels.pool_adjacent_violators(summary.negatives, summary.positives)
-        non = np.add.reduceat(summary.negatives, starts) / negatives * (1.0 - self.p_target)
-        tar = np.add.reduceat(summary.positives, starts) / positives * self.p_target
+        _, non, tar = summary.pooled
+        non, tar = non / negatives * (1.0 - self.p_target), tar / positives * self.p_target
         both = non + tar
         # a block of one class loses nothing
         loss = _times_log(tar, both) + _times_log(non, both)

@@ -61,9 +61,7 @@ class DevPAV(Metric[_PavSteps]):
 
     def summarise(self, predictions: Predictions) -> _PavSteps:
         predictions.require_posteriors("distances between LLRs")
-        llrs = Predictions.from_llrs(
-            predictions.labels, predictions.llrs, sample_weight=predictions.sample_weight
-        )
+        llrs = predictions.as_llrs()
         pav = PAV().fit(llrs)
         highest = kernels.highest_in_steps(llrs.llrs, llrs.weights, pav.threshold_[1:])
         return _PavSteps(pav.threshold_, highest, pav.log_odds_ - pav.prior_log_odds_)

@@ -10,6 +10,7 @@ from fastpsr import checks
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.bins import BinSums, bin_edges, confidences
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["ECE"]
 
@@ -88,6 +89,14 @@ class ECE(Metric[BinSums]):
         weights = samples.balanced_weights()
         edges = bin_edges(self.bins, self.binning, posteriors, weights)
         return BinSums.of(posteriors, hits, edges, samples)
+
+    def summands(self, predictions: Predictions) -> Summands | None:
+        if self.binning == "quantile":  # whose edges move from replicate to replicate
+            return None
+        predictions.require_posteriors("calibration errors")
+        edges = bin_edges(self.bins, self.binning, np.empty(0), np.empty(0))
+        name = f"{self.bins} bins of {self.on}"
+        return BinSums.summands(name, *self._events(predictions), edges, predictions)
 
     def finish(self, summary: BinSums) -> float:
         weight, hits, posterior = summary.at_priors()

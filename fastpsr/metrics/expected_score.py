@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Brier, Log, ScoringRule
+from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
 
 __all__ = ["BrierScore", "CrossEntropy", "ExpectedScore", "SemiEmpiricalScore"]
@@ -57,6 +58,10 @@ class ExpectedScore(Metric[ScoreSums]):
 
     def summarise(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(self.rule, predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        predictions.require_posteriors("expected scores")
+        return ScoreSums.summands(self.rule.losses_of(predictions), predictions)
 
     def finish(self, summary: ScoreSums) -> float:
         score = summary.mean()
@@ -152,6 +157,9 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
 
     def summarise(self, predictions: Predictions) -> ReferenceSums:
         return ReferenceSums.of(self.rule, predictions, self.reference)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return ReferenceSums.summands_of(self.rule, predictions, self.reference)
 
     def finish(self, summary: ReferenceSums) -> float:
         score = summary.mean()

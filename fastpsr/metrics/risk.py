@@ -10,6 +10,7 @@ from fastpsr.costs import CostMatrix
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.counts import DecisionCounts, PassedPoints
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["BayesRisk", "RiskCurve", "risk_curve"]
 
@@ -61,6 +62,9 @@ class BayesRisk(Metric[DecisionCounts]):
 
     def summarise(self, predictions: Predictions) -> DecisionCounts:
         return DecisionCounts.of(self.matrix, predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return DecisionCounts.summands(self.matrix, predictions)
 
     def finish(self, summary: DecisionCounts) -> float:
         return summary.risk(self.matrix, self.normalized)

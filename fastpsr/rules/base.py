@@ -1,7 +1,7 @@
 """What every proper scoring rule offers."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,9 @@ class ScoringRule(ABC):
     @abstractmethod
     def is_strict(self) -> bool:
         """Whether the minimum of the expected loss is unique."""
+
+    #: Whether losses are smooth in the log-odds: polynomials nearly, over a quarter of a unit.
+    is_analytic: ClassVar[bool] = False
 
     @property
     def label(self) -> str:

@@ -30,6 +30,7 @@ class Log(ScoringRule):
 
     label = "CE"
     is_strict = True
+    is_analytic = True
 
     def class_losses(self, log_q: Floats) -> Floats:
         return -log_q
@@ -61,6 +62,7 @@ class Brier(ScoringRule):
 
     label = "BS"
     is_strict = True
+    is_analytic = True
 
     def class_losses(self, log_q: Floats) -> Floats:
         q = np.asarray(kernels.exp(log_q))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["BinSums", "bin_edges", "confidences"]
 
@@ -42,6 +43,29 @@ class BinSums:
         )
         weight, hit, posterior = np.moveaxis(sums, -1, 0)
         return cls(edges, weight, hit, posterior, predictions.given_priors)
+
+    @classmethod
+    def summands(
+        cls,
+        name: str,
+        posteriors: Floats,
+        hits: NDArray[Any],
+        edges: Floats,
+        predictions: Predictions,
+    ) -> Summands:
+        """Return what the sums of (N,) posteriors of an event in bins add up."""
+        shape = (predictions.n_classes, 2, edges.size - 1)
+
+        def groups() -> NDArray[Any]:
+            bins = kernels.bin_numbers(posteriors, edges)
+            return np.asarray((predictions.labels * np.int32(2) + hits) * np.int32(shape[2]) + bins)
+
+        def assemble(weight: Floats, sums: Floats) -> "BinSums":
+            weight = weight.reshape(shape)
+            posterior = sums[:, 0].reshape(shape).sum(axis=1)
+            return cls(edges, weight.sum(axis=1), weight[:, 1], posterior, predictions.given_priors)
+
+        return Summands(name, int(np.prod(shape)), shape[0], groups, assemble, (posteriors,))
 
     def merge(self, other: Self) -> Self:
         """Return the sums over both sets of samples."""

@@ -1,15 +1,17 @@
 """Counts of decisions: what risks need, at one operating point or at many."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.rank_cells import require_both_classes
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["DecisionCounts", "PassedPoints"]
 
@@ -37,10 +39,45 @@ class DecisionCounts:
     @classmethod
     def at_threshold(cls, threshold: float, predictions: Predictions) -> Self:
         """Count the trials whose LLR lies below a threshold, and those that reach it."""
-        accepted = (predictions.llrs >= threshold).astype(np.uint8)
-        costs = CostMatrix.zero_one(2)
-        counts = count_decisions(predictions.labels, accepted, predictions.weights, costs)
+        accepted, y = predictions.llrs >= threshold, predictions.labels
+        if predictions.weights.size:
+            counts = count_decisions(
+                y, accepted.astype(np.uint8), predictions.weights, CostMatrix.zero_one(2)
+            )
+        else:  # whole bytes are counted much faster than cells
+            totals = predictions.class_weights
+            hits = np.count_nonzero(accepted & y.view(bool))
+            false_alarms = np.count_nonzero(accepted) - hits
+            columns = np.array([false_alarms, hits], np.float64)
+            counts = np.column_stack([totals - columns, columns])
         return cls(counts, predictions.given_priors)
+
+    @classmethod
+    def summands(cls, costs: CostMatrix, predictions: Predictions) -> Summands:
+        """Return what the counts of Bayes decisions add up."""
+        name = f"decisions at costs {costs.values.tolist()}"
+        decisions = bayes_decisions(predictions, costs)
+        return cls._summands(name, decisions, costs.n_decisions, predictions)
+
+    @classmethod
+    def summands_at_threshold(cls, threshold: float, predictions: Predictions) -> Summands:
+        """Return what the counts of rejected and accepted trials add up."""
+        accepted = predictions.llrs >= threshold
+        return cls._summands(f"decisions at LLR {threshold!r}", accepted, 2, predictions)
+
+    @classmethod
+    def _summands(
+        cls, name: str, decisions: NDArray[Any], n_decisions: int, predictions: Predictions
+    ) -> Summands:
+        shape = (predictions.n_classes, n_decisions)
+
+        def groups() -> NDArray[Any]:
+            return np.asarray(predictions.labels * np.int32(n_decisions) + decisions)
+
+        def assemble(weight: Floats, _: Floats) -> "DecisionCounts":
+            return cls(weight.reshape(shape), predictions.given_priors)
+
+        return Summands(name, shape[0] * shape[1], shape[0], groups, assemble)
 
     def merge(self, other: Self) -> Self:
         """Return the counts over both sets of samples."""

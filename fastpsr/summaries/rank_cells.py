@@ -1,14 +1,17 @@
 """Rank cells: all that matters where only the order of binary scores does."""
 
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.kernels import blocks
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["RankCells", "require_both_classes"]
 
@@ -78,6 +81,46 @@ class RankCells:
         lowest[1::2] = edges
         negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
         return cls(edges, lowest, negatives, positives, predictions.given_priors)
+
+    @classmethod
+    def summands(cls, predictions: Predictions) -> Summands:
+        """Return what the cells add up: cells of class 0, then those of class 1."""
+        cells = cls.of(predictions)
+        n_cells = cells.negatives.size
+
+        def groups() -> NDArray[Any]:
+            places = kernels.cell_numbers(predictions.scale, cells.edges)
+            places[predictions.labels != 0] += n_cells
+            return np.asarray(places)
+
+        def assemble(weight: Floats, _: Floats) -> "RankCells":
+            return cls(cells.edges, cells.lowest, weight[:n_cells], weight[n_cells:],
+                       cells.given_priors)  # fmt: skip
+
+        counts = None
+        if not predictions.weights.size:
+            counts = np.concatenate([cells.negatives, cells.positives]).astype(np.int64)
+        return Summands("rank cells", 2 * n_cells, 2, groups, assemble, known_counts=counts)
+
+    @cached_property
+    def pooled(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """First cell of each block of the isotonic fit, and the blocks' weights of both classes.
+
+        The blocks' ends are the vertices of the ROC's convex hull.
+        """
+        starts = kernels.pool_adjacent_violators(self.negatives, self.positives)
+        negatives = np.add.reduceat(self.negatives, starts)
+        return starts, negatives, np.add.reduceat(self.positives, starts)
+
+    @cached_property
+    def hull(self) -> tuple[Floats, Floats]:
+        """Miss and false-alarm rates at the vertices of the ROC's convex hull, (0, 1) first."""
+        _, negatives, positives = self.pooled
+        totals = self.class_totals("error rates")
+        p_miss = np.concatenate([[0.0], np.cumsum(positives) / totals[1]])
+        p_fa = np.concatenate([np.cumsum(negatives[::-1])[::-1] / totals[0], [0.0]])
+        p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
+        return p_miss, p_fa
 
     def merge(self, other: Self) -> Self:
         """Return the cells of both sets of samples, which must have been counted on one grid."""

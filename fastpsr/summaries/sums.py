@@ -9,6 +9,7 @@ from fastpsr import kernels
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule, dot_or_zero
 from fastpsr.summaries.merging import require_same
+from fastpsr.summaries.summands import Summands, class_summands
 
 __all__ = ["ReferenceSums", "ScoreSums"]
 
@@ -33,6 +34,12 @@ class ScoreSums:
         predictions.require_posteriors("expected scores")
         loss = rule.summed_losses(predictions)
         return cls(loss, predictions.class_weights, predictions.given_priors)
+
+    @classmethod
+    def summands(cls, losses: Floats, predictions: Predictions) -> Summands:
+        """Return what the sums of (N,) losses add up."""
+        given = predictions.given_priors
+        return class_summands(predictions, [losses], lambda w, sums: cls(sums[:, 0], w, given))
 
     def merge(self, other: Self) -> Self:
         """Return the sums over both sets of samples."""
@@ -78,15 +85,28 @@ class ReferenceSums:
     @classmethod
     def of(cls, rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Self:
         """Sum the losses of `predictions` expected under `reference`, sample by sample."""
-        predictions.require_posteriors("semi-empirical scores")
-        if len(reference) != len(predictions) or reference.n_classes != predictions.n_classes:
-            raise ValueError(
-                f"reference must have a posterior for each sample: {len(predictions)} samples of "
-                f"{predictions.n_classes} classes, not {len(reference)} of {reference.n_classes}"
-            )
         r = reference.posteriors
-        return cls.of_values(dot_or_zero(r, rule.class_losses(predictions.log_posteriors)), r,
-                             predictions)  # fmt: skip
+        return cls.of_values(_expected_losses(rule, predictions, reference), r, predictions)
+
+    @classmethod
+    def summands_of(
+        cls, rule: ScoringRule, predictions: Predictions, reference: Predictions
+    ) -> Summands:
+        """Return what the sums of losses expected under `reference` add up."""
+        r = reference.posteriors
+        return cls.summands(_expected_losses(rule, predictions, reference), r, predictions)
+
+    @classmethod
+    def summands(cls, values: Floats, r: Floats, predictions: Predictions) -> Summands:
+        """Return what the sums of (N,) values and (N, K) reference posteriors add up."""
+        given = predictions.given_priors
+
+        def assemble(weight: Floats, sums: Floats) -> "ReferenceSums":
+            if given is None:
+                weight, sums = weight.sum(keepdims=True), sums.sum(axis=0, keepdims=True)
+            return cls(sums[:, 0], weight, sums[:, 1:], given)
+
+        return class_summands(predictions, [values, *r.T], assemble)
 
     @classmethod
     def of_values(cls, values: Floats, r: Floats, predictions: Predictions) -> Self:
@@ -130,3 +150,13 @@ class ReferenceSums:
     def mean_reference(self) -> Floats:
         """Return the mean reference posterior, shape (K,)."""
         return np.asarray(self._factors() @ self.reference)
+
+
+def _expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
+    predictions.require_posteriors("semi-empirical scores")
+    if len(reference) != len(predictions) or reference.n_classes != predictions.n_classes:
+        raise ValueError(
+            f"reference must have a posterior for each sample: {len(predictions)} samples of "
+            f"{predictions.n_classes} classes, not {len(reference)} of {reference.n_classes}"
+        )
+    return dot_or_zero(reference.posteriors, rule.class_losses(predictions.log_posteriors))

@@ -1,0 +1,17 @@
+"""Replicates, confidence intervals, and paired comparison."""
+
+from fastpsr.bootstrap.bootstrap import BootstrapResult, bootstrap, compare
+from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.resampling import IID, Clusters, Resampling, Stratified, TwoWay
+
+__all__ = [
+    "IID",
+    "BootstrapResult",
+    "Clusters",
+    "Interval",
+    "Resampling",
+    "Stratified",
+    "TwoWay",
+    "bootstrap",
+    "compare",
+]

@@ -1,0 +1,164 @@
+"""Scores in narrow cells of an axis, and fits to what a few nodes in each cell stand for.
+
+A smooth function, such as a log loss of affine scores, is a polynomial on a narrow cell to nearly
+all digits. Its sum over the samples of the cell is then a sum over a few nodes, with weights that
+come from the samples' Chebyshev polynomials, whatever the scale and shift.
+"""
+
+import math
+
+import numpy as np
+
+from fastpsr.kernels import elementary
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import kernel
+
+_MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
+_MOST_STEPS = 60
+_ENOUGH = 1e-11  # gradient per unit of weight
+
+_sigmoid = elementary.sigmoid
+
+
+def place_on_axis(scores, low, width, n_cells):
+    """Return (cell (N,), t (N,)): the cell of each score, and its place there from -1 to 1."""
+    cell = np.empty(scores.size, np.int32)
+    t = np.empty(scores.size)
+    over_blocks(_place_on_axis, count_blocks(scores.size), scores, low, width, n_cells, cell, t)
+    return cell, t
+
+
+def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts, degree):
+    """Return (2, n_parts, n_cells, degree + 1): sums of weights x T_0 to T_degree."""
+    n_histograms = int(min(_MOST_PARTS, max(1, count_blocks(scores.size) // 32)))
+    bounds = np.linspace(0, count_blocks(scores.size), n_histograms + 1).astype(np.int64)
+    out = np.zeros((n_histograms, 2 * n_parts * n_cells, degree + 1))
+    over_blocks(
+        _sum_on_axis, n_histograms, bounds, scores, y, parts_of, weights, low, width, n_cells,
+        n_parts, out, worth_a_thread=1,
+    )  # fmt: skip
+    return out.sum(axis=0).reshape(2, n_parts, n_cells, degree + 1)
+
+
+def map_by_part(scores, parts_of, scale, shift):
+    """Return ``scale[part] x score + shift[part]`` for each score."""
+    out = np.empty(scores.size)
+    over_blocks(_map_by_part, count_blocks(scores.size), scores, parts_of, scale, shift, out)
+    return out
+
+
+def fit_to_nodes(nodes, negatives, positives, shift, scale, with_bias):
+    """Return (M, 3): scale, shift and whether it was found, of the least log loss on nodes.
+
+    `nodes` (Q,) are scores; `negatives` and `positives` (M, Q) what each weighs in each of M fits,
+    which begin at `scale` and `shift` (M,). Without a bias the shift stays.
+    """
+    out = np.empty((shift.size, 3))
+    over_blocks(_fit_to_nodes, shift.size, nodes, negatives, positives, shift, float(scale),
+                with_bias, out, worth_a_thread=2)  # fmt: skip
+    return out
+
+
+@kernel
+def _place_on_axis(first, last, scores, low, width, n_cells, cell, t):
+    for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
+        position = (scores[i] - low) / width
+        place = min(max(np.int32(position), np.int32(0)), np.int32(n_cells - 1))
+        cell[i] = place
+        t[i] = 2.0 * (position - place) - 1.0
+
+
+@kernel
+def _sum_on_axis(
+    first, last, bounds, scores, y, parts_of, weights, low, width, n_cells, n_parts, out
+):
+    per_unit = 1.0 / width
+    degree = out.shape[2] - 1
+    for histogram in range(first, last):
+        sums = out[histogram]
+        for i in range(bounds[histogram] * BLOCK, min(bounds[histogram + 1] * BLOCK, scores.size)):
+            w = weights[i] if weights.size else 1.0
+            if w == 0.0:
+                continue
+            position = (scores[i] - low) * per_unit
+            place = min(max(np.int64(position), 0), n_cells - 1)
+            t = 2.0 * (position - place) - 1.0
+            group = np.uint64((y[i] * n_parts + parts_of[i]) * n_cells + place)
+            before = w
+            now = w * t
+            sums[group, 0] += w
+            for k in range(1, degree + 1):
+                sums[group, k] += now
+                before, now = now, 2.0 * t * now - before
+
+
+@kernel
+def _map_by_part(first, last, scores, parts_of, scale, shift, out):
+    for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
+        part = np.uint64(parts_of[i])
+        out[i] = scale[part] * scores[i] + shift[part]
+
+
+@kernel
+def _slopes(nodes, negatives, positives, scale, shift):
+    """Gradient and curvature by scale and shift."""
+    e = ex = v = vx = vxx = 0.0
+    for i in range(nodes.size):
+        x = nodes[i]
+        log_odds = scale * x + shift
+        below = _sigmoid(-abs(log_odds))  # the lesser posterior, to full precision
+        of_one = below if log_odds < 0.0 else 1.0 - below
+        of_zero = 1.0 - below if log_odds < 0.0 else below
+        error = negatives[i] * of_one - positives[i] * of_zero
+        variance = (negatives[i] + positives[i]) * of_one * of_zero
+        e += error
+        ex += error * x
+        v += variance
+        vx += variance * x
+        vxx += variance * x * x
+    return e, ex, v, vx, vxx
+
+
+@kernel
+def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_bias, out):
+    for m in range(first, last):
+        total = negatives[m].sum() + positives[m].sum()
+        scale = start
+        shift = shifts[m]
+        damping = 0.0
+        found = False
+        e, ex, v, vx, vxx = _slopes(nodes, negatives[m], positives[m], scale, shift)
+        for _ in range(_MOST_STEPS):
+            spread = math.sqrt(max(vxx / total, 0.0))
+            unit = max(1.0, spread)
+            size = max(abs(ex) / unit, abs(e) if with_bias else 0.0) / total
+            a = vxx * (1.0 + damping)
+            b = v * (1.0 + damping)
+            if with_bias:
+                determinant = a * b - vx * vx
+                if not determinant > 0.0:
+                    break
+                step = (b * ex - vx * e) / determinant
+                step_shift = (a * e - vx * ex) / determinant
+            else:
+                if not a > 0.0:
+                    break
+                step = ex / a
+                step_shift = 0.0
+            if size < _ENOUGH and damping == 0.0:
+                scale -= step
+                shift -= step_shift
+                found = True
+                break
+            te, tex, tv, tvx, tvxx = _slopes(
+                nodes, negatives[m], positives[m], scale - step, shift - step_shift
+            )
+            # a step is good if the slope along it has not turned steeply uphill: it is convex
+            if -(tex * step + te * step_shift) <= 0.5 * (ex * step + e * step_shift):
+                scale -= step
+                shift -= step_shift
+                e, ex, v, vx, vxx = te, tex, tv, tvx, tvxx
+                damping = damping / 10.0 if damping > 1e-6 else 0.0
+            else:
+                damping = max(10.0 * damping, 1e-3)
+        out[m, 0], out[m, 1], out[m, 2] = scale, shift, 1.0 if found else 0.0

@@ -1,0 +1,283 @@
+"""Draws with replacement, and the sums over what was drawn.
+
+Rows lie sorted by group, cut into blocks of at most 4,096 that stay in the first-level cache. How
+many of a replicate's draws fall in each block is multinomial; within its block each draw is
+uniform. That is the ordinary bootstrap, drawn in another order.
+"""
+
+import numpy as np
+
+from fastpsr.kernels.blocks import BLOCK, over_blocks
+from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
+
+LANES = 8  # replicates whose weights lie side by side, so that a row is read once for all
+
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_S12, _S32 = np.uint64(12), np.uint64(32)
+_LOW_12 = np.uint64(0xFFF)
+_PER_NUMBER = 5  # places in a full block, of 12 bits, in a random number of 64
+_ROWS = 512  # whose weights in all lanes stay in the first-level cache
+_ONES = np.ones(_ROWS)
+_MULTINOMIAL = -1  # the stream of a replicate's numbers of draws
+
+
+def sum_draws(seed, first, n_replicates, blocks, group_of_row, weights, columns, degree, n_groups):
+    """Return (R, G, 1 + sums): weight and sums of each group in replicates from `first` on.
+
+    `blocks` are (start, group, stratum) arrays of B + 1, B and B, with group -1 where several
+    share a block. `columns` (C, N) are summed; of the last one, if `degree` > 0, the Chebyshev
+    polynomials T_1 to T_degree.
+    """
+    n_sums = 1 + columns.shape[0] + (degree - 1 if degree else 0)
+    out = np.zeros((n_replicates, n_groups, n_sums))
+    over_blocks(
+        _sum_draws, n_replicates, np.uint64(seed), first, *blocks, group_of_row, weights, columns,
+        degree, out, worth_a_thread=1,
+    )  # fmt: skip
+    return out
+
+
+def draw_units(seed, first, n_sets, blocks, order, n_units):
+    """Return (L, n_units + 1, 8): how often each unit was drawn, in sets of 8 replicates.
+
+    `first` is the first replicate; the last unit is always drawn once.
+    """
+    out = np.zeros((n_sets, n_units + 1, LANES), np.float32)
+    out[:, n_units] = 1.0
+    start, _, stratum = blocks
+    order = order.astype(np.int32, copy=False)
+    over_blocks(_draw_units, n_sets * LANES, np.uint64(seed), first, start, stratum, order, out,
+                worth_a_thread=1)  # fmt: skip
+    return out
+
+
+def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree):
+    """Return (8 L, G, 1 + sums) of rows that weigh what their two units were drawn."""
+    n_groups = bounds.size - 1
+    n_sums = 1 + columns.shape[0] + (degree - 1 if degree else 0)
+    out = np.zeros((units.shape[0], n_groups, n_sums, LANES))
+    over_blocks(
+        _sum_units, units.shape[0], units, first_unit, second_unit, bounds, weights, columns,
+        degree, out, worth_a_thread=1,
+    )  # fmt: skip
+    by_replicate = np.ascontiguousarray(np.moveaxis(out, -1, 1))
+    return by_replicate.reshape(-1, n_groups, n_sums)
+
+
+@kernel
+def _divide_draws(state, start, stratum, counts):
+    """Draw how many of each stratum's draws, as many as it has rows, fall in each of its blocks."""
+    n_blocks = stratum.size
+    block = 0
+    while block < n_blocks:
+        last = block
+        while last < n_blocks and stratum[last] == stratum[block]:
+            last += 1
+        rows_left = start[last] - start[block]
+        draws_left = rows_left
+        for b in range(block, last):
+            size = start[b + 1] - start[b]
+            counts[b], state = draw_binomial(draws_left, size / rows_left, state)
+            draws_left -= counts[b]
+            rows_left -= size
+        block = last
+
+
+@kernel
+def _pick(state, size, n_draws, places):
+    """Write `n_draws` uniform places below `size` to `places`."""
+    if size == BLOCK:
+        for j in range(n_draws // _PER_NUMBER + 1):
+            number = mixed(state + np.uint64(j + 1) * STEP)
+            for part in range(_PER_NUMBER):
+                places[_PER_NUMBER * j + part] = np.int32(number & _LOW_12)
+                number >>= _S12
+        return
+    # Lemire, 2019, doi:10.1145/3230636: a product of 32 bits, redrawn where it would be biased
+    n = np.uint64(size)
+    biased = ((_LOW_32 + np.uint64(1)) - n) % n
+    for j in range(n_draws):
+        while True:
+            state += STEP
+            product = (mixed(state) >> _S32) * n
+            if (product & _LOW_32) >= biased:
+                break
+        places[j] = np.int32(product >> _S32)
+
+
+@summing
+def _sum_pure(start, places, n_draws, weights, columns, degree, held, t, before, now, total):
+    """Add the draws of a block of one group to its sums."""
+    weighted = weights.size > 0
+    if weighted:
+        total_weight = 0.0
+        for j in range(n_draws):
+            held[j] = weights[start + places[j]]
+            total_weight += held[j]
+        total[0] += total_weight
+    else:
+        total[0] += n_draws
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    for c in range(n_plain):
+        column = columns[c, start:]
+        value = 0.0
+        if weighted:
+            for j in range(n_draws):
+                value += held[j] * column[np.uint64(places[j])]
+        else:
+            for j in range(n_draws):
+                value += column[np.uint64(places[j])]
+        total[1 + c] += value
+    if degree:
+        column = columns[n_plain, start:]
+        for j in range(n_draws):
+            t[j] = column[np.uint64(places[j])]
+            now[j] = t[j]
+            before[j] = 1.0
+        for k in range(degree):
+            value = 0.0
+            for j in range(n_draws):
+                value += held[j] * now[j] if weighted else now[j]
+                after = 2.0 * t[j] * now[j] - before[j]
+                before[j] = now[j]
+                now[j] = after
+            total[1 + n_plain + k] += value
+
+
+@kernel
+def _sum_mixed(start, places, n_draws, group_of_row, weights, columns, degree, out):
+    """Add the draws of a block of several groups to their sums."""
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    for j in range(n_draws):
+        row = np.uint64(start + places[j])
+        group = np.uint64(group_of_row[row])
+        w = weights[row] if weights.size else 1.0
+        out[group, 0] += w
+        for c in range(n_plain):
+            out[group, 1 + c] += w * columns[c, row]
+        if degree:
+            t = columns[n_plain, row]
+            before = 1.0
+            now = t
+            for k in range(1 + n_plain, 1 + n_plain + degree):
+                out[group, k] += w * now
+                before, now = now, 2.0 * t * now - before
+
+
+@kernel
+def _sum_draws(
+    first_place, last_place, seed, first, start, group, stratum, group_of_row, weights, columns,
+    degree, out,
+):  # fmt: skip
+    n_blocks = group.size
+    counts = np.empty((last_place - first_place, n_blocks), np.int64)
+    most = 0
+    for place in range(first_place, last_place):
+        row = counts[place - first_place]
+        _divide_draws(stream_of(seed, first + place, _MULTINOMIAL), start, stratum, row)
+        most = max(most, row.max())
+    places = np.empty(most + _PER_NUMBER, np.int32)
+    held, t, before, now = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    only_counts = columns.shape[0] == 0 and weights.size == 0
+    for block in range(n_blocks):  # outside, so that its rows stay in the cache
+        begin = start[block]
+        size = start[block + 1] - begin
+        for place in range(first_place, last_place):
+            n_draws = counts[place - first_place, block]
+            if n_draws == 0:
+                continue
+            if group[block] >= 0 and only_counts:
+                out[place, group[block], 0] += n_draws
+                continue
+            _pick(stream_of(seed, first + place, block), size, n_draws, places)
+            if group[block] >= 0:
+                _sum_pure(begin, places, n_draws, weights, columns, degree, held, t, before, now,
+                          out[place, group[block]])  # fmt: skip
+            else:
+                _sum_mixed(begin, places, n_draws, group_of_row, weights, columns, degree,
+                           out[place])  # fmt: skip
+
+
+@kernel
+def _draw_units(first_place, last_place, seed, first, start, stratum, order, out):
+    counts = np.empty(stratum.size, np.int64)
+    for place in range(first_place, last_place):
+        replicate = first + place
+        drawn = out[place // LANES]
+        lane = place % LANES
+        _divide_draws(stream_of(seed, replicate, _MULTINOMIAL), start, stratum, counts)
+        places = np.empty(counts.max() + _PER_NUMBER, np.int32)
+        for block in range(stratum.size):
+            begin = start[block]
+            size = start[block + 1] - begin
+            _pick(stream_of(seed, replicate, block), size, counts[block], places)
+            for j in range(counts[block]):
+                drawn[order[begin + places[j]], lane] += np.float32(1.0)
+
+
+@kernel
+def _sum_units(
+    first_set, last_set, units, first_unit, second_unit, bounds, weights, columns, degree, out
+):
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    w = np.empty((_ROWS, LANES))
+    before, now, after = np.empty(_ROWS), np.empty(_ROWS), np.empty(_ROWS)
+    for place in range(first_set, last_set):
+        for group in range(bounds.size - 1):
+            total = out[place, group]
+            for begin in range(bounds[group], bounds[group + 1], _ROWS):
+                size = min(_ROWS, bounds[group + 1] - begin)
+                _weigh_rows(begin, size, units[place], first_unit, second_unit, weights, w)
+                _add_to_lanes(w, _ONES, size, total[0])
+                for c in range(n_plain):
+                    _add_to_lanes(w, columns[c, begin:], size, total[1 + c])
+                if degree:
+                    t = columns[n_plain, begin:]
+                    for i in range(size):
+                        before[i] = 1.0
+                        now[i] = t[i]
+                    for k in range(degree):
+                        _add_to_lanes(w, now, size, total[1 + n_plain + k])
+                        for i in range(size):
+                            after[i] = 2.0 * t[i] * now[i] - before[i]
+                            before[i] = now[i]
+                            now[i] = after[i]
+
+
+@kernel
+def _weigh_rows(begin, size, units, first_unit, second_unit, weights, w):
+    for i in range(size):
+        one = units[np.uint64(first_unit[begin + i])]
+        other = units[np.uint64(second_unit[begin + i])]
+        row = w[i]
+        for lane in range(LANES):
+            row[lane] = np.float64(one[lane] * other[lane])
+    if weights.size:
+        for i in range(size):
+            for lane in range(LANES):
+                w[i, lane] *= weights[begin + i]
+
+
+@kernel
+def _add_to_lanes(w, factor, size, total):
+    """Add w x factor to the total of each lane; weight 0 wins over inf."""
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # registers, not memory
+    for i in range(size):
+        v = factor[i]
+        a += w[i, 0] * v if w[i, 0] > 0.0 else 0.0
+        b += w[i, 1] * v if w[i, 1] > 0.0 else 0.0
+        c += w[i, 2] * v if w[i, 2] > 0.0 else 0.0
+        d += w[i, 3] * v if w[i, 3] > 0.0 else 0.0
+        e += w[i, 4] * v if w[i, 4] > 0.0 else 0.0
+        f += w[i, 5] * v if w[i, 5] > 0.0 else 0.0
+        g += w[i, 6] * v if w[i, 6] > 0.0 else 0.0
+        h += w[i, 7] * v if w[i, 7] > 0.0 else 0.0
+    total[0] += a
+    total[1] += b
+    total[2] += c
+    total[3] += d
+    total[4] += e
+    total[5] += f
+    total[6] += g
+    total[7] += h
