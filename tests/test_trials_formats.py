@@ -194,10 +194,25 @@ def test_named_columns(tmp_path, name, label):
     assert found.score.tolist() == SCORES
     assert found.column("snr").tolist() == [5, 5, 10, 10, 5]
     assert "what: test; ok: label" in found.taken[0]
+    with pytest.raises(
+        ValueError, match=r"say which with columns=\{'enroll': \.\.\.\} \(--columns"
+    ):
+        trials.read_key(path)
+    with pytest.raises(ValueError, match=r"key_columns must name roles .*, not 'nope'"):
+        trials.read(path, path, key_columns={"nope": "who"})
     with pytest.raises(ValueError, match="no column 'nope'; it has who, what"):
         trials.read_key(path, columns={"enroll": "nope"})
     with pytest.raises(ValueError, match="roles enroll, test, side, label, score, not 'nope'"):
         trials.read_key(path, columns={"nope": "who"})
+
+
+@pytest.mark.parametrize(("separator", "name"), [(",", "csv"), ("\t", "nist")])
+def test_a_header_is_known_by_the_names_that_were_chosen(tmp_path, separator, name):
+    path = save(tmp_path / "scores", "cosine who what\n2.5 a b\n1 c d\n".replace(" ", separator))
+    found = trials.read_scores(path, columns={"enroll": "who", "test": "what", "score": "cosine"})
+    assert found.format == name
+    assert found.score.tolist() == [2.5, 1.0]
+    assert found.enroll.strings().tolist() == ["a", "c"]
 
 
 def test_two_columns_for_one_role(tmp_path):
@@ -205,6 +220,12 @@ def test_two_columns_for_one_role(tmp_path):
     with pytest.raises(ValueError, match="the score could be llr or score; say which"):
         trials.read_scores(path)
     assert trials.read_scores(path, columns={"score": "llr"}).score.tolist() == [2.0]
+    path = save(tmp_path / "both", "enroll,model,test,score,label\na,m,b,1,1\na,m,c,2,0\n")
+    message = r"enroll could be model or enroll; say which with score_columns=\{'enroll'.*--columns"
+    with pytest.raises(ValueError, match=message):
+        trials.read(path)
+    key = save(tmp_path / "key", "enroll,test,label,score,llr\na,b,1,1,2\nd,e,0,2,3\n")
+    assert list(trials.read_key(key).columns) == ["score", "llr"]  # a key's scores are not used
 
 
 def matrices(path, kind, *, models=("ann", "bob"), segments=("x", "y", "z"), turn=False, **parts):
@@ -264,6 +285,17 @@ def test_square_matrices_do_not_tell(tmp_path):
     )
     trials.write_scores(tmp_path / "new", scored, format="sidekit")  # says what its rows are
     assert trials.read_scores(tmp_path / "new").score.tolist() == [0.0, 1.0, 2.0]
+    text_key = save(tmp_path / "text", "a x 1\na y 0\nb y 1\n")
+    score_mask = np.array([[1, 1], [0, 1]], np.uint8)
+    scores = matrices(
+        tmp_path / "scores", "bosaris", scores=[[1, 2], [0, 3]], score_mask=score_mask, **ids
+    )
+    assert trials.read(text_key, scores, transpose=False).score.tolist() == [1.0, 2.0, 3.0]
+    assert trials.read(key, scores, transpose=False).score.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(
+        ValueError, match=r"transpose is for HDF5 files, and .*text is kaldi-trials"
+    ):
+        trials.read(text_key, save(tmp_path / "lines", "a x 0.5\n"), transpose=False)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +304,10 @@ def test_square_matrices_do_not_tell(tmp_path):
         ({"trial_mask": np.ones((4, 3), int)}, r"must be \(2, 3\), or \(3, 2\).*not \(4, 3\)"),
         ({"trial_mask": [[2, 0, 0], [0, 0, 0]]}, "must hold 1, 0 and -1, not 2"),
         ({"trial_mask": np.zeros((2, 3), int)}, "hold no trial"),
+        ({"trial_mask": np.full((2, 3), np.nan)}, "must hold 1, 0 and -1, not nan"),
+        ({"trial_mask": np.full((2, 3), b"x")}, r"key: /trial_mask must hold numbers, not \|S1"),
+        ({"trial_mask/x": [1]}, "key: /trial_mask must hold numbers, not a group"),
+        ({"trial_mask": np.zeros((0, 3), int), "models": ()}, "key: there are no models"),
         ({"scores": MATRIX}, "must be trial_mask or target_mask and nontarget_mask, not"),
         (
             {"target_mask": np.ones((2, 3), int), "nontarget_mask": np.ones((2, 3), int)},
@@ -295,6 +331,18 @@ def test_bad_hdf5(tmp_path):
         trials.read_key(path, format="sidekit")
     with pytest.raises(ValueError, match=r"transpose=True does not fit \(2, 3\)"):
         trials.read_key(path, transpose=True)
+    with pytest.raises(ValueError, match=r"columns is for files that name theirs, .* is HDF5"):
+        trials.read_key(path, columns={"enroll": "x"})
+    with pytest.raises(ValueError, match=r"1 nan score \('ann z'\), allow"):  # ids tell where
+        trials.read(
+            path,
+            matrices(
+                tmp_path / "s",
+                "bosaris",
+                scores=[[1, 0, np.nan], [1, 1, 0]],
+                score_mask=np.abs(TRIAL_MASK),
+            ),
+        )
     with pytest.raises(ValueError, match="give the key too"):
         trials.read(path)
     (tmp_path / "cut").write_bytes(path.read_bytes()[:900])
@@ -322,6 +370,25 @@ def test_import_is_light():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"score": np.ones((2, 2))}, r"1-dimensional and of one length, not .*score \(2, 2\)"),
+        ({"score": np.ones(3)}, r"1-dimensional and of one length, not .*score \(3,\)"),
+        ({"score": np.array([1j, 2])}, "numbers or text, but score is complex128"),
+        ({"score": np.array(["1", "2"])}, "scores must be numbers, but score is String"),
+        ({"label": np.array([1, 2])}, "row 1: a label must be one of .*, not '2'"),
+        ({"enroll": np.array([b"\xe9", b"b"])}, "file: text must be UTF-8, but enroll is not"),
+    ],
+)
+def test_bad_npz(tmp_path, change, message):
+    columns = {"enroll": ["a", "b"], "test": ["x", "y"], "label": [1, 0], "score": [1.0, 2.0]}
+    with open(tmp_path / "file", "wb") as file:
+        np.savez(file, **{**columns, **change})
+    with pytest.raises(ValueError, match=message):
+        trials.read(tmp_path / "file")
+
+
 @pytest.mark.parametrize("name", ["parquet", "npz"])
 def test_damaged_binary_files(tmp_path, name):
     key = save(tmp_path / "key", KEYS["kaldi-trials"])
@@ -337,7 +404,7 @@ def test_what_cannot_be_written(tmp_path):
         save(tmp_path / "scores", "enroll,test,score,label\na b,c,1,1\na b,d,2,0\n")
     )
     path = tmp_path / "new"
-    with pytest.raises(ValueError, match=r"kaldi-scores cannot hold 1 ids.*'a b'"):
+    with pytest.raises(ValueError, match=r"kaldi-scores cannot hold 1 id with.*'a b'"):
         trials.write_scores(path, found, format="kaldi-scores")
     with pytest.raises(ValueError, match="kaldi-trials holds no scores"):
         trials.write_scores(path, found, format="kaldi-trials")

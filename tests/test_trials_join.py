@@ -1,5 +1,7 @@
 """Key and scores together: what does not fit, conditions, speakers, weights, predictions."""
 
+import gzip
+
 import hypothesis.strategies as st
 import numpy as np
 import polars as pl
@@ -40,7 +42,11 @@ def test_order_is_the_key_s(tmp_path):
 
 def test_missing(tmp_path):
     scores = "a x 1\nb y 4\n"
-    with pytest.raises(ValueError, match=r"2 trials without a score \('a y', 'b x'\).*missing="):
+    with pytest.raises(
+        ValueError,
+        match=r"2 trials without a score \('a y' at \S+key:2, 'b x' at \S+key:3\), "
+        "allow by missing='drop'",
+    ):
         read(tmp_path, scores=scores)
     found = read(tmp_path, scores=scores, missing="drop")
     assert found.score.tolist() == [1.0, 4.0]
@@ -51,7 +57,9 @@ def test_missing(tmp_path):
 def test_extra(tmp_path):
     scores = SCORES + "c x 1\na z 2\nc z 3\nd z 4\n"
     with pytest.raises(
-        ValueError, match=r"4 scores of no trial in the key \('c x', 'a z', 'c z', \.\.\.\)"
+        ValueError,
+        match=r"4 scores of no trial in the key \('c x' at \S+scores:5, .*, "
+        r"'c z' at \S+scores:7, \.\.\.\), allow by extra='ignore'",
     ):
         read(tmp_path, scores=scores)
     found = read(tmp_path, scores=scores, extra="ignore")
@@ -62,18 +70,21 @@ def test_extra(tmp_path):
 def test_duplicates(tmp_path):
     scores = SCORES + "a x 1\na y 7\n"
     message = (
-        r"1 duplicate scores with another value \('a y'\).*"
-        r"1 duplicate scores with the same value \('a x'\).*duplicates='first'"
+        r"1 duplicate score with another value \('a y' at \S+scores:6\).*"
+        r"1 duplicate score with the same value \('a x' at \S+scores:5\), "
+        "allow by duplicates='first'"
     )
     with pytest.raises(ValueError, match=message):
         read(tmp_path, scores=scores)
     found = read(tmp_path, scores=scores, duplicates="first")
     assert found.score.tolist() == [1.0, 2.0, 3.0, 4.0]
     key = KEY + "b x nontarget\n"
-    with pytest.raises(ValueError, match=r"1 duplicate trials in the key \('b x'\)"):
+    with pytest.raises(ValueError, match=r"1 duplicate trial in the key \('b x' at \S+key:5\)"):
         read(tmp_path, key=key)
     assert len(read(tmp_path, key=key, duplicates="first")) == 4
-    with pytest.raises(ValueError, match=r"1 duplicate trials in the key with another label"):
+    with pytest.raises(
+        ValueError, match=r"1 duplicate trial in the key with another label \('b x' at \S+key:5\)$"
+    ):
         read(tmp_path, key=KEY + "b x target\n", duplicates="first")
 
 
@@ -85,13 +96,15 @@ def test_duplicates_in_both_and_in_one_order(tmp_path):
 
 def test_nan(tmp_path):
     scores = SCORES.replace("3", "nan")
-    with pytest.raises(ValueError, match=r"1 scores that are nan \('b x'\).*nan='drop'"):
+    with pytest.raises(
+        ValueError, match=r"1 nan score \('b x' at \S+scores:3\), allow by nan='drop'"
+    ):
         read(tmp_path, scores=scores)
     assert read(tmp_path, scores=scores, nan="drop").score.tolist() == [1.0, 2.0, 4.0]
     with pytest.raises(ValueError, match="all scores of trials in the key are nan"):
         read(tmp_path, scores="a x nan\n", nan="drop", missing="drop")
     twice = "a x nan\na x nan\na y 2\nb x 3\nb y 4\n"
-    with pytest.raises(ValueError, match="1 duplicate scores with the same value"):
+    with pytest.raises(ValueError, match="1 duplicate score with the same value"):
         read(tmp_path, scores=twice, nan="drop")
 
 
@@ -99,7 +112,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path):
     with pytest.raises(ValueError, match="do not fit") as raised:
         read(tmp_path, key=KEY + "a x target\n", scores="a x 1\na x 2\na y nan\nq q 1\n")
     said = str(raised.value)
-    for part in ["duplicate trials", "another value", "without a score", "no trial in", "are nan"]:
+    for part in ["duplicate trial", "another value", "without a score", "no trial in", "nan score"]:
         assert part in said
     assert said.count(";") == 4
     assert "\n" not in said
@@ -116,7 +129,9 @@ def test_nothing_in_common(tmp_path):
 
 def test_labels_at_odds(tmp_path):
     scores = "a x 1 target\na y 2 target\nb x 3 nontarget\nb y 4 target\n"
-    with pytest.raises(ValueError, match=r"1 labels of the scores differ from the key's \('a y'\)"):
+    with pytest.raises(
+        ValueError, match=r"1 label of the scores unlike the key's \('a y' at \S+scores:2\)"
+    ):
         read(tmp_path, scores=scores)
 
 
@@ -127,10 +142,52 @@ def test_scores_without_ids_cannot_be_joined(tmp_path):
 
 def test_scores_alone_are_checked(tmp_path):
     path = save(tmp_path / "scores", "a x 1 target\na x 2 target\na y nan nontarget\n")
-    with pytest.raises(ValueError, match=r"1 scores that are nan.*1 duplicate trials \('a x'\)"):
+    with pytest.raises(
+        ValueError, match=r"1 nan score.*1 duplicate trial with another score \('a x'"
+    ):
+        trials.read(path)
+    path.write_text("a x 1 target\na x 1 nontarget\na x 1 target\n")
+    message = r"1 duplicate trial with another label \('a x' at \S+:2\); 1 .* with the same score"
+    with pytest.raises(ValueError, match=message):
         trials.read(path)
     path.write_text("a x 1 target\na x 2 target\na y 3 nontarget\n")
     assert trials.read(path, duplicates="first").score.tolist() == [1.0, 3.0]
+
+
+def test_places_skip_blank_lines_and_are_those_of_the_file(tmp_path):
+    with pytest.raises(ValueError, match=r"1 nan score \('b x' at \S+scores:6\)"):
+        read(tmp_path, scores="\na x 1\n\na y 2\n \nb x nan\nb y 4\n")
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(b"a x 1\na y 2\nb x nan\nb y 4\n"))
+    with pytest.raises(ValueError, match=r"1 nan score \('b x' at \S+packed:3\)"):
+        trials.read(tmp_path / "key", packed)
+    rows = {"enroll": list("aabb"), "test": list("xyxy"), "score": [1.0, 2.0, float("nan"), 4.0]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "table")
+    with pytest.raises(ValueError, match=r"1 nan score \('b x' at \S+table: row 2\)"):
+        trials.read(tmp_path / "key", tmp_path / "table")
+    pl.DataFrame(rows).write_csv(tmp_path / "csv")
+    with pytest.raises(ValueError, match=r"1 nan score \('b x' at \S+csv:4\)"):
+        trials.read(tmp_path / "key", tmp_path / "csv")
+    path = save(tmp_path / "eer", "1 target\nnan nontarget\n2 nontarget\n")
+    with pytest.raises(ValueError, match=r"eer: 1 nan score \(row 1 at \S+eer:2\)"):
+        trials.read(path)
+
+
+def test_what_was_read_before_takes_no_options(tmp_path):
+    read(tmp_path)
+    key, scores = trials.read_key(tmp_path / "key"), trials.read_scores(tmp_path / "scores")
+    with pytest.raises(ValueError, match=r"key_format, .* a file, and .*key was read before"):
+        trials.read(key, scores, key_format="sitw")
+    with pytest.raises(ValueError, match=r"score_format, .* a file, and .*scores was read before"):
+        trials.read(key, scores, score_columns={"score": "llr"})
+    with pytest.raises(ValueError, match=r"transpose .* was read before"):
+        trials.read(key, scores, transpose=True)
+    with pytest.raises(ValueError, match="key or scores must be given"):
+        trials.read(None)
+    with pytest.raises(ValueError, match="key: there are no scores"):
+        trials.read(key)
+    with pytest.raises(ValueError, match="scores: there are no labels"):
+        trials.read(scores, scores)
 
 
 @pytest.mark.parametrize("policy", ["missing", "extra", "duplicates", "nan"])
@@ -247,7 +304,19 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mapping": {"a": "1", "x": "1", "y": "1"}}, r"mapping has none for 1 enroll ids \('b'\)"),
+        (
+            {"mapping": {"a": "1", "x": "1", "y": "1"}},
+            r"the mapping has none for 1 enroll id \('b'\)$",
+        ),
+        (
+            {"mapping": {"a": "1", "b": None, "x": ""}},
+            r"none for 1 enroll id \('b'\) and 2 test ids \('x', 'y'\)$",
+        ),
+        ({"pattern": "q"}, r"none for 2 enroll ids \('a', 'b'\) and 2 test ids \('x', 'y'\)$"),
+        ({"pattern": "^(a)|."}, r"has none for 1 enroll id \('b'\) and 2"),
+        ({"pattern": ""}, "pattern '' has none for 2 enroll ids"),
+        ({"pattern": 5}, "must be a string or a pair of them, not 5"),
+        ({"column": ("spk", "nope")}, r"\(gender, phone, spk, segspk\), not 'nope'"),
         ({"pattern": "[ab]"}, r"pattern '\[ab\]' has none for 2 test ids \('x', 'y'\)"),
         ({"pattern": "("}, "must be a regular expression"),
         ({"pattern": ("a", "b", "c")}, "must be a string or a pair"),
@@ -261,9 +330,32 @@ def test_wrong_speakers(tmp_path, options, message):
         read(tmp_path, key=NIST).with_speakers(**options)
 
 
+def test_files_of_speakers(tmp_path):
+    found = read(tmp_path)
+    for content, message in [
+        (
+            "a 1\nx 1\n",
+            r"map: every id needs a speaker, .* 1 enroll id \('b'\) and 1 test id \('y'",
+        ),
+        ("a 1\nb\n", r"map:2: there must be 2 columns \(id speaker\), not 1: 'b'"),
+        ("a 1 2\n", "map:1: there must be 2 columns .*, not 3: 'a 1 2'"),
+        ("", "map: the file is empty"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            found.with_speakers(save(tmp_path / "map", content))
+    with pytest.raises(FileNotFoundError):
+        found.with_speakers(tmp_path / "none")
+
+
+def test_speakers_need_ids(tmp_path):
+    found = trials.read(save(tmp_path / "eer", "1 target\n2 nontarget\n"))
+    with pytest.raises(ValueError, match="these trials have no ids: kaldi-eer holds none"):
+        found.with_speakers(pattern=".")
+
+
 def test_two_speakers_of_one_id(tmp_path):
     path = save(tmp_path / "map", "a 1\nb 2\na 1\na 3\n")
-    with pytest.raises(ValueError, match="map:4: id 'a' has two speakers"):
+    with pytest.raises(ValueError, match="map:4: id 'a' has two speakers: '3' after '1'"):
         read(tmp_path).with_speakers(path)
 
 

@@ -1,6 +1,7 @@
 """Text as people have it: odd blanks, wrong lines, damaged files."""
 
 import gzip
+import os
 
 import hypothesis.strategies as st
 import pytest
@@ -114,13 +115,35 @@ WRONG = {
     "UTF-16": (KEY.encode("utf-16"), "UTF-8, not UTF-16"),
     "binary": (b"\x01\x00\x02", "neither text nor gzip"),
     "CR alone": (KEY.replace("\n", "\r"), "not in CR alone"),
+    "bzip2": (b"BZh91AY&SY", "key: the file is packed by bzip2, and only gzip is read"),
+    "xz": (b"\xfd7zXZ\0\0", "packed by xz"),
+    "zstd": (b"\x28\xb5\x2f\xfdabc", "packed by zstd"),
+    "unknown header": ("spk utt truth\n" + KEY, "key:1: a label must be .*, not 'truth'"),
+    "CSV without header": (KEY.replace(" ", ","), "no known format has 1 column like"),
+    "semicolons": (KEY.replace(" ", ";"), "no known format has 1 column like"),
+    "CSV, blanks": (
+        "enroll, test, label\nann, a, target\n",
+        "key:2: a label must be .*, not ' target'",
+    ),
+    "CSV, two labels": (
+        "enroll,test,label,key\na,b,1,1\n",
+        r"key: the column of the label could be label or key; say which with "
+        r"key_columns=\{'label': \.\.\.\} \(--key-columns\)",
+    ),
     "control": (KEY + "a\x01b c d e\n", "key:4: there must be no control characters"),
-    "one column": ("a\nb\n", "no known format has 1 columns like those of 'a'; say which"),
+    "one column": (
+        "a\nb\n",
+        "no known format has 1 column like those of 'a'; say which it is with "
+        r"key_format= \(--key-format\): .* another order need a header",
+    ),
     "scores as a key": ("a b 0.5\na c 1.5\n", "looks like kaldi-scores.*no label; are key and sc"),
     "wrong order": ("a target b\na nontarget c\n", "no known format has 3 columns like"),
-    "labels on both sides": ("1 a 1\n0 b 0\n", r"more than one format: kaldi.*voxceleb.*--format"),
-    "no targets": ("a b nontarget\n", "there are no targets among 1 trials"),
-    "no non-targets": ("a b 1\nc d 1\n", "there are no non-targets among 2 trials"),
+    "labels on both sides": (
+        "1 a 1\n0 b 0\n",
+        r"more than one format: kaldi.*voxceleb.*--key-format",
+    ),
+    "no targets": ("a b nontarget\n", "there are no targets among 1 trial$"),
+    "no non-targets": ("a b 1\nc d 1\n", "there are no non-targets among 2 trials$"),
     "TSV, long": (
         "modelid\tsegmentid\ttargettype\na\tb\ttarget\tx\n",
         "key:2: .* 3 columns.* not 4",
@@ -173,6 +196,9 @@ def test_what_is_wrong_is_said(tmp_path, case):
         ("0.5 a b\n1.5 a c\n", "kaldi-scores", "scores:1: a score must be a number, not 'b'"),
         ("a b target\n", None, "looks like kaldi-trials .*no score; are key and scores swapped"),
         ("a b 0.5\n", "kaldi-trials", r"kaldi-trials \(enroll test label\) has no score"),
+        ("a 0.5 b\na 1.5 c\n", None, "no known format has 3 columns like those of 'a 0.5 b'"),
+        ("a 0.5 b\na 1.5 c\n", "kaldi-scores", "scores:1: a score must be a number, not 'b', in"),
+        ("a b 1 1 2 3 4 x\n", "wespeaker", "scores:1: a norm_4 must be a number, not 'x', in"),
         ("a b 0.5\n", "parquet", "content is text, not parquet"),
         ("1 2 3\n4 5 6\n", None, "more than one format: kaldi-scores .*voxsrc"),
         ("1 a b\n0 c d\n", None, r"more than one format: voxsrc \(.*voxceleb"),
@@ -187,11 +213,23 @@ def test_wrong_scores(tmp_path, content, name, message):
         trials.read_scores(save(tmp_path / "scores", content), format=name)
 
 
+def test_a_byte_order_mark_inside_is_part_of_an_id(tmp_path):
+    found = trials.read_key(save(tmp_path / "key", "\ufeff" + KEY + "\ufeffann a target\n"))
+    assert rows(found)[0] == ("ann", "a")
+    assert rows(found)[3] == ("\ufeffann", "a")
+
+
 @pytest.mark.parametrize("keep", [5, 20, -9, -4])
 def test_gzip_cut_short(tmp_path, keep):
     packed = gzip.compress(KEY.encode() * 20_000)
     with pytest.raises(ValueError, match="gzip file is cut short or damaged"):
         trials.read_key(save(tmp_path / "key", packed[:keep]))
+
+
+def test_pipes(tmp_path):
+    os.mkfifo(tmp_path / "key")
+    with pytest.raises(ValueError, match="key must be a regular file: it is read more than once"):
+        trials.read_key(tmp_path / "key")
 
 
 def test_gzip_of_several_parts(tmp_path):

@@ -1,7 +1,6 @@
 """Trial lists and score files of speaker verification: formats, joining, conditions, speakers."""
 
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.detect import detect
 from fastpsr.trials.layouts import FORMATS
 from fastpsr.trials.read import read
 from fastpsr.trials.reading import Reading, read_key, read_scores
@@ -14,7 +13,6 @@ __all__ = [
     "Reading",
     "Source",
     "TrialSet",
-    "detect",
     "read",
     "read_key",
     "read_scores",

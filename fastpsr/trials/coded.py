@@ -83,11 +83,8 @@ def encode(series: "Series") -> Coded:
 def as_column(series: "Series") -> Column:
     """Turn a Series into codes if it holds text, else into an array of numbers; nulls are ""."""
     pl = polars()
-    if series.dtype == pl.Boolean:
-        series = series.cast(pl.String)
-    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
-        coded = series if series.null_count() == 0 else series.cast(pl.String).fill_null("")
-        return encode(coded if coded.dtype != pl.Enum else coded.cast(pl.String))
+    if isinstance(series.dtype, pl.Categorical) and series.null_count() == 0:
+        return encode(series)
     if series.dtype.is_decimal():
         series = series.cast(pl.Float64)
     if series.dtype.is_numeric():

@@ -1,11 +1,9 @@
 """Which layout a file has, from its content; what is not clear is an error, never a guess."""
 
-import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from fastpsr.trials.labels import vocabularies_of
 from fastpsr.trials.layouts import (
@@ -17,17 +15,12 @@ from fastpsr.trials.layouts import (
     check_format,
     layout_of,
 )
-from fastpsr.trials.sample import Sample, fields_of, look, shorten
+from fastpsr.trials.request import Request
+from fastpsr.trials.sample import Sample, fields_of, look
+from fastpsr.trials.wording import counted, shorten
 
-__all__ = ["Detected", "Wanted", "detect"]
+__all__ = ["Detected", "detect"]
 
-Wanted = Literal["key", "scores", "labelled scores"]
-
-_NEEDED: dict[str, set[str]] = {
-    "key": {"enroll", "test", "label"},
-    "scores": {"score"},
-    "labelled scores": {"score", "label"},
-}
 _BINARY = {"hdf5": ("bosaris", "sidekit"), "parquet": ("parquet",), "npz": ("npz",)}
 
 
@@ -40,30 +33,16 @@ class Detected:
     separator: str = ""
 
 
-def detect(path: str | os.PathLike[str], wanted: Wanted, name: str | None = None) -> Detected:
-    """Find a file's layout.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    wanted : {"key", "scores", "labelled scores"}
-        What the file is read for: layouts that lack a part of it are out of the question.
-    name : str, optional
-        Name of the format, to force it.
-
-    Returns
-    -------
-    Detected
-        For HDF5 the name is "bosaris"; whether it is sidekit is seen from the names inside.
+def detect(path: Path, request: Request) -> Detected:
+    """Find a file's layout; for HDF5 "bosaris": the names inside say whether it is sidekit.
 
     Raises
     ------
     ValueError
-        If no layout fits, or more than one.
+        If no layout fits that has what is needed, or more than one.
     """
-    path = Path(path)
-    check_format(name)
+    name = request.format
+    check_format(f"{request.prefix}format", name)
     sample = look(path)
     if sample.kind != "text":
         allowed = _BINARY[sample.kind]
@@ -80,29 +59,29 @@ def detect(path: str | os.PathLike[str], wanted: Wanted, name: str | None = None
         return Detected(layout_of(name, n_columns), sample)
     fitting = _fitting(rows, n_columns, 1.0)
     if not fitting:
-        header = _header(sample.lines[0])
+        header = _header(sample.lines[0], request.columns)
         if header:
             return Detected(layout_of("nist" if header == "\t" else "csv"), sample, header)
         fitting = _fitting(rows, n_columns, 0.5)
     if not fitting:
         raise ValueError(
-            f"{path}: no known format has {n_columns} columns like those of "
-            f"{shorten(sample.lines[0])!r}; say which it is with format= (--format): "
-            f"{', '.join(FORMATS)}"
+            f"{path}: no known format has {counted(n_columns, 'column')} like those of "
+            f"{shorten(sample.lines[0])!r}; {request.say_format}: {', '.join(FORMATS)}; "
+            "columns in another order need a header that names them"
         )
-    return Detected(_the_one(path, wanted, fitting, rows, n_columns), sample)
+    return Detected(_the_one(path, request, fitting, rows, n_columns), sample)
 
 
 def _the_one(
-    path: Path, wanted: Wanted, fitting: list[Layout], rows: Sequence[list[str]], n_columns: int
+    path: Path, request: Request, fitting: list[Layout], rows: Sequence[list[str]], n_columns: int
 ) -> Layout:
-    suitable = _suitable(wanted, fitting) or _suitable(wanted, _fitting(rows, n_columns, 0.5))
-    if wanted == "scores" and suitable:
+    suitable = _suitable(request, fitting) or _suitable(request, _fitting(rows, n_columns, 0.5))
+    if request.wanted == "scores" and suitable:
         suitable = suitable + [layout for layout in fitting if _may_be_key(layout, suitable, rows)]
     if not suitable:
         seen = fitting[0]
-        lacking = sorted(_NEEDED[wanted] - set(seen.roles))
-        swapped = "; are key and scores swapped?" if wanted != "labelled scores" else ""
+        lacking = [role for role in request.needed if role not in seen.roles]
+        swapped = "; are key and scores swapped?" if request.wanted != "labelled scores" else ""
         raise ValueError(
             f"{path}: the content looks like {seen.name} ({' '.join(seen.roles)}), which has no "
             f"{' and no '.join(lacking)}{swapped}"
@@ -114,14 +93,13 @@ def _the_one(
     if len(suitable) > 1:
         choices = ", ".join(f"{layout.name} ({' '.join(layout.roles)})" for layout in suitable)
         raise ValueError(
-            f"{path}: the content fits more than one format: {choices}; say which it is with "
-            f"format= (--format)"
+            f"{path}: the content fits more than one format: {choices}; {request.say_format}"
         )
     return suitable[0]
 
 
-def _suitable(wanted: Wanted, fitting: list[Layout]) -> list[Layout]:
-    return [layout for layout in fitting if _NEEDED[wanted] <= set(layout.roles)]
+def _suitable(request: Request, fitting: list[Layout]) -> list[Layout]:
+    return [layout for layout in fitting if set(request.needed) <= set(layout.roles)]
 
 
 def _may_be_key(layout: Layout, suitable: list[Layout], rows: Sequence[list[str]]) -> bool:
@@ -185,9 +163,10 @@ def _is_decimal(word: str) -> bool:
     return _is_number(word) and not word.lstrip("+-").isdigit()
 
 
-def _header(line: str) -> str:
-    """Return the separator of a header line that names columns as usual, else ""."""
+def _header(line: str, chosen: Mapping[str, str]) -> str:
+    """Return the separator of a header line that names columns as usual or as chosen, else ""."""
     usual = {name: role for role, names in ALIASES.items() for name in names}
+    usual |= {name.lower(): role for role, name in chosen.items()}
     separator = "\t" if "\t" in line else ","
     names = [name.strip().strip('"').lower() for name in line.split(separator)]
     roles = {usual[name] for name in names if name in usual}

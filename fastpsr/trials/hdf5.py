@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import h5py, polars
+from fastpsr.trials.request import Request
+from fastpsr.trials.wording import counted
 
 __all__ = ["NAMES", "read_matrices", "write_scores_hdf5"]
 
@@ -19,13 +21,14 @@ _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square
 
 
 def read_matrices(
-    path: Path, name: str | None, wanted: str, transpose: bool | None
+    path: Path, request: Request
 ) -> tuple[str, Coded, Coded, NDArray[np.uint8] | None, NDArray[np.float64] | None, str]:
     """Read a key or scores.
 
     Returns the format, models, segments, labels (keys), scores (scores), and the orientation in
     words. Trials come row by row.
     """
+    name, wanted = request.format, request.wanted
     try:
         file = h5py().File(path, "r")
     except OSError as error:
@@ -40,7 +43,9 @@ def read_matrices(
         models, segments = (_ids(path, file[part]) for part in NAMES[found[0]])
         parts = _parts(path, file, wanted)
         shape = (len(models), len(segments))
-        turned, said = _orientation(path, file, parts, shape, transpose)
+        if 0 in shape:
+            raise ValueError(f"{path}: there are no {'segments' if shape[0] else 'models'}")
+        turned, said = _orientation(path, file, parts, shape, request.transpose)
         rows, columns, labels, scores = [], [], [], []
         for first, blocks in _blocks(parts, shape, turned):
             row, column, label, score = _trials(path, parts, blocks, wanted)
@@ -95,7 +100,16 @@ def write_scores_hdf5(
             matrix[first:last], mask[first:last] = block, mask_block
 
 
+def _numbers(path: Path, dataset: Any) -> Any:
+    dtype = getattr(dataset, "dtype", None)  # a group has none
+    if dtype is None or dtype.kind not in "biuf":
+        raise ValueError(f"{path}: {dataset.name} must hold numbers, not {dtype or 'a group'}")
+    return dataset
+
+
 def _ids(path: Path, dataset: Any) -> list[str]:
+    if not hasattr(dataset, "dtype"):
+        raise ValueError(f"{path}: {dataset.name} must hold strings, not a group")
     values = np.asarray(dataset[()]).ravel().tolist()
     try:
         return [value.decode() if isinstance(value, bytes) else _as_str(value) for value in values]
@@ -125,7 +139,7 @@ def _parts(path: Path, file: Any, wanted: str) -> dict[str, Any]:
         choices = [("scores", "score_mask")]
     for names in choices:
         if all(name in file for name in names):
-            return {name: file[name] for name in names}
+            return {name: _numbers(path, file[name]) for name in names}
     needed = " or ".join(" and ".join(names) for names in choices)
     raise ValueError(f"{path}: there must be {needed}, not {', '.join(file)}")
 
@@ -140,8 +154,8 @@ def _orientation(
     (found,) = shapes
     if found not in (shape, shape[::-1]):
         raise ValueError(
-            f"{path}: for {shape[0]} models and {shape[1]} segments the matrices must be {shape}, "
-            f"or {shape[::-1]} if MATLAB transposed them, not {found}"
+            f"{path}: for {counted(shape[0], 'model')} and {counted(shape[1], 'segment')} the "
+            f"matrices must be {shape}, or {shape[::-1]} if MATLAB transposed them, not {found}"
         )
     if shape[0] != shape[1] or shape[0] == 1:
         turned = found != shape
@@ -153,8 +167,9 @@ def _orientation(
         turned = False
     else:
         raise ValueError(
-            f"{path}: {shape[0]} models and as many segments do not tell whether rows are models; "
-            "say transpose=False if they are, True if MATLAB transposed them (--transpose)"
+            f"{path}: {counted(shape[0], 'model')} and as many segments do not tell whether rows "
+            "are models; say transpose=False if they are, True if MATLAB transposed them "
+            "(--transpose)"
         )
     return turned, "transposed: columns are models" if turned else "rows are models"
 

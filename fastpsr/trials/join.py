@@ -1,49 +1,19 @@
 """Join a key and scores on (enroll, test), and say all that does not fit."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import checks
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
+from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.reading import Reading
 
-__all__ = ["Joined", "Policies", "join", "keep_numbers"]
+__all__ = ["Joined", "join", "keep_numbers"]
 
-_EXAMPLES = 3
 _MAX_PAIRS = 2**62
-
-
-@dataclass(frozen=True)
-class Policies:
-    """What to do about trials that do not fit; all are errors unless the caller says otherwise.
-
-    Attributes
-    ----------
-    missing : {"error", "drop"}
-        Trials of the key without a score.
-    extra : {"error", "ignore"}
-        Scores of no trial of the key.
-    duplicates : {"error", "first"}
-        Trials that occur twice in the key, or in the scores.
-    nan : {"error", "drop"}
-        Scores that are nan.
-    """
-
-    missing: Literal["error", "drop"] = "error"
-    extra: Literal["error", "ignore"] = "error"
-    duplicates: Literal["error", "first"] = "error"
-    nan: Literal["error", "drop"] = "error"
-
-    def __post_init__(self) -> None:
-        checks.check_choice("missing", self.missing, ("error", "drop"))
-        checks.check_choice("extra", self.extra, ("error", "ignore"))
-        checks.check_choice("duplicates", self.duplicates, ("error", "first"))
-        checks.check_choice("nan", self.nan, ("error", "drop"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,34 +25,6 @@ class Joined:
     left_out: tuple[str, ...]
 
 
-@dataclass
-class _Findings:
-    """Errors and notes, each with a count and examples."""
-
-    errors: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def add(
-        self,
-        rows: NDArray[Any],
-        what: str,
-        example: Callable[[int], str],
-        policy: str = "",
-        *,
-        allowed: bool = False,
-    ) -> None:
-        """Note rows of one kind: as an error unless `allowed`."""
-        if rows.size == 0:
-            return
-        shown = ", ".join(example(int(row)) for row in rows[:_EXAMPLES])
-        more = ", ..." if rows.size > _EXAMPLES else ""
-        said = f"{rows.size:,} {what} ({shown}{more})"
-        if allowed:
-            self.notes.append(f"{said}: {policy}")
-        else:
-            self.errors.append(f"{said}, allow by {policy}" if policy else said)
-
-
 def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     """Find the score of each trial of the key.
 
@@ -91,118 +33,79 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     ValueError
         One line with the count and examples of everything that does not fit and is not allowed.
     """
-    key_ids, score_ids = _ids(key), _ids(scores)
-    if "side" in key.names and "side" in scores.names:
-        key_ids.append(_column(key, "side"))
-        score_ids.append(_column(scores, "side"))
-    key_pairs, score_pairs = _pairs(key_ids, score_ids)
-    found = _Findings()
+    assert key.y_true is not None
+    assert scores.score is not None
+    both_sides = "side" in key.names and "side" in scores.names
+    of_key = Trials(_ids(key, with_side=both_sides), key.where)
+    of_scores = Trials(_ids(scores, with_side=both_sides), scores.where)
+    key_pairs, score_pairs = _pairs(of_key.ids, of_scores.ids)
+    found = Findings(policies)
 
-    def key_example(row: int) -> str:
-        return repr(" ".join(ids[row] for ids in key_ids))
-
-    def score_example(row: int) -> str:
-        return repr(" ".join(ids[row] for ids in score_ids))
-
-    first = policies.duplicates == "first"
     key_first = _first_of_each(key_pairs)
+    twice, differ = _again(key_pairs, key_first, key.y_true)
+    found.add(of_key, twice[differ], "duplicate trial", "in the key with another label")
+    found.add(of_key, twice[~differ], "duplicate trial", "in the key", "duplicates")
     score_first = _first_of_each(score_pairs)
-    twice = np.flatnonzero(~key_first)
-    if twice.size:
-        assert key.y_true is not None
-        at_odds = _differ(key_pairs, key_first, twice, key.y_true)
-        found.add(twice[at_odds], "duplicate trials in the key with another label", key_example)
-        found.add(
-            twice[~at_odds],
-            "duplicate trials in the key",
-            key_example,
-            "duplicates='first'",
-            allowed=first,
-        )
-    twice = np.flatnonzero(~score_first)
-    if twice.size:
-        assert scores.score is not None
-        differ = _differ(score_pairs, score_first, twice, scores.score)
-        for rows, what in [
-            (twice[differ], "duplicate scores with another value"),
-            (twice[~differ], "duplicate scores with the same value"),
-        ]:
-            found.add(rows, what, score_example, "duplicates='first'", allowed=first)
+    twice, differ = _again(score_pairs, score_first, scores.score)
+    found.add(of_scores, twice[differ], "duplicate score", "with another value", "duplicates")
+    found.add(of_scores, twice[~differ], "duplicate score", "with the same value", "duplicates")
 
     score_of = _match(key_pairs, score_pairs, key_first, score_first)
-    used = np.zeros(score_pairs.size, bool)
-    used[score_of[score_of >= 0]] = True
-    if not used.any():
-        raise ValueError(_nothing_in_common(key, scores, key_ids, score_ids))
-    missing = (score_of < 0) & key_first
-    found.add(
-        np.flatnonzero(missing),
-        "trials without a score",
-        key_example,
-        "missing='drop'",
-        allowed=policies.missing == "drop",
-    )
-    found.add(
-        np.flatnonzero(~used & score_first),
-        "scores of no trial in the key",
-        score_example,
-        "extra='ignore'",
-        allowed=policies.extra == "ignore",
-    )
-    assert scores.score is not None
     key_rows = np.flatnonzero(score_of >= 0)
     score_rows = score_of[key_rows]
-    numbers = _numbers(
-        scores.score[score_rows], policies, found, lambda k: key_example(key_rows[k])
-    )
-    if scores.y_true is not None and key.y_true is not None:
-        other = np.flatnonzero(scores.y_true[score_rows] != key.y_true[key_rows])
-        found.add(key_rows[other], "labels of the scores differ from the key's", key_example)
+    if key_rows.size == 0:
+        raise ValueError(_nothing_in_common(key, scores, of_key.ids, of_scores.ids))
+    missing = np.flatnonzero((score_of < 0) & key_first)
+    found.add(of_key, missing, "trial", "without a score", "missing")
+    unused = score_first.copy()
+    unused[score_rows] = False
+    found.add(of_scores, np.flatnonzero(unused), "score", "of no trial in the key", "extra")
+    is_nan = np.isnan(scores.score[score_rows])
+    found.add(of_scores, score_rows[is_nan], "nan score", "", "nan")
+    if scores.y_true is not None:
+        other = score_rows[scores.y_true[score_rows] != key.y_true[key_rows]]
+        found.add(of_scores, other, "label", "of the scores unlike the key's")
     if found.errors:
         raise ValueError(f"{key.path} and {scores.path} do not fit: {'; '.join(found.errors)}")
-    if not numbers.any():
+    if is_nan.all():
         raise ValueError(f"{scores.path}: all scores of trials in the key are nan")
-    if not numbers.all():
-        key_rows, score_rows = key_rows[numbers], score_rows[numbers]
-    return Joined(key_rows, score_rows, tuple(f"left out: {note}" for note in found.notes))
+    if is_nan.any():
+        key_rows, score_rows = key_rows[~is_nan], score_rows[~is_nan]
+    return Joined(key_rows, score_rows, tuple(found.notes))
 
 
 def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     """Return the rows of a score file that is read without a key."""
     assert scores.score is not None
-    found = _Findings()
-    ids = _ids(scores) if scores.enroll is not None else []
-
-    def example(row: int) -> str:
-        return repr(" ".join(part[row] for part in ids)) if ids else f"row {row}"
-
-    numbers = _numbers(scores.score, policies, found, example)
-    keep = numbers
-    if ids:
-        if "side" in scores.names:
-            ids.append(_column(scores, "side"))
-        pairs, _ = _pairs(ids, ids)
+    has_ids = scores.enroll is not None or scores.test is not None
+    trials = Trials(_ids(scores, with_side="side" in scores.names) if has_ids else [], scores.where)
+    found = Findings(policies)
+    keep = ~np.isnan(scores.score)
+    found.add(trials, np.flatnonzero(~keep), "nan score", "", "nan")
+    if has_ids:
+        pairs, _ = _pairs(trials.ids, trials.ids)
         first = _first_of_each(pairs)
-        found.add(
-            np.flatnonzero(~first),
-            "duplicate trials",
-            example,
-            "duplicates='first'",
-            allowed=policies.duplicates == "first",
-        )
-        keep = numbers & first
+        twice, differ = _again(pairs, first, scores.score)
+        if scores.y_true is not None:
+            _, at_odds = _again(pairs, first, scores.y_true)
+            found.add(trials, twice[at_odds], "duplicate trial", "with another label")
+            twice, differ = twice[~at_odds], differ[~at_odds]
+        found.add(trials, twice[differ], "duplicate trial", "with another score", "duplicates")
+        found.add(trials, twice[~differ], "duplicate trial", "with the same score", "duplicates")
+        keep &= first
     if found.errors:
         raise ValueError(f"{scores.path}: {'; '.join(found.errors)}")
     rows = np.flatnonzero(keep)
     if rows.size == 0:
         raise ValueError(f"{scores.path}: all scores are nan")
-    return Joined(rows, rows, tuple(f"left out: {note}" for note in found.notes))
+    return Joined(rows, rows, tuple(found.notes))
 
 
-def _ids(reading: Reading) -> list[Coded]:
+def _ids(reading: Reading, *, with_side: bool) -> list[Coded]:
     if reading.enroll is None or reading.test is None:
         raise ValueError(f"{reading.path}: {reading.format} has no ids of trials to join on")
-    return [reading.enroll, reading.test]
+    ids = [reading.enroll, reading.test]
+    return [*ids, _column(reading, "side")] if with_side else ids
 
 
 def _column(reading: Reading, role: str) -> Coded:
@@ -243,16 +146,17 @@ def _first_of_each(pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(series.is_first_distinct().to_numpy())
 
 
-def _differ(
-    pairs: NDArray[np.int64], first: NDArray[np.bool_], twice: NDArray[Any], values: NDArray[Any]
-) -> NDArray[np.bool_]:
-    """Whether rows that occur again have another value than the first; nan equals nan."""
-    where = np.flatnonzero(first)
+def _again(
+    pairs: NDArray[np.int64], first: NDArray[np.bool_], values: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the rows that occur again, and whether their value is another; nan equals nan."""
+    twice = np.flatnonzero(~first)
+    where = np.flatnonzero(first) if twice.size else twice
     order = np.argsort(pairs[where])
     place = np.searchsorted(pairs[where], pairs[twice], sorter=order)
     earlier = values[where[order[place]]]
     both_nan = np.isnan(earlier) & np.isnan(values[twice])
-    return np.asarray((earlier != values[twice]) & ~both_nan)
+    return twice, np.asarray((earlier != values[twice]) & ~both_nan)
 
 
 def _match(
@@ -269,31 +173,17 @@ def _match(
     pl = polars()
 
     def table(pairs: NDArray[np.int64], first: NDArray[np.bool_], name: str) -> Any:
-        frame = pl.DataFrame({"pair": pairs}).with_row_index(name)
+        frame = pl.LazyFrame({"pair": pairs}).with_row_index(name)
         return frame if first.all() else frame.filter(pl.Series(first))
 
-    both = table(key_pairs, key_first, "key").join(
-        table(score_pairs, score_first, "score"), on="pair", how="inner"
+    both = (
+        table(key_pairs, key_first, "key")
+        .join(table(score_pairs, score_first, "score"), on="pair", how="inner")
+        .select("key", "score")
+        .collect(engine="streaming")
     )
     matched[both["key"].to_numpy()] = both["score"].to_numpy()
     return matched
-
-
-def _numbers(
-    scores: NDArray[np.float64],
-    policies: Policies,
-    found: _Findings,
-    example: Callable[[int], str],
-) -> NDArray[np.bool_]:
-    nan = np.isnan(scores)
-    found.add(
-        np.flatnonzero(nan),
-        "scores that are nan",
-        example,
-        "nan='drop'",
-        allowed=policies.nan == "drop",
-    )
-    return ~nan
 
 
 def _nothing_in_common(

@@ -1,12 +1,13 @@
 """Words for target and non-target, and which of them a file uses."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.layouts import header_hint
+from fastpsr.trials.text import Where
 
 __all__ = ["VOCABULARIES", "decode_labels", "vocabularies_of"]
 
@@ -36,10 +37,8 @@ def vocabularies_of(words: Iterable[str]) -> list[str]:
     return [name for name, pair in VOCABULARIES.items() if lowered <= set(pair)]
 
 
-def decode_labels(
-    labels: Coded, where: Callable[[int], str]
-) -> tuple[NDArray[np.uint8], str | None]:
-    """Return 1 for target and 0 for non-target, and the vocabulary; errors name `where(row)`."""
+def decode_labels(labels: Coded, where: Where) -> tuple[NDArray[np.uint8], str | None]:
+    """Return 1 for target and 0 for non-target, and the vocabulary; errors name file and line."""
     words = labels.names
     used = np.bincount(labels.codes, minlength=len(words)) > 0
     seen = [str(word) for word in words.filter(used.tolist())] if used.sum() <= 3 else []
@@ -51,7 +50,7 @@ def decode_labels(
     return is_target[labels.codes], fitting[0]
 
 
-def _what_is_wrong(labels: Coded, where: Callable[[int], str]) -> str:
+def _what_is_wrong(labels: Coded, where: Where) -> str:
     known = {word for pair in VOCABULARIES.values() for word in pair}
     in_use = labels.names.str.to_lowercase().is_in(list(known)).to_numpy()
     unknown = ~in_use[labels.codes]
@@ -59,15 +58,15 @@ def _what_is_wrong(labels: Coded, where: Callable[[int], str]) -> str:
         row = int(unknown.argmax())
         rule = ", ".join(VOCABULARIES)
         word = labels[row]
-        return f"{where(row)}: a label must be one of {rule}, not {word!r}{header_hint(word)}"
+        return f"{where([row])[0]}: a label must be one of {rule}, not {word!r}{header_hint(word)}"
     before = ""
     for code in labels.codes[np.sort(np.unique(labels.codes, return_index=True)[1])]:
         word = str(labels.names[int(code)])
         if before and not vocabularies_of([*before.split(), word]):
             row = int((labels.codes == code).argmax())
             return (
-                f"{where(row)}: labels must be of one kind, but {word!r} follows "
+                f"{where([row])[0]}: labels must be of one kind, but {word!r} follows "
                 f"{' and '.join(map(repr, before.split()))}"
             )
         before = f"{before} {word}"
-    return f"{where(0)}: there is no label"
+    return f"{where([0])[0]}: there is no label"

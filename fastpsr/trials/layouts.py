@@ -71,10 +71,10 @@ ALIASES = {
 }
 
 
-def check_format(name: str | None) -> None:
+def check_format(argument: str, name: str | None) -> None:
     """Raise unless `name` is None or a known format."""
     if name is not None and name not in FORMATS:
-        raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {name!r}")
+        raise ValueError(f"{argument} must be one of {', '.join(FORMATS)}, not {name!r}")
 
 
 def header_hint(word: str) -> str:

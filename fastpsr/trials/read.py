@@ -2,21 +2,26 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from fastpsr.trials.coded import pick
-from fastpsr.trials.join import Joined, Policies, join, keep_numbers
+from fastpsr.trials.join import Joined, join, keep_numbers
+from fastpsr.trials.policies import Policies
 from fastpsr.trials.reading import Reading, read_file
+from fastpsr.trials.request import Request, Wanted
+from fastpsr.trials.sample import look
 from fastpsr.trials.trial_set import Source, TrialSet
+from fastpsr.trials.wording import counted
 
 __all__ = ["read"]
 
-Path = str | os.PathLike[str]
+AnyPath = str | os.PathLike[str]
 
 
 def read(
-    key: Path | Reading | None,
-    scores: Path | Reading | None = None,
+    key: AnyPath | Reading | None,
+    scores: AnyPath | Reading | None = None,
     *,
     key_format: str | None = None,
     score_format: str | None = None,
@@ -28,7 +33,7 @@ def read(
     duplicates: Literal["error", "first"] = "error",
     nan: Literal["error", "drop"] = "error",
 ) -> TrialSet:
-    """Read a trial key and a score file, and join them on (enroll, test).
+    r"""Read a trial key and a score file, and join them on (enroll, test).
 
     Parameters
     ----------
@@ -43,7 +48,8 @@ def read(
     key_columns, score_columns : mapping of str to str, optional
         Names of columns by role (enroll, test, label, score, side), for files that name theirs.
     transpose : bool, optional
-        For HDF5 files with as many models as segments: whether the columns are models.
+        For HDF5 files with as many models as segments: whether the columns are models. It is for
+        both files if both are HDF5; :func:`read_key` and :func:`read_scores` take it apart.
     missing : {"error", "drop"}
         What to do with trials of the key that have no score.
     extra : {"error", "ignore"}
@@ -70,43 +76,66 @@ def read(
     Ids that are equal as text are the same; a file that names a `side` for each trial and another
     that does too are joined on it as well. Time and memory grow with the number of trials: about
     1.5 GB for 10 million of them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     key, scores = pathlib.Path(folder, "key"), pathlib.Path(folder, "scores")
+    ...     _ = key.write_text("ann a target\nann b nontarget\nbob b target\n")
+    ...     _ = scores.write_text("ann b -3\nann a 2.5\n")
+    ...     made = read(key, scores, missing="drop")
+    >>> made.score.tolist(), made.y_true.tolist()
+    ([2.5, -3.0], [1, 0])
     """
     policies = Policies(missing, extra, duplicates, nan)
+    alone = scores is None
+    if alone:
+        key, scores = None, key
+        score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
-        if key is None:
-            raise ValueError("key or scores must be given")
-        format, columns = key_format or score_format, key_columns or score_columns
-        labelled = (
-            key
-            if isinstance(key, Reading)
-            else read_file(key, "labelled scores", format, columns, transpose)
-        )
-        return _alone(labelled, policies, labelled=True)
-    if not isinstance(scores, Reading):
-        scores = read_file(scores, "scores", score_format, score_columns, transpose)
-    if key is None:
-        return _alone(scores, policies, labelled=False)
-    if not isinstance(key, Reading):
-        key = read_file(key, "key", key_format, key_columns, transpose)
-    _check_classes(key)
-    return _assemble(key, scores, join(key, scores, policies))
-
-
-def _alone(scores: Reading, policies: Policies, *, labelled: bool) -> TrialSet:
+        raise ValueError("key or scores must be given")
+    if key is not None:
+        turn, transpose = _of_hdf5(transpose, key, scores)
+        key = _read(key, Request("key", key_format, key_columns or {}, turn, "key_"))
+    wanted: Wanted = "labelled scores" if alone else "scores"
+    scores = _read(scores, Request(wanted, score_format, score_columns or {}, transpose, "score_"))
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
-    if labelled:
+    if key is not None:
+        _check_classes(key)
+        return _assemble(key, scores, join(key, scores, policies))
+    if alone:
         _check_classes(scores)
     return _assemble(scores, scores, keep_numbers(scores, policies))
+
+
+def _of_hdf5(transpose: bool | None, *files: AnyPath | Reading) -> list[bool | None]:
+    """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
+    if transpose is None:
+        return [None] * len(files)
+    are = [not isinstance(f, Reading) and look(Path(f)).kind == "hdf5" for f in files]
+    return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]
+
+
+def _read(file: AnyPath | Reading, request: Request) -> Reading:
+    if not isinstance(file, Reading):
+        return read_file(file, request)
+    if request.format or request.columns or request.transpose is not None:
+        raise ValueError(
+            f"{request.prefix}format, {request.prefix}columns and transpose say how to read a "
+            f"file, and {file.path} was read before"
+        )
+    return file
 
 
 def _check_classes(key: Reading) -> None:
     if key.y_true is None:
         raise ValueError(f"{key.path}: there are no labels")
     if not key.y_true.any():
-        raise ValueError(f"{key.path}: there are no targets among {len(key):,} trials")
+        raise ValueError(f"{key.path}: there are no targets among {counted(len(key), 'trial')}")
     if key.y_true.all():
-        raise ValueError(f"{key.path}: there are no non-targets among {len(key):,} trials")
+        raise ValueError(f"{key.path}: there are no non-targets among {counted(len(key), 'trial')}")
 
 
 def _assemble(key: Reading, scores: Reading, joined: Joined) -> TrialSet:

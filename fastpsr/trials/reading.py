@@ -1,24 +1,22 @@
 """One file of trials: a key, or scores, or both."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded, Column
-from fastpsr.trials.detect import Detected, Wanted, detect
+from fastpsr.trials.detect import Detected, detect
 from fastpsr.trials.hdf5 import NAMES, read_matrices
 from fastpsr.trials.labels import decode_labels
+from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.tables import read_npz, read_parquet, read_separated
-from fastpsr.trials.text import read_text
+from fastpsr.trials.text import Where, read_text
 
 __all__ = ["Reading", "read_file", "read_key", "read_scores"]
-
-_ROLES = ("enroll", "test", "side", "label", "score")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +43,8 @@ class Reading:
         The words for the labels, such as "tgt/imp".
     names : dict of str
         Names of the columns in the file, by role, where it names them.
+    where : callable or None
+        Names the file and the line or row of given trials; None for HDF5. It reads the file again.
     """
 
     path: str
@@ -57,6 +57,7 @@ class Reading:
     columns: dict[str, Column] = field(default_factory=dict)
     vocabulary: str | None = None
     names: dict[str, str] = field(default_factory=dict)
+    where: Where | None = None
 
     def __len__(self) -> int:
         sizes = (len(x) for x in (self.enroll, self.y_true, self.score) if x is not None)
@@ -108,7 +109,7 @@ def read_key(
     >>> key.taken.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
-    return read_file(path, "key", format, columns, transpose)
+    return read_file(path, Request("key", format, columns or {}, transpose))
 
 
 def read_scores(
@@ -118,93 +119,78 @@ def read_scores(
     columns: Mapping[str, str] | None = None,
     transpose: bool | None = None,
 ) -> Reading:
-    """Read a score file, with labels or without; otherwise as :func:`read_key`."""
-    return read_file(path, "scores", format, columns, transpose)
+    r"""Read a score file, with labels or without; otherwise as :func:`read_key`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "scores")
+    ...     _ = path.write_text("ann a 2.5\nann b -3\n")
+    ...     scores = read_scores(path)
+    >>> scores.format, scores.score.tolist(), scores.y_true
+    ('kaldi-scores', [2.5, -3.0], None)
+    """
+    return read_file(path, Request("scores", format, columns or {}, transpose))
 
 
-def read_file(
-    path: str | os.PathLike[str],
-    wanted: Wanted,
-    format: str | None,
-    columns: Mapping[str, str] | None,
-    transpose: bool | None,
-) -> Reading:
-    """Read a file for what is `wanted` of it."""
+def read_file(path: str | os.PathLike[str], request: Request) -> Reading:
+    """Read a file as requested."""
     file = Path(path)
-    chosen = dict(columns or {})
-    unknown = sorted(set(chosen) - set(_ROLES))
-    if unknown:
-        raise ValueError(f"columns must name roles {', '.join(_ROLES)}, not {unknown[0]!r}")
-    found = detect(file, wanted, format)
-    if found.sample.kind == "hdf5":
-        return _from_hdf5(file, format, wanted, transpose)
-    if transpose is not None:
+    found = detect(file, request)
+    is_hdf5 = found.sample.kind == "hdf5"
+    if request.columns and (is_hdf5 or found.layout.roles):
+        name = "HDF5" if is_hdf5 else found.layout.name
+        raise ValueError(
+            f"{request.prefix}columns is for files that name theirs, and {file} is {name}"
+        )
+    if is_hdf5:
+        return _from_hdf5(file, request)
+    if request.transpose is not None:
         raise ValueError(f"transpose is for HDF5 files, and {file} is {found.layout.name}")
     if found.layout.roles:
-        if chosen:
-            raise ValueError(
-                f"columns is for files that name theirs, and {file} is {found.layout.name}"
-            )
-        _check_parts(file, found, wanted)
-        parts, where = read_text(file, found.sample, found.layout.roles)
-        names: dict[str, str] = {}
-        by_role = {role: role for role in found.layout.roles if role in _ROLES}
-    else:
-        parts, names, where = _read_named(file, found, wanted, chosen)
-        by_role = names
-    return _make(file, found, parts, by_role, names, where)
-
-
-def _check_parts(path: Path, found: Detected, wanted: Wanted) -> None:
-    """Raise if a format that was asked for lacks what the file is read for."""
-    needed = {"key": ["enroll", "test", "label"], "scores": ["score"]}.get(
-        wanted, ["score", "label"]
-    )
-    lacking = [role for role in needed if role not in found.layout.roles]
-    if lacking:
-        roles = " ".join(found.layout.roles)
-        raise ValueError(f"{path}: {found.layout.name} ({roles}) has no {lacking[0]}")
-
-
-def _read_named(path: Path, found: Detected, wanted: Wanted, chosen: Mapping[str, str]) -> Any:
-    needed = {"enroll", "test"} | {
-        "key": {"label"},
-        "scores": {"score"},
-        "labelled scores": {"score", "label"},
-    }[wanted]
-    if wanted == "labelled scores":
-        needed -= {"enroll", "test"}
+        return _from_columns(file, found, request)
     if found.sample.kind == "npz":
-        return read_npz(path, needed, chosen)
-    if found.sample.kind == "parquet":
-        return read_parquet(path, needed, chosen)
-    return read_separated(path, found.sample, found.separator, needed, chosen)
+        parts, names, where = read_npz(file, request)
+    elif found.sample.kind == "parquet":
+        parts, names, where = read_parquet(file, request)
+    else:
+        parts, names, where = read_separated(file, found.sample, found.separator, request)
+    return _make(file, found, parts, names, where, by_name=True)
+
+
+def _from_columns(path: Path, found: Detected, request: Request) -> Reading:
+    roles = found.layout.roles
+    for role in request.needed:  # the format may have been forced
+        if role not in roles:
+            raise ValueError(f"{path}: {found.layout.name} ({' '.join(roles)}) has no {role}")
+    parts, where = read_text(path, found.sample.packed, roles)
+    names = {role: role for role in roles if role in ROLES}
+    return _make(path, found, parts, names, where, by_name=False)
 
 
 def _make(
     path: Path,
     found: Detected,
     parts: dict[str, Column],
-    by_role: Mapping[str, str],
     names: dict[str, str],
-    where: Callable[[int], str],
+    where: Where,
+    *,
+    by_name: bool,
 ) -> Reading:
-    label = parts.get(by_role.get("label", ""))
+    """Make a reading of columns, with the names of those that have a role."""
+    label, enroll, test = (parts.get(names.get(role, "")) for role in ("label", "enroll", "test"))
     y_true, vocabulary = None, None
     if isinstance(label, Coded):
         y_true, vocabulary = decode_labels(label, where)
-    roles = {name: role for role, name in by_role.items() if role != "side"}
-    enroll, test = (parts.get(by_role.get(role, "")) for role in ("enroll", "test"))
-    score = parts.get(by_role.get("score", ""))
+    score = parts.get(names.get("score", ""))
+    roles = {name: role for role, name in names.items()}
     said = []
     for k, name in enumerate(parts):
-        role = roles.get(name, "side" if by_role.get("side") == name else "condition")
-        role += f" ({vocabulary})" if role == "label" else ""
-        if not names:
-            role = name if role == "condition" else role
-            said.append(f"column {k + 1}: {role}")
-        else:
-            said.append(f"{name}: {role}")
+        role = roles.get(name, "condition" if by_name else name)
+        words = f" ({vocabulary})" if role == "label" else ""
+        said.append(f"{name if by_name else f'column {k + 1}'}: {role}{words}")
+    own = {name for name, role in roles.items() if role != "side"}
     return Reading(
         str(path),
         found.layout.name,
@@ -213,16 +199,17 @@ def _make(
         test if isinstance(test, Coded) else None,
         y_true,
         None if score is None or isinstance(score, Coded) else score,
-        {name: column for name, column in parts.items() if name not in roles},
+        {name: column for name, column in parts.items() if name not in own},
         vocabulary,
-        names,
+        names if by_name else {},
+        where,
     )
 
 
-def _from_hdf5(path: Path, name: str | None, wanted: Wanted, transpose: bool | None) -> Reading:
-    if wanted == "labelled scores":
+def _from_hdf5(path: Path, request: Request) -> Reading:
+    if request.wanted == "labelled scores":
         raise ValueError(f"{path}: an HDF5 file of scores has no labels: give the key too")
-    known, enroll, test, y_true, score, said = read_matrices(path, name, wanted, transpose)
+    known, enroll, test, y_true, score, said = read_matrices(path, request)
     models, segments = NAMES[known]
     taken = f"{path}: {known}; {models}: enroll; {segments}: test; {said}"
     return Reading(str(path), known, taken, enroll, test, y_true, score)

@@ -6,11 +6,12 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Sample", "fields_of", "look", "shorten", "unpacked"]
+__all__ = ["Sample", "fields_of", "look", "unpacked"]
 
 _SIZE = 1 << 16
 _MOST_LINES = 500
 _MAGIC = {b"\x89HDF\r\n\x1a\n": "hdf5", b"PAR1": "parquet", b"PK\x03\x04": "npz"}
+_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,13 @@ class Sample:
 
 def look(path: Path) -> Sample:
     """Look at the beginning of a file; errors say what is wrong with it as a whole."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} must be a regular file: it is read more than once")
     with open(path, "rb") as file:
         head = file.read(_SIZE)
+    for magic, packer in _PACKERS.items():
+        if head.startswith(magic):
+            raise ValueError(f"{path}: the file is packed by {packer}, and only gzip is read")
     packed = head.startswith(b"\x1f\x8b")
     if packed:
         head = _unpacked_head(path)
@@ -65,11 +71,6 @@ def look(path: Path) -> Sample:
 def fields_of(line: str) -> list[str]:
     """Return what runs of blanks and tabs separate; other kinds of space are part of an id."""
     return re.split("[ \t]+", line.strip(" \t\r"))
-
-
-def shorten(text: str) -> str:
-    """Return the beginning of a line, for an error."""
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def unpacked(path: Path) -> bytes:

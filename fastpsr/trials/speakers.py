@@ -13,6 +13,7 @@ from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import look
 from fastpsr.trials.text import read_text
+from fastpsr.trials.wording import counted
 
 if TYPE_CHECKING:
     from polars import Series
@@ -73,50 +74,65 @@ def find_speakers(
     pattern: str | tuple[str, str] | None,
 ) -> Speakers:
     """Find the speaker of every id by a mapping or a pattern."""
-    pl = polars()
     if mapping is not None:
         ids, speakers = _mapped(mapping)
         found = [_look_up(side, ids, speakers) for side in (enroll, test)]
         rule = "the mapping"
     else:
-        assert pattern is not None
-        patterns = (pattern, pattern) if isinstance(pattern, str) else tuple(pattern)
-        if len(patterns) != 2:
+        patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
+        if not isinstance(patterns, tuple | list) or len(patterns) != 2:
             raise ValueError(f"pattern must be a string or a pair of them, not {pattern!r}")
         found = [_extract(s.names, p) for s, p in zip((enroll, test), patterns, strict=True)]
         rule = f"pattern {pattern!r}"
+    lacking = [
+        said
+        for side, ids_of, speakers_of in zip(("enroll", "test"), (enroll, test), found, strict=True)
+        if (said := _without(side, ids_of, speakers_of))
+    ]
+    if lacking:
+        file = "" if mapping is None or isinstance(mapping, Mapping) else f"{mapping}: "
+        raise ValueError(
+            f"{file}every id needs a speaker, but {rule} has none for {' and '.join(lacking)}"
+        )
     sides = []
-    for side, ids_of, speakers_of in zip(("enroll", "test"), (enroll, test), found, strict=True):
-        used = pl.Series(np.bincount(ids_of.codes, minlength=len(ids_of.names)) > 0)
-        without = ids_of.names.filter(used & (speakers_of.fill_null("") == ""))
-        if len(without):
-            shown = ", ".join(map(repr, without.head(3).to_list()))
-            raise ValueError(
-                f"every id needs a speaker, but {rule} has none for {len(without):,} {side} ids "
-                f"({shown}{', ...' if len(without) > 3 else ''})"
-            )
+    for ids_of, speakers_of in zip((enroll, test), found, strict=True):
         names = encode(speakers_of.fill_null(""))
         sides.append(Coded(names.codes[ids_of.codes], names.names))
     return Speakers.of_columns(sides[0], sides[1])
+
+
+def _without(side: str, ids: Coded, speakers: "Series") -> str:
+    """Count and show the ids in use that have no speaker."""
+    used = polars().Series(np.bincount(ids.codes, minlength=len(ids.names)) > 0)
+    without = ids.names.filter(used & (speakers.fill_null("") == ""))
+    if without.is_empty():
+        return ""
+    shown = ", ".join(map(repr, without.head(3).to_list())) + ", ..." * (len(without) > 3)
+    return f"{counted(len(without), f'{side} id')} ({shown})"
 
 
 def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Series", "Series"]:
     pl = polars()
     if isinstance(mapping, Mapping):
         ids = pl.Series([str(x) for x in mapping], dtype=pl.String)
-        return ids, pl.Series([str(x) for x in mapping.values()], dtype=pl.String)
+        speakers = [None if x is None else str(x) for x in mapping.values()]
+        return ids, pl.Series(speakers, dtype=pl.String)
     path = Path(mapping)
-    columns, where = read_text(path, look(path), ("id", "speaker"))
-    ids, speakers = columns["id"], columns["speaker"]
-    assert isinstance(ids, Coded)
-    assert isinstance(speakers, Coded)
-    table = pl.DataFrame({"id": ids.codes, "speaker": speakers.codes}).unique(maintain_order=True)
-    again = ~table["id"].is_first_distinct().to_numpy()
-    if again.any():
-        code, speaker = table.row(int(again.argmax()))
-        row = int(((ids.codes == code) & (speakers.codes == speaker)).argmax())
-        raise ValueError(f"{where(row)}: id {ids[row]!r} has two speakers")
-    return ids.series(), speakers.series()
+    columns, where = read_text(path, look(path).packed, ("id", "speaker"))
+    id, speaker = columns["id"], columns["speaker"]
+    assert isinstance(id, Coded)
+    assert isinstance(speaker, Coded)
+    table = pl.DataFrame({"id": id.codes, "speaker": speaker.codes}).with_row_index("row")
+    table = table.unique(["id", "speaker"], keep="first", maintain_order=True)
+    again = table.filter(~table["id"].is_first_distinct())
+    if len(again):
+        row = again["row"][0]
+        first = table.filter(table["id"] == again["id"][0])["speaker"][0]
+        raise ValueError(
+            f"{where([row])[0]}: id {id[row]!r} has two speakers: {speaker[row]!r} after "
+            f"{speaker.names[first]!r}"
+        )
+    return id.series(), speaker.series()
 
 
 def _look_up(side: Coded, ids: "Series", speakers: "Series") -> "Series":

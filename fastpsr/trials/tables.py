@@ -3,7 +3,7 @@
 import csv
 import io
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,25 +13,21 @@ import numpy as np
 from fastpsr.trials.coded import Column, as_column, categorical
 from fastpsr.trials.layouts import ALIASES
 from fastpsr.trials.optional import polars
+from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, unpacked
-from fastpsr.trials.text import read_csv, utf8_error
+from fastpsr.trials.text import Where, utf8_error
+from fastpsr.trials.wording import counted, shorten
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 __all__ = ["Table", "find_roles", "read_npz", "read_parquet", "read_separated"]
 
-#: Columns by name, names of columns by role, and what names a row in an error.
-Table = tuple[dict[str, Column], dict[str, str], Callable[[int], str]]
+#: Columns by name, names of columns by role, and what names rows in errors.
+Table = tuple[dict[str, Column], dict[str, str], Where]
 
 
-def read_separated(
-    path: Path,
-    sample: Sample,
-    separator: str,
-    needed: set[str],
-    chosen: Mapping[str, str],
-) -> Table:
+def read_separated(path: Path, sample: Sample, separator: str, request: Request) -> Table:
     """Read text with a header line, columns apart by one character.
 
     Quotes have their meaning in CSV; in TSV they are characters of an id.
@@ -41,20 +37,22 @@ def read_separated(
     quote = '"' if separator == "," else None
     rows = _Rows(path, source, separator)
     header = [name.strip() for name in next(iter(rows))[1]]
-    roles = find_roles(path, header, needed, chosen)
+    roles = find_roles(path, header, request)
     ids = categorical()
     schema = {name: pl.Float64 if name == roles.get("score") else ids for name in header}
     if len(schema) < len(header):
         raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
     plain = sample.numbers[:2] == (1, 2)  # versions of polars skip blank lines differently
     try:
-        frame = read_csv(
-            source if plain else _below_blank_lines(source, sample),
+        below = source if plain else _below_blank_lines(source, sample)
+        frame = pl.read_csv(
+            io.BytesIO(below) if isinstance(below, bytes) else below,
             separator=separator,
             schema=schema,
             has_header=False,
             skip_rows=int(plain),
             quote_char=quote,
+            glob=False,
         )
     except (pl.exceptions.PolarsError, OSError):
         raise ValueError(rows.what_is_wrong(header, roles)) from None
@@ -66,17 +64,17 @@ def read_separated(
     return _check_whole(frame, roles, rows.where), roles, rows.where
 
 
-def read_parquet(path: Path, needed: set[str], chosen: Mapping[str, str]) -> Table:
+def read_parquet(path: Path, request: Request) -> Table:
     """Read a Parquet file."""
     pl = polars()
     try:
         frame = pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"{path} must be a whole Parquet file: {error}") from None
-    return _from_frame(path, frame, needed, chosen)
+    return _from_frame(path, frame, request)
 
 
-def read_npz(path: Path, needed: set[str], chosen: Mapping[str, str]) -> Table:
+def read_npz(path: Path, request: Request) -> Table:
     """Read an npz file: one-dimensional arrays of one length, text as numpy strings."""
     pl = polars()
     try:
@@ -92,20 +90,22 @@ def read_npz(path: Path, needed: set[str], chosen: Mapping[str, str]) -> Table:
         if array.dtype.kind not in "biufUS":
             raise ValueError(f"{path}: arrays must be numbers or text, but {name} is {array.dtype}")
         if array.dtype.kind == "S":
-            arrays[name] = np.char.decode(array, "utf-8")
+            try:
+                arrays[name] = np.char.decode(array, "utf-8")
+            except UnicodeDecodeError:
+                raise ValueError(f"{path}: text must be UTF-8, but {name} is not") from None
         elif array.dtype.kind == "f":
             arrays[name] = array.astype(np.float64)
     series = {
         name: array.tolist() if array.dtype.kind == "U" else array for name, array in arrays.items()
     }
-    return _from_frame(path, pl.DataFrame(series), needed, chosen)
+    return _from_frame(path, pl.DataFrame(series), request)
 
 
-def find_roles(
-    path: Path, names: Sequence[str], needed: set[str], chosen: Mapping[str, str]
-) -> dict[str, str]:
+def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, str]:
     """Return the name of the column of each role: as chosen, or by the usual names."""
-    found = {}
+    needed = {*request.needed, *(() if request.wanted == "labelled scores" else ("enroll", "test"))}
+    chosen, found = request.columns, {}
     lowered = {name.lower(): name for name in names}
     for role, usual in ALIASES.items():
         if role in chosen:
@@ -117,32 +117,32 @@ def find_roles(
             continue
         present = [lowered[name] for name in usual if name in lowered]
         present = [name for name in present if name not in chosen.values()]
-        if len(present) > 1 and role in needed:
+        if role == "score" and role not in needed:
+            continue  # nobody asks a key for scores
+        if len(present) > 1:
             raise ValueError(
-                f"{path}: the column of the {role} could be {' or '.join(present)}; say which with "
-                f"columns={{{role!r}: ...}} (--columns)"
+                f"{path}: the column of the {role} could be {' or '.join(present)}; "
+                f"{request.say_column(role)}"
             )
         if present:
             found[role] = present[0]
         elif role in needed:
             raise ValueError(
                 f"{path} has no column for the {role}: none is named {' or '.join(usual)}; it has "
-                f"{', '.join(names)}; say which with columns={{{role!r}: ...}} (--columns)"
+                f"{', '.join(names)}; {request.say_column(role)}"
             )
     return found
 
 
-def _from_frame(
-    path: Path, frame: "DataFrame", needed: set[str], chosen: Mapping[str, str]
-) -> Table:
+def _from_frame(path: Path, frame: "DataFrame", request: Request) -> Table:
     pl = polars()
 
-    def where(row: int) -> str:
-        return f"{path}: row {row}"
+    def where(rows: Sequence[int]) -> list[str]:
+        return [f"{path}: row {row}" for row in rows]
 
     if frame.is_empty():
         raise ValueError(f"{path}: the file is empty")
-    roles = find_roles(path, frame.columns, needed, chosen)
+    roles = find_roles(path, frame.columns, request)
     for role, name in roles.items():
         series = frame[name]
         if role == "score" and series.dtype != pl.Float64:
@@ -161,17 +161,17 @@ def _as_text(series: "Series") -> "Series":
     return series.cast(pl.String)
 
 
-def _check_whole(
-    frame: "DataFrame", roles: Mapping[str, str], where: Callable[[int], str]
-) -> dict[str, Column]:
+def _check_whole(frame: "DataFrame", roles: Mapping[str, str], where: Where) -> dict[str, Column]:
     """Turn the columns into codes and numbers; what has a role must be in every row."""
     for role, name in roles.items():
         if frame[name].null_count():
             row = int(frame[name].is_null().arg_max() or 0)
-            raise ValueError(f"{where(row)}: the {role} ({name}) is missing")
+            raise ValueError(f"{where([row])[0]}: the {role} ({name}) is missing")
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind == polars().Object or kind == polars().Binary:
-            raise ValueError(f"{where(0)}: column {name} must hold numbers or text, not {kind}")
+            raise ValueError(
+                f"{where([0])[0]}: column {name} must hold numbers or text, not {kind}"
+            )
     return {name: as_column(frame.drop_in_place(name)) for name in frame.columns}
 
 
@@ -216,9 +216,13 @@ class _Rows:
             except UnicodeDecodeError:
                 raise ValueError(utf8_error(self.path, source)) from None
 
-    def where(self, row: int) -> str:
-        line = next(line for k, (line, _) in enumerate(self) if k == row + 1)
-        return f"{self.path}:{line}"
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the lines of rows below the header."""
+        wanted, found = set(rows), {}
+        for row, (line, _) in enumerate(self, -1):
+            if row in wanted:
+                found[row] = f"{self.path}:{line}"
+        return [found[row] for row in rows]
 
     def check_lengths(self, n_columns: int) -> int:
         """Return the number of rows below the header; raise if one is short or long."""
@@ -227,8 +231,8 @@ class _Rows:
             n_rows += 1
             if len(fields) != n_columns:
                 raise ValueError(
-                    f"{self.path}:{line}: there must be {n_columns} columns, as in the header, "
-                    f"not {len(fields)}: {self.separator.join(fields)!r}"
+                    f"{self.path}:{line}: there must be {counted(n_columns, 'column')}, as in the "
+                    f"header, not {len(fields)}: {shorten(self.separator.join(fields))!r}"
                 )
         return n_rows
 

@@ -126,6 +126,13 @@ class TrialSet:
         ------
         ValueError
             For scores outside the scale, or a prior for raw scores.
+
+        Examples
+        --------
+        >>> made = TrialSet(None, None, np.array([1, 0], np.uint8), np.array([2.0, -1.0]), {}, (),
+        ...     Source("npz", {}, None))
+        >>> made.predictions("log10-llr", prior=0.01).llrs.round(4).tolist()
+        [4.6052, -2.3026]
         """
         checks.check_choice("scores_are", scores_are, _SCALES)
         if scores_are == "raw":
@@ -141,7 +148,15 @@ class TrialSet:
         return Predictions.from_llrs(self.y_true, llrs, prior=prior, sample_weight=weights)
 
     def select(self, index: Any) -> "TrialSet":
-        """Return the trials that a boolean mask, a slice or an array of row numbers picks."""
+        """Return the trials that a boolean mask, a slice or an array of row numbers picks.
+
+        Examples
+        --------
+        >>> made = TrialSet(None, None, np.array([1, 0], np.uint8), np.array([2.0, -1.0]), {}, (),
+        ...     Source("npz", {}, None))
+        >>> made.select(made.y_true == 1).score.tolist()
+        [2.0]
+        """
         score = np.ascontiguousarray(self.score[index])
         if score.ndim != 1 or score.size == 0:
             raise ValueError("index must pick at least one trial")

@@ -17,6 +17,7 @@ from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.layouts import NORM_COLUMNS, check_format, layout_of
 from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_set import TrialSet
+from fastpsr.trials.wording import counted
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -72,7 +73,7 @@ def write_scores(
     ann a 0.5 tgt
     bob b -0.25 imp
     """
-    check_format(format)
+    check_format("format", format)
     name = format or trials.source.format
     target = Path(path)
     scores = trials.score if llrs is None else checks.as_floats("llrs", llrs, 1)
@@ -161,8 +162,8 @@ def _check_ids(column: Coded, forbidden: str, name: str) -> None:
     wrong = column.names.filter(column.names.str.contains(forbidden) | (column.names == ""))
     if len(wrong):
         raise ValueError(
-            f"format {name} cannot hold {len(wrong):,} ids with blanks, tabs or nothing in them, "
-            f"such as {wrong[0]!r}"
+            f"format {name} cannot hold {counted(len(wrong), 'id')} with blanks, tabs or nothing "
+            f"in them, such as {wrong[0]!r}"
         )
 
 

@@ -1,0 +1,88 @@
+"""What to do about trials that do not fit, and what was found of them."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from fastpsr import checks
+from fastpsr.trials.coded import Coded
+from fastpsr.trials.text import Where
+from fastpsr.trials.wording import counted
+
+__all__ = ["Findings", "Policies", "Trials"]
+
+_EXAMPLES = 3
+_ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What to do about trials that do not fit; all are errors unless the caller says otherwise.
+
+    Attributes
+    ----------
+    missing : {"error", "drop"}
+        Trials of the key without a score.
+    extra : {"error", "ignore"}
+        Scores of no trial of the key.
+    duplicates : {"error", "first"}
+        Trials that occur twice in the key, or in the scores.
+    nan : {"error", "drop"}
+        Scores that are nan.
+    """
+
+    missing: Literal["error", "drop"] = "error"
+    extra: Literal["error", "ignore"] = "error"
+    duplicates: Literal["error", "first"] = "error"
+    nan: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        for name, allowing in _ALLOWING.items():
+            checks.check_choice(name, getattr(self, name), ("error", allowing))
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Rows of a file, as errors show them: by ids, and by file and line."""
+
+    ids: list[Coded]
+    where: Where | None
+
+    def show(self, rows: list[int], *, with_places: bool) -> str:
+        """Return the ids of rows, with their places where they are known."""
+        names = [repr(" ".join(part[row] for part in self.ids)) for row in rows]
+        if not self.ids:
+            names = [f"row {row}" for row in rows]
+        if with_places and self.where is not None:
+            places = self.where(rows)
+            return ", ".join(
+                f"{name} at {place}" for name, place in zip(names, places, strict=True)
+            )
+        return ", ".join(names)
+
+
+@dataclass
+class Findings:
+    """What does not fit, in words: errors, and notes of what a policy allows."""
+
+    policies: Policies
+    errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(
+        self, trials: Trials, rows: NDArray[Any], noun: str, rest: str, policy: str = ""
+    ) -> None:
+        """Count and show rows of one kind: an error unless its policy allows it."""
+        if rows.size == 0:
+            return
+        allowed = bool(policy) and getattr(self.policies, policy) == _ALLOWING[policy]
+        option = f"{policy}='{_ALLOWING[policy]}'" if policy else ""
+        # finding lines takes a pass over the file
+        shown = trials.show(rows[:_EXAMPLES].tolist(), with_places=not allowed)
+        more = ", ..." if rows.size > _EXAMPLES else ""
+        said = f"{counted(rows.size, noun, rest)} ({shown}{more})"
+        if allowed:
+            self.notes.append(f"left out: {said}: {option}")
+        else:
+            self.errors.append(f"{said}, allow by {option}" if option else said)

@@ -1,0 +1,118 @@
+"""Pages of examples: run them in order, and put what they print below them.
+
+A page has Python sessions, consoles, and Python files that the text says are "Saved as `NAME`". To
+renew the pages in place: python -m tests.pages docs/trials.md docs/formats.md
+"""
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from fastpsr.cli import app
+
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\s+Saved as `(\S+)`)?", re.M | re.S)
+COMMAND = re.compile(r"fastpsr (.*?)(\s+2>&1)?(\s+[|>].*)?", re.S)
+SURROUNDINGS = {
+    "COLUMNS": "100",
+    "LC_ALL": "C.UTF-8",
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "TERM": "dumb",
+}
+
+
+def renewed(page):
+    """Return a page with what its examples print now; they run in the current folder."""
+    names = {"__name__": "__main__"}
+
+    def renew(block):
+        kind, body, file = block.groups()
+        if file:
+            Path(file).write_text(body)
+            return block[0]
+        new = console(body) if kind == "console" else session(body, names)
+        return block[0] if settled(new) == settled(body) else block[0].replace(body, new)
+
+    with mock.patch.dict(os.environ, SURROUNDINGS):
+        return BLOCK.sub(renew, page)
+
+
+def settled(text):
+    """Return a text without what differs from run to run: seconds, and last digits of numbers."""
+    text = re.sub(r"\b\d+\.\d s\b", "0.0 s", text)
+    return re.sub(r"\d+\.\d{10,}(e-?\d+)?", lambda number: f"{float(number[0]):.9g}", text)
+
+
+def console(body):
+    """Run the commands of a console: lines from "$ " on, and those from "> " on that follow."""
+    made = []
+    for entry in re.findall(r"^\$ .*\n(?:> .*\n)*", body, re.M):
+        printed = run("".join(line[2:] for line in entry.splitlines(keepends=True)).rstrip("\n"))
+        made += [entry, *(f"{line.rstrip()}\n" for line in printed.splitlines())]
+    return "".join(made)
+
+
+def run(command):
+    """Run a command; fastpsr's in this process, what follows it in a shell."""
+    command = command.replace("\\\n", " ")
+    own = COMMAND.fullmatch(command)
+    if own is None:
+        return in_shell(command)
+    arguments, merged, rest = own.groups()
+    out = io.StringIO()
+    err = out if merged or not rest else io.StringIO()  # which the shell would show at once
+    with (
+        mock.patch.object(sys, "argv", ["fastpsr", *shlex.split(arguments)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        app.run()
+    if not rest:
+        return out.getvalue()
+    return ("" if merged else err.getvalue()) + in_shell(f"cat {rest}", out.getvalue())
+
+
+def in_shell(command, given=None):
+    done = subprocess.run(
+        ["bash", "-c", command],
+        input=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def session(body, names):
+    """Run a Python session."""
+    made = []
+    for piece in doctest.DocTestParser().parse(body):
+        if isinstance(piece, str):
+            made.append(piece)
+            continue
+        first, *more = piece.source.splitlines()
+        made += [f">>> {first}\n", *(f"... {line}".rstrip() + "\n" for line in more)]
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(piece.source, "<page>", "single"), names)  # a failure is the test's
+        made.append(out.getvalue())
+    return "".join(made)
+
+
+def main(paths):
+    for path in map(Path, paths):
+        place = path.resolve()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            place.write_text(renewed(place.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
