@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
+from math import log
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import fastpsr as fp
 from benchmarks.data import LARGE, SITW, SITW_BALANCED, Size, Trials, make_trials
 
 _MODULES = {"scikit-learn": "sklearn"}  # where a distribution and its module differ in name
+P_TARGET = 0.01  # of detection costs
 _CHECKED = 100_000  # trials at which two step functions are compared
 
 
@@ -220,6 +222,34 @@ def same_calibration(trials: Trials, ours: float, peer: float) -> None:
     assert_allclose(ours, peer, rtol=1e-4)
 
 
+# Detection metrics
+
+
+def our_detection_metrics(trials: Trials) -> tuple[float, ...]:
+    """Return EER, Cllr, minCllr and minDCF of the log-odds taken as LLRs."""
+    given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
+    metrics = (fp.EER(), fp.Cllr(), fp.MinCllr(), fp.MinDCF(P_TARGET))
+    return tuple(metric(given) for metric in metrics)
+
+
+def llreval_detection_metrics(trials: Trials) -> tuple[float, ...]:
+    """Fit PAV once, and take all from it, as llreval's own summary does."""
+    from llreval.cllr import cllr, min_cllr
+    from llreval.pav_rocch import PAV, ROCCH
+
+    llrs, y = trials.log_odds, trials.y
+    pav = PAV(llrs, y)
+    hull = ROCCH(pav)
+    rate = hull.Bayes_error_rate(np.array([log(P_TARGET / (1.0 - P_TARGET))]))
+    min_dcf = float(np.ravel(rate)[0]) / min(P_TARGET, 1.0 - P_TARGET)
+    return hull.EER(), float(cllr(llrs[y == 1], llrs[y == 0])), float(min_cllr(pav)), min_dcf
+
+
+def same_metrics(trials: Trials, ours: Any, peer: Any) -> None:
+    """The peer finds the EER by a numerical search, to 1e-8 or so."""
+    assert_allclose(ours, peer, rtol=1e-6)
+
+
 COMPARISONS = [
     Comparison(
         "cross-entropy", SITW, 10, our_cross_entropy, sklearn_log_loss, same_mean, "scikit-learn"
@@ -261,6 +291,15 @@ COMPARISONS = [
         psrcal_cross_fit,
         same_calibration,
         "psrcal",
+    ),
+    Comparison(
+        "EER, Cllr, minCllr and minDCF",
+        SITW,
+        12,
+        our_detection_metrics,
+        llreval_detection_metrics,
+        same_metrics,
+        "llreval",
     ),
     Comparison(
         "PAV fit, 10 million",

@@ -7,7 +7,12 @@ from warnings import warn
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.affine_sums import cross_fit_by_sums, refit_summands, refitted_sums
+from fastpsr.calibration.affine_sums import (
+    cross_fit_by_sums,
+    fit_by_sums,
+    refit_summands,
+    refitted_sums,
+)
 from fastpsr.calibration.base import Calibrator, log_prior, require_fitted
 from fastpsr.calibration.folds import Plan
 from fastpsr.calibration.newton import descend, fit_log_loss
@@ -65,17 +70,11 @@ class _Affine(Calibrator):
         return refit_summands(rule, plan, predictions, self._with_bias)
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        y = samples.labels
         floor = _floor(samples)
-        scores = _above_floor(samples, floor)
-        require_overlap(scores, y, samples.weights, with_bias=self._with_bias)
-        weights = samples.balanced_weights()
-        weights = weights / weights.max(initial=1e-300)  # of any magnitude: only ratios matter
-        offset = log_prior(samples)
-        first = None if start is None else (start.scale_, start.bias_)
-        scale, bias = fit_log_loss(scores, y, weights, offset, self._with_bias, first)
-        if not isinstance(self._rule(), Log):
-            scale, bias = descend(self._rule(), scores, y, weights, offset, (scale, bias))
+        found = None
+        if len(samples) >= _MANY and isinstance(self._rule(), Log):
+            found = fit_by_sums(samples, self._with_bias)
+        scale, bias = self._fit_to_samples(samples, floor, start) if found is None else found
         if scale <= 0.0:
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
@@ -83,6 +82,20 @@ class _Affine(Calibrator):
                 stacklevel=4,
             )
         return {"scale_": scale, "bias_": bias, "floor_": floor}
+
+    def _fit_to_samples(
+        self, samples: Predictions, floor: float, start: Self | None
+    ) -> tuple[float, Floats]:
+        y, scores = samples.labels, _above_floor(samples, floor)
+        require_overlap(scores, y, samples.weights, with_bias=self._with_bias)
+        weights = samples.balanced_weights()
+        weights = weights / weights.max(initial=1e-300)  # of any magnitude: only ratios matter
+        offset = log_prior(samples)
+        first = None if start is None else (start.scale_, start.bias_)
+        found = fit_log_loss(scores, y, weights, offset, self._with_bias, first)
+        if isinstance(self._rule(), Log):
+            return found
+        return descend(self._rule(), scores, y, weights, offset, found)
 
     def _transform(self, predictions: Predictions) -> Predictions:
         if predictions.n_classes != self.bias_.size:

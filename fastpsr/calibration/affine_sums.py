@@ -13,25 +13,26 @@ from fastpsr.summaries.fit_sums import DEGREE, Axis, FitSums
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 from fastpsr.summaries.sums import ScoreSums
 
-__all__ = ["cross_fit_by_sums", "refit_summands", "refitted_sums"]
+__all__ = ["cross_fit_by_sums", "fit_by_sums", "refit_summands", "refitted_sums"]
 
 TwoSums = tuple[ScoreSums, ScoreSums]
 
 
+def fit_by_sums(samples: Predictions, with_bias: bool) -> tuple[float, Floats] | None:
+    """Return (scale, bias) of one fit to all samples; None where the samples are needed."""
+    scale_and_shift = _scales_and_shifts(samples, Plan.of_one(len(samples)), with_bias)
+    if scale_and_shift is None:
+        return None
+    scale, shift = (float(values[0]) for values in scale_and_shift)
+    return scale, np.array([-shift / 2.0, shift / 2.0])
+
+
 def cross_fit_by_sums(predictions: Predictions, plan: Plan, with_bias: bool) -> Floats | None:
     """Return the calibrated scores, (N,); None where the samples themselves are needed."""
-    planned = _plan_axis(predictions, with_bias)
-    if planned is None:
+    found = _scales_and_shifts(predictions, plan, with_bias)
+    if found is None or found[0].min() <= 0.0:  # a warning is due, fit by fit
         return None
-    axis, scale = planned
-    n_parts = plan.trains.shape[0]
-    sums = FitSums.of(predictions, axis, scale, plan.served_by, n_parts)
-    try:
-        scales, shifts = _fits(sums, plan, predictions, with_bias)
-    except NeedsSamplesError:
-        return None
-    if scales.min() <= 0.0:  # to be warned of
-        return None
+    scales, shifts = found
     return np.asarray(kernels.map_by_part(predictions.scale, plan.served_by, scales, shifts))
 
 
@@ -74,6 +75,19 @@ def refit_summands(
     kind = f"affine {with_bias} {rule!r} {plan.digest}"
     columns = (rule.losses_of(predictions), t)
     return Summands(kind, 2 * n_parts * axis.n_cells, 2, groups, assemble, columns, DEGREE)
+
+
+def _scales_and_shifts(
+    predictions: Predictions, plan: Plan, with_bias: bool
+) -> tuple[Floats, Floats] | None:
+    planned = _plan_axis(predictions, with_bias)
+    if planned is None:
+        return None
+    sums = FitSums.of(predictions, *planned, plan.served_by, plan.trains.shape[0])
+    try:
+        return _fits(sums, plan, predictions, with_bias)
+    except NeedsSamplesError:
+        return None
 
 
 def _fits(

@@ -42,6 +42,11 @@ class Plan:
         return f"{self.trains.shape[0]}-{crc32(self.served_by.tobytes())}"
 
     @classmethod
+    def of_one(cls, n_samples: int) -> "Plan":
+        """Train one calibrator on all samples."""
+        return cls(np.zeros(n_samples, np.uint16), np.ones((1, 1), bool))
+
+    @classmethod
     def of_folds(cls, folds: NDArray[Any], n_folds: int) -> "Plan":
         """Train each fold's calibrator on all other folds."""
         return cls(folds, ~np.eye(n_folds, dtype=bool))

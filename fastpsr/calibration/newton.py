@@ -13,7 +13,8 @@ __all__ = ["descend", "fit_log_loss", "fit_roughly"]
 
 _MOST_STEPS = 200
 _ENOUGH = 1e-9  # gradient per unit of weight, and per unit of the scores' spread for the scale
-_THIN = 1 << 15  # samples per class that are enough for a start
+_THIN = 1 << 15  # samples per class that are enough for a start,
+_VERY_THIN = 1 << 12  # and for a rough scale
 
 
 def fit_log_loss(
@@ -34,7 +35,7 @@ def fit_log_loss(
         point = np.concatenate([[start[0]], start[1]])
     else:
         point = _start_at_frequencies(*problem, with_bias)
-        part = _thin(scores, y, weights)
+        part = _thin(scores, y, weights, _THIN)
         if part is not None:
             rough, found = _iterate(*part, offset, with_bias, point)
             point = rough if found else point  # a part may be separable where the whole is not
@@ -51,7 +52,7 @@ def fit_roughly(
     scores: Floats, y: NDArray[Any], weights: Floats, offset: Floats, with_bias: bool
 ) -> float | None:
     """Return about the scale that `fit_log_loss` would, for many binary samples; else None."""
-    part = _thin(scores, y, weights)
+    part = _thin(scores, y, weights, _VERY_THIN)
     if part is None:
         return None
     point, found = _iterate(
@@ -117,15 +118,15 @@ def _start_at_frequencies(
 
 
 def _thin(
-    scores: Floats, y: NDArray[Any], weights: Floats
+    scores: Floats, y: NDArray[Any], weights: Floats, size: int
 ) -> tuple[Floats, NDArray[Any], Floats] | None:
     """Return every so-manieth sample of each class of a large binary set, weighted accordingly."""
-    if scores.ndim > 1 or y.size < 4 * _THIN:
+    if scores.ndim > 1 or y.size < 4 * size:
         return None
     rows, factors = [], []
     for k in (0, 1):
         members = np.flatnonzero(y == k)
-        stride = max(1, members.size // _THIN)
+        stride = max(1, members.size // size)
         rows.append(members[::stride])
         factors.append(np.full(rows[-1].size, float(stride)))
     index, factor = np.concatenate(rows), np.concatenate(factors)

@@ -172,7 +172,7 @@ class TrainOnTest(Training):
     name = "trained on the same data"
 
     def plan(self, predictions: Predictions) -> dealing.Plan:
-        return dealing.Plan(np.zeros(len(predictions), np.uint16), np.ones((1, 1), bool))
+        return dealing.Plan.of_one(len(predictions))
 
     def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
         return calibrator.fit(predictions).transform(predictions)

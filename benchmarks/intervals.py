@@ -1,0 +1,278 @@
+"""Bootstrap intervals: 1,000 replicates here, as many as take a while at the peers.
+
+A peer's time for 1,000 replicates is extrapolated from those it made: every replicate costs it the
+same. Its own value on the data, computed besides, counts as one more replicate.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+import fastpsr as fp
+from benchmarks.comparisons import P_TARGET, our_detection_metrics
+from benchmarks.data import LARGE, SITW, Size, Trials, make_trials
+from benchmarks.timing import rest
+
+N_REPLICATES = 1000
+_PEER_SECONDS = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalComparison:
+    """The interval of one or more metrics, by both sides.
+
+    Attributes
+    ----------
+    name : str
+    size : Size
+    promised : float or None
+        How many times as fast as the peer fastpsr promises to be.
+    metrics : callable of Trials
+        Returns our metrics and the predictions.
+    peer : callable of (Trials, number of replicates)
+        Returns the peer's (value, low, high) for each metric.
+    packages : tuple of str
+        Modules that the peer needs.
+    """
+
+    name: str
+    size: Size
+    promised: float | None
+    metrics: Callable[[Trials], tuple[list[Any], fp.Predictions]]
+    peer: Callable[[Trials, int], list[tuple[float, float, float]]]
+    packages: tuple[str, ...]
+
+    @property
+    def peer_is_installed(self) -> bool:
+        return all(find_spec(name) is not None for name in self.packages)
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalTiming:
+    """Seconds for 1,000 replicates."""
+
+    comparison: IntervalComparison
+    ours: list[float]
+    peer: list[float]
+    peer_replicates: int
+
+    @property
+    def ratios(self) -> list[float]:
+        return [peer / ours for ours, peer in zip(self.ours, self.peer, strict=True)]
+
+
+def _with_conf_int(
+    metric: Callable[..., float], samples: Any, labels: Any, n: int
+) -> tuple[float, float, float]:
+    from confidence_intervals import evaluate_with_conf_int
+
+    value, (low, high) = evaluate_with_conf_int(samples, metric, labels, num_bootstraps=n)
+    return float(value), float(low), float(high)
+
+
+def _log_q(log_odds: Any) -> Any:
+    import torch
+
+    scores = torch.from_numpy(np.ascontiguousarray(log_odds))
+    return torch.log_softmax(torch.stack([torch.zeros_like(scores), scores], 1), 1)
+
+
+# Normalized cross-entropy
+
+
+def our_nce(trials: Trials) -> tuple[list[Any], fp.Predictions]:
+    return [fp.CrossEntropy()], fp.Predictions.from_logits(trials.y, trials.log_odds)
+
+
+def psrcal_nce(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+    import torch
+    from psrcal.losses import LogLoss
+
+    def metric(labels: Any, samples: Any) -> float:
+        return float(LogLoss(torch.from_numpy(samples), torch.from_numpy(labels)))
+
+    return [_with_conf_int(metric, _log_q(trials.log_odds).numpy(), trials.y, n)]
+
+
+# Detection metrics
+
+
+def our_ranks(trials: Trials) -> tuple[list[Any], fp.Predictions]:
+    metrics = [fp.EER(), fp.MinDCF(P_TARGET), fp.MinCllr()]
+    return metrics, fp.Predictions.from_llrs(trials.y, trials.log_odds)
+
+
+def llreval_ranks(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+    """Draw once for all three, and fit PAV once per replicate: kinder than metric by metric."""
+    from llreval.cllr import min_cllr
+    from llreval.pav_rocch import PAV, ROCCH
+
+    found: list[tuple[float, float]] = []
+
+    def metric(labels: Any, samples: Any) -> float:
+        pav = PAV(samples, labels)
+        hull = ROCCH(pav)
+        rate = hull.Bayes_error_rate(np.array([np.log(P_TARGET / (1.0 - P_TARGET))]))
+        cost = float(np.ravel(rate)[0]) / min(P_TARGET, 1.0 - P_TARGET)
+        found.append((cost, float(min_cllr(pav))))
+        return float(hull.EER())
+
+    eer = _with_conf_int(metric, trials.log_odds, trials.y, n)
+    others = []
+    for value, *replicates in zip(*found, strict=True):
+        low, high = np.percentile(replicates, [2.5, 97.5])
+        others.append((value, float(low), float(high)))
+    return [eer, *others]
+
+
+# Relative calibration loss, the calibrator cross-fitted anew in each replicate
+
+
+def our_rcl(trials: Trials) -> tuple[list[Any], fp.Predictions]:
+    metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.CrossFit(folds=5))
+    return [metric], fp.Predictions.from_logits(trials.y, trials.log_odds)
+
+
+def psrcal_rcl(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+    """Calibrate by psrcal on scikit-learn's folds, which are those of the original samples."""
+    import torch
+    from psrcal.calibration import AffineCalLogLoss, calibrate
+    from psrcal.losses import LogLoss
+
+    from benchmarks.comparisons import stratified_folds
+
+    log_q = _log_q(trials.log_odds)
+    y, folds = torch.from_numpy(trials.y), torch.from_numpy(stratified_folds(trials))
+
+    def metric(rows: Any) -> float:
+        index = torch.from_numpy(rows)
+        q, labels, fold_of = log_q[index], y[index], folds[index]
+        calibrated = torch.empty_like(q)
+        for fold in range(5):
+            test = fold_of == fold
+            made, _ = calibrate(q[~test], labels[~test], q[test], AffineCalLogLoss)
+            calibrated[test] = made.detach()
+        raw = float(LogLoss(q, labels))
+        return 100.0 * (raw - float(LogLoss(calibrated, labels))) / raw
+
+    return [_with_conf_int(metric, np.arange(trials.y.size), None, n)]
+
+
+# Expected calibration error
+
+
+def our_ece(trials: Trials) -> tuple[list[Any], fp.Predictions]:
+    return [fp.ECE()], fp.Predictions.from_posteriors(trials.y, trials.posteriors)
+
+
+def torchmetrics_ece(trials: Trials, n: int) -> list[tuple[float, float, float]]:
+    import torch
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    def metric(labels: Any, samples: Any) -> float:
+        q, y = torch.from_numpy(samples), torch.from_numpy(labels)
+        return float(binary_calibration_error(q, y, n_bins=15, norm="l1"))
+
+    return [_with_conf_int(metric, trials.posteriors, trials.y, n)]
+
+
+INTERVALS = [
+    IntervalComparison(
+        "intervals of NCE", SITW, 150, our_nce, psrcal_nce, ("confidence_intervals", "psrcal")
+    ),
+    IntervalComparison(
+        "intervals of EER, minDCF and minCllr",
+        SITW,
+        300,
+        our_ranks,
+        llreval_ranks,
+        ("confidence_intervals", "llreval"),
+    ),
+    IntervalComparison(
+        "intervals of RCL, DP cross-fit in each replicate",
+        SITW,
+        300,
+        our_rcl,
+        psrcal_rcl,
+        ("confidence_intervals", "psrcal"),
+    ),
+    IntervalComparison(
+        "intervals of ECE", SITW, 50, our_ece, torchmetrics_ece,
+        ("confidence_intervals", "torchmetrics"),
+    ),
+]  # fmt: skip
+
+
+def time_intervals(comparison: IntervalComparison, asked_rounds: int) -> IntervalTiming:
+    """Check that both agree, then time ours, the peer, ours, the peer, ..."""
+    trials = make_trials(comparison.size)
+    seconds, results = _ours(comparison, trials, seed=0)
+    begun = perf_counter()
+    peers = comparison.peer(trials, 2)
+    per_replicate = (perf_counter() - begun) / 3
+    for result, (value, low, high) in zip(results, peers, strict=True):
+        # two replicates do not make an interval: only the values can be compared
+        assert_allclose(result.value, value, rtol=1e-2 if "RCL" in result.name else 1e-6, atol=1e-7)
+        assert result.interval.low <= result.value <= result.interval.high and low <= high
+    rounds = max(1, min(asked_rounds, 3))
+    n_peer = max(2, int(_PEER_SECONDS / rounds / per_replicate))
+    ours, peer = [], []
+    for turn in range(rounds):
+        rest()
+        ours.append(median(_ours(comparison, trials, seed=turn)[0] for _ in range(3)))
+        rest()
+        begun = perf_counter()
+        comparison.peer(trials, n_peer)
+        peer.append((perf_counter() - begun) / (n_peer + 1) * N_REPLICATES)
+    return IntervalTiming(comparison, ours, peer, n_peer * rounds)
+
+
+def _ours(comparison: IntervalComparison, trials: Trials, seed: int) -> tuple[float, list[Any]]:
+    begun = perf_counter()
+    metrics, predictions = comparison.metrics(trials)
+    results = fp.bootstrap(metrics, predictions, n_resamples=N_REPLICATES, seed=seed)
+    return perf_counter() - begun, results
+
+
+def time_alone(rounds: int) -> list[tuple[str, str, float, float]]:
+    """Time what has no peer: (case, data, seconds, seconds promised), medians."""
+    rng = np.random.default_rng(0)
+    trials = make_trials(SITW)
+    given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
+    speakers = [rng.integers(0, 180, trials.y.size) for _ in range(2)]
+    detection = [fp.EER(), fp.MinDCF(P_TARGET), fp.ActDCF(P_TARGET), fp.Cllr(), fp.MinCllr(),
+                 fp.AUC()]  # fmt: skip
+    cases = [
+        ("detection metrics, two-way over 180 speakers", SITW, 5.0, detection, given,
+         fp.TwoWay(*speakers)),
+    ]  # fmt: skip
+    large = make_trials(LARGE)
+    everything = [fp.CrossEntropy(), fp.BrierScore(), *detection]
+    cases.append(("all means and ranks", LARGE, 20.0, everything,
+                  fp.Predictions.from_llrs(large.y, large.log_odds), fp.IID()))  # fmt: skip
+    found = []
+    for name, size, promised, metrics, predictions, resampling in cases:
+        fp.bootstrap(metrics, predictions, n_resamples=40, seed=0, resampling=resampling)
+        seconds = []
+        for turn in range(rounds):
+            rest()
+            begun = perf_counter()
+            fp.bootstrap(metrics, predictions, n_resamples=N_REPLICATES, seed=turn,
+                         resampling=resampling)  # fmt: skip
+            seconds.append(perf_counter() - begun)
+        found.append((name, str(size), median(seconds), promised))
+    return found
+
+
+def values_agree(trials: Trials) -> bool:
+    """Whether the bootstrap's values are those of the metrics alone."""
+    metrics, predictions = our_ranks(trials)
+    results = fp.bootstrap(metrics, predictions, n_resamples=40, seed=0)
+    alone = our_detection_metrics(trials)
+    return [r.value for r in results] == [alone[0], alone[3], alone[2]]
