@@ -14,11 +14,27 @@ from typing import Any
 
 import fastpsr as fp
 from benchmarks import footprint, table2
-from benchmarks.comparisons import COMPARISONS, Comparison
+from benchmarks.comparisons import COMPARISONS
 from benchmarks.footprint import Peak
+from benchmarks.intervals import (
+    INTERVALS,
+    N_REPLICATES,
+    Alone,
+    IntervalTiming,
+    time_alone,
+    time_intervals,
+)
+from benchmarks.report import write_report
 from benchmarks.timing import CALLS, Timing, quartiles, time_both
 
-_NAMES = [c.name for c in COMPARISONS] + ["Table 2", "import", "memory"]
+_NAMES = [
+    *(c.name for c in COMPARISONS),
+    *(c.name for c in INTERVALS),
+    "intervals alone",
+    "Table 2",
+    "import",
+    "memory",
+]
 _IMPORT_ROUNDS = 11
 
 
@@ -36,6 +52,15 @@ def main() -> None:
         timings = [time_both(c, options.rounds) for c in _installed(chosen)]
         sections.append(_comparison_table(timings))
         figures["comparisons"] = [_as_dict(timing) for timing in timings]
+    intervals = [c for c in INTERVALS if _wanted(c.name, options.only)]
+    if intervals:
+        found = [time_intervals(c, options.rounds) for c in _installed(intervals)]
+        sections.append(_interval_table(found))
+        figures["intervals"] = [_interval_dict(timing) for timing in found]
+    if _wanted("intervals alone", options.only):
+        alone = time_alone(min(3, options.rounds))
+        sections.append(_alone_table(alone))
+        figures["intervals alone"] = [asdict(case) for case in alone]
     if _wanted("Table 2", options.only) and _possible(
         "Table 2", "FASTPSR_DATA is not set", table2.data_folder() is not None
     ):
@@ -55,7 +80,7 @@ def main() -> None:
     report = "\n\n".join(sections) + "\n"
     print(report)
     if options.markdown:
-        options.markdown.write_text(report)
+        write_report(options.markdown, report)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
@@ -71,7 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help=f"part of a name, may be repeated: {'; '.join(_NAMES)}",
     )
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the report here too")
+    parser.add_argument(
+        "--markdown", metavar="FILE", type=Path, help="put the report between this page's marks"
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure here")
     return parser
 
@@ -86,7 +113,7 @@ def _possible(name: str, obstacle: str, possible: bool) -> bool:
     return possible
 
 
-def _installed(comparisons: list[Comparison]) -> list[Comparison]:
+def _installed(comparisons: list[Any]) -> list[Any]:
     return [
         c
         for c in comparisons
@@ -144,6 +171,49 @@ def _milliseconds(rounds: list[list[float]]) -> str:
     )
     digits = 0 if middle >= 1000 else 1
     return f"{middle:,.{digits}f} ms ({low:,.{digits}f}-{high:,.{digits}f})"
+
+
+def _interval_table(timings: list[IntervalTiming]) -> str:
+    lines = [
+        f"Bootstrap intervals from {N_REPLICATES:,} replicates: seconds, medians over rounds. A "
+        "peer's time is extrapolated from the replicates that it made.",
+        "",
+        "| intervals | size | fastpsr | peer | its time | its replicates | ratio | promised |",
+        "|---|---|--:|---|--:|--:|--:|--:|",
+    ]
+    for timing in timings:
+        c = timing.comparison
+        lines.append(
+            f"| {c.name.removeprefix('intervals of ')} | {c.size} | {median(timing.ours):.2f} s | "
+            f"{c.peer_package} | {median(timing.peer):,.0f} s | {timing.peer_replicates} | "
+            f"**{median(timing.ratios):,.0f}x** | {c.promised:g}x |"
+        )
+    return "\n".join(lines)
+
+
+def _alone_table(cases: list[Alone]) -> str:
+    lines = [
+        f"{N_REPLICATES:,} replicates where there is no peer to compare with.",
+        "",
+        "| intervals | size | fastpsr | promised |",
+        "|---|---|--:|--:|",
+    ]
+    lines += [f"| {c.name} | {c.size} | {c.seconds:.1f} s | {c.promised:g} s |" for c in cases]
+    return "\n".join(lines)
+
+
+def _interval_dict(timing: IntervalTiming) -> dict[str, Any]:
+    c = timing.comparison
+    return {
+        "name": c.name,
+        **asdict(c.size),
+        "peer": c.peer_package,
+        "promised": c.promised,
+        "our_seconds": timing.ours,
+        "peer_seconds": timing.peer,
+        "peer_replicates": timing.peer_replicates,
+        "ratio": median(timing.ratios),
+    }
 
 
 def _describe_table_2(seconds: list[float]) -> str:

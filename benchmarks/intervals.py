@@ -15,7 +15,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import fastpsr as fp
-from benchmarks.comparisons import P_TARGET, our_detection_metrics
+from benchmarks.comparisons import P_TARGET
 from benchmarks.data import LARGE, SITW, Size, Trials, make_trials
 from benchmarks.timing import rest
 
@@ -38,7 +38,7 @@ class IntervalComparison:
     peer : callable of (Trials, number of replicates)
         Returns the peer's (value, low, high) for each metric.
     packages : tuple of str
-        Modules that the peer needs.
+        Distributions that the peer needs, named as their modules are.
     """
 
     name: str
@@ -47,6 +47,10 @@ class IntervalComparison:
     metrics: Callable[[Trials], tuple[list[Any], fp.Predictions]]
     peer: Callable[[Trials, int], list[tuple[float, float, float]]]
     packages: tuple[str, ...]
+
+    @property
+    def peer_package(self) -> str:
+        return " with ".join(self.packages)
 
     @property
     def peer_is_installed(self) -> bool:
@@ -212,14 +216,15 @@ INTERVALS = [
 def time_intervals(comparison: IntervalComparison, asked_rounds: int) -> IntervalTiming:
     """Check that both agree, then time ours, the peer, ours, the peer, ..."""
     trials = make_trials(comparison.size)
-    seconds, results = _ours(comparison, trials, seed=0)
+    _, results = _ours(comparison, trials, seed=0)
     begun = perf_counter()
     peers = comparison.peer(trials, 2)
     per_replicate = (perf_counter() - begun) / 3
     for result, (value, low, high) in zip(results, peers, strict=True):
         # two replicates do not make an interval: only the values can be compared
         assert_allclose(result.value, value, rtol=1e-2 if "RCL" in result.name else 1e-6, atol=1e-7)
-        assert result.interval.low <= result.value <= result.interval.high and low <= high
+        assert result.interval.low <= result.interval.high
+        assert low <= high
     rounds = max(1, min(asked_rounds, 3))
     n_peer = max(2, int(_PEER_SECONDS / rounds / per_replicate))
     ours, peer = [], []
@@ -240,39 +245,48 @@ def _ours(comparison: IntervalComparison, trials: Trials, seed: int) -> tuple[fl
     return perf_counter() - begun, results
 
 
-def time_alone(rounds: int) -> list[tuple[str, str, float, float]]:
-    """Time what has no peer: (case, data, seconds, seconds promised), medians."""
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """Seconds for 1,000 replicates of what has no peer."""
+
+    name: str
+    size: str
+    seconds: float
+    promised: float
+
+
+def time_alone(rounds: int) -> list[Alone]:
+    """Time what has no peer, medians over rounds."""
     rng = np.random.default_rng(0)
-    trials = make_trials(SITW)
+    trials, large = make_trials(SITW), make_trials(LARGE)
     given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
     speakers = [rng.integers(0, 180, trials.y.size) for _ in range(2)]
     detection = [fp.EER(), fp.MinDCF(P_TARGET), fp.ActDCF(P_TARGET), fp.Cllr(), fp.MinCllr(),
                  fp.AUC()]  # fmt: skip
-    cases = [
-        ("detection metrics, two-way over 180 speakers", SITW, 5.0, detection, given,
-         fp.TwoWay(*speakers)),
+    means_and_ranks = [fp.CrossEntropy(), fp.BrierScore(), *detection]
+    of_large = fp.Predictions.from_llrs(large.y, large.log_odds)
+    return [
+        _alone("detection metrics, two-way over 180 speakers", SITW, 5.0, detection, given,
+               fp.TwoWay(*speakers), rounds),
+        _alone("all means and ranks", LARGE, 20.0, means_and_ranks, of_large, fp.IID(), rounds),
     ]  # fmt: skip
-    large = make_trials(LARGE)
-    everything = [fp.CrossEntropy(), fp.BrierScore(), *detection]
-    cases.append(("all means and ranks", LARGE, 20.0, everything,
-                  fp.Predictions.from_llrs(large.y, large.log_odds), fp.IID()))  # fmt: skip
-    found = []
-    for name, size, promised, metrics, predictions, resampling in cases:
-        fp.bootstrap(metrics, predictions, n_resamples=40, seed=0, resampling=resampling)
-        seconds = []
-        for turn in range(rounds):
-            rest()
-            begun = perf_counter()
-            fp.bootstrap(metrics, predictions, n_resamples=N_REPLICATES, seed=turn,
-                         resampling=resampling)  # fmt: skip
-            seconds.append(perf_counter() - begun)
-        found.append((name, str(size), median(seconds), promised))
-    return found
 
 
-def values_agree(trials: Trials) -> bool:
-    """Whether the bootstrap's values are those of the metrics alone."""
-    metrics, predictions = our_ranks(trials)
-    results = fp.bootstrap(metrics, predictions, n_resamples=40, seed=0)
-    alone = our_detection_metrics(trials)
-    return [r.value for r in results] == [alone[0], alone[3], alone[2]]
+def _alone(
+    name: str,
+    size: Size,
+    promised: float,
+    metrics: list[Any],
+    predictions: fp.Predictions,
+    resampling: Any,
+    rounds: int,
+) -> Alone:
+    fp.bootstrap(metrics, predictions, n_resamples=40, seed=0, resampling=resampling)
+    seconds = []
+    for turn in range(rounds):
+        rest()
+        begun = perf_counter()
+        fp.bootstrap(metrics, predictions, n_resamples=N_REPLICATES, seed=turn,
+                     resampling=resampling)  # fmt: skip
+        seconds.append(perf_counter() - begun)
+    return Alone(name, str(size), median(seconds), promised)

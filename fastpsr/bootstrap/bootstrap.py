@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import overload
@@ -17,7 +17,9 @@ from fastpsr.bootstrap.replicates import AnyMetric, Job, Progress, draw_replicat
 from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["BootstrapResult", "bootstrap", "compare"]
+__all__ = ["BootstrapResult", "Request", "bootstrap", "check_same_samples", "compare"]
+
+Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ def bootstrap(
 
 @overload
 def bootstrap(
-    metrics: Sequence[AnyMetric],
+    metrics: Metrics,
     predictions: Predictions,
     *,
     n_resamples: int = ...,
@@ -93,7 +95,7 @@ def bootstrap(
 
 
 def bootstrap(
-    metrics: AnyMetric | Sequence[AnyMetric],
+    metrics: AnyMetric | Metrics,
     predictions: Predictions,
     *,
     n_resamples: int = 1000,
@@ -107,7 +109,7 @@ def bootstrap(
 
     Parameters
     ----------
-    metrics : metric, or list of metrics
+    metrics : metric, list of metrics, or dict of name to metric
         Metrics of this package, or callables ``f(predictions) -> float``, which get weighted
         predictions.
     predictions : Predictions
@@ -166,24 +168,51 @@ def bootstrap(
     >>> found.value, found.replicates.size
     (0.74, 1000)
     """
-    single = callable(metrics)
-    chosen = [metrics] if callable(metrics) else list(metrics)
-    if not chosen:
-        raise ValueError("metrics must not be empty")
-    jobs = [Job(_checked(metric), predictions) for metric in chosen]
-    request = _Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
-    values = [_value(job.metric, predictions) for job in jobs]
+    chosen = _named(metrics)
+    jobs = [Job(metric, predictions) for _, metric in chosen]
+    request = Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
+    values = [_value(name, metric, predictions) for name, metric in chosen]
     replicates = draw_replicates(jobs, request.resampling, n_resamples, request.seed,
                                  jointly=False, progress=request.progress)  # fmt: skip
     results = [
-        request.result(name_of(job.metric), value, row, [job], [1.0])
-        for job, value, row in zip(jobs, values, replicates, strict=True)
+        request.result(name, value, row, [job], [1.0])
+        for (name, _), job, value, row in zip(chosen, jobs, values, replicates, strict=True)
     ]
-    return results[0] if single else results
+    return results[0] if callable(metrics) else results
+
+
+@overload
+def compare(
+    metric: AnyMetric,
+    a: Predictions,
+    b: Predictions,
+    *,
+    n_resamples: int = ...,
+    confidence_level: float = ...,
+    method: Method = ...,
+    resampling: Resampling | None = ...,
+    seed: int | None = ...,
+    progress: bool | Progress = ...,
+) -> BootstrapResult: ...
+
+
+@overload
+def compare(
+    metric: Metrics,
+    a: Predictions,
+    b: Predictions,
+    *,
+    n_resamples: int = ...,
+    confidence_level: float = ...,
+    method: Method = ...,
+    resampling: Resampling | None = ...,
+    seed: int | None = ...,
+    progress: bool | Progress = ...,
+) -> list[BootstrapResult]: ...
 
 
 def compare(
-    metric: AnyMetric,
+    metric: AnyMetric | Metrics,
     a: Predictions,
     b: Predictions,
     *,
@@ -193,15 +222,16 @@ def compare(
     resampling: Resampling | None = None,
     seed: int | None = None,
     progress: bool | Progress = False,
-) -> BootstrapResult:
-    """Return the difference of a metric between two systems on the same samples, a less b.
+) -> BootstrapResult | list[BootstrapResult]:
+    """Return the difference of metrics between two systems on the same samples, a less b.
 
     Both systems see the same draws, so that what makes samples hard for both cancels: the interval
     is narrower than those of the two values suggest.
 
     Parameters
     ----------
-    metric : metric or callable
+    metric : metric, list of metrics, or dict of name to metric
+        As for :func:`bootstrap`.
     a, b : Predictions
         Of the same samples in the same order, with the same labels.
     n_resamples, confidence_level, method, resampling, seed, progress
@@ -209,7 +239,7 @@ def compare(
 
     Returns
     -------
-    BootstrapResult
+    BootstrapResult, or list of them in the order of the metrics
         Of the value of `a` less that of `b`.
 
     Raises
@@ -225,28 +255,41 @@ def compare(
     >>> round(fp.compare(fp.BrierScore(), a, b, seed=0).value, 4)
     -0.06
     """
-    if len(a) != len(b) or not np.array_equal(a.labels, b.labels):
-        where = "" if len(a) != len(b) else f"[{int(np.flatnonzero(a.labels != b.labels)[0])}]"
-        raise ValueError(
-            f"a and b must be of the same samples in the same order, but y_true{where} differs"
-            if where
-            else f"a and b must be of the same samples: {len(a)} and {len(b)}"
-        )
-    if not np.array_equal(a.weights > 0.0, b.weights > 0.0):
-        raise ValueError("a and b must have positive weight at the same samples")
-    jobs = [Job(_checked(metric), a), Job(_checked(metric), b)]
-    request = _Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
-    values = [_value(job.metric, job.predictions) for job in jobs]
+    check_same_samples(a, b)
+    chosen = _named(metric)
+    jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
+    request = Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
+    values = [_value(name, metric, side) for name, metric in chosen for side in (a, b)]
     replicates = draw_replicates(jobs, request.resampling, n_resamples, request.seed,
                                  jointly=True, progress=request.progress)  # fmt: skip
     with np.errstate(invalid="ignore"):  # inf - inf is undefined
-        difference = replicates[0] - replicates[1]
-    name = f"{name_of(metric)}, a - b"
-    return request.result(name, values[0] - values[1], difference, jobs, [1.0, -1.0])
+        differences = replicates[::2] - replicates[1::2]
+    results = [
+        request.result(f"{name}, a - b", values[2 * k] - values[2 * k + 1], differences[k],
+                       jobs[2 * k : 2 * k + 2], [1.0, -1.0])
+        for k, (name, _) in enumerate(chosen)
+    ]  # fmt: skip
+    return results[0] if callable(metric) else results
+
+
+def check_same_samples(a: Predictions, b: Predictions) -> None:
+    """Raise unless two systems were run on the same samples, as far as labels and weights tell."""
+    if len(a) != len(b):
+        raise ValueError(f"a and b must be of the same samples: {len(a)} and {len(b)}")
+    if a.n_classes != b.n_classes:
+        raise ValueError(f"a and b must have the same classes: {a.n_classes} and {b.n_classes}")
+    if not np.array_equal(a.labels, b.labels):
+        place = int(np.flatnonzero(a.labels != b.labels)[0])
+        raise ValueError(
+            f"a and b must be of the same samples in the same order, but y_true[{place}] differs"
+        )
+    present = [p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b)]
+    if not np.array_equal(*present):
+        raise ValueError("a and b must have positive weight at the same samples")
 
 
 @dataclass(frozen=True, eq=False)
-class _Request:
+class Request:
     """What was asked for, checked."""
 
     confidence_level: float
@@ -264,7 +307,7 @@ class _Request:
         resampling: Resampling | None,
         seed: int | None,
         progress: bool | Progress,
-    ) -> "_Request":
+    ) -> "Request":
         if not 0.0 < confidence_level < 1.0:
             raise ValueError(
                 f"confidence_level must lie strictly between 0 and 1, not {confidence_level}"
@@ -354,14 +397,21 @@ class _ProgressLine:
               flush=True)  # fmt: skip
 
 
-def _checked(metric: object) -> AnyMetric:
-    if not callable(metric):
-        raise ValueError(f"metrics must be callable, not {metric!r}")
-    made: Callable[[Predictions], float] = metric
-    return made
+def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
+    """Return metrics with what messages call them."""
+    if isinstance(metrics, Mapping):
+        named = list(metrics.items())
+    else:
+        named = [(name_of(m), m) for m in ([metrics] if callable(metrics) else metrics)]
+    if not named:
+        raise ValueError("metrics must not be empty")
+    for _, metric in named:
+        if not callable(metric):
+            raise ValueError(f"metrics must be callable, not {metric!r}")
+    return named
 
 
-def _value(metric: AnyMetric, predictions: Predictions) -> float:
+def _value(name: str, metric: AnyMetric, predictions: Predictions) -> float:
     """Return the value on the data, or raise where it is no number."""
     if not isinstance(predictions, Predictions):
         raise ValueError(f"predictions must be Predictions, not {type(predictions).__name__}")
@@ -370,17 +420,15 @@ def _value(metric: AnyMetric, predictions: Predictions) -> float:
     try:
         value = metric(predictions)
     except Exception as error:
-        raise ValueError(f"metric {name_of(metric)} cannot be computed: {error}") from error
+        raise ValueError(f"metric {name} cannot be computed: {error}") from error
     if np.ndim(value) != 0 or isinstance(value, (str, bytes)):
-        raise ValueError(
-            f"metric {name_of(metric)} must return a number, not {type(value).__name__}"
-        )
+        raise ValueError(f"metric {name} must return a number, not {type(value).__name__}")
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"metric {name_of(metric)} must return a number, not {type(value).__name__}"
+            f"metric {name} must return a number, not {type(value).__name__}"
         ) from None
     if np.isnan(number):
-        raise ValueError(f"metric {name_of(metric)} is nan on the data: it has no interval")
+        raise ValueError(f"metric {name} is nan on the data: it has no interval")
     return number

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.replicates import Job, value_of
+from fastpsr.bootstrap.replicates import Job, values_under
 from fastpsr.bootstrap.resampling import Resampling, Units
+from fastpsr.bootstrap.sums import LeftOut
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
@@ -89,22 +90,8 @@ def _slopes(
 
 def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int) -> Floats:
     """Return the influence of random parts of the units: the value without them, centred."""
-    drawn = np.random.default_rng(seed).permutation(units.order)
-    fixed = [
-        job.metric.fixed_to(job.predictions) if isinstance(job.metric, Metric) else job.metric
-        for job in jobs
-    ]
-    values = []
-    for part in np.array_split(drawn, min(_LEFT_OUT, drawn.size)):
-        kept = np.ones(units.n_units)
-        kept[part] = 0.0
-        value = 0.0
-        for job, metric, sign in zip(jobs, fixed, signs, strict=True):
-            weights = kept[units.first]
-            if job.predictions.weights.size:
-                weights = weights * job.predictions.weights
-            value += sign * value_of(metric, job.predictions.reweighted(weights))
-        values.append(value)
-    defined = np.array(values)
-    defined = defined[np.isfinite(defined)]
+    shuffled = np.random.default_rng(seed).permutation(units.order)
+    parts = np.array_split(shuffled, min(_LEFT_OUT, shuffled.size))
+    values = np.asarray(signs) @ values_under(jobs, LeftOut(units, parts), len(parts))
+    defined = values[np.isfinite(values)]
     return np.asarray(defined.mean() - defined) if defined.size else defined

@@ -3,21 +3,21 @@
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.sums import LANES, SampleSums, UnitDraws, UnitSums, chunks_of
+from fastpsr.bootstrap.sums import LANES, Draws, SampleSums, UnitDraws, UnitSums, chunks_of
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 
-__all__ = ["AnyMetric", "Job", "Progress", "draw_replicates", "name_of", "value_of"]
+__all__ = ["AnyMetric", "Job", "Progress", "draw_replicates", "name_of", "values_under"]
 
 AnyMetric = Metric[Any] | Callable[[Predictions], float]
 Progress = Callable[[int, int], object]
-_Drawn = tuple[int, Floats, Callable[[int], Floats]]  # first replicate, sums, weights of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,35 @@ class Job:
 
     metric: AnyMetric
     predictions: Predictions
+
+    @cached_property
+    def summands(self) -> Summands | None:
+        """What the metric's summary adds up, or None."""
+        return self.metric.summands(self.predictions) if isinstance(self.metric, Metric) else None
+
+    @cached_property
+    def _pinned(self) -> AnyMetric:
+        """The metric with its folds dealt."""
+        metric = self.metric
+        return metric.fixed_to(self.predictions) if isinstance(metric, Metric) else metric
+
+    def value_at(self, times: Floats) -> float:
+        """Return the value where each sample is there so many times, nan where it is undefined."""
+        own = self.predictions.weights
+        weighed = self.predictions.reweighted(times * own if own.size else times)
+        try:
+            return float(self._pinned(weighed))
+        except ValueError:
+            return float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Sums of some replicates, (R, G, 1 + sums), and how to come by the samples of one."""
+
+    first: int
+    sums: Floats
+    times_of: Callable[[int], Floats]
 
 
 def draw_replicates(
@@ -48,37 +77,28 @@ def draw_replicates(
     progress : callable
         Called with the number of replicates done and their total, over all passes.
     """
-    out = np.full((len(jobs), n_resamples), np.nan)
-    by_sums, by_weights = _sorted_by_kind(jobs)
-    passes = len(by_sums) + (1 if by_weights else 0)
-    done = 0
+    by_unit = jointly or not resampling.draws_samples
+    draws = None
+    if by_unit or any(job.summands is None for job in jobs):
+        draws = UnitDraws(resampling.units(jobs[0].predictions), seed)
 
-    def advance(n: int) -> None:
-        nonlocal done
-        done += n
-        progress(done, passes * n_resamples)
+    def pieces(summands: list[Summands], predictions: Predictions) -> Iterator[_Piece]:
+        if by_unit:
+            assert draws is not None
+            return _by_units(summands, predictions, draws, n_resamples)
+        source = SampleSums(summands, predictions, resampling, seed)
+        return _by_samples(source, len(predictions), n_resamples)
 
-    pinned: dict[int, AnyMetric] = {}
-    units = None
-    if by_weights or jointly or not resampling.draws_samples:
-        units = UnitDraws(resampling.units(jobs[0].predictions), seed)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # what a replicate is warned of is not the user's doing
-        for members in by_sums.values():
-            summands = [s for _, _, s in members]
-            predictions = members[0][1].predictions
-            if units is None or (resampling.draws_samples and not jointly):
-                pieces = _sums_of_samples(summands, predictions, resampling, n_resamples, seed)
-            else:
-                pieces = _sums_of_units(summands, predictions, units, n_resamples)
-            for drawn in pieces:
-                _finish(members, drawn, pinned, out)
-                advance(drawn[1].shape[0])
-        if by_weights:
-            assert units is not None
-            for _ in _call(by_weights, jobs, units, n_resamples, pinned, out):
-                advance(1)
-    return out
+    return _values(jobs, pieces, draws, n_resamples, progress)
+
+
+def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Floats:
+    """Return (J, R) values of metrics where units are there as often as `draws` say."""
+
+    def pieces(summands: list[Summands], predictions: Predictions) -> Iterator[_Piece]:
+        return _by_units(summands, predictions, draws, n_replicates)
+
+    return _values(jobs, pieces, draws, n_replicates, lambda done, total: None)
 
 
 def name_of(metric: AnyMetric) -> str:
@@ -86,122 +106,79 @@ def name_of(metric: AnyMetric) -> str:
     return str(getattr(metric, "label", getattr(metric, "__name__", repr(metric))))
 
 
-def value_of(metric: AnyMetric, predictions: Predictions) -> float:
-    """Return a metric's value, nan where it is undefined."""
-    try:
-        value = metric(predictions)
-    except ValueError:
-        return float("nan")
-    return float(value)
-
-
-def _sorted_by_kind(
+def _values(
     jobs: list[Job],
-) -> tuple[dict[tuple[int, str], list[tuple[int, Job, Summands]]], list[int]]:
-    """Return jobs with their summands by predictions and kind, and those without."""
-    by_sums: dict[tuple[int, str], list[tuple[int, Job, Summands]]] = {}
-    by_weights = []
+    pieces: Callable[[list[Summands], Predictions], Iterator[_Piece]],
+    draws: Draws | None,
+    n_replicates: int,
+    progress: Progress,
+) -> Floats:
+    out = np.full((len(jobs), n_replicates), np.nan)
+    kinds: dict[tuple[int, str], list[int]] = {}
+    others = []
     for place, job in enumerate(jobs):
-        found = job.metric.summands(job.predictions) if isinstance(job.metric, Metric) else None
-        if found is None:
-            by_weights.append(place)
+        if job.summands is None:
+            others.append(place)
         else:
-            by_sums.setdefault((id(job.predictions), found.kind), []).append((place, job, found))
-    return by_sums, by_weights
+            kinds.setdefault((id(job.predictions), job.summands.kind), []).append(place)
+    total = n_replicates * (len(kinds) + bool(others))
+    done = 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # what a replicate is warned of is not the user's doing
+        for places in kinds.values():
+            members = [jobs[place] for place in places]
+            summands = [job.summands for job in members if job.summands is not None]
+            for piece in pieces(summands, members[0].predictions):
+                after = piece.first + piece.sums.shape[0]
+                out[places, piece.first : after] = _finish(members, summands, piece)
+                done += piece.sums.shape[0]
+                progress(done, total)
+        if others:
+            assert draws is not None
+            for first, times in draws.sets(n_replicates):
+                for replicate in range(first, min(first + times.shape[0] * LANES, n_replicates)):
+                    of_samples = draws.sample_times(times, replicate - first)
+                    for place in others:
+                        out[place, replicate] = jobs[place].value_at(of_samples)
+                    done += 1
+                    progress(done, total)
+    return out
 
 
-def _sums_of_samples(
-    summands: list[Summands],
-    predictions: Predictions,
-    resampling: Resampling,
-    n_resamples: int,
-    seed: int,
-) -> Iterator[_Drawn]:
-    source = SampleSums(summands, predictions, resampling, seed)
+def _by_samples(source: SampleSums, n_samples: int, n_replicates: int) -> Iterator[_Piece]:
     n_numbers = source.n_groups * (1 + source.n_sums)
-    for chunk in chunks_of(n_resamples, len(predictions), n_numbers):
-        sums = source.draw(chunk.start, len(chunk))
-        yield (
-            chunk.start,
-            sums,
-            lambda place, first=chunk.start: source.sample_weights(  # type: ignore[misc]
-                first + place
-            ),
-        )
+    for chunk in chunks_of(n_replicates, n_samples, n_numbers):
+        first = chunk.start
+        sums = source.draw(first, len(chunk))
+        yield _Piece(first, sums, lambda place, first=first: source.sample_times(first + place))  # type: ignore[misc]
 
 
-def _sums_of_units(
-    summands: list[Summands], predictions: Predictions, units: UnitDraws, n_resamples: int
-) -> Iterator[_Drawn]:
-    source = UnitSums(summands, predictions, units.units)
-    for first, drawn in units.sets(n_resamples):
-        kept = n_resamples - first
-        sums = source.draw(drawn)[:kept]
-        yield (
-            first,
-            sums,
-            lambda place, drawn=drawn: units.sample_weights(  # type: ignore[misc]
-                drawn[place // LANES, :, place % LANES]
-            ),
-        )
+def _by_units(
+    summands: list[Summands], predictions: Predictions, draws: Draws, n_replicates: int
+) -> Iterator[_Piece]:
+    source = UnitSums(summands, predictions, draws.units)
+    for first, times in draws.sets(n_replicates):
+        sums = source.draw(times)[: n_replicates - first]
+        yield _Piece(first, sums, lambda place, times=times: draws.sample_times(times, place))  # type: ignore[misc]
 
 
-def _finish(
-    members: list[tuple[int, Job, Summands]],
-    drawn: _Drawn,
-    pinned: dict[int, AnyMetric],
-    out: Floats,
-) -> None:
-    """Write the values of the replicates that were drawn."""
-    first, sums, weights_of = drawn
-    for replicate in range(sums.shape[0]):
+def _finish(members: list[Job], summands: list[Summands], piece: _Piece) -> Floats:
+    """Return the (members, R) values of a piece."""
+    out = np.full((len(members), piece.sums.shape[0]), np.nan)
+    for replicate, sums in enumerate(piece.sums):
         begin, assembled = 1, None
-        for place, job, summands in members:
-            end = begin + summands.n_sums
+        for place, (job, own) in enumerate(zip(members, summands, strict=True)):
+            end = begin + own.n_sums
             metric = job.metric
             assert isinstance(metric, Metric)
             try:
-                if assembled is None or summands.n_sums:  # without sums all share one summary
-                    assembled = summands.assemble(
-                        sums[replicate, :, 0], sums[replicate, :, begin:end]
-                    )
-                out[place, first + replicate] = metric.finish(assembled)
+                if assembled is None or own.n_sums:  # without sums all share one summary
+                    assembled = own.assemble(sums[:, 0], sums[:, begin:end])
+                out[place, replicate] = metric.finish(assembled)
             except NeedsSamplesError:
-                weighed = _weighed(job.predictions, weights_of(replicate))
-                out[place, first + replicate] = value_of(_pinned(pinned, place, job), weighed)
+                out[place, replicate] = job.value_at(piece.times_of(replicate))
             except ValueError:
                 pass  # undefined, as with a class missing: stays nan
-            if not summands.degree:  # else all of a kind sum the same
+            if not own.degree:  # else all of a kind sum the same
                 begin = end
-
-
-def _call(
-    places: list[int],
-    jobs: list[Job],
-    units: UnitDraws,
-    n_resamples: int,
-    pinned: dict[int, AnyMetric],
-    out: Floats,
-) -> Iterator[int]:
-    """Call metrics on weighted predictions, replicate by replicate."""
-    for first, drawn in units.sets(n_resamples):
-        for replicate in range(first, min(first + drawn.shape[0] * LANES, n_resamples)):
-            in_set, lane = divmod(replicate - first, LANES)
-            weights = units.sample_weights(drawn[in_set, :, lane])
-            for place in places:
-                metric = _pinned(pinned, place, jobs[place])
-                out[place, replicate] = value_of(metric, _weighed(jobs[place].predictions, weights))
-            yield replicate
-
-
-def _pinned(pinned: dict[int, AnyMetric], place: int, job: Job) -> AnyMetric:
-    """Return a metric with its folds, dealt once."""
-    if place not in pinned:
-        metric = job.metric
-        pinned[place] = metric.fixed_to(job.predictions) if isinstance(metric, Metric) else metric
-    return pinned[place]
-
-
-def _weighed(predictions: Predictions, weights: Floats) -> Predictions:
-    own = predictions.weights
-    return predictions.reweighted(weights * own if own.size else weights)
+    return out

@@ -1,5 +1,6 @@
 """Replicates of sums: drawn directly where samples are drawn, else by the weights of units."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,16 @@ from fastpsr.kernels.blocks import thread_count
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["LANES", "SampleSums", "UnitDraws", "UnitSums", "chunks_of", "seed_of"]
+__all__ = [
+    "LANES",
+    "Draws",
+    "LeftOut",
+    "SampleSums",
+    "UnitDraws",
+    "UnitSums",
+    "chunks_of",
+    "seed_of",
+]
 
 LANES = 8  # replicates whose units are drawn together
 _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
@@ -83,38 +93,63 @@ class SampleSums:
                               rows.weights, rows.columns, rows.degree, self.n_groups)
         )  # fmt: skip
 
-    def sample_weights(self, replicate: int) -> Floats:
+    def sample_times(self, replicate: int) -> Floats:
         """Return how often each sample was drawn in a replicate, (N,)."""
         order = self._rows.order
         drawn = kernels.draw_units(self._seed, replicate, 1, self._blocks, order, self._n_samples)
         return np.asarray(drawn[0, : self._n_samples, 0].astype(np.float64))
 
 
-class UnitDraws:
-    """How often each unit is drawn, the same for all that ask."""
+class Draws(ABC):
+    """How often each unit is there in each replicate, the same for all that ask."""
+
+    def __init__(self, units: Units) -> None:
+        self.units = units
+
+    @abstractmethod
+    def sets(self, n_replicates: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Return (L, U + 1, 8) counts, in sets of 8 replicates, with the first one's number.
+
+        Replicates beyond the last may come too, to fill the sets.
+        """
+
+    def sample_times(self, sets: NDArray[np.float32], place: int) -> Floats:
+        """Return how often each sample is there, (N,), in a replicate by its place in the sets."""
+        times = sets[place // LANES, :, place % LANES].astype(np.float64)
+        return np.asarray(times[self.units.first] * times[self.units.second])
+
+
+class UnitDraws(Draws):
+    """Units drawn with replacement."""
 
     def __init__(self, units: Units, seed: int) -> None:
-        self.units = units
+        super().__init__(units)
         self._seed = seed_of(seed, "units")
         n_strata = units.strata.size - 1
         # a stratum is cut as a group is; its units share blocks with no other's
         self._blocks = kernels.cut_into_blocks(units.strata, np.arange(n_strata))
 
-    def sets(self, n_resamples: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Draw (L, U + 1, 8) counts, a set of 8 replicates per thread, with the first one's number.
-
-        Replicates beyond the last come too, to fill the sets.
-        """
+    def sets(self, n_replicates: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
         order, n_units = self.units.order, self.units.n_units
         n_sets = thread_count()
-        for first in range(0, n_resamples, n_sets * LANES):
-            used = min(n_sets, -(-(n_resamples - first) // LANES))
+        for first in range(0, n_replicates, n_sets * LANES):
+            used = min(n_sets, -(-(n_replicates - first) // LANES))
             yield first, kernels.draw_units(self._seed, first, used, self._blocks, order, n_units)
 
-    def sample_weights(self, drawn: NDArray[np.float32]) -> Floats:
-        """Return what each sample weighs where units were drawn so often, (N,)."""
-        times = drawn.astype(np.float64)
-        return np.asarray(times[self.units.first] * times[self.units.second])
+
+class LeftOut(Draws):
+    """All units but those of one part, part after part."""
+
+    def __init__(self, units: Units, parts: list[NDArray[Any]]) -> None:
+        super().__init__(units)
+        self._parts = parts
+
+    def sets(self, n_replicates: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        for first in range(0, n_replicates, LANES):
+            times = np.ones((1, self.units.n_units + 1, LANES), np.float32)
+            for lane, part in enumerate(self._parts[first : first + LANES]):
+                times[0, part, lane] = 0.0
+            yield first, times
 
 
 class UnitSums:
