@@ -228,6 +228,12 @@ class Predictions(Constructors):
         return self._given_posteriors is not None
 
     @property
+    def bare_posteriors(self) -> Floats | None:
+        """Posteriors of class 1, (N,), where the data came as just these."""
+        q = self._given_posteriors
+        return q if q is not None and q.ndim == 1 else None
+
+    @property
     def scale(self) -> Floats:
         """What calibrators work on: LLRs, log-likelihoods, raw scores, log-odds, log-posteriors."""
         if self.kind != "posteriors":

@@ -43,6 +43,8 @@ _MODULE_OF = {
     "sum_by_cell": "sums",
     "sum_by_class": "sums",
     "sum_log_losses": "sums",
+    "sum_log_losses_of_posteriors": "sums",
+    "sum_brier_losses_of_posteriors": "sums",
     "sum_brier_losses": "sums",
     "sum_log_losses_multiclass": "sums",
     "sum_brier_losses_multiclass": "sums",

@@ -132,6 +132,9 @@ def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_
             spread = math.sqrt(max(vxx / total, 0.0))
             unit = max(1.0, spread)
             size = max(abs(ex) / unit, abs(e) if with_bias else 0.0) / total
+            last = size < _ENOUGH
+            if last:  # rounding would decide whether damped steps are good, and go on for ever
+                damping = 0.0
             a = vxx * (1.0 + damping)
             b = v * (1.0 + damping)
             if with_bias:
@@ -145,7 +148,7 @@ def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_
                     break
                 step = ex / a
                 step_shift = 0.0
-            if size < _ENOUGH and damping == 0.0:
+            if last:
                 scale -= step
                 shift -= step_shift
                 found = True

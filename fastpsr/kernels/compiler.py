@@ -3,20 +3,26 @@
 Kernels are serial functions that release the GIL; :mod:`fastpsr.kernels.blocks` runs them on
 several threads. Numba's own threading layers are not used: the default one aborts the process on
 concurrent calls, and GNU OpenMP does not survive a fork.
+
+With NUMBA_DISABLE_JIT=1 kernels run as the Python that they are written in, slowly, for debuggers
+and for the measurement of coverage.
 """
 
 import contextlib
+import functools
 import hashlib
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
 __all__ = ["bits_to_float", "elementary", "float_to_bits", "kernel", "summing"]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_PLAIN = bool(getattr(numba.config, "DISABLE_JIT", 0))
 
 
 def _sources_digest() -> str:
@@ -31,6 +37,8 @@ _DIGEST = _sources_digest()
 
 
 def _compile(function: Any, fastmath: set[str]) -> Any:
+    if _PLAIN:
+        return _quiet(function)
     try:
         dispatcher = numba.njit(cache=True, fastmath=fastmath, **_OPTIONS)(function)
     except RuntimeError:  # no folder is writable: work without a cache
@@ -42,6 +50,17 @@ def _compile(function: Any, fastmath: set[str]) -> Any:
     if hasattr(cache, "save_overload"):
         cache.save_overload = _without_errors(cache.save_overload)
     return dispatcher
+
+
+def _quiet(function: Any) -> Any:
+    """Let scalars of NumPy overflow and wrap around without a warning, as compiled ones do."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return call
 
 
 def _without_errors(save: Any) -> Any:
@@ -71,9 +90,7 @@ def elementary(function: Any) -> Any:
 
 
 @intrinsic
-def bits_to_float(typing_context, bits):
-    """Reinterpret an int64 as a float64."""
-
+def _compiled_bits_to_float(typing_context, bits):
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
 
@@ -81,10 +98,22 @@ def bits_to_float(typing_context, bits):
 
 
 @intrinsic
-def float_to_bits(typing_context, value):
-    """Reinterpret a float64 as an int64."""
-
+def _compiled_float_to_bits(typing_context, value):
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.IntType(64))
 
     return numba.int64(numba.float64), generate
+
+
+def _plain_bits_to_float(bits):
+    return np.int64(bits).view(np.float64)
+
+
+def _plain_float_to_bits(value):
+    return np.float64(value).view(np.int64)
+
+
+#: Reinterpret an int64 as a float64.
+bits_to_float = _plain_bits_to_float if _PLAIN else _compiled_bits_to_float
+#: Reinterpret a float64 as an int64.
+float_to_bits = _plain_float_to_bits if _PLAIN else _compiled_float_to_bits

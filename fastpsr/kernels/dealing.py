@@ -2,18 +2,33 @@
 
 import numpy as np
 
-from fastpsr.kernels.blocks import writable
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.random import STEP, mixed, stream_of, unit_of
+
+_BLOCKS_PER_PART = 16
+_ROWS = _BLOCKS_PER_PART * BLOCK
 
 
 def deal_hands(y, hands, seed):
     """Deal each class's samples to folds, any way as likely as another; `hands` (K, F) are sizes.
 
-    A fold comes next with the chance of one of its cards lying on top of a shuffled stack.
+    Large sets are dealt in parts, whose own hands are drawn first.
     """
+    n_classes = hands.shape[0]
+    n_parts = -(-count_blocks(y.size) // _BLOCKS_PER_PART)
+    held = np.zeros((n_parts, n_classes), np.int64)
+    over_blocks(_count_classes, n_parts, y, held, worth_a_thread=1)
+    of_parts = np.empty((n_parts, *hands.shape), np.int64)
+    left = hands.copy()
+    rng = np.random.default_rng(seed)
+    for part in range(n_parts - 1):
+        for k in range(n_classes):
+            of_parts[part, k] = rng.multivariate_hypergeometric(left[k], held[part, k])
+        left -= of_parts[part]
+    of_parts[-1] = left
     folds = np.empty(y.size, np.uint16)
-    _deal_hands(writable(y), hands.copy(), hands.sum(axis=1), np.uint64(seed), folds)
+    over_blocks(_deal_hands, n_parts, y, of_parts, np.uint64(seed), folds, worth_a_thread=1)
     return folds
 
 
@@ -53,16 +68,28 @@ def _pair_folds(one, other, folds, n_folds, pairs, counts):
 
 
 @kernel
-def _deal_hands(y, hands, left, seed, folds):
-    state = stream_of(seed, 0, 0)
-    for i in range(y.size):
-        hand = hands[y[i]]
-        state += STEP
-        card = np.int64(unit_of(mixed(state)) * left[y[i]])
-        fold = 0
-        while card >= hand[fold]:
-            card -= hand[fold]
-            fold += 1
-        hand[fold] -= 1
-        left[y[i]] -= 1
-        folds[i] = fold
+def _count_classes(first, last, y, held):
+    for part in range(first, last):
+        for i in range(part * _ROWS, min((part + 1) * _ROWS, y.size)):
+            held[part, y[i]] += 1
+
+
+@kernel
+def _deal_hands(first, last, y, hands, seed, folds):
+    """Deal as if from shuffled stacks: a fold is next with the chance of lying on top."""
+    n_folds = hands.shape[2]
+    for part in range(first, last):
+        state = stream_of(seed, 0, part)
+        left = hands[part].sum(axis=1)
+        for i in range(part * _ROWS, min((part + 1) * _ROWS, y.size)):
+            hand = hands[part, y[i]]
+            state += STEP
+            card = np.int64(unit_of(mixed(state)) * left[y[i]])
+            fold = 0
+            passed = hand[0]
+            for f in range(1, n_folds):
+                fold += 1 if card >= passed else 0  # no branch: no telling which way it goes
+                passed += hand[f]
+            hand[fold] -= 1
+            left[y[i]] -= 1
+            folds[i] = fold

@@ -42,7 +42,7 @@ def exp_of_nonpositive(x):
     p = p * r + _E3
     p = p * r + _E2
     p = p * r * r + r + 1.0
-    exponent = int(whole)
+    exponent = np.int64(whole)
     half = exponent >> 1  # 2^exponent may be subnormal: multiply in two steps
     p = p * bits_to_float((half + 1023) << 52) * bits_to_float((exponent - half + 1023) << 52)
     return 0.0 if vanishes else p
@@ -101,4 +101,6 @@ def softplus(x):
 def sigmoid(x):
     """1 / (1 + exp(-x)), to full relative precision in the lower tail."""
     e = exp_of_nonpositive(-abs(x))
-    return (e if x < 0.0 else 1.0) / (1.0 + e)
+    upper = e / (1.0 + e)
+    part = e if x < 0.0 else 1.0
+    return part - part * upper  # the subtrahend is smaller, and so are the errors in it

@@ -19,7 +19,7 @@ _LOW_12 = np.uint64(0xFFF)
 _PER_NUMBER = 5  # places in a full block, of 12 bits, in a random number of 64
 _ROWS = 512  # whose weights in all lanes stay in the first-level cache
 _ONES = np.ones(_ROWS)
-_MULTINOMIAL = -1  # the stream of a replicate's numbers of draws
+_MULTINOMIAL = np.int64(-1)  # the stream of a replicate's numbers of draws
 
 
 def sum_draws(seed, first, n_replicates, blocks, group_of_row, weights, columns, degree, n_groups):

@@ -7,6 +7,7 @@ from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel, summing
 
 _exp = elementary.exp_of_nonpositive
+_log = elementary.log_of_nonnegative
 _sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
 
@@ -24,6 +25,16 @@ def sum_log_losses(log_odds, y, weights):
 def sum_brier_losses(log_odds, y, weights):
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from log-odds."""
     return _summed(_sum_brier_losses, 2, log_odds, y, weights)
+
+
+def sum_log_losses_of_posteriors(q, y, weights):
+    """Sum ``-log q_y`` of each class, shape (2,), from posteriors of class 1."""
+    return _summed(_sum_log_losses_of_posteriors, 2, q, y, weights)
+
+
+def sum_brier_losses_of_posteriors(q, y, weights):
+    """Sum ``(1 - q_y)^2`` of each class, shape (2,), from posteriors of class 1."""
+    return _summed(_sum_brier_losses_of_posteriors, 2, q, y, weights)
 
 
 def sum_log_losses_multiclass(log_q, y, weights):
@@ -58,12 +69,15 @@ def _weigh(losses, weights, start, size):
 @summing
 def _split(losses, y, start, size):
     """Return the sums of the losses of class 0 and class 1."""
+    labels = y[start : start + size]
     negative = 0.0
-    positive = 0.0
     for i in range(size):  # a choice, not a product: 0 x inf must not show
-        target = y[start + i] != 0
-        negative += 0.0 if target else losses[i]
-        positive += losses[i] if target else 0.0
+        loss = losses[i]  # loaded before the choice, and a loop for each sum: so they vectorise
+        negative += 0.0 if labels[i] != 0 else loss
+    positive = 0.0
+    for i in range(size):
+        loss = losses[i]
+        positive += loss if labels[i] != 0 else 0.0
     return negative, positive
 
 
@@ -101,6 +115,31 @@ def _sum_brier_losses(first, last, log_odds, y, weights, out):
         for i in range(size):
             x = log_odds[start + i]
             wrong = _sigmoid(-x if y[start + i] != 0 else x)
+            losses[i] = wrong * wrong
+        _weigh(losses, weights, start, size)
+        out[block, 0], out[block, 1] = _split(losses, y, start, size)
+
+
+@kernel
+def _sum_log_losses_of_posteriors(first, last, q, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            losses[i] = -_log(q[start + i] if y[start + i] != 0 else 1.0 - q[start + i])
+        _weigh(losses, weights, start, size)
+        out[block, 0], out[block, 1] = _split(losses, y, start, size)
+
+
+@kernel
+def _sum_brier_losses_of_posteriors(first, last, q, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            wrong = 1.0 - q[start + i] if y[start + i] != 0 else q[start + i]
             losses[i] = wrong * wrong
         _weigh(losses, weights, start, size)
         out[block, 0], out[block, 1] = _split(losses, y, start, size)

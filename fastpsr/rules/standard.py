@@ -40,6 +40,9 @@ class Log(ScoringRule):
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
+        q = predictions.bare_posteriors
+        if q is not None:
+            return np.asarray(kernels.sum_log_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
             return np.asarray(kernels.sum_log_losses(predictions.log_odds, y, weights))
         return np.asarray(kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights))
@@ -76,6 +79,9 @@ class Brier(ScoringRule):
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
+        q = predictions.bare_posteriors
+        if q is not None:
+            return np.asarray(kernels.sum_brier_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
             return np.asarray(kernels.sum_brier_losses(predictions.log_odds, y, weights))
         log_q = predictions.log_posteriors
