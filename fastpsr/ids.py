@@ -10,19 +10,29 @@ from fastpsr import checks
 __all__ = ["as_ids", "coded"]
 
 _ROOMY = 4  # times as many possible integers as ids: then a table beats a sort
+_MOST = int(np.iinfo(np.int64).max)
 
 
 def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
     """Return ids, one per sample, as an array of numbers or strings."""
-    array = np.asarray(ids)
+    if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
+        raise ValueError(f"{name} must not have masked entries")
+    try:
+        array = np.asarray(ids)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} must be 1-dimensional: {error}") from None
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
     checks.check_length(name, array.size, n_samples)
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        position = int(np.flatnonzero(np.isnan(array))[0])
-        raise ValueError(f"{name} must be ids, but {name}[{position}] is nan")
+    if array.dtype.kind == "U" and isinstance(ids, (list, tuple)):
+        array = np.asarray(ids, object)  # NumPy makes strings of whatever stands beside one
     if array.dtype.kind == "O":
-        array = array.astype(str)
+        return _of_objects(name, array)
+    if array.dtype.kind in "fcmM" and np.isnan(array).any():
+        position = int(np.flatnonzero(np.isnan(array))[0])
+        raise ValueError(f"{name} must be ids, but {name}[{position}] is {array[position]}")
+    if array.dtype.kind == "u" and int(array.max()) <= _MOST:  # one type with those that are signed
+        return array.astype(np.int64)
     return array
 
 
@@ -31,12 +41,28 @@ def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[np.int32]]]:
     if all(side.dtype.kind in "iu" for side in sides):
         low = min(int(side.min()) for side in sides)
         span = max(int(side.max()) for side in sides) - low + 1
-        if span <= _ROOMY * sides[0].size:
+        if span <= _ROOMY * sides[0].size and low <= _MOST:
             present = np.zeros(span, bool)
-            shifted = [side - low if low else side for side in sides]
+            # narrow types would overflow
+            shifted = [np.subtract(s, low, dtype=np.int64) if low else s for s in sides]
             for side in shifted:
                 present[side] = True
             number = np.cumsum(present, dtype=np.int32) - np.int32(1)
             return int(number[-1]) + 1, [number[side] for side in shifted]
+        if len({side.dtype.kind for side in sides}) > 1:  # as floats, large ones would be merged
+            sides = tuple(side.astype(object) for side in sides)
     found, codes = np.unique(np.concatenate(sides), return_inverse=True)
     return found.size, np.split(codes.astype(np.int32), len(sides))
+
+
+def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return ids that came as Python objects, which must all be strings or all integers."""
+    kind = str if isinstance(array[0], str) else (int, np.integer)
+    for position, value in enumerate(array):
+        if not isinstance(value, kind):
+            raise ValueError(
+                f"{name} must be ids that are all integers or all strings, "
+                f"but {name}[{position}] is {value!r}"
+            )
+    alike = np.asarray(array.tolist())
+    return alike if alike.dtype.kind in "iU" else array.astype(str)

@@ -1,8 +1,9 @@
 """Replicates, confidence intervals, and paired comparison."""
 
-from fastpsr.bootstrap.bootstrap import BootstrapResult, bootstrap, compare
+from fastpsr.bootstrap.bootstrap import bootstrap, compare
 from fastpsr.bootstrap.intervals import Interval
 from fastpsr.bootstrap.resampling import IID, Clusters, Resampling, Stratified, TwoWay
+from fastpsr.bootstrap.result import BootstrapResult
 
 __all__ = [
     "IID",

@@ -14,14 +14,17 @@ from fastpsr.summaries.summands import Summands
 __all__ = ["acceleration"]
 
 _MOST_SLOPES = 20_000  # numbers in a summary whose slopes are taken one by one
+_LEAST_SHARE = 1e-5  # of a group's weight that slopes are taken over: rounding is far below
 _LEFT_OUT = 400  # parts of the units that are left out in turn, else
 
 
+@np.errstate(over="ignore", invalid="ignore")  # values near the largest float have no skewness
 def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, seed: int) -> float:
     """Return a sixth of the skewness of the influence of the units on a sum of signed metrics.
 
     Where a summary is small, the influence of a sample is its slope; else the units are left out in
-    at most 400 random parts, whose influences are sums of those of the units.
+    about 400 random parts, whose influences are sums of those of the units. Influences are centred
+    within strata.
     """
     units = resampling.units(jobs[0].predictions)
     influence: Floats | None = np.zeros(units.n_units)
@@ -31,18 +34,14 @@ def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, se
     if influence is None:
         centred = _by_leaving_out(jobs, signs, units, seed)
     else:
-        drawn = influence[units.order]
-        means = [part.mean() for part in np.split(drawn, units.strata[1:-1]) if part.size]
-        sizes = np.diff(units.strata)
-        centred = drawn - np.repeat(means, sizes[sizes > 0])
+        centred = _centred([influence[stratum] for stratum in _strata(units)])
     spread = float((centred**2).sum())
     return float((centred**3).sum()) / (6.0 * spread**1.5) if spread > 0.0 else 0.0
 
 
 def _by_slopes(job: Job, units: Units) -> Floats | None:
     """Return the influence of each unit, (U,); None where a summary is too large for it."""
-    metric, predictions = job.metric, job.predictions
-    summands = metric.summands(predictions) if isinstance(metric, Metric) else None
+    metric, predictions, summands = job.metric, job.predictions, job.summands
     if summands is None or summands.degree:
         return None
     if summands.n_groups * (1 + summands.n_sums) > _MOST_SLOPES:
@@ -50,13 +49,15 @@ def _by_slopes(job: Job, units: Units) -> Floats | None:
     assert isinstance(metric, Metric)
     n_groups, groups = summands.n_groups, summands.groups
     weights = predictions.weights if predictions.weights.size else np.ones(len(predictions))
-    columns = [np.where(weights > 0.0, c, 0.0) for c in summands.columns]  # 0 x inf is 0
+    # where the metric is finite, infinite summands are of weight or prior 0
+    columns = [np.where((weights > 0.0) & np.isfinite(c), c, 0.0) for c in summands.columns]
     weight = np.asarray(np.bincount(groups, weights, n_groups), np.float64)
     sums = np.zeros((n_groups, len(columns)))
     for place, column in enumerate(columns):
         sums[:, place] = np.bincount(groups, weights * column, n_groups)
     step = float(weights[weights > 0.0].min())
-    by_weight, by_sum = _slopes(metric, summands, weight, sums, step)
+    with np.errstate(all="ignore"):
+        by_weight, by_sum = _slopes(metric, summands, weight, sums, step)
     influence = by_weight[groups]
     for place, column in enumerate(columns):
         influence += by_sum[groups, place] * column
@@ -81,17 +82,32 @@ def _slopes(
         return (values[0] - values[1]) / (2.0 * width)
 
     for group in np.flatnonzero(weight > 0.0).tolist():
-        by_weight[group] = difference(weight, group, min(step, 0.5 * weight[group]))
+        change = min(max(step, _LEAST_SHARE * weight[group]), 0.5 * weight[group])
+        by_weight[group] = difference(weight, group, change)
         for place in range(sums.shape[1]):
-            width = abs(sums[group, place]) / weight[group] * step or step
+            width = abs(sums[group, place]) / weight[group] * change or change
             by_sum[group, place] = difference(sums, group * sums.shape[1] + place, width)
     return by_weight, by_sum
 
 
 def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int) -> Floats:
-    """Return the influence of random parts of the units: the value without them, centred."""
-    shuffled = np.random.default_rng(seed).permutation(units.order)
-    parts = np.array_split(shuffled, min(_LEFT_OUT, shuffled.size))
-    values = np.asarray(signs) @ values_under(jobs, LeftOut(units, parts), len(parts))
-    defined = values[np.isfinite(values)]
-    return np.asarray(defined.mean() - defined) if defined.size else defined
+    """Return the influence of random parts of each stratum's units: the value without them."""
+    rng = np.random.default_rng(seed)
+    strata = _strata(units)
+    most = max(_LEFT_OUT // len(strata), 2)
+    of_strata = [np.array_split(rng.permutation(s), min(most, s.size)) for s in strata]
+    parts = [part for of_stratum in of_strata for part in of_stratum]
+    without = np.asarray(signs) @ values_under(jobs, LeftOut(units, parts), len(parts))
+    return _centred(np.split(-without, np.cumsum([len(p) for p in of_strata])[:-1]))
+
+
+def _strata(units: Units) -> list[Any]:
+    """Return the units of each stratum that has some."""
+    return [s for s in np.split(units.order, units.strata[1:-1]) if s.size]
+
+
+def _centred(strata: list[Floats]) -> Floats:
+    """Return the finite influences of each stratum less their mean."""
+    finite = [values[np.isfinite(values)] for values in strata]
+    centred = [values - values.mean() for values in finite if values.size]
+    return np.concatenate(centred) if centred else np.empty(0)

@@ -48,8 +48,9 @@ def interval(
     ordered = np.sort(replicates)
     low, high = (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
     if method == "normal":
-        centre = 2.0 * value - float(ordered.mean())  # the value less its bias
-        reach = _NORMAL.inv_cdf(high) * float(ordered.std(ddof=1))
+        with np.errstate(over="ignore"):  # squares of values near the largest float
+            centre = 2.0 * value - float(ordered.mean())  # the value less its bias
+            reach = _NORMAL.inv_cdf(high) * float(ordered.std(ddof=1))
         return Interval(centre - reach, centre + reach)
     if method == "basic":
         return Interval(

@@ -14,7 +14,15 @@ from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 
-__all__ = ["AnyMetric", "Job", "Progress", "draw_replicates", "name_of", "values_under"]
+__all__ = [
+    "AnyMetric",
+    "Job",
+    "Progress",
+    "as_number",
+    "draw_replicates",
+    "name_of",
+    "values_under",
+]
 
 AnyMetric = Metric[Any] | Callable[[Predictions], float]
 Progress = Callable[[int, int], object]
@@ -41,11 +49,17 @@ class Job:
     def value_at(self, times: Floats) -> float:
         """Return the value where each sample is there so many times, nan where it is undefined."""
         own = self.predictions.weights
-        weighed = self.predictions.reweighted(times * own if own.size else times)
+        weights = times * own if own.size else times
+        if not weights.any():  # two-way: no trial has both its speakers
+            return float("nan")
         try:
-            return float(self._pinned(weighed))
+            value = self._pinned(self.predictions.reweighted(weights))
         except ValueError:
             return float("nan")
+        except Exception as error:
+            name = name_of(self.metric)
+            raise ValueError(f"metric {name} fails on a replicate: {error!r}") from error
+        return as_number(name_of(self.metric), value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +117,18 @@ def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Floats:
 
 def name_of(metric: AnyMetric) -> str:
     """Return what a metric is called in messages."""
-    return str(getattr(metric, "label", getattr(metric, "__name__", repr(metric))))
+    label = getattr(metric, "label", None)  # of a class it is no string
+    return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
+
+
+def as_number(name: str, value: object) -> float:
+    """Return what a metric gave as a float, or raise where it is no number."""
+    if np.ndim(value) == 0 and not isinstance(value, (str, bytes)):  # type: ignore[arg-type]
+        try:
+            return float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            pass
+    raise ValueError(f"metric {name} must return a number, not {type(value).__name__}")
 
 
 def _values(
@@ -166,6 +191,8 @@ def _finish(members: list[Job], summands: list[Summands], piece: _Piece) -> Floa
     """Return the (members, R) values of a piece."""
     out = np.full((len(members), piece.sums.shape[0]), np.nan)
     for replicate, sums in enumerate(piece.sums):
+        if not sums[:, 0].any():
+            continue  # no sample was drawn
         begin, assembled = 1, None
         for place, (job, own) in enumerate(zip(members, summands, strict=True)):
             end = begin + own.n_sums

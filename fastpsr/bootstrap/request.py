@@ -1,0 +1,133 @@
+"""How intervals are to be made: checked before any work, and applied to replicates."""
+
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+from warnings import warn
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.bootstrap.influence import acceleration
+from fastpsr.bootstrap.intervals import Interval, Method, interval
+from fastpsr.bootstrap.replicates import Job, Progress
+from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
+from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.predictions import Floats
+
+__all__ = ["Request"]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What was asked for, checked."""
+
+    confidence_level: float
+    method: Method
+    resampling: Resampling
+    seed: int
+    progress: Progress
+
+    @classmethod
+    def of(
+        cls,
+        n_resamples: int,
+        confidence_level: float,
+        method: Method,
+        resampling: Resampling | None,
+        seed: int | None,
+        progress: bool | Progress,
+    ) -> "Request":
+        is_real = isinstance(confidence_level, (float, np.floating))
+        if not (is_real and 0.0 < confidence_level < 1.0):
+            raise ValueError(
+                f"confidence_level must lie strictly between 0 and 1, not {confidence_level!r}"
+            )
+        checks.check_choice("method", method, ("percentile", "basic", "bca", "normal"))
+        least = int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
+        if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:
+            raise ValueError(
+                f"n_resamples must be an integer of at least {least} for a level of "
+                f"{confidence_level}, not {n_resamples!r}"
+            )
+        checks.check_number("n_resamples", n_resamples, least, 1e9, "be at most 1e9")
+        resampling = IID() if resampling is None else resampling
+        if not isinstance(resampling, Resampling):
+            raise ValueError(
+                f"resampling must be IID, Stratified, Clusters or TwoWay, not {resampling!r}"
+            )
+        if method == "bca" and isinstance(resampling, TwoWay):
+            raise ValueError("method must not be bca with TwoWay: units that multiply have no "
+                             "influence of their own; use percentile or basic")  # fmt: skip
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        elif not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+            raise ValueError(f"seed must be an integer of at least 0, or None, not {seed!r}")
+        if callable(progress):
+            shown: Progress = progress
+        else:
+            shown = _ProgressLine() if progress else lambda done, total: None
+        return cls(confidence_level, method, resampling, int(seed), shown)
+
+    def result(
+        self, name: str, value: float, replicates: Floats, jobs: list[Job], signs: list[float]
+    ) -> BootstrapResult:
+        """Return the interval of a value; say what is wrong with it."""
+        defined = replicates[~np.isnan(replicates)]
+        n_undefined = replicates.size - defined.size
+        if n_undefined:
+            warn(
+                f"{name} is undefined in {n_undefined:,} of {replicates.size:,} replicates, which "
+                "are left out: a class is missing there, or a calibrator has no optimum",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        nothing = float("nan")
+        method, found = self.method, Interval(nothing, nothing)
+        made = partial(
+            BootstrapResult, name=name, value=value, replicates=replicates, n_undefined=n_undefined,
+            confidence_level=self.confidence_level, seed=self.seed,
+        )  # fmt: skip
+        if np.isnan(value):
+            warn(f"{name} is undefined: both values are infinite", RuntimeWarning, stacklevel=3)
+        if defined.size < 2 or np.isnan(value):
+            return made(interval=found, standard_error=nothing, bias=nothing, method=method)
+        finite = np.isfinite(value) and bool(np.isfinite(defined).all())
+        if method != "percentile" and not finite:
+            warn(
+                f"{name} is infinite on the data or in a replicate: its interval is by percentile, "
+                f"not {method}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            method = "percentile"
+        skew = 0.0
+        if method == "bca":
+            skew = acceleration(jobs, signs, self.resampling, self.seed)
+        try:
+            found = interval(value, defined, self.confidence_level, method, skew)
+        except ValueError as error:
+            warn(f"{name} has no interval: {error}", RuntimeWarning, stacklevel=3)
+        with np.errstate(over="ignore"):  # squares of values near the largest float
+            standard_error = float(defined.std(ddof=1)) if finite else nothing
+            bias = float(defined.mean() - value) if finite else nothing
+        return made(interval=found, standard_error=standard_error, bias=bias, method=method)
+
+
+class _ProgressLine:
+    """A line on stderr that says how far the replicates are."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._last = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done < total and now - self._last < 0.2:
+            return
+        self._last = now
+        left = (now - self._begun) * (total - done) / max(done, 1)
+        end = "\n" if done == total else ""
+        print(f"\r{done:,} of {total:,} replicates, {left:.0f} s left ", end=end, file=sys.stderr,
+              flush=True)  # fmt: skip

@@ -1,0 +1,244 @@
+"""Replicates are distributed as the schemes say: every outcome of small sets, and large ones."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests import reference_bootstrap as reference
+
+SCHEMES = ("iid", "stratified", "clusters", "two-way")
+LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
+
+
+def scheme_of(scheme, ids=None):
+    if scheme == "iid":
+        return fp.IID()
+    if scheme == "stratified":
+        return fp.Stratified()
+    return fp.Clusters(ids) if scheme == "clusters" else fp.TwoWay(*ids)
+
+
+def value_at(metric, predictions):
+    """What a metric is where samples are there so many times: on rows that are repeated."""
+
+    def value(times):
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return float(metric(predictions[np.repeat(np.arange(times.size), times)]))
+        except ValueError:
+            return float("nan")
+
+    return value
+
+
+def replicates(metrics, predictions, n, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # undefined replicates are meant to be
+        return [r.replicates for r in fp.bootstrap(metrics, predictions, n_resamples=n, **options)]
+
+
+def small(scheme, kind="llrs", weights=False, priors=False):
+    """A few samples with ties, with the ids that a scheme needs."""
+    y = np.array([0, 1, 0, 1, 1, 0])
+    llr = np.array([-1.0, -1.0, 0.5, 2.0, 0.5, -2.5])
+    w = np.array([1.0, 2.0, 0.5, 0.0, 1.0, 3.0]) if weights else None
+    if kind == "posteriors":
+        p = [0.4, 0.6] if priors else None
+        data = fp.Predictions.from_posteriors(
+            y, 1.0 / (1.0 + np.exp(-llr)), priors=p, sample_weight=w
+        )
+    elif kind == "raw":
+        data = fp.Predictions.from_raw_scores(y, llr, sample_weight=w)
+    else:
+        data = fp.Predictions.from_llrs(y, llr, prior=0.4 if priors else None, sample_weight=w)
+    ids = None
+    if scheme == "clusters":
+        ids = np.array([7, 7, -1, 2, 5, 2])
+    elif scheme == "two-way":  # a trial of one speaker against himself among them
+        ids = (np.array(list("abacbd")), np.array(list("bbcdcc")))
+    return data, w, ids
+
+
+RANKS = [fp.EER(), fp.MinDCF(0.2), fp.MinCllr(), fp.AUC()]
+MEANS = [fp.BrierScore(), fp.CrossEntropy(normalized=False), fp.ECE(3), fp.ECE(2, norm=2),
+         fp.BayesRisk(fp.CostMatrix.zero_one(2)), fp.ActDCF(0.45), fp.Cllr(0.2)]  # fmt: skip
+REFITS = [fp.CalibrationLoss(BRIER, fp.PAV(), fp.TrainOnTest()),
+          fp.CalibrationLoss(LOG, fp.PAV(0.01), fp.TrainOnTest(), relative=False)]  # fmt: skip
+OTHERS = [fp.DevPAV(), fp.ECE(2, binning="quantile"), lambda p: fp.EER()(p) ** 2,
+          fp.ExpectedDivergence(BRIER, fp.PAV(), fp.TrainOnTest())]  # fmt: skip
+
+
+def check_all_outcomes(metrics, data, weights, scheme, ids, n=1_200):
+    found = replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=3)
+    outcomes = list(reference.every_replicate(scheme, data.y_true, weights, ids))
+    assert abs(sum(p for _, p in outcomes) - 1.0) < 1e-12
+    for metric, values in zip(metrics, found, strict=True):
+        expected = reference.distribution(value_at(metric, data), outcomes)
+        assert len(expected) > 1, metric
+        reference.assert_distributed(list(map(reference.key_of, values)), expected)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_outcome_of_metrics_of_llrs(scheme, weights):
+    data, w, ids = small(scheme, weights=weights)
+    check_all_outcomes(RANKS + MEANS + REFITS, data, w, scheme, ids)
+
+
+@pytest.mark.parametrize("scheme", ["iid", "two-way"])
+def test_every_outcome_at_given_priors(scheme):
+    data, w, ids = small(scheme, priors=True)
+    check_all_outcomes([fp.EER(), *MEANS, *REFITS], data, w, scheme, ids)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("scheme", ["iid", "two-way"])
+def test_every_outcome_of_metrics_of_posteriors(scheme, weights):
+    data, w, ids = small(scheme, "posteriors", weights)
+    binning = fp.CalibrationLoss(BRIER, fp.HistogramBinning(3), fp.TrainOnTest())
+    metrics = [fp.BrierScore(), fp.ECE(3), fp.ECE(4, on="confidence"), fp.AUC(), binning]
+    check_all_outcomes(metrics, data, w, scheme, ids)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_outcome_of_metrics_that_need_the_samples(scheme):
+    data, w, ids = small(scheme, weights=scheme == "iid")
+    check_all_outcomes(OTHERS, data, w, scheme, ids, n=600)
+
+
+def test_every_outcome_of_raw_scores():
+    data, w, ids = small("stratified", "raw", weights=True)
+    check_all_outcomes(RANKS, data, w, "stratified", ids)
+
+
+@pytest.mark.parametrize("scheme", ["iid", "stratified"])
+def test_every_outcome_of_three_classes(scheme):
+    y = np.array([0, 1, 2, 1, 2])
+    q = np.random.default_rng(0).dirichlet(np.ones(3), 5)
+    data = fp.Predictions.from_posteriors(y, q)
+    metrics = [fp.CrossEntropy(), fp.BrierScore(False), fp.ECE(3, on="confidence"),
+               fp.BayesRisk(fp.CostMatrix.zero_one(3), normalized=False)]  # fmt: skip
+    check_all_outcomes(metrics, data, None, scheme, None)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("metric", [fp.AUC(), fp.BrierScore(False)], ids=lambda m: m.label)
+def test_every_outcome_of_a_comparison(scheme, metric):
+    a, w, ids = small(scheme, weights=True)
+    b = fp.Predictions.from_llrs(
+        a.y_true, np.array([0.0, 1.0, 0.25, -2.0, 0.25, -0.5]), sample_weight=w
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = fp.compare(
+            metric, a, b, n_resamples=1_200, resampling=scheme_of(scheme, ids), seed=4
+        )
+    of_a, of_b = value_at(metric, a), value_at(metric, b)
+    expected = reference.distribution(
+        lambda times: of_a(times) - of_b(times),
+        reference.every_replicate(scheme, a.y_true, w, ids),
+    )
+    reference.assert_distributed(list(map(reference.key_of, found.replicates)), expected)
+
+
+def test_replicates_without_any_trial_are_undefined():
+    """No trial has both its speakers drawn: not a score of 0 over no samples."""
+    data = fp.Predictions.from_llrs([0, 1, 0, 1], [-1.0, 2.0, 0.5, 1.0])
+    ids = (np.array(list("aabc")), np.array(list("bccd")))
+    metrics = [fp.CrossEntropy(False), fp.ECE(3), fp.ECE(2, binning="quantile"), *REFITS,
+               fp.BayesRisk(fp.CostMatrix.zero_one(2), normalized=False),
+               lambda p: float(p.weights.sum())]  # fmt: skip
+    outcomes = list(reference.every_replicate("two-way", data.y_true, None, ids))
+    empty = sum(p for times, p in outcomes if not times.any())
+    assert empty > 0.1
+    n = 1_000
+    for values in replicates(metrics, data, n, resampling=fp.TwoWay(*ids), seed=1):
+        share = np.isnan(values).mean()
+        assert share > empty - 5.0 * np.sqrt(empty / n)
+    assert abs(share - empty) < 5.0 * np.sqrt(empty / n)  # the last one is always defined else
+    check_all_outcomes([fp.CrossEntropy(False), fp.ECE(3)], data, None, "two-way", ids)
+    # nor where only samples of weight 0 are drawn
+    w = np.array([1.0, 1.0, 1.0, 0.0])
+    data = fp.Predictions.from_llrs([0, 1, 0, 1], [-1.0, 2.0, 0.5, 1.0], sample_weight=w)
+    metrics = [fp.CrossEntropy(False), fp.ECE(3), lambda p: float(p.weights.sum())]
+    check_all_outcomes(metrics, data, w, "two-way", ids)
+
+
+# Sets of many blocks, against a naive bootstrap
+
+
+def large(n=5_000):
+    """Posteriors of more than a block of samples, with clusters and speakers that matter."""
+    rng = np.random.default_rng(6)
+    one, other = rng.integers(0, 40, (2, n))
+    y = (rng.random(n) < np.where(one == other, 0.9, 0.15)).astype(int)
+    effect = rng.normal(size=40)
+    z = 2.0 * y - 1.0 + rng.normal(size=n) + 0.7 * effect[one] + 0.7 * effect[other]
+    return y, np.round(z, 2), one, other
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_large_sets_against_a_naive_bootstrap(scheme, weights):
+    """Means, counts, bins and ranks: their whole distribution, and the first two moments."""
+    y, z, one, other = large()
+    rng = np.random.default_rng(7)
+    w = rng.integers(0, 4, y.size).astype(float) if weights else None
+    data = fp.Predictions.from_logits(y, z, sample_weight=w)
+    ids = {"clusters": one, "two-way": (one, other)}.get(scheme)
+    n, n_naive = 800, 200
+    metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2))]
+    found = np.array(replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=8))
+    naive = np.empty((len(metrics), n_naive))
+    strata, units = reference.units_of(scheme, y, w, ids)
+    codes = {unit: k for k, unit in enumerate(sorted(set().union(*strata)))}
+    first = np.array([codes.get(u[0], 0) for u in units])
+    second = np.array([codes.get(u[-1], 0) if len(u) > 1 else -1 for u in units])
+    strata = [np.array([codes[u] for u in stratum]) for stratum in strata]
+    for r in range(n_naive):
+        drawn = np.zeros(len(codes) + 1)
+        drawn[-1] = 1.0
+        for stratum in strata:
+            picked = stratum[rng.integers(0, stratum.size, stratum.size)]
+            drawn[:-1] += np.bincount(picked, minlength=len(codes))
+        weighed = data.reweighted(drawn[first] * drawn[second] * (1.0 if w is None else w))
+        naive[:, r] = [metric(weighed) for metric in metrics]
+    for one_way, other_way in zip(found, naive, strict=True):
+        reference.assert_same_distribution(one_way, other_way)
+        error = np.sqrt(one_way.var() / n + other_way.var() / n_naive)
+        assert abs(one_way.mean() - other_way.mean()) < 5.0 * error
+        # a standard deviation's standard error is about a share (2 n)^-1/2 of it
+        assert abs(np.log(one_way.std() / other_way.std())) < 5.0 * np.sqrt(0.5 / n + 0.5 / n_naive)
+
+
+def test_the_spread_of_a_mean_is_that_of_theory():
+    """Variance of the mean under IID: that of the losses over N; Stratified: within classes."""
+    y, z, _, _ = large()
+    data = fp.Predictions.from_logits(y, z)
+    losses = -np.where(y == 1, data.log_posteriors[:, 1], data.log_posteriors[:, 0])
+    n = 4_000
+    expected = {
+        fp.IID(): losses.var() / y.size,
+        fp.Stratified(): sum(losses[y == k].var() * (y == k).mean() for k in (0, 1)) / y.size,
+    }
+    for resampling, variance in expected.items():
+        (values,) = replicates([fp.CrossEntropy(False)], data, n, resampling=resampling, seed=9)
+        assert abs(values.mean() - losses.mean()) < 5.0 * np.sqrt(variance / n)
+        assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)
+
+
+def test_the_spread_under_clusters_is_that_of_theory():
+    """With clusters of equal size: the variance of their means over their number."""
+    rng = np.random.default_rng(10)
+    ids = np.repeat(np.arange(50), 100)
+    q = np.clip(rng.normal(size=50)[ids] * 0.1 + 0.5 + 0.01 * rng.normal(size=5_000), 0.0, 1.0)
+    data = fp.Predictions.from_posteriors(np.zeros(5_000, int), q)
+    means = (q**2).reshape(50, 100).mean(axis=1)
+    n = 4_000
+    (values,) = replicates([fp.BrierScore(False)], data, n, resampling=fp.Clusters(ids), seed=1)
+    variance = means.var() / 50
+    assert abs(values.mean() - means.mean()) < 5.0 * np.sqrt(variance / n)
+    assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)

@@ -1,0 +1,315 @@
+"""Sums stand for samples: a metric of them is that of weighted, and of repeated, samples."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr.bootstrap.resampling import Units
+from fastpsr.bootstrap.sums import SampleSums, UnitDraws, UnitSums
+from fastpsr.summaries.summands import NeedsSamplesError
+from tests import reference_bootstrap as reference
+from tests import samples
+
+LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
+KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
+N = 70
+
+
+def predictions_of(kind, K, scores, weights, priors, seed=0):
+    sample = samples.make(K, N, scores=scores, weights=weights, priors=priors, seed=seed)
+    y, log_q, given = sample.y, sample.log_q, sample.priors
+    options = {"sample_weight": sample.weights}
+    if kind == "raw":
+        return fp.Predictions.from_raw_scores(y, log_q[:, 1], **options)
+    if kind == "llrs":
+        with np.errstate(invalid="ignore"):
+            llr = log_q[:, 1] - log_q[:, 0]
+        return fp.Predictions.from_llrs(
+            y, llr, prior=None if given is None else given[1], **options
+        )
+    options["priors"] = given
+    if kind == "likelihoods":
+        return fp.Predictions.from_log_likelihoods(y, log_q, **options)
+    if kind == "posteriors":
+        q = np.exp(log_q)
+        return fp.Predictions.from_posteriors(y, q / q.sum(axis=1, keepdims=True), **options)
+    return fp.Predictions.from_log_posteriors(y, log_q, **options)
+
+
+def quietly(make, *arguments):
+    """What it returns, nan where it is undefined."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return make(*arguments)
+        except ValueError:
+            return float("nan")
+
+
+def draws(predictions, seed=0):
+    """How often each sample is there: as drawn, and without most of a class."""
+    rng = np.random.default_rng(seed)
+    times = rng.multinomial(N, np.full(N, 1.0 / N))
+    yield times
+    rare = times.copy()
+    rows = np.flatnonzero(predictions.labels == 0)
+    rare[rows] = 0
+    rare[rows[:2]] = 1
+    yield rare
+    yield np.where(predictions.labels == 1, times, 0)  # a class missing: often undefined
+
+
+def by_sums(metric, predictions, times):
+    """The metric finished from sums over groups, made one sample at a time."""
+    own = predictions.weights if predictions.weights.size else np.ones(len(predictions))
+    s = metric.summands(predictions)
+    sums = reference.chebyshev_sums(s.groups, s.n_groups, own * times, s.columns, s.degree)
+    return metric.finish(s.assemble(sums[:, 0], sums[:, 1:]))
+
+
+def weighted(metric, predictions, times):
+    own = predictions.weights if predictions.weights.size else 1.0
+    return metric.fixed_to(predictions)(predictions.reweighted(own * times))
+
+
+def repeated(metric, predictions, times):
+    return metric(predictions[np.repeat(np.arange(N), times)])
+
+
+def assert_alike(value, expected, rel=1e-12, abs=1e-14):
+    assert value == pytest.approx(expected, rel=rel, abs=abs, nan_ok=True)
+
+
+# Metrics without calibrators
+
+
+def plain_metrics(kind, K, priors):
+    if kind != "raw":
+        yield from (fp.CrossEntropy(), fp.CrossEntropy(False), fp.BrierScore())
+        yield fp.ExpectedScore(fp.rules.Cost(samples.COSTS[K]))
+        yield fp.BayesRisk(fp.CostMatrix.zero_one(K))
+        yield fp.BayesRisk(samples.COSTS[K], normalized=False)
+        yield from (fp.ECE(7, "confidence"), fp.ECE(3, "confidence", 2))
+    if K == 2:
+        yield from (fp.EER(), fp.MinDCF(0.05), fp.MinDCF(0.5, 1, 3), fp.MinCllr(), fp.AUC())
+    if K == 2 and kind != "raw":
+        yield from (fp.ExpectedScore(fp.rules.Beta(2, 3)), fp.ECE(), fp.ECE(5, norm=2))
+    if K == 2 and (kind == "llrs" or priors):
+        yield from (fp.ActDCF(0.2), fp.ActDCF(0.5, 1, 3), fp.Cllr(), fp.Cllr(0.1))
+
+
+@pytest.mark.parametrize("priors", [False, True])
+@pytest.mark.parametrize("weights", samples.WEIGHTS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("K", [2, 3])
+def test_sums_weights_and_repetitions_agree(K, kind, weights, priors):
+    if kind in ("llrs", "raw") and (K > 2 or (kind == "raw" and priors)):
+        return
+    n_compared = 0
+    for scores in samples.SCORES:
+        predictions = predictions_of(kind, K, scores, weights, priors)
+        for metric in plain_metrics(kind, K, priors):
+            for times in draws(predictions):
+                value = quietly(repeated, metric, predictions, times)
+                assert_alike(quietly(by_sums, metric, predictions, times), value)
+                assert_alike(quietly(weighted, metric, predictions, times), value)
+                n_compared += not np.isnan(value)
+    assert n_compared >= 40
+
+
+@pytest.mark.parametrize("metric", [fp.ActDCF(0.2), fp.Cllr()], ids=lambda m: m.label)
+@pytest.mark.parametrize("kind", ["posteriors", "log-posteriors"])
+def test_llrs_of_posteriors_move_with_the_priors_of_a_replicate(metric, kind):
+    """As they do where samples are weighted, in devPAV, and in callables."""
+    predictions = predictions_of(kind, 2, "plain", "none", False)
+    for times in draws(predictions):
+        value = quietly(repeated, metric, predictions, times)
+        assert_alike(quietly(weighted, metric, predictions, times), value)
+        if metric.summands(predictions) is not None:
+            assert_alike(quietly(by_sums, metric, predictions, times), value)
+
+
+def test_semi_empirical_scores_and_held_out_calibrators():
+    for kind, priors in (("posteriors", True), ("posteriors", False), ("llrs", True)):
+        predictions = predictions_of(kind, 2, "tied", "integer", priors)
+        other = predictions_of(kind, 2, "plain", "none", priors, seed=3)
+        for times in draws(predictions):
+            rows = np.repeat(np.arange(N), times)
+            semi = fp.SemiEmpiricalScore(LOG, other)
+            value = quietly(fp.SemiEmpiricalScore(LOG, other[rows]), predictions[rows])
+            assert_alike(quietly(by_sums, semi, predictions, times), value)
+            for metric in (
+                fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.HeldOut(other)),
+                fp.CalibrationLoss(BRIER, fp.PAV(), fp.HeldOut(other), relative=False),
+                fp.ExpectedDivergence(BRIER, fp.PAV(0.01), fp.HeldOut(other)),
+            ):
+                value = quietly(repeated, metric, predictions, times)
+                for way in (by_sums, weighted):
+                    found = quietly(way, metric, predictions, times)
+                    assert_alike(found, value, abs=1e-12)
+
+
+# Calibrators in the loop
+
+
+def refitted(metric, predictions, times):
+    """The calibration loss with public calibrators, fitted to repeated rows, part by part."""
+    plan = metric.train.plan(predictions)
+    rows = np.repeat(np.arange(N), times)
+    if predictions.weights.size:
+        rows = rows[predictions.weights[rows] > 0.0]
+    served_by = plan.served_by[rows]
+    replicate = predictions[rows]
+    log_odds = np.empty(rows.size)
+    for part in np.unique(served_by):
+        here = served_by == part
+        training = replicate[plan.trains[part][served_by]]
+        log_odds[here] = metric.calibrator.fit(training).transform(replicate[here]).log_odds
+    after = fp.Predictions.from_logits(
+        replicate.y_true, log_odds, priors=replicate.given_priors,
+        sample_weight=replicate.sample_weight,
+    )  # fmt: skip
+    score = fp.ExpectedScore(metric.rule, normalized=False)
+    raw, calibrated = score(replicate), score(after)
+    if raw == calibrated:
+        return 0.0 if np.isfinite(raw) else float("nan")
+    if not metric.relative:
+        return raw - calibrated
+    return 100.0 if np.isinf(raw) else 100.0 * (raw - calibrated) / raw
+
+
+def trainings():
+    rng = np.random.default_rng(9)
+    return {
+        "train on test": fp.TrainOnTest(),
+        "given folds": fp.CrossFit(rng.integers(0, 3, N)),
+        "dealt folds": fp.CrossFit(3, seed=2),
+        "groups": fp.CrossFit(3, groups=rng.integers(0, 12, N)),
+        "pairs": fp.CrossFit(5, groups=tuple(rng.integers(0, 25, (2, N)))),
+    }
+
+
+@pytest.mark.parametrize("train", trainings().values(), ids=trainings())
+@pytest.mark.parametrize("kind", ["posteriors", "log-posteriors", "llrs"])
+def test_calibrators_are_refitted_to_each_replicate(kind, train):
+    """Steps to rounding; affine fits to what the gradient of 1e-9 per sample leaves."""
+    calibrators = {fp.PAV(): 1e-11, fp.PAV(0.01): 1e-11, fp.HistogramBinning(4, 0.05): 1e-11,
+                   fp.DirectionPreserving(): 1e-8, fp.TemperatureScaling(): 1e-8}  # fmt: skip
+    n_by_sums, n_defined = 0, 0
+    for scores, weights, priors in (
+        ("plain", "none", False),
+        ("tied", "none", True),
+        ("tied", "integer", False),
+        ("plain", "zero on infinite losses", True),
+        ("infinite", "integer", False),
+    ):
+        predictions = predictions_of(kind, 2, scores, weights, priors, seed=1)
+        for calibrator, tolerance in calibrators.items():
+            for rule, relative in ((LOG, True), (BRIER, False)):
+                metric = fp.CalibrationLoss(rule, calibrator, train, relative)
+                times = next(draws(predictions))
+                value = quietly(refitted, metric, predictions, times)
+                found = quietly(weighted, metric, predictions, times)
+                assert_alike(found, value, rel=tolerance, abs=tolerance)
+                n_defined += not np.isnan(value)
+                if quietly(metric.summands, predictions) is None:
+                    continue
+                try:
+                    found = quietly(by_sums, metric, predictions, times)
+                except NeedsSamplesError:
+                    continue
+                assert_alike(found, value, rel=tolerance, abs=tolerance)
+                n_by_sums += 1
+    assert n_defined > 25
+    assert n_by_sums > 15
+
+
+def test_rare_draws_of_calibrators():
+    """With hardly any of a class left, or none, the paths still agree on what is undefined."""
+    for calibrator in (fp.PAV(), fp.HistogramBinning(4), fp.DirectionPreserving()):
+        for train in (fp.TrainOnTest(), fp.CrossFit(np.arange(N) % 2)):
+            predictions = predictions_of("posteriors", 2, "plain", "none", False)
+            metric = fp.CalibrationLoss(BRIER, calibrator, train)
+            for times in draws(predictions):
+                value = quietly(refitted, metric, predictions, times)
+                try:
+                    found = quietly(by_sums, metric, predictions, times)
+                except NeedsSamplesError:
+                    found = quietly(weighted, metric, predictions, times)
+                assert_alike(found, value, rel=1e-8, abs=1e-8)
+
+
+# The engine's own sums and draws
+
+
+def summands_to_try():
+    yield "posteriors", "none", [fp.BrierScore(), fp.CrossEntropy()]
+    yield "posteriors", "integer", [fp.ECE(), fp.ECE(norm=2)]
+    yield "llrs", "integer", [fp.EER()]
+    yield "llrs", "integer", [fp.BayesRisk(fp.CostMatrix.zero_one(2))]
+    yield "llrs", "none", [fp.CalibrationLoss(LOG, fp.DirectionPreserving())]
+    yield "llrs", "integer", [fp.CalibrationLoss(LOG, fp.DirectionPreserving())]
+    yield "posteriors", "integer", [fp.CalibrationLoss(LOG, fp.PAV())]
+
+
+@pytest.mark.parametrize("resampling", [fp.IID(), fp.Stratified()], ids=["iid", "stratified"])
+@pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
+def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics, resampling):
+    predictions = predictions_of(kind, 2, "tied", weights, False)
+    summands = [m.summands(predictions) for m in metrics]
+    first = summands[0]
+    source = SampleSums(summands, predictions, resampling, 11)
+    sums = source.draw(3, 10)
+    own = predictions.weights if predictions.weights.size else np.ones(N)
+    columns = first.columns if first.degree else [c for s in summands for c in s.columns]
+    for place in range(10):
+        times = source.sample_times(3 + place)
+        assert times.sum() == np.count_nonzero(own)
+        assert not times[own == 0.0].any()
+        if resampling.by_class:
+            y = predictions.labels[own > 0.0]
+            np.testing.assert_array_equal(np.bincount(predictions.labels, times), np.bincount(y))
+        expected = reference.chebyshev_sums(
+            first.groups, first.n_groups, times * own, columns, first.degree
+        )
+        np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "resampling",
+    [fp.IID(), fp.Stratified(), fp.Clusters(np.arange(N) % 9),
+     fp.TwoWay(np.arange(N) % 9, np.arange(N) // 9)],
+    ids=["iid", "stratified", "clusters", "two-way"],
+)  # fmt: skip
+@pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
+def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, resampling):
+    predictions = predictions_of(kind, 2, "tied", weights, False)
+    summands = [m.summands(predictions) for m in metrics]
+    first = summands[0]
+    units = resampling.units(predictions)
+    assert isinstance(units, Units)
+    source, draws = UnitSums(summands, predictions, units), UnitDraws(units, 12)
+    own = predictions.weights if predictions.weights.size else np.ones(N)
+    columns = first.columns if first.degree else [c for s in summands for c in s.columns]
+    for _, sets in draws.sets(16):
+        sums = source.draw(sets)
+        for place in range(sums.shape[0]):
+            times = draws.sample_times(sets, place)
+            expected = reference.chebyshev_sums(
+                first.groups, first.n_groups, times * own, columns, first.degree
+            )
+            np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scores", ["plain", "extreme"])
+def test_replicates_of_refits_are_those_of_the_samples_drawn(scores):
+    """Also where sums cannot serve, and the engine goes back to the samples."""
+    predictions = predictions_of("llrs", 2, scores, "integer", False)
+    metric = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(2))
+    source = SampleSums([metric.summands(predictions)], predictions, fp.IID(), 5)
+    found = quietly(lambda: fp.bootstrap(metric, predictions, seed=5, n_resamples=40).replicates)
+    values = [quietly(weighted, metric, predictions, source.sample_times(r)) for r in range(40)]
+    np.testing.assert_allclose(found, values, rtol=1e-8, atol=1e-8)
+    assert np.isfinite(found).sum() > 20

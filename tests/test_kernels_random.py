@@ -1,0 +1,148 @@
+"""Streams of random numbers, binomial counts and uniform places."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fastpsr.kernels import random, resampling
+from tests.reference_bootstrap import assert_distributed, assert_uniform
+
+DRAWS = 20_000
+
+
+def numbers(state, n):
+    """The first n numbers of a stream."""
+    steps = np.arange(1, n + 1, dtype=np.uint64) * random.STEP
+    return np.array([random.mixed(np.uint64(s)) for s in np.uint64(state) + steps], np.uint64)
+
+
+def binomials(n, p, draws, seed=0):
+    state = np.uint64(random.stream_of(np.uint64(seed), 0, 0))
+    out = []
+    for _ in range(draws):
+        count, state = random.draw_binomial(n, p, state)
+        out.append(count)
+        state = np.uint64(state)
+    return out
+
+
+def test_splitmix_is_the_published_one():
+    """Numbers of a stream from 0: those of the reference implementation of SplitMix64."""
+    expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert numbers(0, 3).tolist() == expected
+
+
+def test_streams_differ_by_seed_replicate_and_block():
+    values = (0, 1, 2, 3, 255, 2**31, 2**40)
+    starts = {
+        random.stream_of(np.uint64(seed), replicate, block)
+        for seed in (*values, 2**63, 2**64 - 1)
+        for replicate in values
+        for block in (-1, *values)
+    }
+    assert len(starts) == 9 * 7 * 8  # no two alike, and no order of the three forgotten
+
+
+@pytest.mark.parametrize("varied", ["seed", "replicate", "block"])
+def test_neighbouring_streams_are_unrelated(varied):
+    """Leading and trailing bits over streams that differ by one are uniform, also in pairs."""
+    n = 4096
+    place = ["seed", "replicate", "block"].index(varied)
+    first = []
+    for k in range(n):
+        key = [7, 7, 7]
+        key[place] = k
+        first.append(numbers(random.stream_of(np.uint64(key[0]), key[1], key[2]), 1)[0])
+    first = np.array(first, np.uint64)
+    for bits in (first >> np.uint64(59), first & np.uint64(31)):
+        bits = bits.astype(int)
+        assert_uniform(bits, 32)
+        assert_uniform((bits[:-1] - bits[1:]) % 32, 32)
+
+
+def test_units_are_uniform():
+    values = [random.unit_of(x) for x in numbers(random.stream_of(np.uint64(3), 0, 0), 5_000)]
+    assert 0.0 <= min(values) < max(values) < 1.0
+    assert random.unit_of(np.uint64(2**64 - 1)) < 1.0
+    assert stats.kstest(values, "uniform").pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [
+        *((1, 0.3), (2, 0.5), (5, 0.9), (10, 1e-3), (19, 0.5), (20, 0.5), (21, 0.5)),
+        *((30, 0.33), (1000, 0.00999), (1000, 0.0101), (1000, 0.9901), (12, 0.83)),  # both ways
+        *((100, 0.25), (400, 0.025), (4096, 0.5), (721_788, 4096 / 721_788), (10**6, 1e-5)),
+        *((10**9, 1e-8), (50_000_000, 4096 / 50_000_000), (5000, 4096 / 5000)),
+    ],
+)
+def test_binomial_counts(n, p):
+    counts = binomials(n, p, DRAWS, seed=n)
+    low, high = (int(stats.binom.isf(q, n, p)) for q in (1.0 - 1e-10, 1e-10))
+    probabilities = {k: float(stats.binom.pmf(k, n, p)) for k in range(low, high + 1)}
+    if len(probabilities) > 100:  # bins of some values each, for power
+        edges = stats.binom.ppf(np.arange(1, 40) / 40, n, p)
+        mass = np.diff(np.concatenate([[0.0], stats.binom.cdf(edges, n, p), [1.0]]))
+        assert low <= min(counts) <= max(counts) <= high
+        assert_distributed(np.searchsorted(edges, counts).tolist(), dict(enumerate(mass.tolist())))
+    else:
+        assert_distributed(counts, probabilities)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "expected"),
+    [(0, 0.5, 0), (-1, 0.5, 0), (9, 0.0, 0), (9, -0.1, 0), (9, 1.0, 9), (9, 1.1, 9), (9, 1e-300, 0),
+     (10**9, 1e-300, 0), (10**9, 1.0 - 2.0**-53, 10**9)],
+)  # fmt: skip
+def test_binomial_counts_that_are_sure(n, p, expected):
+    assert binomials(n, p, 50) == [expected] * 50
+
+
+def test_binomial_counts_in_a_row_are_independent():
+    counts = np.array(binomials(40, 0.4, DRAWS))
+    correlation = np.corrcoef(counts[:-1], counts[1:])[0, 1]
+    assert abs(correlation) < 5.0 / np.sqrt(DRAWS)  # 5 standard errors
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1000, 4095, 4096])
+def test_picks_are_uniform(size):
+    n = 40_000
+    places = np.full(n + 5, -1, np.int32)
+    resampling._pick(np.uint64(size), size, n, places)
+    picked = places[:n]
+    assert picked.min() >= 0
+    assert picked.max() < size
+    if size <= 1000:
+        assert_uniform(picked, size)
+    else:  # 40,000 draws for 4,096 places: counts are Poisson, their dispersion chi-square
+        counts = np.bincount(picked, minlength=size)
+        dispersion = ((counts - n / size) ** 2).sum() / (n / size)
+        assert abs(dispersion - (size - 1)) < 5.0 * np.sqrt(2.0 * size)
+    if size >= 8:  # and in pairs: a number of 64 bits gives five places
+        octants = (picked.astype(np.int64) * 8) // size
+        share = np.bincount((np.arange(size) * 8) // size, minlength=8) / size
+        joint = {(i, j): share[i] * share[j] for i, j in itertools.product(range(8), repeat=2)}
+        for lag in (1, 2, 3, 4, 5):
+            assert_distributed(
+                list(zip(octants[:-lag].tolist(), octants[lag:].tolist(), strict=True)), joint
+            )
+
+
+@pytest.mark.parametrize("n_draws", [0, 1, 4, 5, 6, 4096])
+@pytest.mark.parametrize("size", [4095, 4096])
+def test_picks_stay_in_their_place(size, n_draws):
+    """No more than five places are written beyond the last draw."""
+    places = np.full(n_draws + 20, -7, np.int32)
+    resampling._pick(np.uint64(1), size, n_draws, places)
+    assert (places[:n_draws] >= 0).all()
+    assert (places[n_draws + 5 :] == -7).all()
+
+
+def test_more_picks_begin_with_the_fewer():
+    few, many = np.empty(105, np.int32), np.empty(1005, np.int32)
+    for size in (100, 4096):
+        resampling._pick(np.uint64(9), size, 100, few)
+        resampling._pick(np.uint64(9), size, 1000, many)
+        np.testing.assert_array_equal(few[:100], many[:100])

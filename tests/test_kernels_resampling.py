@@ -1,0 +1,190 @@
+"""Draws with replacement: which replicates come how often, and sums over what was drawn."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fastpsr import kernels
+from tests import reference_bootstrap as reference
+
+FEW = 5_000  # sets of 8 replicates of a handful of units
+
+
+def blocks_of(sizes, strata=None):
+    bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return kernels.cut_into_blocks(bounds, np.asarray(strata or [0] * len(sizes), np.int64))
+
+
+def drawn_units(sizes, strata=None, *, n_sets=FEW, seed=1, first=0, order=None):
+    """(R, U) counts of units that lie in groups of such sizes."""
+    n = sum(sizes)
+    order = np.arange(n) if order is None else order
+    out = kernels.draw_units(seed, first, n_sets, blocks_of(sizes, strata), order, n)
+    assert out.shape == (n_sets, n + 1, 8)
+    assert (out[:, n] == 1.0).all()
+    return np.moveaxis(out[:, :n], 2, 1).reshape(-1, n).astype(int)
+
+
+def multinomial(n):
+    return {c: reference.multinomial(c) for c in reference.compositions(n, n)}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_every_replicate_of_a_few_units_comes_as_often_as_it_should(n):
+    counts = drawn_units([n], seed=n)
+    reference.assert_distributed(list(map(tuple, counts.tolist())), multinomial(n))
+
+
+def test_strata_are_drawn_apart():
+    counts = drawn_units([3, 1, 2], [0, 1, 2])
+    expected = {
+        a + b + c: pa * pb * pc
+        for (a, pa), (b, pb), (c, pc) in itertools.product(
+            multinomial(3).items(), multinomial(1).items(), multinomial(2).items()
+        )
+    }
+    reference.assert_distributed(list(map(tuple, counts.tolist())), expected)
+
+
+def test_units_lie_in_the_order_given():
+    order = np.array([3, 0, 4, 1, 2])
+    straight = drawn_units([5], n_sets=3)
+    mixed = drawn_units([5], n_sets=3, order=order)
+    np.testing.assert_array_equal(mixed[:, order], straight)
+
+
+def test_some_units_are_never_drawn():
+    out = kernels.draw_units(0, 0, 4, blocks_of([2]), np.array([1, 3]), 5)
+    assert (out[:, [0, 2, 4]] == 0.0).all()
+    assert (out[:, [1, 3]].sum(axis=1) == 2.0).all()
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [[4097], [64, 64, 3], [100, 2, 2, 70, 1], [4096, 4096, 30], [63] * 5],
+    ids=str,
+)
+def test_the_shares_of_groups_are_multinomial(sizes):
+    """Over blocks and within them: the total of any part of the rows is binomial."""
+    n = sum(sizes)
+    counts = drawn_units(sizes, n_sets=250, seed=len(sizes))  # 2,000 replicates
+    assert (counts.sum(axis=1) == n).all()
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+    parts = [(a, b) for a, b in itertools.pairwise(edges) if b < n]
+    parts += [(0, 1), (n - 1, n), (1, n // 2), (n // 3, n - 1), (n - 2, n)]
+    for a, b in parts:
+        totals = counts[:, a:b].sum(axis=1)
+        share = (b - a) / n
+        inner = np.unique(stats.binom.ppf(np.arange(1, 20) / 20, n, share))
+        mass = np.diff(np.concatenate([[0.0], stats.binom.cdf(inner, n, share), [1.0]]))
+        reference.assert_distributed(
+            np.searchsorted(inner, totals).tolist(), dict(enumerate(mass.tolist()))
+        )
+    # totals of neighbours: correlation of a multinomial's cells
+    half = n // 2
+    one, other = counts[:, : half // 2].sum(axis=1), counts[:, half // 2 : half].sum(axis=1)
+    p, q = (half // 2) / n, (half - half // 2) / n
+    expected = -np.sqrt(p * q / ((1 - p) * (1 - q)))
+    assert abs(np.corrcoef(one, other)[0, 1] - expected) < 5.0 / np.sqrt(len(counts))
+
+
+def test_replicates_do_not_depend_on_how_they_are_asked_for():
+    sizes, strata = [5000, 10, 70, 3], [0, 0, 1, 1]
+    together = drawn_units(sizes, strata, n_sets=4)
+    for first in range(0, 32, 8):
+        alone = drawn_units(sizes, strata, n_sets=1, first=first)
+        np.testing.assert_array_equal(alone, together[first : first + 8])
+    np.testing.assert_array_equal(drawn_units(sizes, strata, n_sets=1, first=3), together[3:11])
+    assert len({tuple(row) for row in together.tolist()}) == 32
+    other = drawn_units(sizes, strata, n_sets=4, seed=2)
+    assert not any((a == b).all() for a, b in zip(together, other, strict=True))
+
+
+# Sums
+
+
+def summed(sizes, strata, weights, columns, degree, n_replicates, seed=5, first=0):
+    n = sum(sizes)
+    group_of_row = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    columns = np.asarray(columns, float).reshape(-1, n) if len(columns) else np.empty((0, 0))
+    return kernels.sum_draws(
+        seed, first, n_replicates, blocks_of(sizes, strata), group_of_row, weights, columns,
+        degree, len(sizes),
+    )  # fmt: skip
+
+
+SIZES = [([5], [0]), ([70, 3, 0, 64, 9], [0, 0, 0, 1, 1]), ([4100, 50, 1], [0, 0, 0]), ([1], [0])]
+
+
+@pytest.mark.parametrize(("sizes", "strata"), SIZES, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (3, 0), (1, 1), (1, 2), (3, 7)])
+def test_sums_are_those_of_the_units_drawn(sizes, strata, weighted, n_columns, degree):
+    rng = np.random.default_rng(len(sizes))
+    n = sum(sizes)
+    weights = rng.uniform(0.5, 2.0, n) if weighted else np.empty(0)
+    columns = rng.uniform(-1.0, 1.0, (n_columns, n))
+    found = summed(sizes, strata, weights, columns, degree, 8)
+    counts = drawn_units(sizes, strata, n_sets=1, seed=5)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for replicate in range(8):
+        times = counts[replicate] * (weights if weighted else 1.0)
+        expected = reference.chebyshev_sums(groups, len(sizes), times, columns, degree)
+        np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize(("sizes", "strata"), SIZES, ids=str)
+def test_whole_numbers_are_summed_exactly(sizes, strata):
+    n = sum(sizes)
+    columns = np.random.default_rng(0).integers(-99, 99, (2, n)).astype(float)
+    found = summed(sizes, strata, np.empty(0), columns, 0, 16)
+    counts = drawn_units(sizes, strata, n_sets=2, seed=5)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    for g in range(len(sizes)):
+        of_group = counts[:, groups == g]
+        np.testing.assert_array_equal(found[:, g, 0], of_group.sum(axis=1))
+        np.testing.assert_array_equal(found[:, g, 1:], of_group @ columns[:, groups == g].T)
+    part = summed(sizes, strata, np.empty(0), columns, 0, 5, first=7)
+    np.testing.assert_array_equal(part, found[7:12])
+    few = summed(sizes, strata, np.empty(0), columns[:1], 0, 16)  # fewer columns, same draws
+    np.testing.assert_array_equal(few, found[:, :, :2])
+
+
+@pytest.mark.parametrize("sizes", [[3], [200], [40, 40]], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_infinite_summands(sizes, weighted):
+    """An infinite row makes a sum infinite where it is drawn, and only there."""
+    n = sum(sizes)
+    column = np.ones(n)
+    column[1] = np.inf
+    weights = np.full(n, 2.0) if weighted else np.empty(0)
+    found = summed(sizes, None, weights, [column], 0, 16)[:, 0, 1]
+    counts = drawn_units(sizes, n_sets=2, seed=5)[:, 1]
+    assert 0 < np.count_nonzero(counts) < 16
+    np.testing.assert_array_equal(np.isinf(found), counts > 0)
+    assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("n", [1, 700, 1500])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 3)])
+def test_sums_by_units(n, weighted, n_columns, degree):
+    rng = np.random.default_rng(n)
+    n_units, n_groups = 9, 5
+    groups = np.sort(rng.integers(0, n_groups, n))
+    bounds = np.searchsorted(groups, np.arange(n_groups + 1))
+    first, second = (rng.integers(0, n_units + 1, n).astype(np.int32) for _ in range(2))
+    units = rng.integers(0, 4, (2, n_units + 1, 8)).astype(np.float32)
+    units[:, n_units] = 1.0
+    weights = rng.uniform(0.5, 2.0, n) if weighted else np.empty(0)
+    columns = rng.uniform(-1.0, 1.0, (n_columns, n))
+    columns[: n_columns - (degree > 0), ::7] = np.inf
+    found = kernels.sum_units(units, first, second, bounds, weights, columns, degree)
+    assert found.shape == (16, n_groups, 1 + max(n_columns + degree - (degree > 0), 0))
+    for replicate in range(16):
+        drawn = units[replicate // 8, :, replicate % 8].astype(float)
+        times = drawn[first] * drawn[second] * (weights if weighted else 1.0)
+        expected = reference.chebyshev_sums(groups, n_groups, times, columns, degree)
+        np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
