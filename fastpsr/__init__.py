@@ -42,13 +42,22 @@ from fastpsr.metrics import (
     ExpectedScore,
     MinCllr,
     MinDCF,
+    PavPosterior,
     SemiEmpiricalScore,
+    bayes_error,
+    consistency_band,
+    divergence_curve,
+    empirical_cross_entropy,
+    pav_steps,
     risk_curve,
     roc,
+    score_histogram,
+    tippett,
 )
 from fastpsr.predictions import Predictions
 
 if _TYPE_CHECKING:
+    from fastpsr import plotting as plotting  # not in __all__: needs an extra
     from fastpsr import trials
 
 __version__ = "0.1.0"
@@ -78,6 +87,7 @@ __all__ = [
     "HistogramBinning",
     "MinCllr",
     "MinDCF",
+    "PavPosterior",
     "Predictions",
     "SemiEmpiricalScore",
     "Stratified",
@@ -85,25 +95,32 @@ __all__ = [
     "TrainOnTest",
     "TwoWay",
     "bayes_decisions",
+    "bayes_error",
     "bootstrap",
     "compare",
+    "consistency_band",
     "cross_fit",
+    "divergence_curve",
+    "empirical_cross_entropy",
     "evaluate",
     "expected_cost",
     "load_calibrator",
     "metrics",
+    "pav_steps",
     "risk_curve",
     "roc",
     "rules",
     "save_calibrator",
+    "score_histogram",
     "simulate",
+    "tippett",
     "trials",
 ]
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "trials":  # a room of its own, loaded when it is entered
+    if name in ("plotting", "trials"):  # rooms of their own, loaded when they are entered
         import importlib
 
-        return importlib.import_module("fastpsr.trials")
+        return importlib.import_module(f"fastpsr.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

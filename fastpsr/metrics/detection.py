@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastpsr import checks
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.expected_score import normalise
 from fastpsr.predictions import Floats, Predictions
@@ -84,11 +85,14 @@ class _Cost:
     c_fa: float = 1.0
 
     def __post_init__(self) -> None:
-        check_p_target(self.p_target)
-        for name in ("c_miss", "c_fa"):
-            value = getattr(self, name)
+        set_p_target(self)
+        for name, prior in (("c_miss", self.p_target), ("c_fa", 1.0 - self.p_target)):
+            value = checks.as_number(name, getattr(self, name))
             if not 0.0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, not {value}")
+            if value * prior == 0.0:
+                raise ValueError(f"{name} must not vanish at the prior {prior}, as {value} does")
+            object.__setattr__(self, name, value)
 
     def normalized_cost(self, p_miss: Any, p_fa: Any) -> Any:
         """Return the detection cost over that of the best constant decision."""
@@ -183,7 +187,9 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
         predictions.require_posteriors("decisions at a fixed threshold")
         return DecisionCounts.at_threshold(self.threshold, predictions)
 
-    def summands(self, predictions: Predictions) -> Summands:
+    def summands(self, predictions: Predictions) -> Summands | None:
+        if not predictions.has_fixed_llrs:
+            return None
         return DecisionCounts.summands_at_threshold(self.threshold, predictions)
 
     def finish(self, summary: DecisionCounts) -> float:
@@ -231,7 +237,7 @@ class Cllr(Metric[ScoreSums]):
     p_target: float = 0.5
 
     def __post_init__(self) -> None:
-        check_p_target(self.p_target)
+        set_p_target(self)
 
     @property
     def label(self) -> str:
@@ -242,7 +248,9 @@ class Cllr(Metric[ScoreSums]):
     def summarise(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(Log(), self._at_prior(predictions))
 
-    def summands(self, predictions: Predictions) -> Summands:
+    def summands(self, predictions: Predictions) -> Summands | None:
+        if not predictions.has_fixed_llrs:
+            return None
         completed = self._at_prior(predictions)
         return ScoreSums.summands(Log().losses_of(completed), completed)
 
@@ -281,7 +289,7 @@ class MinCllr(_RankMetric):
     p_target: float = 0.5
 
     def __post_init__(self) -> None:
-        check_p_target(self.p_target)
+        set_p_target(self)
 
     @property
     def label(self) -> str:
@@ -321,14 +329,17 @@ class AUC(_RankMetric):
     def finish(self, summary: RankCells) -> float:
         negatives, positives = summary.class_totals("AUC")
         below = np.cumsum(summary.negatives) - summary.negatives
-        wins = summary.positives @ (below + 0.5 * summary.negatives)
-        return float(wins / positives / negatives)
+        # shares, since products of large weights would overflow
+        wins = (summary.positives / positives) @ ((below + 0.5 * summary.negatives) / negatives)
+        return float(wins)
 
 
-def check_p_target(p_target: float) -> None:
-    """Raise unless a prior leaves both classes possible."""
+def set_p_target(metric: Any) -> None:
+    """Make the prior a float; raise unless it leaves both classes possible."""
+    p_target = checks.as_number("p_target", metric.p_target)
     if not 0.0 < p_target < 1.0:
         raise ValueError(f"p_target must lie strictly between 0 and 1, not {p_target}")
+    object.__setattr__(metric, "p_target", p_target)
 
 
 def _times_log(part: Floats, whole: Floats) -> float:

@@ -78,11 +78,12 @@ class DevPAV(Metric[_PavSteps]):
             return float(abs(x[0] - y[0]))
         gap = y - x
         before, after, width = np.abs(gap[:-1]), np.abs(gap[1:]), np.diff(x)
-        crossing = gap[:-1] * gap[1:] < 0.0
-        squares = np.divide(
-            before**2 + after**2, 2.0 * (before + after), out=(before + after) / 2.0, where=crossing
-        )
-        return float((squares * width).sum() / (x[-1] - x[0]))
+        both = before + after
+        crossing = gap[:-1] * np.sign(gap[1:]) < 0.0
+        share = np.divide(before, both, out=np.ones_like(both), where=crossing)
+        # where the curve crosses the identity, (before^2 + after^2) / (2 both), without squares
+        distance = 0.5 * np.where(share < 1.0, before * share + after * (1.0 - share), both)
+        return float((distance * (width / (x[-1] - x[0]))).sum())
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_llrs(y_true, x, **options)

@@ -67,8 +67,8 @@ class ECE(Metric[BinSums]):
     binning: Literal["uniform", "quantile"] = "uniform"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.bins, (int, np.integer)) or self.bins < 1:
-            raise ValueError(f"bins must be an integer of at least 1, not {self.bins!r}")
+        checks.check_integer("bins", self.bins, 1)
+        checks.check_number("bins", self.bins, 1, 1 << 24, "be at most 16,777,216")
         checks.check_choice("on", self.on, ("class", "confidence"))
         checks.check_choice("norm", self.norm, (1, 2))
         checks.check_choice("binning", self.binning, ("uniform", "quantile"))

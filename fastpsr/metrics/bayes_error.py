@@ -1,0 +1,133 @@
+"""The error of Bayes decisions along the prior: what APE and normalised Bayes error plots show."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastpsr import checks, kernels
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.rank_cells import RankCells
+
+__all__ = ["BayesErrorCurve", "bayes_error"]
+
+_FARTHEST = 600.0  # log-odds whose priors are still numbers with digits
+
+
+@dataclass(frozen=True, eq=False)
+class BayesErrorCurve:
+    """Error probabilities ``pi P_miss + (1 - pi) P_fa`` along the prior pi of a target.
+
+    Attributes
+    ----------
+    prior_log_odds : ndarray of float64, shape (P,)
+        ``log(pi / (1 - pi))``, natural logarithm, in the order asked for.
+    actual : ndarray of float64, shape (P,)
+        Of Bayes decisions: an LLR of at least minus the prior log-odds is accepted. nan for raw
+        scores, which have no Bayes decisions.
+    minimum : ndarray of float64, shape (P,)
+        At the threshold that is best for the very data.
+    default : ndarray of float64, shape (P,)
+        Of the best constant decision, ``min(pi, 1 - pi)``.
+    """
+
+    prior_log_odds: Floats
+    actual: Floats
+    minimum: Floats
+    default: Floats
+
+    @property
+    def normalized_actual(self) -> Floats:
+        """`actual` over `default`: the actual normalised DCF, with costs of 1."""
+        return np.asarray(self.actual / self.default)
+
+    @property
+    def normalized_minimum(self) -> Floats:
+        """`minimum` over `default`: the minimum normalised DCF, with costs of 1."""
+        return np.asarray(self.minimum / self.default)
+
+
+def bayes_error(
+    predictions: Predictions, prior_log_odds: ArrayLike | None = None
+) -> BayesErrorCurve:
+    """Return actual and minimum error probabilities as functions of the prior.
+
+    Over the error of the best constant decision they are the normalised Bayes error, which is
+    ``ActDCF(pi)`` and ``MinDCF(pi)`` at each point. Costs other than 1 are priors too: log-odds
+    plus ``log(c_miss / c_fa)``.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled, binary. Of raw scores only the minimum is known.
+    prior_log_odds : array-like of float, shape (P,), optional
+        Natural log-odds of a target's prior, at most 600 in size; by default 201 points from -10
+        to 10.
+
+    Returns
+    -------
+    BayesErrorCurve
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, a class without samples, or log-odds out of range.
+
+    Notes
+    -----
+    One pass over the samples for all points. Weights count within each class; given priors play no
+    part.
+
+    References
+    ----------
+    N. Brummer and E. de Villiers, "The BOSARIS Toolkit user guide", 2011; N. Brummer and
+    J. du Preez, "Application-independent evaluation of speaker detection", Computer Speech and
+    Language 20, 2006, doi:10.1016/j.csl.2005.08.001.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_llrs([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
+    >>> curve = fp.bayes_error(data, [0.0, 1.2])
+    >>> curve.normalized_actual.round(4).tolist(), curve.normalized_minimum.round(4).tolist()
+    ([0.6667, 0.6667], [0.3333, 0.3333])
+    """
+    if prior_log_odds is None:
+        prior_log_odds = np.linspace(-10.0, 10.0, 201)
+    points = checks.as_floats("prior_log_odds", prior_log_odds, 1)
+    checks.require("prior_log_odds", points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
+    target = 1.0 / (1.0 + np.exp(-points))
+    nontarget = 1.0 / (1.0 + np.exp(points))
+    p_miss, p_fa = RankCells.of(predictions).hull
+    minimum = np.full(points.size, np.inf)
+    for miss, fa in _in_parts(p_miss, p_fa, points.size):
+        costs = np.outer(target, miss) + np.outer(nontarget, fa)
+        minimum = np.minimum(minimum, costs.min(axis=1))
+    actual = np.full(points.size, np.nan)
+    if predictions.kind != "raw scores":
+        miss, fa = _rates_at(-points, predictions)
+        actual = target * miss + nontarget * fa
+    return BayesErrorCurve(points, actual, minimum, np.minimum(target, nontarget))
+
+
+def _rates_at(thresholds: Floats, predictions: Predictions) -> tuple[Floats, Floats]:
+    """Return miss and false-alarm rates where LLRs of at least each threshold are accepted."""
+    steps, places = np.unique(thresholds, return_inverse=True)
+    levels = np.arange(steps.size + 1, dtype=np.float64)
+    reached = kernels.step_function(predictions.llrs, steps, levels).astype(np.int64)
+    cells = predictions.labels * np.int64(levels.size) + reached
+    if predictions.weights.size:
+        weight = np.asarray(kernels.sum_by_cell(predictions.weights, cells, 2 * levels.size))
+    else:
+        weight = np.bincount(cells, minlength=2 * levels.size).astype(np.float64)
+    nontargets, targets = weight.reshape(2, -1)
+    p_miss = np.cumsum(targets)[:-1] / targets.sum()
+    p_fa = np.cumsum(nontargets[::-1])[::-1][1:] / nontargets.sum()
+    return p_miss[places], p_fa[places]
+
+
+def _in_parts(p_miss: Floats, p_fa: Floats, n_points: int) -> list[tuple[Floats, Floats]]:
+    """Return the vertices in parts whose costs at all points fit in some megabytes."""
+    size = max(1, (1 << 20) // n_points)
+    starts = range(0, p_miss.size, size)
+    return [(p_miss[start : start + size], p_fa[start : start + size]) for start in starts]

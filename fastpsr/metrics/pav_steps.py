@@ -1,0 +1,163 @@
+"""The steps of an isotonic fit: what reliability diagrams and plots of the PAV map show."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.calibration import PAV
+from fastpsr.metrics.base import Metric
+from fastpsr.predictions import Floats, Kind, Predictions, class_factors
+from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.summands import Summands
+
+__all__ = ["PavPosterior", "PavSteps", "pav_steps"]
+
+
+@dataclass(frozen=True, eq=False)
+class PavSteps:
+    """The steps of a PAV fit to the very data, in ascending order.
+
+    Attributes
+    ----------
+    lowest, highest : ndarray of float64, shape (B,)
+        Lowest and highest score in each step: log-odds for posteriors, LLRs for likelihoods, or raw
+        scores. May be infinite.
+    log_odds : ndarray of float64, shape (B,)
+        What the scores of a step are mapped to: log-odds of class 1 at the evaluation's priors,
+        infinite in steps of one class alone.
+    negatives, positives : ndarray of float64, shape (B,)
+        Weight of each class in each step, as it is: without priors worked in.
+    prior_log_odds : float
+        Of the evaluation: log-odds less these are LLRs.
+    score_log_odds : float
+        What turns scores into log-odds: 0 for posteriors, nan for raw scores.
+    kind : {"posteriors", "likelihoods", "raw scores"}
+        What the scores are.
+    """
+
+    lowest: Floats
+    highest: Floats
+    log_odds: Floats
+    negatives: Floats
+    positives: Floats
+    prior_log_odds: float
+    score_log_odds: float
+    kind: Kind
+
+    @property
+    def llr(self) -> Floats:
+        """LLRs that the steps are mapped to, shape (B,)."""
+        return self.log_odds - self.prior_log_odds
+
+    @property
+    def posterior(self) -> Floats:
+        """Posteriors of class 1 that the steps are mapped to, shape (B,): frequencies."""
+        return np.asarray(kernels.sigmoid(self.log_odds))
+
+    @property
+    def forecast(self) -> tuple[Floats, Floats]:
+        """Lowest and highest posterior that was given in each step, shape (B,) each."""
+        lowest, highest = self.lowest + self.score_log_odds, self.highest + self.score_log_odds
+        return np.asarray(kernels.sigmoid(lowest)), np.asarray(kernels.sigmoid(highest))
+
+    def score_of(self, posterior: Floats) -> Floats:
+        """Return posteriors of class 1 on the scale of the scores."""
+        return np.asarray(kernels.log_odds_from_posteriors(posterior)) - self.score_log_odds
+
+
+def pav_steps(predictions: Predictions) -> PavSteps:
+    """Return the steps of the isotonic fit to binary predictions.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled, of any kind.
+
+    Returns
+    -------
+    PavSteps
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, a class without samples, or a prior of 0.
+
+    References
+    ----------
+    T. Dimitriadis, T. Gneiting and A. Jordan, "Stable reliability diagrams for probabilistic
+    classifiers", PNAS 118, 2021, doi:10.1073/pnas.2016191118.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.1, 0.3, 0.4, 0.6, 0.9])
+    >>> steps = fp.pav_steps(data)
+    >>> steps.posterior.tolist(), steps.forecast[1].round(4).tolist()
+    ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
+    """
+    pav = PAV().fit(predictions)
+    samples = predictions.present()
+    cells = RankCells.of(samples)
+    _, negatives, positives = cells.pooled
+    highest = kernels.highest_in_steps(samples.scale, samples.weights, pav.threshold_[1:])
+    priors = samples.priors
+    offset = float("nan") if samples.kind == "raw scores" else samples.log_odds_offset
+    return PavSteps(
+        pav.threshold_, highest, pav.log_odds_, negatives, positives,
+        float(np.log(priors[1]) - np.log(priors[0])), offset, samples.kind,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PavPosterior(Metric[RankCells]):
+    """The posterior of class 1 that PAV, trained on the same data, gives to one score.
+
+    With :func:`fastpsr.bootstrap`, the confidence band of a reliability diagram.
+
+    Parameters
+    ----------
+    score : float
+        Log-odds for posteriors, LLR for likelihoods, or raw score.
+
+    Returns
+    -------
+    float
+        That of the last step whose lowest score it reaches; of the first for lower ones.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.1, 0.3, 0.4, 0.6, 0.9])
+    >>> fp.PavPosterior(-0.5)(data)
+    0.5
+    """
+
+    score: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.score, (int, float, np.number)) or np.isnan(self.score):
+            raise ValueError(f"score must be a number, not {self.score!r}")
+
+    @property
+    def label(self) -> str:
+        return f"PAV({self.score:.4g})"
+
+    meaning = "posterior of class 1 after PAV, trained on the same data"
+
+    def summarise(self, predictions: Predictions) -> RankCells:
+        return RankCells.of(predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return RankCells.summands(predictions)
+
+    def finish(self, summary: RankCells) -> float:
+        totals = summary.class_totals("isotonic fits")
+        starts, negatives, positives = summary.pooled
+        factors = class_factors(totals, summary.given_priors)
+        place = np.searchsorted(summary.lowest[starts], self.score, side="right") - 1
+        step = max(int(place), 0)
+        negative, positive = negatives[step] * factors[0], positives[step] * factors[1]
+        if negative + positive == 0.0:
+            raise ValueError("priors must be positive for isotonic fits: a step weighs nothing")
+        return float(positive / (negative + positive))

@@ -1,0 +1,114 @@
+"""Histograms of the scores of each class."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastpsr import checks
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["ScoreHistogram", "score_histogram"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram:
+    """Weights of both classes in bins of the score.
+
+    Attributes
+    ----------
+    edges : ndarray of float64, shape (M + 1,)
+        Bins are [low, high), the last with its upper edge.
+    negatives, positives : ndarray of float64, shape (M,)
+        Weight of each class in each bin.
+    totals : ndarray of float64, shape (2,)
+        Weight of each class, in bins or not.
+    infinite : ndarray of float64, shape (2, 2)
+        Weight of class 0 and of class 1 (rows) at scores of -inf and of inf, which lie in no bin.
+    are_llrs : bool
+        Whether the scores are LLRs, natural logarithms.
+    """
+
+    edges: Floats
+    negatives: Floats
+    positives: Floats
+    totals: Floats
+    infinite: Floats
+    are_llrs: bool
+
+    @property
+    def densities(self) -> tuple[Floats, Floats]:
+        """Share of each class per unit of the score, 0 for a class without weight."""
+        width = np.diff(self.edges)
+        divisors = np.where(self.totals > 0.0, self.totals, 1.0)
+        return self.negatives / divisors[0] / width, self.positives / divisors[1] / width
+
+
+def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> ScoreHistogram:
+    """Count the scores of each class in bins.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled, binary. Posteriors are turned into LLRs; raw scores stay what they are.
+    bins : int, or array-like of float, shape (M + 1,)
+        Number of bins over the range of the finite scores, or ascending edges.
+
+    Returns
+    -------
+    ScoreHistogram
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, or bins that are none.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, 0.5, 0.0, 3.0])
+    >>> counts = fp.score_histogram(data, [-2.0, 0.0, 2.0, 4.0])
+    >>> counts.negatives.tolist(), counts.positives.tolist()
+    ([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
+    """
+    if predictions.n_classes > 2:
+        raise ValueError(
+            f"score histograms need a binary task, not {predictions.n_classes} classes"
+        )
+    samples = predictions.present()
+    are_llrs = samples.kind == "likelihoods"
+    if samples.kind == "posteriors":  # without a class there are log-odds, and no LLRs
+        are_llrs = bool(samples.priors.all())
+    y = samples.labels
+    scores = samples.llrs if are_llrs else samples.scale
+    finite = np.isfinite(scores)
+    edges = _edges(bins, scores[finite])
+    counts, infinite = [], np.zeros((2, 2))
+    for k in range(2):
+        members = (y == k) & finite
+        weights = samples.weights[members] if samples.weights.size else None
+        counts.append(np.histogram(scores[members], edges, weights=weights)[0].astype(np.float64))
+        for side, end in enumerate((-np.inf, np.inf)):
+            there = (y == k) & (scores == end)
+            infinite[k, side] = (
+                samples.weights[there].sum() if samples.weights.size else np.count_nonzero(there)
+            )
+    return ScoreHistogram(edges, counts[0], counts[1], samples.class_weights, infinite, are_llrs)
+
+
+def _edges(bins: int | ArrayLike, scores: Floats) -> Floats:
+    if checks.read("bins", bins).ndim == 0:
+        if not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 1 << 24:
+            raise ValueError(f"bins must be an integer from 1 to 2^24, or edges, not {bins!r}")
+        low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 1.0)
+        half = high / 2.0 - low / 2.0
+        if half * 2.0 > 1e300:
+            raise ValueError(f"bins must be given as edges for scores from {low} to {high}")
+        if half <= 1e-12 * max(abs(low), abs(high)):  # all alike: a bin's width of one
+            reach = max(0.5, 1e-6 * abs(high))
+            low, high = low - reach, high + reach
+        return np.linspace(low, high, int(bins) + 1)
+    edges = checks.as_floats("bins", bins, 1)
+    if edges.size < 2 or not np.isfinite(edges).all() or not (edges[1:] > edges[:-1]).all():
+        raise ValueError("bins must be at least 2 finite edges in ascending order")
+    return edges

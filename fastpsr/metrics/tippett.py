@@ -1,0 +1,112 @@
+"""How often LLRs of each class exceed a value: the curves of a Tippett plot."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.rank_cells import require_both_classes
+
+__all__ = ["TippettCurves", "tippett"]
+
+
+@dataclass(frozen=True, eq=False)
+class TippettCurves:
+    """Fractions of targets and of non-targets whose score is at least so much.
+
+    Attributes
+    ----------
+    target_scores, nontarget_scores : ndarray of float64, shape (T,) and (U,)
+        The distinct scores of each class, ascending: LLRs, or raw scores. May be infinite.
+    p_target, p_nontarget : ndarray of float64, shape (T,) and (U,)
+        Fraction of the class's weight at or above each of its scores: 1 at the first.
+    are_llrs : bool
+        Whether the scores are LLRs, natural logarithms.
+    """
+
+    target_scores: Floats
+    p_target: Floats
+    nontarget_scores: Floats
+    p_nontarget: Floats
+    are_llrs: bool
+
+    @property
+    def misleading(self) -> tuple[float, float]:
+        """Fraction of targets below LLR 0, and of non-targets above: rates of misleading evidence.
+
+        nan for raw scores.
+        """
+        if not self.are_llrs:
+            return float("nan"), float("nan")
+        below = 1.0 - _at_or_above(0.0, self.target_scores, self.p_target, "left")
+        return below, _at_or_above(0.0, self.nontarget_scores, self.p_nontarget, "right")
+
+
+def tippett(predictions: Predictions) -> TippettCurves:
+    """Return the Tippett curves of binary predictions: one minus the cumulated distributions.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Labelled. Posteriors are turned into LLRs; raw scores stay what they are.
+
+    Returns
+    -------
+    TippettCurves
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, or where a class has no samples.
+
+    Notes
+    -----
+    Both classes are sorted. Weights count within each class.
+
+    References
+    ----------
+    C. Tippett et al., "The evidential value of the comparison of paint flakes from sources other
+    than vehicles", Journal of the Forensic Science Society 8, 1968,
+    doi:10.1016/S0015-7368(68)70442-4.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> curves = fp.tippett(fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, 0.5, -1.0, 3.0]))
+    >>> curves.target_scores.tolist(), curves.p_target.tolist()
+    ([-1.0, 3.0], [1.0, 0.5])
+    >>> curves.misleading
+    (0.5, 0.5)
+    """
+    if predictions.n_classes > 2:
+        raise ValueError(f"Tippett curves need a binary task, not {predictions.n_classes} classes")
+    require_both_classes("Tippett curves", predictions.class_weights)
+    samples = predictions.present()
+    are_llrs = samples.kind != "raw scores"
+    scores = samples.llrs if are_llrs else samples.scale
+    is_target = samples.labels != 0
+    weights = samples.weights
+    of_targets, of_others = (
+        _survival(scores[members], weights[members] if weights.size else weights)
+        for members in (is_target, ~is_target)
+    )
+    return TippettCurves(*of_targets, *of_others, are_llrs)
+
+
+def _survival(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct scores, and the share of the weight at or above each."""
+    if weights.size:
+        order = np.argsort(scores, kind="stable")
+        scores, weights = scores[order], weights[order]
+        above = np.cumsum(weights[::-1])[::-1]
+    else:
+        scores = np.sort(scores)
+        above = np.arange(scores.size, 0.0, -1.0)
+    first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
+    return scores[first], above[first] / above[0]
+
+
+def _at_or_above(value: float, scores: Floats, shares: Floats, side: str) -> float:
+    """Return the share at or above a value (left), or above it alone (right)."""
+    place = np.searchsorted(scores, value, side="left" if side == "left" else "right")
+    return float(shares[place]) if place < scores.size else 0.0

@@ -1,0 +1,142 @@
+"""Metrics as bars, with their intervals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from fastpsr.bootstrap import BootstrapResult
+from fastpsr.evaluate import Evaluation
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.systems import as_mapping
+
+__all__ = ["metric_bars"]
+
+Bar = tuple[float, float | None, float | None]  # value, ends of the interval
+Table = BootstrapResult | Sequence[BootstrapResult] | Evaluation | Mapping[str, float]
+
+
+def metric_bars(
+    systems: Table | Mapping[str, Table],
+    *,
+    metrics: Sequence[str] | None = None,
+    reference: float | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw metrics side by side, a bar per system (the paper's Figures 2, 3 and 5).
+
+    Parameters
+    ----------
+    systems : BootstrapResult, list of them, Evaluation, mapping of metrics to floats, or mapping
+        of systems' names to these
+        Intervals are drawn where there are some.
+    metrics : sequence of str, optional
+        Names of the metrics to draw, in this order; by default all, in the order they first come.
+    reference : float, optional
+        A dashed line, such as 1: the naive system of normalised metrics.
+    ax : Axes, optional
+        By default a new figure's. Pass all systems at once: they share the room of a metric.
+    **kwargs
+        For the bars (``Axes.bar``).
+
+    Returns
+    -------
+    Axes
+        Values that are infinite or undefined have no bar, but are named in a text.
+
+    Raises
+    ------
+    ValueError
+        For other types, and for names in `metrics` that no system has.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> table = fp.evaluate(data, [fp.CrossEntropy(), fp.BrierScore()])
+    >>> ax = fp.plotting.metric_bars({"A": table}, reference=1.0, ax=Figure().subplots())
+    >>> [f"{bar.get_height():.3f}" for bar in ax.patches]
+    ['0.737', '0.740']
+    """
+    canvas: Canvas[Any] = Canvas(ax, kwargs, Rectangle)
+    if isinstance(systems, Mapping) and all(_is_number(value) for value in systems.values()):
+        tables = {"": _bars("", as_mapping(systems))}
+    else:
+        tables = {name: _bars(name, table) for name, table in as_mapping(systems).items()}
+    names = list(dict.fromkeys(name for table in tables.values() for name in table))
+    for name in metrics or ():
+        if name not in names:
+            raise ValueError(f"metrics must be among {', '.join(names)}, not {name!r}")
+    names = names if metrics is None else list(metrics)
+    width = 0.8 / len(tables)
+    for place, (system, table) in enumerate(tables.items()):
+        _draw_system(canvas, system, table, names, (place - (len(tables) - 1) / 2.0) * width, width)
+    canvas.ax.axhline(0.0, color="0.2", linewidth=0.8)
+    if reference is not None:
+        canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
+        low, high = canvas.ax.get_ylim()
+        canvas.ax.set_ylim(min(low, 1.05 * reference), max(high, 1.05 * reference))
+    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > 48 else {}
+    canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
+    canvas.ax.set_xlim(-0.5, len(names) - 0.5)
+    return canvas.finish("", "Value")
+
+
+def _draw_system(
+    canvas: Canvas[Any], system: str, table: dict[str, Bar], names: list[str], shift: float,
+    width: float,
+) -> None:  # fmt: skip
+    places, heights, spans = [], [], []
+    for place, name in enumerate(names):
+        if name not in table:
+            continue
+        value, low, high = table[name]
+        if not np.isfinite(value):
+            what = "is undefined" if np.isnan(value) else "is infinite"
+            canvas.note(system, f"{name} {what if value != -np.inf else 'is minus infinity'}")
+            continue
+        places.append(place + shift)
+        heights.append(value)
+        if low is None or high is None or np.isnan(low) or np.isnan(high):
+            continue
+        if not np.isfinite(high - low):
+            canvas.note(system, f"the interval of {name} reaches infinity, and is not drawn")
+            continue
+        spans.append((place + shift, low, high))
+    style = canvas.style(system, width=width)
+    if places:
+        canvas.ax.bar(places, heights, **style)
+    for x, low, high in spans:
+        cap = 0.2 * width
+        canvas.ax.plot([x, x, np.nan, x - cap, x + cap, np.nan, x - cap, x + cap],
+                       [low, high, np.nan, low, low, np.nan, high, high],
+                       color="0.15", linewidth=1.2, label="_interval")  # fmt: skip
+
+
+def _bars(system: str, table: Any) -> dict[str, Bar]:
+    """Return what there is to draw of a system, by metric."""
+    if isinstance(table, BootstrapResult):
+        table = [table]
+    if isinstance(table, Evaluation):
+        return {row.metric: (row.value, row.low, row.high) for row in table.rows}
+    if isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
+        return {str(name): (float(value), None, None) for name, value in table.items()}
+    if (
+        isinstance(table, Sequence)
+        and table
+        and all(isinstance(result, BootstrapResult) for result in table)
+    ):
+        return {result.name: (result.value, *result.interval) for result in table}
+    called = f"systems[{system!r}]" if system else "systems"
+    raise ValueError(
+        f"{called} must be a BootstrapResult, a list of them, an Evaluation, or a mapping of "
+        f"metrics to numbers, not {type(table).__name__}"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

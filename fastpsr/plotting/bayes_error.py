@@ -1,0 +1,139 @@
+"""Error of Bayes decisions along the prior: normalised, and as it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fastpsr import metrics
+from fastpsr.metrics import BayesErrorCurve
+from fastpsr.plotting.canvas import Canvas, reaches
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["ape", "bayes_error"]
+
+Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
+_PRIOR = "Prior log-odds of a target"
+_HIGHEST = 1.5  # normalised errors above it lie beyond the axes
+
+
+def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
+    """Draw the normalised Bayes error: actual and minimum normalised DCF along the prior.
+
+    The distance between a system's solid and dashed line is what calibration would save; above 1 a
+    constant decision would be better.
+
+    Parameters
+    ----------
+    systems : BayesErrorCurve, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.bayes_error`, or binary predictions that are given to it.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``): the actual error is solid, the minimum dashed.
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason. Errors above 1.5 lie
+        beyond the axes, and the text says how high they go.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not labelled and binary.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_llrs([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
+    >>> curve = fp.bayes_error(data, [0.0, 1.2])
+    >>> ax = fp.plotting.bayes_error({"A": curve}, ax=Figure().subplots())
+    >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
+    [[0.6667, 0.6667], [0.3333, 0.3333]]
+    """
+    canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
+    top = 1.0
+    for name, curve in canvas.systems(systems, BayesErrorCurve, metrics.bayes_error):
+        _draw(canvas, name, curve, curve.normalized_actual, curve.normalized_minimum)
+        highest = np.nanmax([curve.normalized_actual, curve.normalized_minimum])
+        if highest > _HIGHEST:
+            canvas.note(name, f"the actual error reaches {highest:.3g}, beyond the axes")
+        top = max(top, reaches(curve.normalized_actual, _HIGHEST))
+    _keys(canvas)
+    x = canvas.ax.get_xlim()
+    canvas.guide("constant decision", [-1e3, 1e3], [1.0, 1.0], linestyle=":")
+    canvas.ax.set_xlim(x)
+    canvas.ax.set_ylim(0.0, max(top, 1.1, canvas.kept_top))
+    return canvas.finish(_PRIOR, "Normalised Bayes error")
+
+
+def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
+    """Draw the error probability along the prior (APE): the area is in proportion to Cllr.
+
+    Parameters
+    ----------
+    systems : BayesErrorCurve, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.bayes_error`, or binary predictions that are given to it.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``): the actual error is solid, the minimum dashed.
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not labelled and binary.
+
+    References
+    ----------
+    N. Brummer and J. du Preez, "Application-independent evaluation of speaker detection", Computer
+    Speech and Language 20, 2006, doi:10.1016/j.csl.2005.08.001.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_llrs([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
+    >>> ax = fp.plotting.ape({"A": fp.bayes_error(data, [0.0])}, ax=Figure().subplots())
+    >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
+    [[0.3333], [0.1667]]
+    """
+    canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
+    for name, curve in canvas.systems(systems, BayesErrorCurve, metrics.bayes_error):
+        _draw(canvas, name, curve, curve.actual, curve.minimum)
+        order = np.argsort(curve.prior_log_odds, kind="stable")
+        canvas.guide("constant decision", curve.prior_log_odds[order], curve.default[order],
+                     linestyle=":")  # fmt: skip
+    _keys(canvas)
+    canvas.ax.set_ylim(bottom=0.0)
+    return canvas.finish(_PRIOR, "Error probability")
+
+
+def _draw(
+    canvas: Canvas[BayesErrorCurve],
+    name: str,
+    curve: BayesErrorCurve,
+    actual: Floats,
+    minimum: Floats,
+) -> None:
+    order = np.argsort(curve.prior_log_odds, kind="stable")
+    x, style = curve.prior_log_odds[order], canvas.style(name)
+    if np.isnan(actual).all():
+        canvas.note(name, "raw scores have no actual error, only the minimum")
+    else:
+        canvas.ax.plot(x, actual[order], **style)
+        style["label"] = None
+    canvas.ax.plot(x, minimum[order], **{**style, "linestyle": "--"})
+
+
+def _keys(canvas: Canvas[BayesErrorCurve]) -> None:
+    canvas.key("actual", linestyle="-")
+    canvas.key("minimum", linestyle="--")

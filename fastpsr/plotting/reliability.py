@@ -1,0 +1,167 @@
+"""Reliability diagrams by isotonic regression."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fastpsr import checks, metrics
+from fastpsr.bootstrap import bootstrap
+from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.metrics import PavPosterior, PavSteps
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.systems import as_mapping
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["reliability"]
+
+_POINTS = np.arange(1, 200) / 200
+
+
+def reliability(
+    systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
+    *,
+    band: Literal["confidence", "consistency"] | None = "confidence",
+    n_resamples: int = 200,
+    confidence_level: float = 0.95,
+    resampling: Resampling | None = None,
+    seed: int | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw the frequency of class 1 after PAV against its posterior: a CORP reliability diagram.
+
+    Parameters
+    ----------
+    systems : Predictions, PavSteps, or mapping of names to these
+        Binary posteriors or likelihoods; results of :func:`fastpsr.pav_steps` have no band.
+    band : {"confidence", "consistency"} or None
+        Around the curve by the bootstrap, PAV trained anew in each replicate; or where the curve of
+        a calibrated system would lie (:func:`fastpsr.consistency_band`).
+    n_resamples, confidence_level, resampling, seed
+        Of the band, as for :func:`fastpsr.bootstrap`. Consistency bands know independent samples
+        alone.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason.
+
+    Raises
+    ------
+    ValueError
+        For raw scores, anything that is not labelled and binary, and options that are none.
+
+    Notes
+    -----
+    Where a step holds samples of one class alone the bootstrap collapses: there the confidence band
+    has the Clopper-Pearson interval of the step. It takes weights for numbers of independent
+    samples.
+
+    References
+    ----------
+    T. Dimitriadis, T. Gneiting and A. Jordan, "Stable reliability diagrams for probabilistic
+    classifiers", PNAS 118, 2021, doi:10.1073/pnas.2016191118.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.1, 0.3, 0.4, 0.6, 0.9])
+    >>> ax = fp.plotting.reliability(fp.pav_steps(data), ax=Figure().subplots())
+    >>> ax.lines[0].get_xydata().round(4).tolist()
+    [[0.1, 0.0], [0.3, 0.5], [0.4, 0.5], [0.6, 1.0], [0.9, 1.0]]
+    """
+    checks.check_choice("band", band, ("confidence", "consistency", None))
+    if band == "consistency" and resampling is not None:
+        raise ValueError("resampling is for confidence bands: consistency bands draw samples")
+    canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
+    given = as_mapping(systems)
+    for name, steps in canvas.systems(given, PavSteps, metrics.pav_steps, calibrated=True):
+        if np.isnan(steps.score_log_odds):
+            raise ValueError(
+                "systems must be posteriors or likelihoods: raw scores are no forecast"
+            )
+        low, high = steps.forecast
+        x = np.column_stack([low, high]).ravel()
+        y = np.repeat(steps.posterior, 2)
+        kept = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
+        (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
+        samples = given[name]
+        if band is None or not isinstance(samples, Predictions):
+            continue
+        points = _points(x)
+        if band == "confidence":
+            bounds, undefined = _confidence(samples, steps, points, n_resamples, confidence_level,
+                                            resampling, seed)  # fmt: skip
+            if undefined:
+                canvas.note(name, f"a class is missing in {undefined} replicates of the band")
+        else:
+            found = metrics.consistency_band(
+                samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
+                seed=seed,
+            )  # fmt: skip
+            bounds = found.low, found.high
+        canvas.ax.fill_between(points, *bounds, color=line.get_color(), alpha=0.2, linewidth=0.0)
+    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":")
+    canvas.ax.set_xlim(-0.01, 1.01)
+    canvas.ax.set_ylim(-0.01, 1.01)
+    canvas.ax.set_aspect("equal")
+    return canvas.finish(
+        "Posterior of class 1", "Frequency of class 1 after PAV", legend="upper left"
+    )
+
+
+def _points(forecasts: Floats) -> Floats:
+    """Return where the band is drawn: within the forecasts, and at their ends."""
+    tiny = np.nextafter(0.0, 1.0)
+    low, high = (float(np.clip(end, tiny, 1.0 - 1e-16)) for end in (forecasts[0], forecasts[-1]))
+    return np.unique(np.concatenate([[low], _POINTS[(low < _POINTS) & (high > _POINTS)], [high]]))
+
+
+def _confidence(
+    samples: Predictions,
+    steps: PavSteps,
+    points: Floats,
+    n_resamples: int,
+    confidence_level: float,
+    resampling: Resampling | None,
+    seed: int | None,
+) -> tuple[tuple[Floats, Floats], int]:
+    """Return the ends of the band at some posteriors, and how many replicates are undefined."""
+    scores = steps.score_of(points)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # said in words
+        results = bootstrap(
+            [PavPosterior(float(score)) for score in scores], samples, n_resamples=n_resamples,
+            confidence_level=confidence_level, resampling=resampling, seed=seed,
+        )  # fmt: skip
+    low = np.array([result.interval.low for result in results])
+    high = np.array([result.interval.high for result in results])
+    step = np.maximum(np.searchsorted(steps.lowest, scores, side="right") - 1, 0)
+    least, most = _clopper_pearson(steps, confidence_level)
+    of_one_class = np.isinf(steps.log_odds)[step]
+    low = np.where(of_one_class, np.fmin(low, least[step]), low)
+    high = np.where(of_one_class, np.fmax(high, most[step]), high)
+    return (low, high), results[0].n_undefined
+
+
+def _clopper_pearson(steps: PavSteps, confidence_level: float) -> tuple[Floats, Floats]:
+    """Return the exact binomial interval of each step, with given priors worked in."""
+    from scipy.special import betaincinv
+
+    tail = (1.0 - confidence_level) / 2.0
+    hits, misses = steps.positives, steps.negatives
+    low, high = np.zeros(hits.size), np.ones(hits.size)
+    some, rest = hits > 0.0, misses > 0.0
+    low[some] = betaincinv(hits[some], misses[some] + 1.0, tail)
+    high[rest] = betaincinv(hits[rest] + 1.0, misses[rest], 1.0 - tail)
+    prior = np.log(hits.sum()) - np.log(misses.sum())  # of the data
+    odds = np.exp(steps.prior_log_odds - prior)
+    return low * odds / (low * odds + 1.0 - low), high * odds / (high * odds + 1.0 - high)

@@ -1,0 +1,113 @@
+"""Reliability diagrams by bins."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from fastpsr.metrics import ECE
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.systems import as_mapping
+from fastpsr.predictions import Predictions
+from fastpsr.summaries.bins import BinSums
+
+__all__ = ["reliability_bins"]
+
+_GAP = "#D55E00"
+
+
+def reliability_bins(
+    systems: Predictions | Mapping[str, Predictions],
+    *,
+    ece: ECE | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw frequency against mean posterior in bins: what the ECE sums up.
+
+    A single system is drawn as bars with the gaps between mean posterior and frequency; several
+    are drawn as lines. Prefer :func:`reliability`, which needs no bins.
+
+    Parameters
+    ----------
+    systems : Predictions, or mapping of names to these
+        Labelled posteriors or likelihoods.
+    ece : ECE, optional
+        Says what is binned, and how; by default ``ECE()``, or ``ECE(on="confidence")`` for more
+        than 2 classes.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the bars (``Axes.bar``), or the lines (``Axes.plot``) of several systems.
+
+    Returns
+    -------
+    Axes
+        Bins without samples are empty. A system that cannot be drawn is named in a text.
+
+    Raises
+    ------
+    ValueError
+        For raw scores and other types.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.1, 0.3, 0.3, 0.9])
+    >>> ax = fp.plotting.reliability_bins(data, ece=fp.ECE(bins=5), ax=Figure().subplots())
+    >>> [float(bar.get_height()) for bar in ax.containers[0]]
+    [0.0, 0.5, 1.0]
+    """
+    if ece is not None and not isinstance(ece, ECE):
+        raise ValueError(f"ece must be an ECE, not {type(ece).__name__}")
+    named = as_mapping(systems)
+    for value in named.values():
+        if not isinstance(value, Predictions):
+            raise ValueError(f"systems must be Predictions, or a mapping of names to these, "
+                             f"not {type(value).__name__}")  # fmt: skip
+        value.require_posteriors("reliability diagrams")
+        if value.y_true is None:
+            raise ValueError("systems must be labelled predictions")
+    if ece is None:
+        many = any(value.n_classes > 2 for value in named.values())
+        ece = ECE(on="confidence" if many else "class")
+    single = len(named) == 1
+    canvas: Canvas[BinSums] = Canvas(ax, kwargs, Rectangle if single else Line2D)
+    for name, value in named.items():
+        try:
+            bins = ece.summarise(value)
+            shares, hits, posteriors = bins.at_priors()
+        except ValueError as error:
+            canvas.note(name, str(error))
+            continue
+        used = shares > 0.0
+        frequency, mean = hits[used] / shares[used], posteriors[used] / shares[used]
+        if single:
+            _draw_bars(canvas, name, bins, used, frequency, mean)
+        else:
+            canvas.ax.plot(mean, frequency, **canvas.style(name, marker="o", markersize=4.0))
+    canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=3.0)
+    canvas.ax.set_xlim(-0.01, 1.01)
+    canvas.ax.set_ylim(-0.01, 1.01)
+    canvas.ax.set_aspect("equal")
+    if ece.on == "class":
+        labels = "Posterior of class 1", "Frequency of class 1"
+    else:
+        labels = "Largest posterior", "Frequency of the true class"
+    return canvas.finish(*labels, legend="upper left")
+
+
+def _draw_bars(
+    canvas: Canvas[BinSums], name: str, bins: BinSums, used: Any, frequency: Any, mean: Any
+) -> None:
+    left, width = bins.edges[:-1][used], np.diff(bins.edges)[used]
+    style = canvas.style(name or "frequency", align="edge", edgecolor="white", linewidth=0.5)
+    canvas.ax.bar(left, frequency, width=width, **style)
+    canvas.ax.bar(
+        left, mean - frequency, width=width, bottom=frequency, align="edge", facecolor="none",
+        edgecolor=_GAP, hatch="////", linewidth=0.8, label="gap to the mean posterior",
+    )  # fmt: skip

@@ -1,0 +1,112 @@
+"""Bayes risks along the operating point, weighted so that the area is an expected score."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fastpsr import checks, metrics
+from fastpsr.metrics import RiskCurve
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
+
+__all__ = ["risk_curve"]
+
+_POINTS = np.arange(1, 1000) / 1000
+
+
+def risk_curve(
+    systems: RiskCurve | Predictions | Mapping[str, RiskCurve | Predictions],
+    *,
+    weight: ScoringRule | Callable[[Floats], Any] | None = None,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw weighted Bayes risks against the operating point a_1 (the paper's Figure 1).
+
+    Parameters
+    ----------
+    systems : RiskCurve, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.risk_curve` in binary tasks, or predictions that are given to it
+        with 999 points.
+    weight : Log, Brier, Beta or Weighted rule, or callable, optional
+        A rule stands for the weight that makes the area under the curve its expected score; a
+        callable takes an array of points a_1 and returns weights. By default 1, as for ``Log()``:
+        the area is the cross-entropy.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not binary, raw scores, and weights that are none.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.7, 0.9])
+    >>> curve = fp.risk_curve(data, [0.35, 0.5])
+    >>> ax = fp.plotting.risk_curve(curve, weight=fp.rules.Brier(), ax=Figure().subplots())
+    >>> ax.lines[0].get_xydata().tolist()
+    [[0.35, 0.0], [0.5, 0.25]]
+    """
+    canvas: Canvas[RiskCurve] = Canvas(ax, kwargs)
+    density = _density(weight)
+    weigh = isinstance(weight, ScoringRule) or weight is not None
+    for name, curve in canvas.systems(systems, RiskCurve, _curve, calibrated=True):
+        if curve.points.ndim == 2 and curve.points.shape[1] > 2:
+            raise ValueError(
+                f"systems must be binary, but the points of {name!r} are of "
+                f"{curve.points.shape[1]} classes"
+            )
+        points = curve.points if curve.points.ndim == 1 else curve.points[:, 0]
+        order = np.argsort(points, kind="stable")
+        x = points[order]
+        values = checks.as_floats("weight", np.broadcast_to(density(x), x.shape), 1)
+        checks.require("weight", values, 0.0, float(np.finfo(np.float64).max),
+                       "be finite and not negative")  # fmt: skip
+        canvas.ax.plot(x, values * curve.risk[order], **canvas.style(name))
+    canvas.ax.set_xlim(0.0, 1.0)
+    canvas.ax.set_ylim(bottom=0.0)
+    label = "Weighted Bayes risk" if weigh else "Bayes risk"
+    return canvas.finish("Operating point $a_1$ (threshold on the posterior of class 0)", label)
+
+
+def _curve(predictions: Predictions) -> RiskCurve:
+    return metrics.risk_curve(predictions, _POINTS)
+
+
+def _density(weight: ScoringRule | Callable[[Floats], Any] | None) -> Callable[[Floats], Any]:
+    """Return the weight as a function of a_1."""
+    if weight is None or isinstance(weight, Log):
+        return np.ones_like
+    if isinstance(weight, Brier):
+        return lambda a: 2.0 * a * (1.0 - a)
+    if isinstance(weight, Beta):
+        beta = weight
+
+        def of_beta(a: Floats) -> Floats:
+            from scipy.special import betaln
+
+            powers = (beta.a - 1.0) * np.log(a) + (beta.b - 1.0) * np.log1p(-a)
+            return np.asarray(np.exp(powers - betaln(beta.a, beta.b)))
+
+        return of_beta
+    if isinstance(weight, Weighted):
+        own = weight.weight
+        return lambda a: own(np.column_stack([a, 1.0 - a]))
+    if isinstance(weight, ScoringRule) or not callable(weight):
+        raise ValueError(
+            f"weight must be a Log, Brier, Beta or Weighted rule, or a callable, not {weight!r}"
+        )
+    return weight

@@ -1,0 +1,78 @@
+"""The ROC of detectors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from fastpsr.metrics import Roc
+from fastpsr.metrics import roc as roc_of
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.thinning import rate_grid, thin
+from fastpsr.predictions import Predictions
+
+__all__ = ["all_equal", "roc"]
+
+
+def roc(
+    systems: Roc | Predictions | Mapping[str, Roc | Predictions],
+    *,
+    hull: bool = False,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw the hit rate against the false-alarm rate.
+
+    Parameters
+    ----------
+    systems : Roc, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.roc`, or binary predictions that are given to it.
+    hull : bool
+        Whether to add the convex hull, dashed.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not labelled and binary.
+
+    Notes
+    -----
+    Curves keep the vertices that can be told apart on any screen, on linear, log or probit axes.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> data = fp.Predictions.from_raw_scores([0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0])
+    >>> ax = fp.plotting.roc({"A": fp.roc(data)}, ax=Figure().subplots())
+    >>> ax.lines[0].get_xydata().tolist()
+    [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
+    """
+    canvas: Canvas[Roc] = Canvas(ax, kwargs)
+    for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
+        kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
+        (line,) = canvas.ax.plot(curve.p_fa[kept], 1.0 - curve.p_miss[kept], **canvas.style(name))
+        if hull:
+            corners = curve.hull
+            canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
+                           linewidth=1.0, color=line.get_color())  # fmt: skip
+            canvas.key("convex hull", linestyle="--")
+    canvas.guide("chance", [0.0, 1.0], [0.0, 1.0], linestyle=":")
+    canvas.ax.set_xlim(-0.01, 1.01)
+    canvas.ax.set_ylim(-0.01, 1.01)
+    canvas.ax.set_aspect("equal")
+    return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)", legend="lower right")
+
+
+def all_equal(curve: Roc) -> str:
+    """Say what is wrong with a curve of one step."""
+    return "" if curve.threshold.size > 2 else "all scores are equal, which is no curve"

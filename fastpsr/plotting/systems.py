@@ -1,0 +1,43 @@
+"""What may be drawn: a result, predictions, or a mapping of names to these."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from fastpsr.predictions import Predictions
+
+__all__ = ["as_mapping", "check_system", "percent"]
+
+
+def as_mapping(given: Any) -> dict[str, Any]:
+    """Return systems by name; a single one has no name."""
+    if isinstance(given, Mapping):
+        if not given:
+            raise ValueError("systems must not be empty")
+        for name in given:
+            if not isinstance(name, str):
+                raise ValueError(f"systems must have names that are strings, not {name!r}")
+        return dict(cast(Mapping[str, Any], given))
+    return {"": given}
+
+
+def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated: bool) -> None:
+    """Raise unless a system is a result, or predictions that one can be made of."""
+    called = f"systems[{name!r}]" if name else "systems"
+    if isinstance(value, kind):
+        return
+    if not takes or not isinstance(value, Predictions):
+        wanted = f"{kind.__name__}{' or Predictions' if takes else ''}"
+        raise ValueError(
+            f"{called} must be {wanted}, or a mapping of names to these, not {type(value).__name__}"
+        )
+    if value.y_true is None:
+        raise ValueError(f"{called} must be labelled predictions")
+    if value.n_classes > 2:
+        raise ValueError(f"{called} must be binary, not of {value.n_classes} classes")
+    if calibrated:
+        value.require_posteriors("figures of posteriors")
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, in few digits, never 0 for what is not."""
+    return f"{100.0 * share:.3g} %"

@@ -1,0 +1,110 @@
+"""Tippett plots: how often LLRs of each class exceed a value."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fastpsr import metrics
+from fastpsr.metrics import TippettCurves
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.systems import percent
+from fastpsr.plotting.thinning import rate_grid, span_grid, thin
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["tippett"]
+
+
+def tippett(
+    systems: TippettCurves | Predictions | Mapping[str, TippettCurves | Predictions],
+    *,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw the share of targets and of non-targets whose LLR is at least so much.
+
+    Parameters
+    ----------
+    systems : TippettCurves, Predictions, or mapping of names to these
+        Results of :func:`fastpsr.tippett`, or binary predictions that are given to it.
+    ax : Axes, optional
+        By default a new figure's. LLRs are drawn with logarithms to base 10.
+    **kwargs
+        For the lines (``Axes.plot``): targets are solid, non-targets dashed.
+
+    Returns
+    -------
+    Axes
+        A system that cannot be drawn is named in a text, with the reason; so are infinite LLRs,
+        where curves do not begin at 1 or do not end at 0.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not labelled and binary, and raw scores beside LLRs.
+
+    Notes
+    -----
+    Curves keep the vertices that can be told apart on any screen.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> curves = fp.tippett(fp.Predictions.from_raw_scores([0, 0, 1], [-2.0, 0.5, 3.0]))
+    >>> ax = fp.plotting.tippett({"A": curves}, ax=Figure().subplots())
+    >>> ax.lines[1].get_xydata().tolist()
+    [[-2.0, 1.0], [-2.0, 0.5], [0.5, 0.5], [0.5, 0.0]]
+    """
+    canvas: Canvas[TippettCurves] = Canvas(ax, kwargs)
+    found = dict(canvas.systems(systems, TippettCurves, metrics.tippett))
+    kinds = {curves.are_llrs for curves in found.values()}
+    if len(kinds) > 1:
+        raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")
+    for name, curves in found.items():
+        unit = 1.0 / np.log(10.0) if curves.are_llrs else 1.0
+        style = canvas.style(name)
+        dashed = {**style, "linestyle": "--", "label": None}
+        classes = (
+            ("targets", curves.target_scores, curves.p_target, style),
+            ("non-targets", curves.nontarget_scores, curves.p_nontarget, dashed),
+        )
+        for what, scores, shares, own in classes:
+            canvas.ax.plot(*_steps(scores * unit, shares), **own)
+            _note_infinite(canvas, name, what, scores, shares)
+        ends = {curves.target_scores[0], curves.target_scores[-1],
+                curves.nontarget_scores[0], curves.nontarget_scores[-1]}  # fmt: skip
+        if len(ends) == 1:
+            canvas.note(name, "all scores are equal")
+    canvas.key("targets", linestyle="-")
+    canvas.key("non-targets", linestyle="--")
+    if kinds != {False}:
+        canvas.ax.axvline(0.0, color="0.8", linewidth=0.8, zorder=0.5)
+    canvas.ax.set_ylim(-0.01, 1.01)
+    x_label = "Score" if kinds == {False} else "$\\log_{10}$ likelihood ratio"
+    return canvas.finish(x_label, "Share of trials at or above")
+
+
+def _steps(scores: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Return the corners of a step curve over the finite scores."""
+    finite = np.isfinite(scores)
+    if not finite.any():
+        return np.empty(0), np.empty(0)
+    after = np.append(shares[1:], 0.0)[finite]
+    x, y = scores[finite], shares[finite]
+    kept = thin(x, y, span_grid(x), rate_grid())
+    x, y = x[kept], y[kept]
+    # a step goes down at each score, to the share of the next one
+    down = np.append(y[1:], after[-1])
+    return np.repeat(x, 2), np.column_stack([y, down]).ravel()
+
+
+def _note_infinite(
+    canvas: Canvas[TippettCurves], name: str, what: str, scores: Floats, shares: Floats
+) -> None:
+    if np.isneginf(scores[0]):
+        left = 1.0 - shares[1] if shares.size > 1 else 1.0
+        canvas.note(name, f"{percent(left)} of {what} at minus infinity")
+    if np.isposinf(scores[-1]):
+        canvas.note(name, f"{percent(float(shares[-1]))} of {what} at infinity")
