@@ -1,11 +1,14 @@
 """The table of everything."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from fastpsr.bootstrap import Resampling, bootstrap
+from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.request import Request
 from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import Training
@@ -24,9 +27,10 @@ from fastpsr.metrics import (
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.rules import Log
 
-__all__ = ["Evaluation", "Row", "default_metrics", "evaluate"]
+__all__ = ["Evaluation", "Intervals", "Row", "default_metrics", "evaluate", "in_brackets"]
 
 AnyMetric = Metric[Any] | Callable[[Predictions], float]
+Progress = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +43,52 @@ class Row:
         Name.
     value : float
         nan where there is none.
+    low, high : float or None
+        Ends of the confidence interval; None where none was asked for, or the value is nan.
+    bias : float or None
+        Mean of the replicates less the value, likewise.
+    n_undefined : int
+        Number of replicates in which the metric is undefined, which are left out.
     note : str
         What the number is; where it is nan or infinite, why.
     """
 
     metric: str
     value: float
+    low: float | None = None
+    high: float | None = None
+    bias: float | None = None
+    n_undefined: int = 0
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How confidence intervals were made.
+
+    Attributes
+    ----------
+    confidence_level : float
+    method : {"percentile", "basic", "bca", "normal"}
+    n_resamples : int
+        Number of replicates.
+    resampling : str
+        What was drawn.
+    seed : int
+        Which gives the same replicates again.
+    """
+
+    confidence_level: float
+    method: Method
+    n_resamples: int
+    resampling: str
+    seed: int
+
+    def __str__(self) -> str:
+        return (
+            f"{100.0 * self.confidence_level:g} % intervals: {self.method}, "
+            f"{self.n_resamples:,} replicates, resampling {self.resampling}, seed {self.seed}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +105,8 @@ class Evaluation:
         Number of samples whose class was given posterior 0: each makes cross-entropy infinite.
     kind : {"posteriors", "likelihoods", "raw scores"}
         What was evaluated.
+    intervals : Intervals or None
+        How the intervals were made, where they were asked for.
 
     Examples
     --------
@@ -77,6 +122,7 @@ class Evaluation:
     priors: tuple[float, ...]
     n_infinite: int
     kind: Kind
+    intervals: Intervals | None = None
 
     def __getitem__(self, metric: str) -> float:
         """Return the value of a metric by name."""
@@ -93,16 +139,22 @@ class Evaluation:
             "priors": list(self.priors),
             "n_infinite": self.n_infinite,
             "kind": self.kind,
-            "rows": [
-                {"metric": row.metric, "value": row.value, "note": row.note} for row in self.rows
-            ],
+            "intervals": None if self.intervals is None else asdict(self.intervals),
+            "rows": [asdict(row) for row in self.rows],
         }
 
     def __str__(self) -> str:
-        width = max(len(row.metric) for row in self.rows)
+        cells = [
+            (row.metric, f"{row.value:.4f}", in_brackets(row.low, row.high)) for row in self.rows
+        ]
+        names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
         lines = [self.headline]
-        lines += [f"{row.metric:<{width}}  {row.value:>10.4f}  {row.note}" for row in self.rows]
-        return "\n".join(line.rstrip() for line in lines)
+        if self.intervals is not None:
+            lines.append(str(self.intervals))
+        for (name, value, interval), row in zip(cells, self.rows, strict=True):
+            shown = f"  {interval:<{brackets}}" if brackets else ""
+            lines.append(f"{name:<{names}}  {value:>10}{shown}  {row.note}".rstrip())
+        return "\n".join(lines)
 
     @property
     def headline(self) -> str:
@@ -149,7 +201,12 @@ def evaluate(
     predictions: Predictions,
     metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None = None,
     *,
-    progress: Callable[[str], object] | None = None,
+    n_resamples: int = 0,
+    confidence_level: float = 0.95,
+    method: Method = "percentile",
+    resampling: Resampling | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
 
@@ -161,18 +218,24 @@ def evaluate(
         Metrics of this package, or any callable that takes predictions and returns a float. By
         default: normalized cross-entropy, Brier score and error rate, relative calibration loss
         with its bound, and the calibration errors; of raw scores EER, minCllr and AUC.
+    n_resamples : int
+        Number of bootstrap replicates; with 0 there are no confidence intervals.
+    confidence_level, method, resampling, seed
+        As for :func:`fastpsr.bootstrap`.
     progress : callable, optional
-        Called with the name of each metric before it is computed.
+        Called with (what is done, how much of it is, of how much): each metric, before it is
+        computed, then ``"replicates"``.
 
     Returns
     -------
     Evaluation
-        A metric that these data do not allow has value nan and a note that says why.
+        A metric that these data do not allow has value nan, no interval, and a note that says why.
 
     Raises
     ------
     ValueError
-        For unlabelled predictions or an empty list of metrics.
+        For unlabelled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
+        for, and a resampling or seed without `n_resamples`.
 
     Examples
     --------
@@ -182,6 +245,14 @@ def evaluate(
     4 samples, 2 classes, priors 0.5, 0.5
     NCE      0.7370  cross-entropy over that of the priors
     NBS      0.7400  Brier score over that of the priors
+
+    With intervals:
+
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
+    >>> print(fp.evaluate(data, [fp.BrierScore()], n_resamples=200, seed=0))
+    100 samples, 2 classes, priors 0.5, 0.5
+    95 % intervals: percentile, 200 replicates, resampling IID, seed 0
+    NBS      0.7400  [0.6010, 0.8787]  Brier score over that of the priors
     """
     if not isinstance(predictions, Predictions):
         raise ValueError(f"predictions must be Predictions, not {type(predictions).__name__}")
@@ -189,20 +260,89 @@ def evaluate(
     chosen = _named(metrics, predictions)
     if not chosen:
         raise ValueError("metrics must not be empty")
+    intervals = _intervals(n_resamples, confidence_level, method, resampling, seed)
     n_infinite = _count_infinite(predictions.present())
     rows = []
-    for name, metric in chosen.items():
+    for place, (name, metric) in enumerate(chosen.items()):
         if progress is not None:
-            progress(name)
+            progress(name, place, len(chosen))
         try:
             value = float(metric(predictions))
-            rows.append(Row(name, value, _note(metric, value, n_infinite)))
+            rows.append(Row(name, value, note=_note(metric, value, n_infinite)))
         except ValueError as error:
-            rows.append(Row(name, float("nan"), f"not computed: {error}"))
+            rows.append(Row(name, float("nan"), note=f"not computed: {error}"))
+    if intervals is not None:
+        rows = _with_intervals(rows, chosen, predictions, intervals, resampling, progress)
     priors = tuple(float(prior) for prior in predictions.priors)
     return Evaluation(
-        tuple(rows), labels.size, predictions.n_classes, priors, n_infinite, predictions.kind
+        tuple(rows), labels.size, predictions.n_classes, priors, n_infinite, predictions.kind,
+        intervals,
+    )  # fmt: skip
+
+
+def in_brackets(low: float | None, high: float | None) -> str:
+    """Return an interval as text, nothing if there is none.
+
+    Examples
+    --------
+    >>> in_brackets(0.25, 0.75)
+    '[0.2500, 0.7500]'
+    """
+    return "" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+
+
+def _intervals(
+    n_resamples: int,
+    confidence_level: float,
+    method: Method,
+    resampling: Resampling | None,
+    seed: int | None,
+) -> Intervals | None:
+    """Return what intervals are asked for, checked before any work."""
+    if n_resamples == 0:
+        for name, given in (("resampling", resampling), ("seed", seed)):
+            if given is not None:
+                raise ValueError(f"{name} is for intervals: give n_resamples above 0 too")
+        return None
+    asked = Request.of(n_resamples, confidence_level, method, resampling, seed, progress=False)
+    drawn = type(asked.resampling).__name__
+    return Intervals(confidence_level, method, n_resamples, drawn, asked.seed)
+
+
+def _with_intervals(
+    rows: list[Row],
+    metrics: Mapping[str, AnyMetric],
+    predictions: Predictions,
+    intervals: Intervals,
+    resampling: Resampling | None,
+    progress: Progress | None,
+) -> list[Row]:
+    """Return the rows, those with a value with an interval: all from the same passes."""
+    valued = {row.metric: metrics[row.metric] for row in rows if not np.isnan(row.value)}
+    if not valued:
+        return rows
+
+    def advance(done: int, total: int) -> None:
+        if progress is not None:
+            progress("replicates", done, total)
+
+    results = bootstrap(
+        valued,
+        predictions,
+        n_resamples=intervals.n_resamples,
+        confidence_level=intervals.confidence_level,
+        method=intervals.method,
+        resampling=resampling,
+        seed=intervals.seed,
+        progress=advance,
     )
+    found = dict(zip(valued, results, strict=True))
+    return [
+        replace(row, low=found[row.metric].interval.low, high=found[row.metric].interval.high,
+                bias=found[row.metric].bias, n_undefined=found[row.metric].n_undefined)
+        if row.metric in found else row
+        for row in rows
+    ]  # fmt: skip
 
 
 def _note(metric: AnyMetric, value: float, n_infinite: int) -> str:

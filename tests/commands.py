@@ -59,6 +59,16 @@ def program(*arguments, code=None, **environment):
     )
 
 
+# The program, where Ctrl-C is to reach it
+INTERRUPTIBLE = """
+import signal, sys
+from fastpsr.cli import app
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
+print("ready", flush=True)
+sys.exit(app.run())
+"""
+
+
 # Files
 
 
@@ -87,6 +97,41 @@ def write(path, **columns):
             flat |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
     frame = polars.DataFrame(flat)
     frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+
+
+@dataclass
+class Trials:
+    """A simulated trial list with the LLRs of two systems."""
+
+    made: fp.simulate.TrialList
+    llrs: dict  # by the name of the file
+    session: np.ndarray
+
+    def predictions(self, system, rows=slice(None), **options):
+        return fp.Predictions.from_llrs(self.made.y_true[rows], self.llrs[system][rows], **options)
+
+    def speakers(self, rows=slice(None)):
+        """As the files name them."""
+        sides = self.made.enroll_speaker, self.made.test_speaker
+        return tuple(side[rows].astype(str) for side in sides)
+
+
+def write_trials(n_target=300, n_nontarget=1500):
+    """Write a key and the scores of systems a and b, those of b in another order."""
+    made = fp.simulate.trial_list(n_target, n_nontarget, n_speakers=30, seed=1)
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(2, made.llr.size))
+    llrs = {"a": 0.3 * made.llr + noise[0], "b": 0.2 * made.llr + noise[1]}
+    session = rng.integers(0, 5, made.llr.size)
+    ids = [f"m{e}\ts{t}" for e, t in zip(made.enroll, made.test, strict=True)]
+    columns = zip(ids, made.y_true, session, *Trials(made, llrs, session).speakers(), strict=True)
+    rows = [f"{i}\t{('non', '')[y]}target\t{s}\t{e}\t{t}\n" for i, y, s, e, t in columns]
+    head = "modelid\tsegmentid\ttargettype\tsession\tby\tof\n"
+    Path("key").write_text(head + "".join(rows), "utf-8")
+    for name, values in llrs.items():
+        lines = [f"{i} {x!r}\n" for i, x in zip(ids, values.tolist(), strict=True)]
+        Path(name).write_text("".join(lines if name == "a" else lines[::-1]), "utf-8")
+    return Trials(made, llrs, session.astype(str))
 
 
 def strict_json(path):

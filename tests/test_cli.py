@@ -157,7 +157,8 @@ def test_json_and_csv_are_one_table():
     run = ["evaluate", "s.npz", "--scores-are", "logits"]
     succeed(*run, "--json", "t.json", "--csv", "t.csv")
     rows = polars.read_csv("t.csv")
-    assert rows.columns == ["metric", "value", "note"]
+    numbers = ["value", "low", "high", "bias", "n_undefined"]
+    assert rows.columns == ["metric", *numbers, "note"]
     assert rows.to_dicts() == strict_json("t.json")["rows"]
 
 
@@ -350,6 +351,8 @@ def test_calibrated_output_can_be_evaluated():
     [
         ([], ["demo", "evaluate", "calibrate", "simulate", "warmup", "--version"]),
         (["demo"], ["--seed"]),
+        (["compare"], ["--key", "--ci", "--resamples", "--resample", "--interval", "--seed"]),
+        (["evaluate"], ["--ci", "--resamples", "--resample", "--interval", "--seed"]),
         (["evaluate"], ["--scores-are", "--labels", "--columns", "--weights", "--priors", "--costs",
                         "--calibrator", "--folds", "--json", "--csv", "raw", "temperature"]),
         (["calibrate"], ["--apply", "--output", "--save", "--load", "--folds", "histogram"]),

@@ -109,3 +109,21 @@ def test_demo_prints_what_the_library_computes(demo):
         assert numbers(demo, f"simulated, {row} ") == expected
     for word in ("C01", "Cab", "Cimb", "NCE", "RCL", "ECEmc", "ECE", "cal:", "calp:"):
         assert word in demo.split("SITW, calp")[1] or word in demo.splitlines()[1]
+
+
+def test_demo_draws_trials_beside_speakers(demo):
+    trials = fp.simulate.trial_list()
+    raw = fp.Predictions.from_llrs(trials.y_true, trials.llr)
+    speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
+    _, table = demo.split("95 % intervals, raw")
+    for row, metric in (("C01", fp.BayesRisk([[0, 1], [1, 0]])), ("NCE", fp.CrossEntropy())):
+        by_trial, by_speaker = (
+            fp.bootstrap(metric, raw, n_resamples=200, resampling=resampling, seed=0).interval
+            for resampling in (fp.IID(), speakers)
+        )
+        expected = [f"{end:.3f}" for end in (metric(raw), *by_trial, *by_speaker)]
+        assert numbers(table, row) == expected
+        width = (by_speaker.high - by_speaker.low) / (by_trial.high - by_trial.low)
+        assert 1.5 < width < 4.0
+    for word in ("drawing trials", "drawing speakers", "200 replicates", "share 194 speakers"):
+        assert word in " ".join(table.split())

@@ -13,7 +13,17 @@ import pytest
 import fastpsr as fp
 from fastpsr.cli import table_evaluation
 from fastpsr.files import whole_file
-from tests.commands import CAL, FOLDER, GOOD, RUN, check_refusal, fastpsr, parameters, snapshot
+from tests.commands import (
+    CAL,
+    FOLDER,
+    GOOD,
+    INTERRUPTIBLE,
+    RUN,
+    check_refusal,
+    fastpsr,
+    parameters,
+    snapshot,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -187,15 +197,6 @@ def test_ctrl_c_while_computing(monkeypatch):
     monkeypatch.setattr(table_evaluation, "evaluate", stop)
     assert fastpsr(*RUN, "--json", "t.json").code == 130
     assert os.listdir() == ["s.npz"]
-
-
-INTERRUPTIBLE = """
-import signal, sys
-from fastpsr.cli import app
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
-print("ready", flush=True)
-sys.exit(app.run())
-"""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

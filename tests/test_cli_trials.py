@@ -109,7 +109,7 @@ def test_keys_of_every_kind(name, packed):
     counts = {"n_target": Y.sum(), "n_nontarget": Y.size - Y.sum()}
     assert strict_json("t.json")[0] == {
         "system": "s", "condition": "pooled", "metric": "EER", "value": fp.EER()(llrs()), **counts,
-        "note": fp.EER.meaning,
+        "low": None, "high": None, "bias": None, "n_undefined": 0, "note": fp.EER.meaning,
     }  # fmt: skip
     assert "scores taken as llr; read " in out
     assert re.search(rf"(?m)^targets +{Y.sum():,} *$", out)

@@ -169,9 +169,9 @@ def test_progress_comes_before_each_metric():
     table = fp.evaluate(
         sample(),
         {"a": lambda p: seen.append("A") or 1.0, "b": lambda p: seen.append("B") or 2.0},
-        progress=seen.append,
+        progress=lambda *done: seen.append(done),
     )
-    assert seen == ["a", "A", "b", "B"]
+    assert seen == [("a", 0, 2), "A", ("b", 1, 2), "B"]
     assert [row.value for row in table.rows] == [1.0, 2.0]
 
 
@@ -319,7 +319,7 @@ def plain(value):
         return all(type(key) is str and plain(entry) for key, entry in value.items())
     if type(value) is list:
         return all(map(plain, value))
-    return type(value) in (int, float, str)
+    return type(value) in (int, float, str, type(None))
 
 
 @pytest.mark.parametrize("data", [sample(), sample(3), INFINITE["LLRs"]], ids=["2", "3", "inf"])
@@ -327,12 +327,15 @@ def test_to_dict_is_plain(data):
     table = fp.evaluate(data)
     content = table.to_dict()
     assert plain(content)
-    assert list(content) == ["n_samples", "n_classes", "priors", "n_infinite", "kind", "rows"]
+    head = ["n_samples", "n_classes", "priors", "n_infinite", "kind", "intervals"]
+    assert list(content) == [*head, "rows"]
+    assert content["intervals"] is None
     again = json.loads(json.dumps(content))
     assert again["priors"] == list(table.priors)
     assert again["n_samples"] == table.n_samples
     for row, entry in zip(table.rows, again["rows"], strict=True):
-        assert list(entry) == ["metric", "value", "note"]
+        numbers = ["value", "low", "high", "bias", "n_undefined"]
+        assert list(entry) == ["metric", *numbers, "note"]
         np.testing.assert_equal(Row(**entry).__dict__, row.__dict__)
     content["rows"][0]["value"] = 99.0
     content["priors"].append(5.0)

@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,35 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
-    """Sums of some replicates, (R, G, 1 + sums), and how to come by the samples of one."""
+class _Kind:
+    """Jobs whose summands share groups, so that one set of sums serves them all."""
 
-    first: int
-    sums: Floats
-    times_of: Callable[[int], Floats]
+    places: list[int]
+    jobs: list[Job]
+    summands: list[Summands]
+
+    def values_of(self, pieces: Floats, times_of: Callable[[int], Floats]) -> Floats:
+        """Return (jobs, R) values of (R, G, 1 + sums); `times_of` goes back to the samples."""
+        out = np.full((len(self.jobs), pieces.shape[0]), np.nan)
+        for replicate, sums in enumerate(pieces):
+            if not sums[:, 0].any():
+                continue  # no sample was drawn
+            begin, assembled = 1, None
+            for place, (job, own) in enumerate(zip(self.jobs, self.summands, strict=True)):
+                end = begin + own.n_sums
+                metric = job.metric
+                assert isinstance(metric, Metric)
+                try:
+                    if assembled is None or own.n_sums:  # without sums all share one summary
+                        assembled = own.assemble(sums[:, 0], sums[:, begin:end])
+                    out[place, replicate] = metric.finish(assembled)
+                except NeedsSamplesError:
+                    out[place, replicate] = job.value_at(times_of(replicate))
+                except ValueError:
+                    pass  # undefined, as with a class missing: stays nan
+                if not own.degree:  # else all of a kind sum the same
+                    begin = end
+        return out
 
 
 def draw_replicates(
@@ -92,27 +116,24 @@ def draw_replicates(
         Called with the number of replicates done and their total, over all passes.
     """
     by_unit = jointly or not resampling.draws_samples
-    draws = None
-    if by_unit or any(job.summands is None for job in jobs):
+    kinds, others = _sorted_by_kind(jobs)
+    out = np.full((len(jobs), n_resamples), np.nan)
+    advance = _Count(progress, n_resamples * (len(kinds) + bool(others)))
+    if not by_unit:
+        _draw_samples(kinds, resampling, seed, out, advance)
+        kinds = []
+    if kinds or others:
         draws = UnitDraws(resampling.units(jobs[0].predictions), seed)
-
-    def pieces(summands: list[Summands], predictions: Predictions) -> Iterator[_Piece]:
-        if by_unit:
-            assert draws is not None
-            return _by_units(summands, predictions, draws, n_resamples)
-        source = SampleSums(summands, predictions, resampling, seed)
-        return _by_samples(source, len(predictions), n_resamples)
-
-    return _values(jobs, pieces, draws, n_resamples, progress)
+        _draw_units(kinds, {place: jobs[place] for place in others}, draws, out, advance)
+    return out
 
 
 def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Floats:
     """Return (J, R) values of metrics where units are there as often as `draws` say."""
-
-    def pieces(summands: list[Summands], predictions: Predictions) -> Iterator[_Piece]:
-        return _by_units(summands, predictions, draws, n_replicates)
-
-    return _values(jobs, pieces, draws, n_replicates, lambda done, total: None)
+    kinds, others = _sorted_by_kind(jobs)
+    out = np.full((len(jobs), n_replicates), np.nan)
+    _draw_units(kinds, {place: jobs[place] for place in others}, draws, out, lambda n: None)
+    return out
 
 
 def name_of(metric: AnyMetric) -> str:
@@ -131,81 +152,86 @@ def as_number(name: str, value: object) -> float:
     raise ValueError(f"metric {name} must return a number, not {type(value).__name__}")
 
 
-def _values(
-    jobs: list[Job],
-    pieces: Callable[[list[Summands], Predictions], Iterator[_Piece]],
-    draws: Draws | None,
-    n_replicates: int,
-    progress: Progress,
-) -> Floats:
-    out = np.full((len(jobs), n_replicates), np.nan)
-    kinds: dict[tuple[int, str], list[int]] = {}
+def _sorted_by_kind(jobs: list[Job]) -> tuple[list[_Kind], list[int]]:
+    """Return the jobs with summands by kind, and the places of those without."""
+    kinds: dict[tuple[int, str], _Kind] = {}
     others = []
     for place, job in enumerate(jobs):
-        if job.summands is None:
+        summands = job.summands
+        if summands is None:
             others.append(place)
-        else:
-            kinds.setdefault((id(job.predictions), job.summands.kind), []).append(place)
-    total = n_replicates * (len(kinds) + bool(others))
-    done = 0
+            continue
+        kind = kinds.setdefault((id(job.predictions), summands.kind), _Kind([], [], []))
+        kind.places.append(place)
+        kind.jobs.append(job)
+        kind.summands.append(summands)
+    return list(kinds.values()), others
+
+
+class _Count:
+    """Replicates done, over all passes."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self, n: int) -> None:
+        self._done += n
+        self._progress(self._done, self._total)
+
+
+@contextmanager
+def _in_silence() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what a replicate is warned of is not the user's doing
-        for places in kinds.values():
-            members = [jobs[place] for place in places]
-            summands = [job.summands for job in members if job.summands is not None]
-            for piece in pieces(summands, members[0].predictions):
-                after = piece.first + piece.sums.shape[0]
-                out[places, piece.first : after] = _finish(members, summands, piece)
-                done += piece.sums.shape[0]
-                progress(done, total)
-        if others:
-            assert draws is not None
-            for first, times in draws.sets(n_replicates):
-                for replicate in range(first, min(first + times.shape[0] * LANES, n_replicates)):
-                    of_samples = draws.sample_times(times, replicate - first)
-                    for place in others:
-                        out[place, replicate] = jobs[place].value_at(of_samples)
-                    done += 1
-                    progress(done, total)
-    return out
+        yield
 
 
-def _by_samples(source: SampleSums, n_samples: int, n_replicates: int) -> Iterator[_Piece]:
-    n_numbers = source.n_groups * (1 + source.n_sums)
-    for chunk in chunks_of(n_replicates, n_samples, n_numbers):
-        first = chunk.start
-        sums = source.draw(first, len(chunk))
-        yield _Piece(first, sums, lambda place, first=first: source.sample_times(first + place))  # type: ignore[misc]
+def _draw_samples(
+    kinds: list[_Kind],
+    resampling: Resampling,
+    seed: int,
+    out: Floats,
+    advance: Callable[[int], object],
+) -> None:
+    """Write the replicates of each kind, which draws samples of its own."""
+    n_replicates = out.shape[1]
+    for kind in kinds:
+        predictions = kind.jobs[0].predictions
+        source = SampleSums(kind.summands, predictions, resampling, seed)
+        n_numbers = source.n_groups * (1 + source.n_sums)
+        for chunk in chunks_of(n_replicates, len(predictions), n_numbers):
+            first = chunk.start
+            sums = source.draw(first, len(chunk))
+            times_of = partial(_times_of_samples, source, first)
+            with _in_silence():
+                out[kind.places, first : chunk.stop] = kind.values_of(sums, times_of)
+            advance(len(chunk))
 
 
-def _by_units(
-    summands: list[Summands], predictions: Predictions, draws: Draws, n_replicates: int
-) -> Iterator[_Piece]:
-    source = UnitSums(summands, predictions, draws.units)
+def _times_of_samples(source: SampleSums, first: int, place: int) -> Floats:
+    return source.sample_times(first + place)
+
+
+def _draw_units(
+    kinds: list[_Kind],
+    others: dict[int, Job],
+    draws: Draws,
+    out: Floats,
+    advance: Callable[[int], object],
+) -> None:
+    """Write the replicates of jobs that all see the same units."""
+    n_replicates = out.shape[1]
+    sources = [UnitSums(k.summands, k.jobs[0].predictions, draws.units) for k in kinds]
     for first, times in draws.sets(n_replicates):
-        sums = source.draw(times)[: n_replicates - first]
-        yield _Piece(first, sums, lambda place, times=times: draws.sample_times(times, place))  # type: ignore[misc]
-
-
-def _finish(members: list[Job], summands: list[Summands], piece: _Piece) -> Floats:
-    """Return the (members, R) values of a piece."""
-    out = np.full((len(members), piece.sums.shape[0]), np.nan)
-    for replicate, sums in enumerate(piece.sums):
-        if not sums[:, 0].any():
-            continue  # no sample was drawn
-        begin, assembled = 1, None
-        for place, (job, own) in enumerate(zip(members, summands, strict=True)):
-            end = begin + own.n_sums
-            metric = job.metric
-            assert isinstance(metric, Metric)
-            try:
-                if assembled is None or own.n_sums:  # without sums all share one summary
-                    assembled = own.assemble(sums[:, 0], sums[:, begin:end])
-                out[place, replicate] = metric.finish(assembled)
-            except NeedsSamplesError:
-                out[place, replicate] = job.value_at(piece.times_of(replicate))
-            except ValueError:
-                pass  # undefined, as with a class missing: stays nan
-            if not own.degree:  # else all of a kind sum the same
-                begin = end
-    return out
+        used = min(times.shape[0] * LANES, n_replicates - first)
+        times_of = partial(draws.sample_times, times)
+        with _in_silence():
+            for kind, source in zip(kinds, sources, strict=True):
+                sums = source.draw(times)[:used]
+                out[kind.places, first : first + used] = kind.values_of(sums, times_of)
+                advance(used)
+            for place in range(used if others else 0):
+                of_samples = times_of(place)
+                for job_place, job in others.items():
+                    out[job_place, first + place] = job.value_at(of_samples)
+                advance(1)

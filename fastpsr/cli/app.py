@@ -3,9 +3,10 @@
 import typer
 
 from fastpsr import __version__
-from fastpsr.cli import calibrate, demo, evaluate, simulate, threshold, warmup
+from fastpsr.cli import calibrate, compare, demo, evaluate, simulate, threshold, warmup
 from fastpsr.cli.show import console, say, warnings_as_lines
 
+_STOPPED = 130
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -15,6 +16,7 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(evaluate.evaluate)
+app.command()(compare.compare)
 app.command()(calibrate.calibrate)
 app.command()(threshold.threshold)
 app.add_typer(simulate.app, name="simulate")
@@ -34,10 +36,13 @@ def run() -> int:
     """Run the command; an error is one line and exit code 2."""
     try:
         with warnings_as_lines():
-            return int(app(standalone_mode=False) or 0)
+            code = int(app(standalone_mode=False) or 0)
+            if code == _STOPPED:  # how typer tells of Ctrl-C
+                raise KeyboardInterrupt
+            return code
     except (KeyboardInterrupt, typer.Abort):
         say("stopped")
-        return 130
+        return _STOPPED
     except MemoryError as error:
         say(f"error: not enough memory: {error}")
     except OSError as error:

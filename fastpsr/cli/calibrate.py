@@ -28,7 +28,7 @@ from fastpsr.cli.options import (
     Missing,
     Nan,
     ScoreFormat,
-    ScoresAre,
+    ScoresMean,
     SpeakerColumns,
     SpeakerMap,
     SpeakerPattern,
@@ -90,13 +90,7 @@ def calibrate(
     load: Annotated[Path | None, typer.Option(help="Use a calibrator that was saved.")] = None,
     calibrator: Annotated[CalibratorName, typer.Option(help="Which one.")] = CalibratorName.DP,
     folds: Folds = 5,
-    scores_are: Annotated[
-        ScoresAre | None,
-        typer.Option(
-            "--scores-are",
-            help="What scores are; by default posteriors, of trials llr (natural logarithms).",
-        ),
-    ] = None,
+    scores_are: ScoresMean = None,
     columns: Columns = None,
     labels: Labels = None,
     weights: Weights = None,

@@ -2,13 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fastpsr.metrics import ActDCF, MinDCF
-from fastpsr.predictions import Predictions
+from fastpsr.metrics import ActDCF, Metric, MinDCF
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.counts import DecisionCounts
+from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.summands import Summands
 
-__all__ = ["PRESETS", "DetectionCost", "OperatingPoints", "detection_costs", "parse_dcf"]
+__all__ = [
+    "PRESETS",
+    "ActualCost",
+    "MinimalCost",
+    "OperatingPoints",
+    "detection_costs",
+    "parse_dcf",
+]
 
 # Priors of a target, at costs 1 and 1; the metric is the mean over them.
 PRESETS = {
@@ -30,37 +42,90 @@ class OperatingPoints:
 
 
 @dataclass(frozen=True, eq=False)
-class DetectionCost:
-    """The mean normalized detection cost over operating points, minimal or actual."""
+class _MeanCost:
+    """The mean normalized detection cost over operating points."""
 
     at: OperatingPoints
-    actual: bool
+
+    @property
+    def _priors(self) -> str:
+        return " and ".join(f"{p_target:g}" for p_target, _, _ in self.at.points)
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalCost(_MeanCost, Metric[RankCells]):
+    """The mean of `MinDCF` over operating points."""
 
     @property
     def label(self) -> str:
-        """Name for tables."""
-        return f"{'actDCF' if self.actual else 'minDCF'}({self.at.name})"
+        return f"minDCF({self.at.name})"
 
     @property
     def meaning(self) -> str:
-        """What the number is."""
-        where = "of Bayes decisions" if self.actual else "at the best threshold"
-        priors = " and ".join(f"{p_target:g}" for p_target, _, _ in self.at.points)
-        return f"detection cost {where}, target prior {priors}"
+        return f"detection cost at the best threshold, target prior {self._priors}"
 
-    def __call__(self, predictions: Predictions) -> float:
-        """Return the mean over the points."""
-        metric = ActDCF if self.actual else MinDCF
-        return float(np.mean([metric(*point)(predictions) for point in self.at.points]))
+    def summarise(self, predictions: Predictions) -> RankCells:
+        return RankCells.of(predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return RankCells.summands(predictions)
+
+    def finish(self, summary: RankCells) -> float:
+        return float(np.mean([MinDCF(*point).finish(summary) for point in self.at.points]))
 
 
-def detection_costs(dcfs: Sequence[OperatingPoints], *, raw: bool) -> dict[str, DetectionCost]:
+@dataclass(frozen=True, eq=False)
+class ActualCost(_MeanCost, Metric[list[DecisionCounts]]):
+    """The mean of `ActDCF` over operating points, whose counts are summarised in their order."""
+
+    @property
+    def label(self) -> str:
+        return f"actDCF({self.at.name})"
+
+    @property
+    def meaning(self) -> str:
+        return f"detection cost of Bayes decisions, target prior {self._priors}"
+
+    def summarise(self, predictions: Predictions) -> list[DecisionCounts]:
+        return [cost.summarise(predictions) for cost in self._costs]
+
+    def summands(self, predictions: Predictions) -> Summands:
+        """Return trials grouped by class and by how many of the thresholds they reach."""
+        predictions.require_posteriors("decisions at a fixed threshold")
+        thresholds = [cost.threshold for cost in self._costs]
+        n_counts = len(thresholds) + 1
+        rank = np.argsort(np.argsort(thresholds, kind="stable"))  # of each among the thresholds
+
+        def groups() -> NDArray[Any]:
+            llrs = predictions.llrs
+            reached = predictions.labels * np.int32(n_counts)
+            for threshold in thresholds:
+                reached += llrs >= threshold
+            return np.asarray(reached)
+
+        def assemble(weight: Floats, _: Floats) -> list[DecisionCounts]:
+            rejected = weight.reshape(2, n_counts).cumsum(axis=1)
+            totals = rejected[:, -1]
+            return [
+                DecisionCounts(np.column_stack([rejected[:, k], totals - rejected[:, k]]), None)
+                for k in rank
+            ]
+
+        return Summands(f"decisions at LLRs {thresholds}", 2 * n_counts, 2, groups, assemble)
+
+    def finish(self, summary: list[DecisionCounts]) -> float:
+        each = zip(self._costs, summary, strict=True)
+        return float(np.mean([cost.finish(counts) for cost, counts in each]))
+
+    @property
+    def _costs(self) -> list[ActDCF]:
+        return [ActDCF(*point) for point in self.at.points]
+
+
+def detection_costs(dcfs: Sequence[OperatingPoints], *, raw: bool) -> dict[str, Metric[Any]]:
     """Return the costs at operating points by name; of raw scores only the minimal ones."""
-    costs = [
-        DetectionCost(points, actual)
-        for points in dcfs
-        for actual in ((False,) if raw else (False, True))
-    ]
+    kinds: list[Any] = [MinimalCost] if raw else [MinimalCost, ActualCost]
+    costs = [kind(points) for points in dcfs for kind in kinds]
     return {cost.label: cost for cost in costs}
 
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -17,6 +18,7 @@ _PRINTED = {
     "calp": (0.304, 0.188, 0.152, 0.155, -0.0, 0.0, 0.0),
 }
 _PERCENT = ("RCL", "ECEmc", "ECE")
+_N_REPLICATES = 200
 
 
 def demo(
@@ -34,18 +36,57 @@ def demo(
         begin("calibrating, best monotone map")
         best = fp.cross_fit(fp.PAV(), raw, fp.TrainOnTest())
         rows["calp"] = fp.evaluate(best, _metrics())
+        speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
+        by_trial, by_speaker = (
+            fp.evaluate(
+                raw,
+                {name: metric for name, metric in _metrics().items() if "ECE" not in name},
+                n_resamples=_N_REPLICATES,
+                resampling=resampling,
+                seed=seed,
+                progress=lambda _, *amount, drawing=drawing: begin(drawing, *amount),
+            )
+            for drawing, resampling in (
+                ("drawing trials", fp.IID()),
+                ("drawing speakers", speakers),
+            )
+        )
     console.print(f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets")
+    _print_systems(rows)
+    console.print(_READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"]))
+    console.print()
+    _print_intervals(by_trial, by_speaker)
+    n_speakers = np.unique([trials.enroll_speaker, trials.test_speaker]).size
+    console.print(_SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers))
+
+
+def _print_systems(rows: dict[str, fp.Evaluation]) -> None:
+    """Print the paper's Table 2 for what was simulated, and as it is printed there."""
     table = Table(box=None, pad_edge=False)
     table.add_column("system")
     for name in _metrics():
         table.add_column(name, justify="right")
     for proc, evaluation in rows.items():
         values = (100 * r.value if r.metric.startswith("ECE") else r.value for r in evaluation.rows)
-        table.add_row(f"simulated, {proc}", *_cells(tuple(values)))
+        table.add_row(f"simulated, {proc}", *map(_cell, _metrics(), values))
     for proc, printed in _PRINTED.items():
-        table.add_row(f"SITW, {proc}", *_cells(printed), style="dim")
+        table.add_row(f"SITW, {proc}", *map(_cell, _metrics(), printed), style="dim")
     console.print(table)
-    console.print(_READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"]))
+
+
+def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None:
+    """Print the intervals of both ways to draw beside each other."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("95 % intervals, raw")
+    for name in ("value", "drawing trials", "drawing speakers"):
+        table.add_column(name, justify="right")
+    for one, other in zip(by_trial.rows, by_speaker.rows, strict=True):
+        ends = [
+            " to ".join(_cell(row.metric, end) for end in (row.low, row.high) if end is not None)
+            for row in (one, other)
+        ]
+        table.add_row(one.metric, _cell(one.metric, one.value), *ends)
+    console.print(table)
 
 
 def _metrics() -> dict[str, fp.metrics.Metric]:  # type: ignore[type-arg]
@@ -61,11 +102,8 @@ def _metrics() -> dict[str, fp.metrics.Metric]:  # type: ignore[type-arg]
     }
 
 
-def _cells(values: tuple[float, ...]) -> list[str]:
-    return [
-        f"{value:.1f} %" if name in _PERCENT else f"{value:.3f}"
-        for name, value in zip(_metrics(), values, strict=True)
-    ]
+def _cell(metric: str, value: float) -> str:
+    return f"{value:.1f} %" if metric in _PERCENT else f"{value:.3f}"
 
 
 _READING = """
@@ -76,3 +114,9 @@ that never listens, so that below 1 is worth something.
 The raw posteriors leave {nce:.0%} of the uncertainty that the priors leave. RCL says how much \
 of that calibration would save: {rcl:.0f} %. Both calibration errors (ECE) see next to nothing of \
 it."""
+
+_SPEAKERS = """
+Both intervals come from {n_replicates} replicates. They differ because the trials share \
+{n_speakers} speakers: drawing trials takes each for independent of all others, while drawing \
+speakers keeps together the many trials that one speaker makes easy or hard, and says how far the \
+numbers would move on other speakers."""

@@ -5,13 +5,27 @@ from typing import Annotated
 
 import typer
 
-from fastpsr.cli.dcf import PRESETS, parse_dcf
+from fastpsr.cli.dcf import parse_dcf
+from fastpsr.cli.intervals import (
+    Level,
+    Method,
+    MethodName,
+    Resample,
+    Resamples,
+    Seed,
+    column_of,
+    parse_intervals,
+)
 from fastpsr.cli.modes import FOR_RCL, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     CalibratorName,
+    CalibratorOfLoss,
     Columns,
+    Costs,
+    Dcf,
     Drop,
     Duplicates,
+    Equalise,
     Extra,
     First,
     Folds,
@@ -22,11 +36,17 @@ from fastpsr.cli.options import (
     Labels,
     Missing,
     Nan,
+    Priors,
     ScoreFormat,
     ScoresAre,
+    ScoresMean,
     SpeakerColumns,
     SpeakerMap,
     SpeakerPattern,
+    ToCsv,
+    ToJson,
+    ToLatex,
+    ToMarkdown,
     Transpose,
     Weights,
     arrays_beside,
@@ -38,7 +58,7 @@ from fastpsr.cli.options import (
     trial_scale,
 )
 from fastpsr.cli.score_files import read_scores
-from fastpsr.cli.table_evaluation import evaluate_table
+from fastpsr.cli.table_evaluation import TableMeasure, evaluate_table
 from fastpsr.cli.trial_evaluation import evaluate_trials
 from fastpsr.cli.trial_files import FileOptions, SpeakerOptions, TrialReader
 from fastpsr.cli.trial_rows import TrialMeasure
@@ -67,38 +87,15 @@ def evaluate(
             rich_help_panel="Trial lists",
         ),
     ] = None,
-    scores_are: Annotated[
-        ScoresAre | None,
-        typer.Option(
-            "--scores-are",
-            help="What scores are; by default posteriors, of trials llr (natural logarithms).",
-        ),
-    ] = None,
+    scores_are: ScoresMean = None,
     columns: Columns = None,
-    priors: Annotated[
-        str | None,
-        typer.Option(
-            help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
-            "non-target and target. By default the class frequencies."
-        ),
-    ] = None,
-    dcf: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
-            "times for several. By default 0.01 for trials, none for tables."
-        ),
-    ] = None,
-    calibrator: Annotated[
-        CalibratorName, typer.Option(help="Calibrator behind the calibration loss.")
-    ] = CalibratorName.DP,
+    priors: Priors = None,
+    dcf: Dcf = None,
+    calibrator: CalibratorOfLoss = CalibratorName.DP,
     folds: Folds = 5,
     labels: Labels = None,
     weights: Weights = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(help="Cost matrix, a row per class: .json or .csv.", rich_help_panel="Tables"),
-    ] = None,
+    costs: Costs = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -106,13 +103,7 @@ def evaluate(
             rich_help_panel="Trial lists",
         ),
     ] = None,
-    equalise: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of the key whose partitions count alike in the pooled result.",
-            rich_help_panel="Trial lists",
-        ),
-    ] = None,
+    equalise: Equalise = None,
     speakers: SpeakerMap = None,
     speaker_columns: SpeakerColumns = None,
     speaker_pattern: SpeakerPattern = None,
@@ -125,18 +116,15 @@ def evaluate(
     extra: Extra = Ignore.ERROR,
     duplicates: Duplicates = First.ERROR,
     nan: Nan = Drop.ERROR,
-    to_json: Annotated[
-        Path | None, typer.Option("--json", help="Also write the table to this file.")
-    ] = None,
-    to_csv: Annotated[
-        Path | None, typer.Option("--csv", help="Also write the table to this file.")
-    ] = None,
-    to_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write the table to this file.")
-    ] = None,
-    to_latex: Annotated[
-        Path | None, typer.Option("--latex", help="Also write the table to this file.")
-    ] = None,
+    ci: Level = None,
+    resamples: Resamples = None,
+    resample: Resample = "iid",
+    interval: MethodName = Method.PERCENTILE,
+    seed: Seed = 0,
+    to_json: ToJson = None,
+    to_csv: ToCsv = None,
+    to_markdown: ToMarkdown = None,
+    to_latex: ToLatex = None,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     outputs = {
@@ -145,7 +133,11 @@ def evaluate(
     systems = [*(scores or []), *(files or [])]
     of_trials = key is not None or scores is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
-    beside = [] if of_trials else arrays_beside(labels, weights)
+    intervals = parse_intervals(
+        context, ci, resamples, resample, interval, seed, of_trials=of_trials
+    )
+    clusters = column_of(intervals)
+    beside = [] if of_trials else arrays_beside(labels, weights, clusters)
     check_outputs(outputs, [*systems, key, costs, speakers, *beside])
     dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
     chosen = make_calibrator(calibrator)
@@ -157,8 +149,9 @@ def evaluate(
         scale = trial_scale(scores_are)
         both = parse_priors(priors, scale)
         measure = TrialMeasure(
-            scale, None if both is None else both[1], dcfs, chosen, folds, by, equalise
-        )
+            scale, None if both is None else both[1], dcfs, chosen, folds, by, equalise,
+            intervals,
+        )  # fmt: skip
         reader = TrialReader(
             key,
             FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
@@ -174,14 +167,8 @@ def evaluate(
             f"give one table of scores with labels, or --key KEY --scores FILE ..., not {given}"
         )
     meaning = table_scale(scores_are)
-    class_priors, matrix = parse_priors(priors, meaning), read_costs(costs)
-    evaluate_table(
-        read_scores(systems[0], labels, columns, weights),
-        meaning,
-        priors=class_priors,
-        costs=matrix,
-        dcfs=dcfs,
-        calibrator=chosen,
-        folds=folds,
-        outputs=outputs,
+    table = TableMeasure(
+        meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds
     )
+    data = read_scores(systems[0], labels, columns, weights, clusters)
+    evaluate_table(data, table, intervals, outputs)

@@ -20,12 +20,17 @@ FOR_TABLES = ("--labels", "--weights", "--costs")
 FOR_RCL = ("--calibrator", "--folds")
 
 
-def refuse_for_mode(context: typer.Context, *, of_trials: bool, has_key: bool) -> None:
-    """Raise if an option was given that a table, or trials, or trials without a key do not have."""
+def refuse_for_mode(
+    context: typer.Context, *, of_trials: bool, has_key: bool, by: str = "--key, --scores"
+) -> None:
+    """Raise if an option was given that a table, or trials, or trials without a key do not have.
+
+    `by` names what makes them trials.
+    """
     if not of_trials:
-        refuse(context, FOR_TRIALS, "is for trials (--key, --scores), not for a table of scores")
+        refuse(context, FOR_TRIALS, f"is for trials ({by}), not for a table of scores")
         return
-    refuse(context, FOR_TABLES, "is for a table of scores, not for trials (--key, --scores)")
+    refuse(context, FOR_TABLES, f"is for a table of scores, not for trials ({by})")
     if not has_key:
         refuse(context, NEED_KEY, "needs --key")
 

@@ -10,14 +10,19 @@ import typer
 from fastpsr import checks
 from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
+from fastpsr.cli.dcf import PRESETS
 from fastpsr.costs import CostMatrix
 from fastpsr.files import check_place
 from fastpsr.trials import FORMATS
 
 __all__ = [
     "CalibratorName",
+    "CalibratorOfLoss",
     "Columns",
+    "Costs",
+    "Dcf",
     "Duplicates",
+    "Equalise",
     "Extra",
     "Folds",
     "KeyColumns",
@@ -26,11 +31,17 @@ __all__ = [
     "Labels",
     "Missing",
     "Nan",
+    "Priors",
     "ScoreFormat",
     "ScoresAre",
+    "ScoresMean",
     "SpeakerColumns",
     "SpeakerMap",
     "SpeakerPattern",
+    "ToCsv",
+    "ToJson",
+    "ToLatex",
+    "ToMarkdown",
     "Transpose",
     "TrialScale",
     "Weights",
@@ -117,6 +128,47 @@ Weights = Annotated[
         rich_help_panel=_TABLES,
     ),
 ]
+ScoresMean = Annotated[
+    ScoresAre | None,
+    typer.Option(
+        "--scores-are",
+        help="What scores are; by default posteriors, of trials llr (natural logarithms).",
+    ),
+]
+Priors = Annotated[
+    str | None,
+    typer.Option(
+        help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
+        "non-target and target. By default the class frequencies."
+    ),
+]
+Dcf = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
+        "times for several. By default 0.01 for trials, none for tables."
+    ),
+]
+Costs = Annotated[
+    Path | None,
+    typer.Option(help="Cost matrix, a row per class: .json or .csv.", rich_help_panel=_TABLES),
+]
+CalibratorOfLoss = Annotated[
+    CalibratorName, typer.Option(help="Calibrator behind the calibration loss.")
+]
+Equalise = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of the key whose partitions count alike in the pooled result.",
+        rich_help_panel=_TRIALS,
+    ),
+]
+ToJson = Annotated[Path | None, typer.Option("--json", help="Also write the table to this file.")]
+ToCsv = Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")]
+ToMarkdown = Annotated[
+    Path | None, typer.Option("--markdown", help="Also write the table to this file.")
+]
+ToLatex = Annotated[Path | None, typer.Option("--latex", help="Also write the table to this file.")]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-fitting.")]
 
 SpeakerMap = Annotated[

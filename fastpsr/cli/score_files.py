@@ -30,13 +30,15 @@ class ScoreFile:
     scores: NDArray[Any]
     y_true: NDArray[Any] | None
     weights: NDArray[Any] | None
-    names: tuple[str, str, str]  # of scores, labels and weights
+    clusters: NDArray[Any] | None
+    names: tuple[str, str, str, str]  # of scores, labels, weights and clusters
 
     @property
     def taken(self) -> str:
         """What was taken for what, in words."""
-        scores, labels, weights = self.names
-        return f"scores: {scores}; labels: {labels or 'none'}; weights: {weights or 'none'}"
+        scores, labels, weights, clusters = self.names
+        said = f"scores: {scores}; labels: {labels or 'none'}; weights: {weights or 'none'}"
+        return f"{said}; clusters: {clusters}" if clusters else said
 
     def require_labels(self) -> None:
         """Raise where there are none."""
@@ -85,24 +87,28 @@ class ScoreFile:
                 message,
             )
         scores = columns[0] if len(columns) == 1 else "scores"
-        theirs = dict(zip((argument, "y_true", "sample_weight"), self.names, strict=True))
+        theirs = dict(zip((argument, "y_true", "sample_weight"), self.names[:3], strict=True))
         theirs |= {argument: scores, "priors": "--priors"}
         pattern = rf"\b({'|'.join(theirs)})\b(?=\[| must| has)"
         return re.sub(pattern, lambda found: theirs[found[0]] or found[0], message)
 
 
 def read_scores(
-    path: Path, labels: str | None, scores: str | None, weights: str | None
+    path: Path,
+    labels: str | None,
+    scores: str | None,
+    weights: str | None,
+    clusters: str | None = None,
 ) -> ScoreFile:
     """Read a file by its ending.
 
-    `labels`, `scores` and `weights` name columns or arrays (scores: several, with commas between);
-    for .npy files `labels` and `weights` are files of their own.
+    `labels`, `scores`, `weights` and `clusters` name columns or arrays (scores: several, with
+    commas between); for .npy files all but the scores are files of their own.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     if path.suffix == ".npy":
-        return _read_npy(path, labels, scores, weights)
+        return _read_npy(path, labels, scores, weights, clusters)
     if path.suffix == ".npz":
         names, load = _open_npz(path)
     elif path.suffix in (".csv", ".parquet", ".pq"):
@@ -114,10 +120,15 @@ def read_scores(
         )
     label = _find(path, names, labels, _LABELS)
     weight = _find(path, names, weights, _WEIGHTS)
+    if clusters is not None and clusters not in names:
+        raise ValueError(
+            f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
+            f"{clusters!r}" + (", which is for trials" if clusters == "speaker" else "")
+        )
     if scores is not None:
         chosen = [_known(path, names, name) for name in scores.split(",")]
     else:
-        chosen = [name for name in names if name not in (label, weight)]
+        chosen = [name for name in names if name not in (label, weight, clusters)]
         if path.suffix == ".npz" and len(chosen) > 1:
             raise ValueError(
                 f"--columns must name one of the arrays of {path}: {', '.join(chosen)}"
@@ -134,7 +145,8 @@ def read_scores(
         x,
         load(label) if label else None,
         load(weight) if weight else None,
-        (", ".join(chosen), label or "", weight or ""),
+        load(clusters) if clusters else None,
+        (", ".join(chosen), label or "", weight or "", clusters or ""),
     )
 
 
@@ -168,15 +180,26 @@ def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
         frame.write_csv(part) if path.suffix == ".csv" else frame.write_parquet(part)
 
 
-def _read_npy(path: Path, labels: str | None, scores: str | None, weights: str | None) -> ScoreFile:
+def _read_npy(
+    path: Path,
+    labels: str | None,
+    scores: str | None,
+    weights: str | None,
+    clusters: str | None,
+) -> ScoreFile:
     if scores is not None:
         raise ValueError(f"--columns names columns, and {path} has none")
+    if clusters is not None and not clusters.endswith(".npy"):
+        raise ValueError(
+            f"--resample must be iid, stratified or a .npy file beside {path}, not {clusters!r}"
+        )
     return ScoreFile(
         path,
         _load(path),
         _load(Path(labels)) if labels else None,
         _load(Path(weights)) if weights else None,
-        (path.name, labels or "", weights or ""),
+        _load(Path(clusters)) if clusters else None,
+        (path.name, labels or "", weights or "", clusters or ""),
     )
 
 

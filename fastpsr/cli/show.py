@@ -7,7 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 from fastpsr.cli.wording import in_options
 
@@ -41,16 +50,34 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
 
 @contextmanager
 def steps(total: int | None) -> Iterator[Any]:
-    """Show a bar of `total` steps, if that is known; call what is given as each step begins."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=errors, transient=True,
+    """Show a bar of `total` steps, if that is known; call what is given as each step begins.
+
+    It may also be called with how much of a step is done, and of how much: then the bar is that of
+    the step, with the time that it still takes.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), _TimeLeft(), console=errors, transient=True,
                   disable=not errors.is_terminal) as bar:  # fmt: skip
         task = bar.add_task("", total=total)
-        begun = 0
+        begun, part_of = 0, ""
 
-        def begin(name: str) -> None:
-            nonlocal begun
-            bar.update(task, description=name, completed=begun)
-            begun += 1
+        def begin(name: str, done: int | None = None, out_of: int | None = None) -> None:
+            nonlocal begun, part_of
+            if done is None:
+                bar.update(task, description=name, completed=begun, total=total)
+                begun += 1
+            elif name == part_of:
+                bar.update(task, completed=done)
+            else:
+                bar.reset(task, description=name, completed=done, total=out_of)
+            part_of = "" if done is None else name
 
         yield begin
+
+
+class _TimeLeft(ProgressColumn):
+    """How long a step still takes, as far as its pace so far tells."""
+
+    def render(self, task: Task) -> Text:
+        seconds = task.time_remaining
+        return Text("" if seconds is None else f"{seconds:.0f} s left")

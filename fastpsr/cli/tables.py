@@ -31,7 +31,7 @@ def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per record, under the names."""
     import polars
 
-    return polars.DataFrame(records).write_csv()
+    return polars.DataFrame(records, infer_schema_length=None).write_csv()
 
 
 def as_markdown(lines: Sequence[Sequence[str]], alignment: str) -> str:

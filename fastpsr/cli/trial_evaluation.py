@@ -34,6 +34,8 @@ def evaluate_trials(
                     progress=begin,
                 )
     console.print(f"scores taken as {scale_in_words(measure.scale)}; {reader.clock}")
+    if measure.intervals is not None:
+        console.print(str(measure.intervals))
     _warn_of_unlike_trials(rows)
     print_rows(rows)
     write_tables(outputs, table_makers(rows))

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import trials
 from fastpsr.cli.options import TrialScale, scale_in_words
@@ -17,6 +18,7 @@ from fastpsr.cli.show import console
 from fastpsr.cli.wording import in_options
 from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
+from fastpsr.trials.coded import Coded
 
 __all__ = [
     "Clock",
@@ -148,6 +150,31 @@ class TrialReader:
             made = self.speakers.apply(made)
         self._print(made.taken[n_said:])
         return made
+
+    def common(self, a: TrialSet, b: TrialSet) -> tuple[TrialSet, TrialSet]:
+        """Return the trials of the key that two systems share, in its order; say what goes."""
+        numbers = self._numbers(a), self._numbers(b)
+        if np.array_equal(*numbers):
+            return a, b
+        _, *rows = np.intersect1d(*numbers, assume_unique=True, return_indices=True)
+        if not rows[0].size:
+            raise ValueError("A and B have a score for no trial in common")
+        left = [f"{len(made) - rows[0].size:,} of {side}" for made, side in ((a, "A"), (b, "B"))]
+        console.print(f"{rows[0].size:,} trials have both scores; left out: {' and '.join(left)}")
+        return a.select(np.sort(rows[0])), b.select(np.sort(rows[1]))
+
+    def _numbers(self, made: TrialSet) -> NDArray[np.int64]:
+        """Return a number for each trial, the same for all systems."""
+        assert self._key is not None
+        sides = [*made.ids]
+        if "side" in self._key.names:
+            column = made.columns[self._key.names["side"]]
+            assert isinstance(column, Coded)
+            sides.append(column)
+        numbers = np.zeros(len(made), np.int64)
+        for side in sides:
+            numbers = numbers * len(side.names) + side.codes
+        return numbers
 
     def read_unlabelled(self, path: Path) -> TrialSet:
         """Read scores on their own."""

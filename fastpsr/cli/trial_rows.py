@@ -1,18 +1,25 @@
 """The rows of a system on a trial list: one per condition and metric."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.bootstrap import Resampling
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.dcf import OperatingPoints, detection_costs
+from fastpsr.cli.intervals import as_arguments, resampling_of_trials
 from fastpsr.cli.options import TrialScale
+from fastpsr.cli.show import say
 from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options
-from fastpsr.evaluate import evaluate
+from fastpsr.evaluate import Intervals, Row, evaluate
 from fastpsr.metrics import AUC, EER, BrierScore, CalibrationLoss, Cllr, CrossEntropy, MinCllr
+from fastpsr.predictions import Predictions
 from fastpsr.rules import Log
 from fastpsr.trials import TrialSet
 
@@ -29,6 +36,10 @@ class TrialRow:
     condition: str
     metric: str
     value: float
+    low: float | None
+    high: float | None
+    bias: float | None
+    n_undefined: int
     n_target: int
     n_nontarget: int
     note: str
@@ -45,6 +56,7 @@ class TrialMeasure:
     folds: int
     by: str | None
     equalise: str | None
+    intervals: Intervals | None
 
     def rows(
         self,
@@ -52,13 +64,10 @@ class TrialMeasure:
         made: TrialSet,
         *,
         speakers_known: bool,
-        progress: Callable[[str], object],
+        progress: Callable[[str, int, int], object],
     ) -> list[TrialRow]:
         """Return the rows of a system: pooled, then by condition."""
-        weights = None
-        if self.equalise is not None:
-            names = [check_column(made, "--equalise", n) for n in self.equalise.split(",")]
-            weights = made.equalised_weights(names)
+        weights = self.weights(made)
         parts = {POOLED: made}
         if self.by is not None:
             check_column(made, "--by", self.by)
@@ -68,11 +77,11 @@ class TrialMeasure:
             assert part.y_true is not None
             n_target = int(part.y_true.sum())
             counts = (n_target, len(part) - n_target)
-            metrics = self._metrics(part.speakers if speakers_known else None)
+            metrics = self.metrics(part.speakers if speakers_known else None)
             if 0 in counts:
                 lacking = "targets" if counts[0] == 0 else "non-targets"
                 note = f"not computed: {condition} has no {lacking}"
-                found = [(name, float("nan"), note) for name in metrics]
+                found: Sequence[Row] = [Row(name, float("nan"), note=note) for name in metrics]
             else:
                 predictions = predictions_of(
                     part,
@@ -81,14 +90,45 @@ class TrialMeasure:
                     prior=self.prior,
                     weights=weights if condition == POOLED else None,
                 )
-                table = evaluate(
-                    predictions, metrics, progress=lambda name: progress(f"{path}: {name}")
-                )
-                found = [(r.metric, r.value, in_options(r.note)) for r in table.rows]
-            rows += [TrialRow(str(path), condition, m, v, *counts, note) for m, v, note in found]
+                where = f"{path}, {condition}"
+                resampling = self._resampling(part, predictions, path, condition)
+                found = evaluate(
+                    predictions,
+                    metrics,
+                    progress=lambda what, *amount, where=where: progress(
+                        f"{where}: {what}", *amount
+                    ),
+                    **as_arguments(self.intervals, resampling),
+                ).rows
+            for row in found:
+                numbers = asdict(row) | {"note": in_options(row.note)}
+                rows.append(TrialRow(str(path), condition, **numbers, n_target=n_target,
+                                     n_nontarget=counts[1]))  # fmt: skip
         return rows
 
-    def _metrics(self, groups: Any) -> dict[str, Any]:
+    def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
+        """Return what the trials weigh, None for all alike."""
+        if self.equalise is None:
+            return None
+        names = [check_column(made, "--equalise", n) for n in self.equalise.split(",")]
+        return made.equalised_weights(names)
+
+    def _resampling(
+        self, made: TrialSet, predictions: Predictions, path: Path, condition: str
+    ) -> Resampling | None:
+        """Return what is drawn; None, with a warning, if a condition has too few to draw from."""
+        resampling = resampling_of_trials(self.intervals, made)
+        if resampling is not None:
+            try:
+                resampling.units(predictions)
+            except ValueError as error:
+                if condition == POOLED:
+                    raise ValueError(f"{path}: {error}") from None
+                say(f"warning: {path}, {condition}: no intervals: {error}")
+                return None
+        return resampling
+
+    def metrics(self, groups: Any) -> dict[str, Any]:
         """Return the metrics by name; of raw scores those that ranks allow."""
         raw = self.scale == "raw"
         ranks = {"EER": EER(), **detection_costs(self.dcfs, raw=raw)}

@@ -10,6 +10,7 @@ from rich.table import Table
 from fastpsr.cli.show import console
 from fastpsr.cli.tables import Makers, as_csv, as_json, as_latex, as_markdown
 from fastpsr.cli.trial_rows import TrialRow
+from fastpsr.evaluate import in_brackets
 
 __all__ = ["print_rows", "short_names", "table_makers"]
 
@@ -82,7 +83,7 @@ def _pivot(rows: Sequence[TrialRow]) -> list[list[str]]:
     for row in rows:
         counts = [f"{row.n_target:,}", f"{row.n_nontarget:,}"]
         line = lines.setdefault((row.system, row.condition), [row.system, row.condition, *counts])
-        line.append(f"{row.value:.4f}")
+        line.append(f"{row.value:.4f} {in_brackets(row.low, row.high)}".rstrip())
     return [["system", "condition", "targets", "non-targets", *metrics], *lines.values()]
 
 

@@ -15,6 +15,8 @@ _MODULE_OF = {
     "pool_adjacent_violators": "isotonic",
     "fit_to_nodes": "axis",
     "map_by_part": "axis",
+    "add_trained": "axis",
+    "weigh_nodes": "axis",
     "place_on_axis": "axis",
     "sum_on_axis": "axis",
     "count_pairs": "dealing",

@@ -47,6 +47,25 @@ def map_by_part(scores, parts_of, scale, shift):
     return out
 
 
+def weigh_nodes(sums, to_weights):
+    """Return (..., nodes): Chebyshev sums (..., T) times (T, nodes), without BLAS.
+
+    Its threads would spin long after so small a product, on cores that we want.
+    """
+    out = np.empty((*sums.shape[:-1], to_weights.shape[1]))
+    flat = sums.reshape(-1, sums.shape[-1])
+    over_blocks(_weigh_nodes, flat.shape[0], flat, to_weights, out.reshape(-1, out.shape[-1]),
+                worth_a_thread=8192)  # fmt: skip
+    return out
+
+
+def add_trained(trains, weights):
+    """Return (M, Q): for each row of `trains` (M, P), the sum of the parts' `weights` (P, Q)."""
+    out = np.zeros((trains.shape[0], weights.shape[1]))
+    over_blocks(_add_trained, out.shape[0], trains, weights, out, worth_a_thread=4)
+    return out
+
+
 def fit_to_nodes(nodes, negatives, positives, shift, scale, with_bias):
     """Return (M, 3): scale, shift and whether it was found, of the least log loss on nodes.
 
@@ -97,6 +116,28 @@ def _map_by_part(first, last, scores, parts_of, scale, shift, out):
     for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
         part = np.uint64(parts_of[i])
         out[i] = scale[part] * scores[i] + shift[part]
+
+
+@kernel
+def _weigh_nodes(first, last, sums, to_weights, out):
+    for i in range(first, last):
+        for node in range(out.shape[1]):
+            out[i, node] = 0.0
+        for k in range(sums.shape[1]):
+            value = sums[i, k]
+            for node in range(out.shape[1]):
+                out[i, node] += value * to_weights[k, node]
+
+
+@kernel
+def _add_trained(first, last, trains, weights, out):
+    for m in range(first, last):
+        row = out[m]
+        for part in range(weights.shape[0]):
+            if trains[m, part]:
+                added = weights[part]
+                for q in range(row.size):
+                    row[q] += added[q]
 
 
 @kernel

@@ -55,7 +55,8 @@ def sum_by_cell(values, cells, n_cells):
 def _summed(step, n_classes, scores, y, weights):
     out = np.zeros((count_blocks(y.size), n_classes))
     over_blocks(step, out.shape[0], scores, y, weights, out)
-    return np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
+    with np.errstate(over="ignore"):  # losses near the largest float
+        return np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
 
 
 @kernel

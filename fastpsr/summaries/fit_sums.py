@@ -122,11 +122,14 @@ class FitSums:
         """
         totals = self.class_totals
         parts = np.flatnonzero(totals.sum(axis=0))
-        training = trains[parts].astype(np.float64)
-        held = totals @ training.T  # (2, parts): what trains each calibrator
+        training = np.ascontiguousarray(trains[parts])
+        # (2, parts): what trains each calibrator
+        held = np.stack([(training * by_part).sum(axis=1) for by_part in totals])
         if not held.all():
             raise NeedsSamplesError
-        weights = training @ self._node_weights
+        weights = np.stack(
+            [kernels.add_trained(training, by_part) for by_part in self._node_weights]
+        )
         if given_priors is None:
             offset = np.log(held[1]) - np.log(held[0])
         else:
@@ -148,10 +151,12 @@ class FitSums:
         sums = []
         for k in (0, 1):
             y = np.full(log_odds.size, k, np.uint8)
-            sums.append(rule.binary_losses(log_odds, y) @ self._node_weights[k].ravel())
+            losses = rule.binary_losses(log_odds, y)
+            sums.append((losses * self._node_weights[k].ravel()).sum())  # no BLAS for so little
         return np.array(sums)
 
     @cached_property
     def _node_weights(self) -> Floats:
         """What each node weighs, (2, parts, cells x nodes); may be negative."""
-        return np.asarray((self.sums @ _TO_WEIGHTS).reshape(2, self.sums.shape[1], -1))
+        weights = kernels.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
+        return np.asarray(weights.reshape(2, self.sums.shape[1], -1))

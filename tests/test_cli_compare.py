@@ -1,0 +1,350 @@
+"""`fastpsr compare`: differences and their intervals are those of the library."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from fastpsr.cli.dcf import detection_costs, parse_dcf
+from fastpsr.evaluate import default_metrics
+from tests.commands import (
+    FOLDER,
+    check_refusal,
+    data,
+    fastpsr,
+    npz,
+    parameters,
+    strict_json,
+    succeed,
+    write,
+    write_trials,
+)
+
+KEYS = ["metric", "a", "b", "difference", "low", "high", "bias", "n_undefined", "excludes_zero"]
+TRIALS = ("compare", "--key", "key", "a", "b")
+SPEAKERS = ("--speaker-columns", "by,of")
+FEW = ("--resamples", "60")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def check(metrics, a, b, **options):
+    """Whether what was written is what the library finds for two predictions."""
+    rows = strict_json("t.json")["rows"]
+    assert [row["metric"] for row in rows] == list(metrics)
+    for row, metric in zip(rows, metrics.values(), strict=True):
+        assert list(row) == [*KEYS, "note"]
+        found = fp.compare(metric, a, b, **({"n_resamples": 60, "seed": 0} | options))
+        low, high = found.interval
+        expected = [metric(a), metric(b), found.value, low, high, found.bias, found.n_undefined]
+        assert [row[name] for name in KEYS[1:8]] == pytest.approx(expected, rel=1e-9, abs=1e-14)
+        assert row["excludes_zero"] == (low > 0 or high < 0)
+
+
+def metrics_of_trials(groups=None, dcf="0.01"):
+    usual = default_metrics(2, train=fp.CrossFit(5, groups=groups))
+    ranks = {"EER": fp.EER(), **detection_costs([parse_dcf(dcf)], raw=False)}
+    rest = {"Cllr": fp.Cllr(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
+    return {**ranks, **rest, **{name: usual[name] for name in ("NCE", "NBS", "RCL")}}
+
+
+# Trials
+
+SCHEMES = {
+    "iid": ([], lambda trials: fp.IID()),
+    "stratified": ([], lambda trials: fp.Stratified()),
+    "session": ([], lambda trials: fp.Clusters(trials.session)),
+    "speaker": (SPEAKERS, lambda trials: fp.TwoWay(*trials.speakers())),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_trials(scheme):
+    """The scores of b stand in another order."""
+    options, resampling = SCHEMES[scheme]
+    trials = write_trials()
+    run = [*TRIALS, *options, *FEW, "--ci", 0.9, "--resample", scheme, "--dcf", "sre16"]
+    out = succeed(*run, "--seed", 4, "--json", "t.json")
+    metrics = metrics_of_trials(trials.speakers() if options else None, "sre16")
+    check(metrics, trials.predictions("a"), trials.predictions("b"),
+          confidence_level=0.9, resampling=resampling(trials), seed=4)  # fmt: skip
+    content = strict_json("t.json")
+    assert list(content) == ["a", "b", "n_samples", "intervals", "rows"]
+    assert (content["a"], content["b"], content["n_samples"]) == ("a", "b", 1800)
+    assert content["intervals"] == {
+        "confidence_level": 0.9, "method": "percentile", "n_resamples": 60, "resampling": scheme,
+        "seed": 4,
+    }  # fmt: skip
+    said = f"90 % intervals: percentile, 60 replicates, resampling {scheme}, seed 4"
+    assert f"1,800 trials, 300 of them targets\nA: a\nB: b\n{said}\nmetric " in out
+    for row in content["rows"]:
+        numbers = [f"{row[name]:.4f}" for name in KEYS[1:6]]
+        cells = [*numbers[:3], f"[{numbers[3]}, {numbers[4]}]"]
+        cells.append("yes" if row["excludes_zero"] else "no")
+        line = " +".join(map(re.escape, [row["metric"], *cells]))
+        assert re.search(rf"(?m)^{line} *$", out)
+
+
+def test_usual_intervals():
+    write_trials()
+    out = succeed(*TRIALS)
+    assert "95 % intervals: percentile, 1,000 replicates, resampling iid, seed 0" in out
+    assert out.split("A: a")[1] == succeed(*TRIALS, "--seed", 0).split("A: a")[1]
+
+
+@pytest.mark.parametrize("method", ["basic", "bca", "normal"])
+def test_ways_to_make_an_interval(method):
+    trials = write_trials()
+    run = [*TRIALS, *FEW, "--scores-are", "raw", "--interval", method, "--json", "t.json"]
+    succeed(*run)
+    systems = [
+        fp.Predictions.from_raw_scores(trials.made.y_true, trials.llrs[name]) for name in "ab"
+    ]
+    metrics = {"EER": fp.EER(), **detection_costs([parse_dcf("0.01")], raw=True)}
+    check({**metrics, "minCllr": fp.MinCllr(), "AUC": fp.AUC()}, *systems, method=method)
+
+
+def test_priors_and_calibrator():
+    trials = write_trials()
+    options = ["--priors", "0.8,0.2", "--calibrator", "temperature", "--folds", 3]
+    succeed(*TRIALS, *FEW, *options, "--json", "t.json")
+    rcl = fp.CalibrationLoss(fp.rules.Log(), fp.TemperatureScaling(), fp.CrossFit(3))
+    systems = [trials.predictions(name, prior=0.2) for name in "ab"]
+    check(metrics_of_trials() | {"RCL": rcl}, *systems)
+
+
+def test_trials_that_only_one_system_scores():
+    trials = write_trials()
+    for name, gone in (("a", slice(0, 3)), ("b", slice(-7, -1))):  # b is the other way round
+        lines = Path(name).read_text("utf-8").splitlines(keepends=True)
+        del lines[gone]
+        Path(name).write_text("".join(lines), "utf-8")
+    check_refusal({}, TRIALS, ["key and a do not fit", "3 trials", "--missing drop"])
+    out = succeed(*TRIALS, *FEW, "--missing", "drop", "--json", "t.json")
+    assert "1,793 trials have both scores; left out: 4 of A and 1 of B\n" in out
+    rows = slice(7, None)
+    check(metrics_of_trials(), trials.predictions("a", rows), trials.predictions("b", rows))
+
+
+def test_trials_that_differ_by_side_alone():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    llrs = {name: np.round(rng.normal(size=200) + y, 3) for name in "ab"}
+    ids = [f"m{k // 40}\ts{k // 2 % 20}\t{'ab'[k % 2]}" for k in range(200)]
+    named = dict(zip(ids, y.tolist(), strict=True))
+    assert len(named) == 200
+    rows = [f"{trial}\t{('non', '')[k]}target\n" for trial, k in named.items()]
+    head = "modelid\tsegmentid\tside\t"
+    Path("key").write_text(f"{head}targettype\n" + "".join(rows), "utf-8")
+    for name, order in (("a", np.arange(3, 200)), ("b", np.arange(200)[::-1])):
+        lines = [f"{ids[k]}\t{llrs[name][k]}\n" for k in order]
+        Path(name).write_text(f"{head}LLR\n" + "".join(lines), "utf-8")
+    succeed(*TRIALS, *FEW, "--missing", "drop", "--json", "t.json")
+    both = [fp.Predictions.from_llrs(y[3:], llrs[name][3:]) for name in "ab"]
+    check(metrics_of_trials(), *both)
+
+
+def test_equalised_trials():
+    trials = write_trials()
+    succeed(*TRIALS, *FEW, "--equalise", "session", "--json", "t.json")
+    y, weights = trials.made.y_true, np.zeros(trials.session.size)
+    for k in (0, 1):
+        for session in "01234":
+            cell = (y == k) & (trials.session == session)
+            weights[cell] = (y == k).sum() / 5 / cell.sum()
+    systems = [trials.predictions(name, sample_weight=weights) for name in "ab"]
+    check(metrics_of_trials(), *systems)
+
+
+def test_a_system_and_itself():
+    write_trials()
+    Path("c").write_bytes(Path("a").read_bytes())
+    out = succeed("compare", "--key", "key", "a", "c", *FEW, "--json", "t.json")
+    for row in strict_json("t.json")["rows"]:
+        assert [row[name] for name in KEYS[3:]] == [0.0, 0.0, 0.0, 0.0, 0, False]
+    assert " yes" not in out
+
+
+def test_every_kind_of_table():
+    write_trials()
+    for name in "ab":
+        Path(f"{name}_1").write_bytes(Path(name).read_bytes())
+    files = ["--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex", "--json", "t.json"]
+    succeed("compare", "--key", "key", "a_1", "b_1", *FEW, *files)
+    rows = strict_json("t.json")["rows"]
+    assert polars.read_csv("t.csv").to_dicts() == rows
+    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    assert markdown[0] == ["metric", "a_1", "b_1", "difference", "interval", "excludes 0"]
+    latex = Path("t.tex").read_text().splitlines()
+    assert latex[0] == r"\begin{tabular}{lrrrrl}"
+    assert latex[2] == r"metric & a\_1 & b\_1 & difference & interval & excludes 0 \\"
+    for place, row in enumerate(rows):
+        numbers = [f"{row[name]:.4f}" for name in KEYS[1:6]]
+        cells = [row["metric"], *numbers[:3], f"[{numbers[3]}, {numbers[4]}]"]
+        cells.append("yes" if row["excludes_zero"] else "no")
+        assert markdown[place + 2] == cells
+        assert latex[place + 4] == " & ".join(cells) + r" \\"
+
+
+def test_what_has_no_value():
+    trials = write_trials()
+    lines = Path("a").read_text("utf-8").splitlines(keepends=True)
+    target = int(trials.made.y_true.argmax())
+    lines[target] = re.sub(r" \S+$", " -inf", lines[target])
+    Path("a").write_text("".join(lines), "utf-8")
+    out = succeed(*TRIALS, *FEW, "--json", "t.json")
+    rows = {row["metric"]: row for row in strict_json("t.json")["rows"]}
+    said = "1 sample has posterior 0 for the true class"
+    assert (rows["NCE"]["a"], rows["NCE"]["difference"], rows["NCE"]["bias"]) == (
+        "inf",
+        "inf",
+        None,
+    )
+    assert rows["NCE"]["excludes_zero"] in (True, False)
+    assert f"NCE: A: infinite: {said}\n" in out
+    assert [rows["RCL"][name] for name in (KEYS[1], *KEYS[3:])] == [
+        None, None, None, None, None, 0, None,
+    ]  # fmt: skip
+    assert f"RCL: A: undefined: {said}\n" in out
+    assert rows["EER"]["low"] is not None
+
+
+def test_warnings_name_the_system():
+    write_trials()
+    lines = [line.rsplit(" ", 1) for line in Path("b").read_text("utf-8").splitlines()]
+    Path("b").write_text("".join(f"{i} {-float(x)}\n" for i, x in lines), "utf-8")
+    err = fastpsr(*TRIALS, *FEW).err
+    assert re.match(r"warning: b: the fitted scale is -", err)
+
+
+# Tables
+
+
+def tables(ending, **more):
+    y, z, _ = data()
+    other = z + np.random.default_rng(1).normal(size=z.shape)
+    for name, scores in (("a", z), ("b", other)):
+        if ending == ".npy":
+            write("a.npy", label=y, **more, **{name: scores})
+        else:
+            write(f"{name}{ending}", label=y, s=scores, **more)
+    return [fp.Predictions.from_logits(y, scores) for scores in (z, other)]
+
+
+@pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
+@pytest.mark.parametrize("scheme", ["iid", "stratified", "cluster"])
+def test_tables(ending, scheme):
+    cluster = np.arange(240) // 2 % 30
+    more = {"cluster": cluster} if scheme == "cluster" else {}
+    systems = tables(ending, **more)
+    labels = ["--labels", "label.npy"] if ending == ".npy" else []
+    drawn = "cluster.npy" if ending == ".npy" and more else scheme
+    run = ["compare", f"a{ending}", f"b{ending}", "--scores-are", "logits", *labels, *FEW]
+    out = succeed(*run, "--resample", drawn, "--dcf", "0.1", "--json", "t.json")
+    metrics = default_metrics(2) | detection_costs([parse_dcf("0.1")], raw=False)
+    named = {"iid": fp.IID(), "stratified": fp.Stratified(), "cluster": fp.Clusters(cluster)}
+    check(metrics, *systems, resampling=named[scheme])
+    assert "240 samples, 2 classes\n" in out
+    assert out.count("taken as logits") == 2
+
+
+def test_costs_and_classes():
+    y, z, w = data(3)
+    systems = []
+    for name, scores in (("a", z), ("b", 0.5 * z)):
+        write(f"{name}.csv", label=y, weight=w, s=scores)
+        systems.append(fp.Predictions.from_logits(y, scores, sample_weight=w))
+    Path("c.json").write_text("[[0,1,2],[1,0,1],[3,1,0]]", "utf-8")
+    run = ["compare", "a.csv", "b.csv", "--scores-are", "logits", *FEW, "--costs", "c.json"]
+    succeed(*run, "--json", "t.json")
+    costs = fp.CostMatrix([[0, 1, 2], [1, 0, 1], [3, 1, 0]])
+    check(default_metrics(3, costs=costs), *systems)
+
+
+# Bad input
+
+Y, Q = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
+A = {"a.npz": npz()}
+LABELS = np.where(np.arange(40) == 7, 1 - Y, Y)
+LONGER = npz(label=np.append(Y, 1), score=np.append(Q, 0.5))
+THREE = npz(score=np.full((40, 3), 1 / 3))
+TABLES = ("compare", "a.npz", "b.npz")
+DRAWN = (*TABLES, "--columns", "score", "--resample", "g")
+BAD = {
+    "labels": (A | {"b.npz": npz(label=LABELS)}, TABLES, ["a.npz and b.npz", "label[7] differs"]),
+    "lengths": (A | {"b.npz": LONGER}, TABLES, ["a.npz and b.npz", "40 and 41"]),
+    "classes": (A | {"b.npz": THREE}, TABLES, ["a.npz and b.npz", "classes: 2 and 3"]),
+    "weights": (
+        {"a.npz": npz(weight=Q), "b.npz": npz(weight=Q + 1)}, TABLES, ["weights", "a.npz and b"]
+    ),
+    "weights of one": (A | {"b.npz": npz(weight=Q)}, TABLES, ["weights must be the same"]),
+    "clusters": (
+        {"a.npz": npz(g=Y), "b.npz": npz(g=1 - Y)}, DRAWN, ["--resample g", "a.npz and b.npz"]
+    ),
+    "clusters of one": (A | {"b.npz": npz(g=Y)}, DRAWN, ["--resample must", "a.npz", "'g'"]),
+    "one cluster": ({"a.npz": npz(g=0 * Y), "b.npz": npz(g=0 * Y)}, DRAWN, ["two clusters"]),
+    "no labels": (
+        A | {"b.npz": npz()}, [*TABLES, "--labels", "y"], ["a.npz has no column 'y'"]
+    ),
+    "one file": (A, ["compare", "a.npz", "./a.npz"], ["A and B must be two files", "a.npz"]),
+    "no file": (A, TABLES, ["No such file", "b.npz"]),
+    "folder": (A | {"b.npz": FOLDER}, TABLES, ["b.npz"]),
+    "one argument": (A, ["compare", "a.npz"], ["'B'"]),
+    "three": (A, [*TABLES, "c.npz"], ["c.npz"]),
+    "no tables": ({}, ["compare", "a", "b"], ["a must end in .npz", "--key"]),
+    "a table and another": (A, ["compare", "a.npz", "b"], ["b must end in .npz", "--key"]),
+    "over an input": (A, [*TABLES, "--json", "b.npz"], ["--json", "input"]),
+    "dcf": ({}, [*TRIALS, "--dcf", "x"], ["--dcf", "'x'"]),
+    "level": ({}, [*TRIALS, "--ci", "1"], ["--ci must lie strictly between 0 and 1"]),
+    "replicates": ({}, [*TRIALS, "--resamples", "10"], ["--resamples must", "40", "not 10"]),
+    "seed": ({}, [*TRIALS, "--seed", "-2"], ["--seed must", "-2"]),
+    "speakers": ({}, [*TRIALS, "--resample", "speaker"], ["speaker needs", "--speakers"]),
+    "bca": (
+        {}, [*TRIALS, *SPEAKERS, "--resample", "speaker", "--interval", "bca"],
+        ["--interval must not be bca"],
+    ),
+    "column": ({}, [*TRIALS, "--resample", "place"], ["--resample must", "session", "'place'"]),
+    "equalise": ({}, [*TRIALS, "--equalise", "place"], ["--equalise", "'place'"]),
+    "conditions": ({}, [*TRIALS, "--by", "session"], ["--by"]),
+    "folds of raw": ({}, [*TRIALS, "--scores-are", "raw", "--folds", "3"], ["--folds", "raw"]),
+    "other trials": (
+        {"b": b"x y 1.0\nz w 2.0\n"}, TRIALS, ["key and b have no trial in common", "'x' 'y'"]
+    ),
+}  # fmt: skip
+BAD |= {
+    f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key)"])
+    for option in ("--missing=drop", "--speaker-pattern=x", "--format=csv", "--equalise=g")
+} | {
+    f"{option} for trials": ({}, [*TRIALS, option], [option.split("=")[0], "is for a table"])
+    for option in ("--labels=y", "--weights=w", "--costs=c.json")
+}
+
+
+@pytest.mark.parametrize(("files", "arguments", "words"), parameters(BAD))
+def test_bad_input(files, arguments, words):
+    write_trials()
+    check_refusal(files, [*arguments, "--csv", "t.csv"], words)
+
+
+def test_no_trial_in_common():
+    write_trials()
+    for name, kept in (("a", slice(0, 900)), ("b", slice(0, 900))):  # b is the other way round
+        lines = Path(name).read_text("utf-8").splitlines(keepends=True)
+        Path(name).write_text("".join(lines[kept]), "utf-8")
+    check_refusal({}, [*TRIALS, "--missing", "drop"], ["A and B have a score for no trial in"])
+
+
+def test_no_target_in_common():
+    y = write_trials().made.y_true
+    for name, labels in (("a", y), ("b", y[::-1])):  # odd rows of the one are even in the other
+        lines = Path(name).read_text("utf-8").splitlines(keepends=True)
+        kept = [line for k, line in enumerate(lines) if labels[k] == 0 or k % 2]
+        Path(name).write_text("".join(kept), "utf-8")
+    words = ["the trials that have a score in both a and b have no targets"]
+    check_refusal({}, [*TRIALS, "--missing", "drop"], words)

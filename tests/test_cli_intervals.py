@@ -1,0 +1,394 @@
+"""`fastpsr evaluate --ci --resamples`: intervals are those of the library on the same arrays."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from fastpsr.cli.dcf import detection_costs, parse_dcf
+from fastpsr.evaluate import default_metrics
+from tests.commands import (
+    GOOD,
+    INTERRUPTIBLE,
+    RUN,
+    check_refusal,
+    data,
+    fastpsr,
+    npz,
+    parameters,
+    strict_json,
+    succeed,
+    write,
+    write_trials,
+)
+
+NUMBERS = ("value", "low", "high", "bias", "n_undefined")
+TRIALS = ("evaluate", "--key", "key", "--scores", "a")
+SPEAKERS = ("--speaker-columns", "by,of")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def check(rows, table):
+    """Whether rows of JSON have the numbers of an evaluation."""
+    assert [row["metric"] for row in rows] == [row.metric for row in table.rows]
+    for found, expected in zip(rows, table.rows, strict=True):
+        for name in NUMBERS:
+            assert found[name] == pytest.approx(getattr(expected, name), rel=1e-9), found["metric"]
+
+
+# Tables
+
+
+def table_of(ending, scheme="COLUMN", n=240):
+    """Write a table; return the predictions, its options, and both names of what is drawn."""
+    y, z, _ = data(n=n)
+    cluster = np.arange(n) // 2 % 20
+    write(f"s{ending}", label=y, s=z, cluster=cluster)
+    options = ["--scores-are", "logits"]
+    if ending == ".npy":
+        options += ["--labels", "label.npy"]
+    names = {"iid": fp.IID(), "stratified": fp.Stratified(), "COLUMN": fp.Clusters(cluster)}
+    column = "cluster.npy" if ending == ".npy" else "cluster"
+    if ending == ".npz" and scheme != "COLUMN":
+        options += ["--columns", "s"]
+    elif scheme != "COLUMN" and ending != ".npy":
+        options += ["--columns", "s_0,s_1"]
+    scheme_option = column if scheme == "COLUMN" else scheme
+    return fp.Predictions.from_logits(y, z), options, scheme_option, names[scheme]
+
+
+@pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
+@pytest.mark.parametrize("scheme", ["iid", "stratified", "COLUMN"])
+def test_tables(ending, scheme):
+    predictions, options, drawn, resampling = table_of(ending, scheme)
+    run = ["evaluate", f"s{ending}", *options, "--resamples", 60, "--ci", 0.9, "--resample", drawn]
+    out = succeed(*run, "--seed", 5, "--json", "t.json")
+    table = fp.evaluate(
+        predictions, n_resamples=60, confidence_level=0.9, resampling=resampling, seed=5
+    )
+    content = strict_json("t.json")
+    check(content["rows"], table)
+    said = f"90 % intervals: percentile, 60 replicates, resampling {drawn}, seed 5"
+    assert said in out.splitlines()
+    assert (f"; clusters: {drawn};" in out) == (scheme == "COLUMN")
+    assert content["intervals"] == {
+        "confidence_level": 0.9, "method": "percentile", "n_resamples": 60, "resampling": drawn,
+        "seed": 5,
+    }  # fmt: skip
+    for row in table.rows:
+        assert f"{row.metric} " in out
+        assert f" {row.value:.4f}  [{row.low:.4f}, {row.high:.4f}] " in out
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca", "normal"])
+def test_ways_to_make_an_interval(method):
+    predictions, options, *_ = table_of(".npz", "iid")
+    run = ["evaluate", "s.npz", *options, "--ci", 0.9, "--resamples", 60, "--interval", method]
+    succeed(*run, "--json", "t.json")
+    table = fp.evaluate(predictions, n_resamples=60, confidence_level=0.9, method=method, seed=0)
+    check(strict_json("t.json")["rows"], table)
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "n_resamples"),
+    [(["--ci", 0.8], 0.8, 1000), (["--resamples", 70], 0.95, 70)],
+    ids=["--ci", "--resamples"],
+)
+def test_either_option_turns_intervals_on(options, level, n_resamples):
+    _, are, *_ = table_of(".npz", "iid")
+    succeed("evaluate", "s.npz", *are, *options, "--json", "t.json")
+    made = strict_json("t.json")["intervals"]
+    assert (made["confidence_level"], made["n_resamples"]) == (level, n_resamples)
+    assert (made["resampling"], made["method"], made["seed"]) == ("iid", "percentile", 0)
+
+
+def test_without_them_there_are_none():
+    _, are, *_ = table_of(".npz", "iid")
+    out = succeed("evaluate", "s.npz", *are, "--json", "t.json", "--csv", "t.csv")
+    assert "[" not in out
+    assert "interval" not in out
+    assert strict_json("t.json")["intervals"] is None
+    rows = strict_json("t.json")["rows"]
+    assert {row[name] for row in rows for name in ("low", "high", "bias")} == {None}
+    assert polars.read_csv("t.csv").to_dicts() == rows
+
+
+def test_the_same_command_prints_the_same():
+    _, are, *_ = table_of(".npz", "iid")
+    run = ["evaluate", "s.npz", *are, "--resamples", 60]
+    assert succeed(*run) == succeed(*run, "--seed", 0) != succeed(*run, "--seed", 1)
+
+
+def test_every_kind_of_table():
+    predictions, are, *_ = table_of(".npz", "iid")
+    files = ["--json", "t.json", "--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex"]
+    succeed("evaluate", "s.npz", *are, "--resamples", 60, *files)
+    rows = fp.evaluate(predictions, n_resamples=60, seed=0).rows
+    assert polars.read_csv("t.csv").to_dicts() == strict_json("t.json")["rows"]
+    cells = [(r.metric, f"{r.value:.4f}", f"[{r.low:.4f}, {r.high:.4f}]") for r in rows]
+    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    header = [("metric", "value", "interval"), ("---", "--:", "--:")]
+    assert [tuple(line) for line in markdown] == [*header, *cells]
+    latex = Path("t.tex").read_text().splitlines()
+    assert latex[0] == r"\begin{tabular}{lrr}"
+    assert latex[4:-2] == [" & ".join(line) + r" \\" for line in cells]
+
+
+def test_a_metric_without_a_value_has_no_interval():
+    y = np.arange(60) % 2
+    write("s.npz", y_true=y, q=np.where(y == 1, 0.7, 0.2) + np.arange(60) / 1000)
+    succeed("evaluate", "s.npz", "--resamples", 60, "--json", "t.json")
+    rows = {row["metric"]: row for row in strict_json("t.json")["rows"]}
+    assert [rows["RCL"][name] for name in NUMBERS] == [None, None, None, None, 0]
+    assert rows["RCL"]["note"].startswith("not computed: scores separate")
+    assert rows["NCE"]["low"] < rows["NCE"]["value"] < rows["NCE"]["high"]
+
+
+def test_infinite_ends():
+    y, z, _ = data()
+    q = 1 / (1 + np.exp(z[:, 0] - z[:, 1]))
+    q[0] = 1.0 - y[0]
+    write("s.npz", y_true=y, q=q)
+    out = succeed("evaluate", "s.npz", "--resamples", 60, "--json", "t.json")
+    row = strict_json("t.json")["rows"][0]
+    assert (row["metric"], row["value"], row["high"], row["bias"]) == ("NCE", "inf", "inf", None)
+    assert re.search(r"(?m)^NCE +inf +\[\d\.\d{4}, inf\] ", out)
+
+
+def test_replicates_without_a_class_are_counted_and_warned_of():
+    y = (np.arange(60) < 2).astype(int)
+    write("s.npz", y_true=y, llr=np.random.default_rng(0).normal(size=60))
+    run = ["evaluate", "s.npz", "--scores-are", "raw", "--resamples", 100, "--json", "t.json"]
+    outcome = fastpsr(*run)
+    assert outcome.code == 0
+    rows = strict_json("t.json")["rows"]
+    for row in rows:
+        assert 2 <= row["n_undefined"] <= 40  # (58 / 60)**60 = 13 %
+        assert f"warning: {row['metric']} is undefined in {row['n_undefined']} of" in outcome.err
+
+
+def test_scores_are_not_what_is_drawn():
+    y, z, _ = data()
+    write("s.csv", label=y, q=1 / (1 + np.exp(-z[:, 0])), speaker=np.arange(y.size) % 9)
+    out = succeed("evaluate", "s.csv", "--ci", 0.95, "--resamples", 40, "--resample", "speaker")
+    assert "scores: q; labels: label; weights: none; clusters: speaker; taken as" in out
+
+
+# Trials
+
+
+def metrics_of_trials(groups=None, dcf="0.01"):
+    usual = default_metrics(2, train=fp.CrossFit(5, groups=groups))
+    ranks = {"EER": fp.EER(), **detection_costs([parse_dcf(dcf)], raw=False)}
+    rest = {"Cllr": fp.Cllr(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
+    return {**ranks, **rest, **{name: usual[name] for name in ("NCE", "NBS", "RCL")}}
+
+
+SCHEMES = {
+    "iid": ([], lambda trials: fp.IID()),
+    "stratified": ([], lambda trials: fp.Stratified()),
+    "session": ([], lambda trials: fp.Clusters(trials.session)),
+    "speaker": (SPEAKERS, lambda trials: fp.TwoWay(*trials.speakers())),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_trials(scheme):
+    options, resampling = SCHEMES[scheme]
+    trials = write_trials()
+    run = [*TRIALS, *options, "--resamples", 60, "--resample", scheme, "--dcf", "sre16"]
+    out = succeed(*run, "--json", "t.json", "--csv", "t.csv", "--markdown", "t.md")
+    groups = trials.speakers() if options else None
+    table = fp.evaluate(trials.predictions("a"), metrics_of_trials(groups, "sre16"),
+                        n_resamples=60, resampling=resampling(trials), seed=0)  # fmt: skip
+    rows = strict_json("t.json")
+    check(rows, table)
+    assert polars.read_csv("t.csv").to_dicts() == rows
+    said = f"95 % intervals: percentile, 60 replicates, resampling {scheme}, seed 0"
+    assert said in out.splitlines()
+    for row in table.rows:
+        cell = f"{row.value:.4f} [{row.low:.4f}, {row.high:.4f}]"
+        assert re.search(rf"(?m)^{re.escape(row.metric)} +{re.escape(cell)} *$", out)
+        assert f"| {cell} |" in Path("t.md").read_text("utf-8")
+
+
+def test_conditions_and_systems():
+    trials = write_trials()
+    run = [*TRIALS, "b", "--ci", 0.9, "--resamples", 40, "--resample", "by", "--by", "session"]
+    succeed(*run, "--json", "t.json")
+    rows = strict_json("t.json")
+    for system in "ab":
+        here = trials.session == "3"
+        table = fp.evaluate(
+            trials.predictions(system, here), metrics_of_trials(), n_resamples=40,
+            confidence_level=0.9, resampling=fp.Clusters(trials.speakers(here)[0]), seed=0,
+        )  # fmt: skip
+        place = (system, "session=3")
+        check([r for r in rows if (r["system"], r["condition"]) == place], table)
+
+
+def test_a_condition_with_too_little_to_draw_from():
+    write_trials()
+    run = [*TRIALS, "--resamples", 40, "--resample", "session", "--by", "session"]
+    outcome = fastpsr(*run, "--json", "t.json")
+    assert outcome.code == 0
+    said = "no intervals: --resample: there must be at least two clusters, not 1"
+    assert f"warning: a, session=3: {said}\n" in outcome.err
+    lows = {(r["condition"] == "pooled", r["low"] is None) for r in strict_json("t.json")}
+    assert lows == {(True, False), (False, True)}
+
+
+def test_equalised_trials():
+    trials = write_trials()
+    half = trials.session < "3"
+    key = Path("key").read_text("utf-8").splitlines()
+    rows = [f"{k}\t{h}" for k, h in zip(key, ["half", *half.astype(int)], strict=True)]
+    Path("key").write_text("\n".join(rows) + "\n", "utf-8")
+    succeed(*TRIALS, "--equalise", "half", "--resamples", 40, "--json", "t.json")
+    y, weights = trials.made.y_true, np.zeros(half.size)
+    for k in (0, 1):
+        for part in (half, ~half):
+            cell = (y == k) & part
+            weights[cell] = (y == k).sum() / 2 / cell.sum()
+    weighed = trials.predictions("a", sample_weight=weights)
+    table = fp.evaluate(weighed, metrics_of_trials(), n_resamples=40, seed=0)
+    check(strict_json("t.json"), table)
+
+
+# Bad input
+
+HOW = "is for intervals: give --ci or --resamples"
+CI = ("--ci", "0.95")
+ALIKE = npz(g=np.zeros(40, int))
+BAD = {
+    "level 95": ([*RUN, "--ci", "95"], ["--ci must lie strictly between 0 and 1", "95"]),
+    "level 0": ([*RUN, "--ci", "0"], ["--ci must"]),
+    "level nan": ([*RUN, "--ci", "nan"], ["--ci must", "nan"]),
+    "too few": ([*RUN, "--resamples", "39"], ["--resamples must", "at least 40", "0.95", "39"]),
+    "too few for the level": (
+        [*RUN, "--resamples", "1000", "--ci", "0.999"], ["--resamples must", "2000", "0.999"]
+    ),
+    "none": ([*RUN, "--resamples", "0"], ["--resamples must", "not 0"]),
+    "negative": ([*RUN, "--resamples", "-5"], ["--resamples must", "-5"]),
+    "no number": ([*RUN, "--resamples", "many"], ["--resamples", "valid integer"]),
+    "--resample alone": ([*RUN, "--resample", "iid"], ["--resample", HOW]),
+    "--seed alone": ([*RUN, "--seed", "1"], ["--seed", HOW]),
+    "--interval alone": ([*RUN, "--interval", "basic"], ["--interval", HOW]),
+    "seed": ([*RUN, *CI, "--seed", "-1"], ["--seed must", "-1"]),
+    "interval": ([*RUN, *CI, "--interval", "bayes"], ["--interval", "'bayes'", "percentile"]),
+    "column": (
+        [*RUN, *CI, "--resample", "g"], ["--resample must", "s.npz", "label, score", "'g'"]
+    ),
+    "speakers of a table": (
+        [*RUN, *CI, "--resample", "speaker"], ["--resample must", "'speaker', which is for trials"]
+    ),
+    "one cluster": (
+        ["evaluate", "one.npz", *CI, "--resample", "g"], ["--resample", "at least two", "not 1"]
+    ),
+    "column of the wrong length": (
+        ["evaluate", "short.npz", *CI, "--resample", "g"], ["--resample", "40", "9"]
+    ),
+    "column of .npy": (
+        ["evaluate", "s.npy", *CI, "--resample", "g"], ["--resample must", "s.npy", "'g'"]
+    ),
+    "over what is drawn": (
+        ["evaluate", "s.npy", *CI, "--resample", "g.npy", "--json", "g.npy"], ["--json", "input"]
+    ),
+    "speakers unknown": (
+        [*TRIALS, *CI, "--resample", "speaker"],
+        ["--resample speaker", "--speakers, --speaker-columns or --speaker-pattern"],
+    ),
+    "speakers and bca": (
+        [*TRIALS, *CI, "--resample", "speaker", *SPEAKERS, "--interval", "bca"],
+        ["--interval must not be bca with --resample speaker"],
+    ),
+    "column of a key": (
+        [*TRIALS, *CI, "--resample", "place"],
+        ["--resample must be iid, stratified, speaker or a column", "session, by, of", "'place'"],
+    ),
+    "one cluster of a key": (
+        [*TRIALS, *CI, "--resample", "by", "--key", "alike"], ["a: --resample", "two clusters"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "words"), parameters(BAD))
+def test_bad_input(arguments, words):
+    write_trials()
+    lines = Path("key").read_text("utf-8").splitlines()
+    alike = [lines[0], *(re.sub(r"\t\d+\t(\d+)$", r"\t1\t\1", line) for line in lines[1:])]
+    Path("alike").write_text("\n".join(alike) + "\n", "utf-8")
+    files = {"s.npz": GOOD, "one.npz": ALIKE, "short.npz": npz(g=np.arange(9))}
+    check_refusal(files, [*arguments, *["--columns", "score"] * ("short.npz" in arguments)], words)
+
+
+@pytest.mark.parametrize("option", ["--ci=2", "--resamples=3", "--resample=speaker"])
+def test_bad_options_are_found_before_a_file_is_read(option):
+    run = ["evaluate", "--key", "none", "--scores", "none", "--resamples=100"]
+    check_refusal({}, [*run, option], [option.split("=")[0]])
+
+
+# Progress and Ctrl-C
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+def test_a_bar_with_the_time_that_is_left():
+    _, are, *_ = table_of(".npz", "iid")
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "fastpsr", "evaluate", "s.npz", *are, "--resamples", "3000"],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1]), "TERM": "xterm"},
+    ):
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # how a terminal ends
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    assert b"replicates" in shown
+    assert re.search(rb"\d+ s left", shown)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.parametrize("mode", ["evaluate", "compare"])
+def test_ctrl_c_between_replicates(mode):
+    write_trials()
+    files = ["a", "b"] if mode == "compare" else ["--scores", "a"]
+    run = [mode, "--key", "key", *files, "--resamples", "10000000", "--json", "t.json"]
+    before = sorted(os.listdir())
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *run],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])},
+    ) as process:
+        while not process.stdout.readline().startswith("b: " if mode == "compare" else "a: "):
+            pass
+        time.sleep(4.0)  # replicates take minutes
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "stopped\n"
+    assert time.monotonic() - begun < 5.0  # a second, and a busy machine
+    assert sorted(os.listdir()) == before
