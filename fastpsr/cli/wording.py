@@ -10,9 +10,12 @@ _RULES = tuple(
     (re.compile(rf"(?<![\w-]){pattern}"), words)
     for pattern, words in [
         (r"(missing|extra|duplicates|nan)='(\w+)'", r"--\1 \2"),
-        (r"(?:score_)?format= \(--format\)", r"{dash}format"),
-        (r"(?:score_)?columns=\{'(\w+)': \.\.\.\} \(--columns\)", r"{dash}columns \1=NAME"),
-        (r"(?:score_)?columns (?=must name roles|is for files)", r"{dash}columns "),
+        (r"(?:key_|score_)?format= \((?:--key-|--)format\)", r"{dash}format"),
+        (
+            r"(?:key_|score_)?columns=\{'(\w+)': \.\.\.\} \((?:--key-|--)columns\)",
+            r"{dash}columns \1=NAME",
+        ),
+        (r"(?:key_|score_)?columns (?=must name roles|is for files)", r"{dash}columns "),
         (r"transpose=False", r"{no}transpose"),
         (r"transpose=True", r"{dash}transpose"),
         (r"(?<=transpose if they are, )True\b", r"{dash}transpose"),
@@ -49,8 +52,8 @@ def in_options(message: str, *, of_key: bool = False) -> str:
 
     Examples
     --------
-    >>> in_options("1 trials without a score ('a b'), allow by missing='drop'")
-    "1 trials without a score ('a b'), allow by --missing drop"
+    >>> in_options("1 trial without a score ('a b'), allow by missing='drop'")
+    "1 trial without a score ('a b'), allow by --missing drop"
     >>> in_options("k: say which it is with format= (--format)", of_key=True)
     'k: say which it is with --key-format'
     """
