@@ -13,11 +13,14 @@ __all__ = [
     "as_labels",
     "as_log_posterior_rows",
     "as_log_rows",
+    "as_number",
     "as_posterior_rows",
     "as_priors",
     "as_weights",
     "check_choice",
+    "check_integer",
     "check_length",
+    "check_number",
     "log_of_rows",
     "log_softmax",
     "read",
@@ -41,9 +44,20 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
             array = array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise ValueError(f"{name} must be an array of {what}: {error}") from None
     return array
+
+
+def as_number(name: str, value: object) -> float:
+    """Return one number as a float, of whatever type it came."""
+    try:
+        array = read(name, value)  # type: ignore[arg-type]
+    except ValueError:
+        array = np.empty(1)
+    if array.ndim:
+        raise ValueError(f"{name} must be a number, not {value!r}")
+    return float(array)
 
 
 def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
@@ -55,7 +69,8 @@ def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floa
         raise ValueError(f"{name} must be {wanted}, not of shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    with np.errstate(all="ignore"):  # beyond float64, and signalling nan: the checks will tell
+        return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def require(name: str, values: Floats, low: float, high: float, rule: str) -> None:
@@ -68,6 +83,19 @@ def require(name: str, values: Floats, low: float, high: float, rule: str) -> No
         raise ValueError(f"{name} must {rule}, but {name}[{where}] is {flat[position]}")
 
 
+def check_number(name: str, value: object, low: float, high: float, rule: str) -> None:
+    """Raise unless `value` is one number from `low` to `high`."""
+    if not low <= as_number(name, value) <= high:
+        raise ValueError(f"{name} must {rule}, not {value}")
+
+
+def check_integer(name: str, value: object, lowest: int) -> None:
+    """Raise unless `value` is an integer of at least `lowest`."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < lowest:  # type: ignore[operator]
+        raise ValueError(f"{name} must be an integer of at least {lowest}, not {value!r}")
+
+
 def check_length(name: str, length: int, n_samples: int) -> None:
     """Raise unless there is one entry per sample."""
     if length != n_samples:
@@ -76,7 +104,7 @@ def check_length(name: str, length: int, n_samples: int) -> None:
 
 def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, (str, int, float, np.number)) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
@@ -90,7 +118,8 @@ def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> N
     if array.dtype == bool:
         return np.ascontiguousarray(array).view(np.uint8).astype(codes.dtype, copy=False)
     if array.dtype.kind == "f" or array.dtype == np.uint64:
-        wrong = ~((array >= 0) & (array < n_classes) & (array == np.floor(array)))
+        with np.errstate(invalid="ignore"):  # of nan
+            wrong = ~((array >= 0) & (array < n_classes) & (array == np.floor(array)))
         position = int(wrong.argmax()) if wrong.any() else -1
         if position < 0:
             codes[:] = array
@@ -114,9 +143,9 @@ def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
     require(name, array, 0.0, _FINITE, "be finite and not negative")
     if not array.any():
         raise ValueError(f"{name} must not all be zero")
-    if not 1e-290 < float(array.max()) < _FINITE / array.size:
+    if not 1e-290 < float(array.max()) < 1e300 / array.size:
         raise ValueError(
-            f"{name} must have a largest entry between 1e-290 and 1.8e308 / N, so that sums keep "
+            f"{name} must have a largest entry between 1e-290 and 1e300 / N, so that sums keep "
             f"their digits, not {array.max()}"
         )
     return array

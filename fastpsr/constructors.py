@@ -211,7 +211,7 @@ def _two_columns_apart(rows: Floats) -> Floats:
 def _pair(prior: float | None) -> Floats | None:
     if prior is None:
         return None
-    value = float(prior)
+    value = checks.as_number("prior", prior)
     if not 0.0 < value < 1.0:
         raise ValueError(f"prior must lie strictly between 0 and 1, not {prior}")
     return np.array([1.0 - value, value])

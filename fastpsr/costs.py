@@ -12,7 +12,7 @@ from fastpsr.predictions import Floats, Predictions, class_factors
 
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 
-_FINITE = float(np.finfo(np.float64).max)
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,8 @@ class CostMatrix:
 
     def __init__(self, values: ArrayLike) -> None:
         array = checks.as_floats("costs", values, 2)
-        checks.require("costs", array, -_FINITE, _FINITE, "be finite")
+        # differences of costs are taken, and must be finite too
+        checks.require("costs", array, -_LARGEST, _LARGEST, "be finite, at most 1e300 in size")
         if array.shape[0] < 2:
             raise ValueError(f"costs must have a row per class, at least 2, not {array.shape[0]}")
         array = array.copy()
@@ -61,7 +62,7 @@ class CostMatrix:
             raise ValueError(f"K must be an integer of at least 2, not {K!r}")
         values = 1.0 - np.eye(int(K))
         if reject is not None:
-            values = np.column_stack([values, np.full(int(K), float(reject))])
+            values = np.column_stack([values, np.full(int(K), checks.as_number("reject", reject))])
         return cls(values)
 
     @classmethod
@@ -184,7 +185,7 @@ def expected_cost(
     """
     matrix = CostMatrix.of(costs)
     n_classes, n_decisions = matrix.values.shape
-    n_samples = int(np.size(np.asarray(y_true)))
+    n_samples = checks.read("y_true", y_true, "integers").size
     y = checks.as_labels("y_true", y_true, n_samples, n_classes)
     made = checks.as_labels("decisions", decisions, n_samples, n_decisions)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)
@@ -211,7 +212,8 @@ def mean_cost(
     """Return the mean cost of (K, M) weights of class and decision."""
     totals = counts.sum(axis=1)
     factors = class_factors(totals, given_priors) / totals.sum()
-    cost = float((costs.values * counts * factors[:, None]).sum())
+    with np.errstate(over="ignore", invalid="ignore"):  # a mean may exceed what a float can hold
+        cost = float((costs.values * (counts * factors[:, None])).sum())
     if not normalized:
         return cost
     naive = costs.naive_cost(totals * factors)

@@ -105,8 +105,8 @@ class Predictions(Constructors):
 
     def __getitem__(self, index: Any) -> Self:
         """Return the samples that a slice, a boolean mask or an array of row numbers picks."""
-        if isinstance(index, (int, np.integer)):
-            index = [index]
+        if not isinstance(index, slice):
+            index = _as_rows(index)
         picked = type(self).__new__(type(self))
         if self.kind == "likelihoods":  # posteriors stay what they were
             self._fix_posterior_priors()
@@ -151,7 +151,10 @@ class Predictions(Constructors):
             return self.given_priors
         if self.y_true is None:
             raise ValueError("priors must be given: unlabelled predictions have no frequencies")
-        return np.asarray(self.class_weights / self.class_weights.sum())
+        total = self.class_weights.sum()
+        if total == 0.0:  # of a part of the samples
+            raise ValueError("priors must be given: no sample has positive weight")
+        return np.asarray(self.class_weights / total)
 
     @cached_property
     def log_odds(self) -> Floats:
@@ -177,7 +180,13 @@ class Predictions(Constructors):
         if self.kind == "likelihoods":
             log_priors = checks.log_of_rows(self._fix_posterior_priors())
             out = np.empty_like(self._values)
-            kernels.normalise_log_rows(self._values, log_priors, out)
+            log_sums = kernels.normalise_log_rows(self._values, log_priors, out)
+            row = kernels.find_outside(log_sums, -_FINITE, np.inf)
+            if row >= 0:
+                raise ValueError(
+                    "log_lk must be finite for a class of positive prior in every row, but row "
+                    f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}"
+                )
             return out
         return self._values
 
@@ -214,6 +223,11 @@ class Predictions(Constructors):
         if self.kind == "likelihoods":
             return self._values
         return self.log_odds - self._logit(self.priors)
+
+    @property
+    def has_fixed_llrs(self) -> bool:
+        """Whether LLRs are the same for any weights; those of posteriors follow the frequencies."""
+        return self.kind == "likelihoods" or self.given_priors is not None
 
     # For the rest of the package
 
@@ -345,5 +359,23 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
             f"priors must be 0 for a class without samples, but priors[{k}] is {given_priors[k]} "
             f"and no sample of class {k} has positive weight"
         )
-    factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
-    return np.asarray(factors * totals.sum())
+    with np.errstate(over="ignore"):
+        factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
+        factors *= totals.sum()
+    if not np.isfinite(factors).all():
+        raise ValueError(
+            "sample_weight must not differ so much between classes that their ratio is no float "
+            f"where priors are given: the classes weigh {totals.tolist()}"
+        )
+    return np.asarray(factors)
+
+
+def _as_rows(index: Any) -> NDArray[Any]:
+    """Return the row numbers, or the mask, that an index is."""
+    rows = np.atleast_1d(checks.read("index", index, "row numbers, a mask or a slice"))
+    if rows.ndim > 1 or (rows.dtype.kind == "f" and rows.size):
+        raise ValueError(
+            "index must be row numbers, a mask or a slice, not an array of "
+            f"{rows.dtype} of shape {rows.shape}"
+        )
+    return rows if rows.size else rows.astype(np.int64)

@@ -6,6 +6,8 @@ from math import ceil, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import checks
+
 __all__ = ["SyntheticSystems", "TrialList", "gaussian_classes", "trial_list"]
 
 Floats = NDArray[np.float64]
@@ -131,8 +133,10 @@ def gaussian_classes(
     >>> bool(np.allclose(np.exp(systems.mcps).sum(axis=1), 1.0))
     True
     """
-    _require_integer("n_samples", n_samples, 1)
-    _require_integer("n_classes", n_classes, 2)
+    checks.check_integer("n_samples", n_samples, 1)
+    checks.check_number("n_samples", n_samples, 1, 1e15, "be at most 1e15")
+    checks.check_integer("n_classes", n_classes, 2)
+    checks.check_number("n_classes", n_classes, 2, n_samples, "be at most n_samples")
     _require_fraction("prior_first", prior_first)
     _require_positive("variance", variance)
     _require_positive("scale", scale)
@@ -246,23 +250,25 @@ def trial_list(
     >>> bool((same_speaker == (trials.y_true == 1)).all())
     True
     """
-    _require_integer("n_targets", n_targets, 1)
-    _require_integer("n_nontargets", n_nontargets, 1)
-    _require_integer("n_sessions_per_speaker", n_sessions_per_speaker, 2)
+    checks.check_integer("n_targets", n_targets, 1)
+    checks.check_integer("n_nontargets", n_nontargets, 1)
+    checks.check_integer("n_sessions_per_speaker", n_sessions_per_speaker, 2)
     _require_fraction("speaker_variance", speaker_variance)
-    _require("speaker_spread", speaker_spread, 0.0 <= speaker_spread <= 10.0, "lie in 0 to 10")
+    checks.check_number("speaker_spread", speaker_spread, 0.0, 10.0, "lie in 0 to 10")
     _require_positive("scale", scale)
-    _require("shift", shift, abs(shift) <= 1e100, "lie in -1e100 to 1e100")
+    checks.check_number("shift", shift, -1e100, 1e100, "lie in -1e100 to 1e100")
     if n_speakers is None:
         n_speakers = _enough_speakers(n_targets, n_nontargets, n_sessions_per_speaker)
-    _require_integer("n_speakers", n_speakers, 2)
+    checks.check_integer("n_speakers", n_speakers, 2)
+    n_sessions = int(n_speakers) * int(n_sessions_per_speaker)
+    checks.check_number("n_speakers", n_sessions, 4, 1e9, "make at most 1e9 sessions in all")
     target_pairs = n_speakers * _n_pairs(n_sessions_per_speaker)
     nontarget_pairs = _n_pairs(n_speakers) * n_sessions_per_speaker**2
     made_by = f"pairs that {n_speakers} speakers with {n_sessions_per_speaker} sessions each make"
     rule = f"be at most {target_pairs}, the number of target {made_by}"
-    _require("n_targets", n_targets, n_targets <= target_pairs, rule)
+    checks.check_number("n_targets", n_targets, 1, target_pairs, rule)
     rule = f"be at most {nontarget_pairs}, the number of non-target {made_by}"
-    _require("n_nontargets", n_nontargets, n_nontargets <= nontarget_pairs, rule)
+    checks.check_number("n_nontargets", n_nontargets, 1, nontarget_pairs, rule)
 
     rng = _generator(seed)
     targets = _draw_distinct(rng, n_targets, target_pairs)
@@ -370,7 +376,7 @@ def _plda_llrs(vectors: Floats, enroll: Integers, test: Integers, variance: floa
 def _generator(seed: int | np.random.Generator) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
-    _require_integer("seed", seed, 0)
+    checks.check_integer("seed", seed, 0)
     return np.random.Generator(np.random.PCG64(seed))
 
 
@@ -380,20 +386,10 @@ def _log_softmax(z: Floats) -> Floats:
     return z
 
 
-def _require(name: str, value: float, holds: bool, rule: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} must {rule}, not {value}")
-
-
-def _require_integer(name: str, value: int, lowest: int) -> None:
-    holds = isinstance(value, (int, np.integer)) and value >= lowest
-    _require(name, value, holds, f"be an integer of at least {lowest}")
-
-
 def _require_fraction(name: str, value: float) -> None:
-    _require(name, value, 0.0 < value < 1.0, "lie strictly between 0 and 1")
+    checks.check_number(name, value, 5e-324, 1.0 - 2.0**-53, "lie strictly between 0 and 1")
 
 
 def _require_positive(name: str, value: float) -> None:
     # Beyond these ends scores would overflow.
-    _require(name, value, 1e-100 <= value <= 1e100, "be positive, from 1e-100 to 1e100")
+    checks.check_number(name, value, 1e-100, 1e100, "be positive, from 1e-100 to 1e100")

@@ -75,6 +75,10 @@ class _Affine(Calibrator):
         if len(samples) >= _MANY and isinstance(self._rule(), Log):
             found = fit_by_sums(samples, self._with_bias)
         scale, bias = self._fit_to_samples(samples, floor, start) if found is None else found
+        if not (np.isfinite(scale) and np.isfinite(bias).all()):
+            raise ValueError(
+                "scores must be of a magnitude whose squares are finite to fit a scale"
+            )
         if scale <= 0.0:
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",

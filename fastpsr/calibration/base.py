@@ -66,7 +66,11 @@ class Calibrator(ABC):
         self.check_classes(predictions.n_classes)
         samples = training_samples(predictions)
         fitted = copy.copy(self)
-        for name, value in {**self._fit(samples, start), "domain_": samples.kind}.items():
+        with np.errstate(
+            all="ignore"
+        ):  # of scores near the largest float: what is found is checked
+            found = self._fit(samples, start)
+        for name, value in {**found, "domain_": samples.kind}.items():
             object.__setattr__(fitted, name, value)
         return fitted
 
@@ -86,7 +90,8 @@ class Calibrator(ABC):
                 f"on, not {predictions.kind}"
             )
         self.check_classes(predictions.n_classes)
-        return self._transform(predictions)
+        with np.errstate(over="ignore"):  # beyond the largest float: certain
+            return self._transform(predictions)
 
     # What a calibrator can do faster than fit by fit; None where it cannot, for these data
 
@@ -165,9 +170,9 @@ def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
     return np.clip(log_odds, -most, most)
 
 
-def check_floor(floor: float) -> None:
+def check_floor(floor: object) -> None:
     """Raise unless the floor is a posterior that leaves a choice."""
-    if not 0.0 <= floor < 0.5:
+    if not 0.0 <= checks.as_number("floor", floor) < 0.5:
         raise ValueError(f"floor must lie in 0 to 0.5 (excluded), not {floor}")
 
 

@@ -50,7 +50,7 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
     if not hasattr(calibrator, "domain_"):
         raise ValueError(f"{name} must be fitted before it is saved")
     fitted = {key: _plain(getattr(calibrator, key)) for key in calibrator.fitted_names}
-    options = {key: getattr(calibrator, key) for key in _OPTIONS.get(name, ())}
+    options = {key: _plain(getattr(calibrator, key)) for key in _OPTIONS.get(name, ())}
     content = {
         "format": _FORMAT,
         "calibrator": name,
@@ -106,6 +106,8 @@ def _calibrator(content: Any) -> Calibrator:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, np.ndarray):
         return [_plain(entry) for entry in value.tolist()]
     return value if np.isfinite(value) else str(value)

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
     Calibrator,
     check_floor,
@@ -71,8 +71,8 @@ class HistogramBinning(Calibrator):
     fitted_names = ("edges_", "posterior_", "prior_log_odds_")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.bins, (int, np.integer)) or self.bins < 1:
-            raise ValueError(f"bins must be an integer of at least 1, not {self.bins!r}")
+        checks.check_integer("bins", self.bins, 1)
+        checks.check_number("bins", self.bins, 1, 1 << 24, "be at most 16,777,216")
         check_floor(self.floor)
 
     def check_fitted(self) -> None:

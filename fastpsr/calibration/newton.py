@@ -61,6 +61,7 @@ def fit_roughly(
     return float(point[0]) if found else None
 
 
+@np.errstate(all="ignore")  # steps into the extreme are not taken
 def _iterate(
     scores: Floats,
     y: NDArray[Any],

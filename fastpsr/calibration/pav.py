@@ -80,7 +80,9 @@ class PAV(Calibrator):
 
     def check_fitted(self) -> None:
         threshold, posterior, log_odds = self.threshold_, self.posterior_, self.log_odds_
-        require_fitted("threshold_", np.size(threshold) > 0 and np.all(np.diff(threshold) > 0.0))
+        require_fitted(
+            "threshold_", np.size(threshold) > 0 and np.all(threshold[1:] > threshold[:-1])
+        )
         require_fitted("posterior_", np.shape(posterior) == np.shape(threshold))
         require_fitted("posterior_", np.all((posterior >= 0.0) & (posterior <= 1.0)))
         require_fitted("log_odds_", np.shape(log_odds) == np.shape(threshold))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
 from fastpsr.predictions import Predictions
@@ -73,11 +74,12 @@ class CrossFit(Training):
     name = "cross-fitted"
 
     def __post_init__(self) -> None:
-        if np.ndim(self.folds) > 0:
+        if not isinstance(self.folds, (int, np.integer)) and _is_array(self.folds):
             if self.groups is not None:
                 raise ValueError("groups need a number of folds: folds are given per sample")
-        elif not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
-            raise ValueError(f"folds must be an integer of at least 2, or ids, not {self.folds!r}")
+        elif not isinstance(self.folds, (int, np.integer)) or not 2 <= self.folds <= 10_000:
+            raise ValueError(f"folds must be an integer of 2 to 10,000, or ids, not {self.folds!r}")
+        checks.check_integer("seed", self.seed, 0)
 
     def plan(self, predictions: Predictions) -> dealing.Plan:
         """Return who trains for whom; samples of weight 0 are not dealt."""
@@ -245,6 +247,13 @@ def cross_fit(
     [0.0, 0.5, 0.5, 1.0]
     """
     return (CrossFit() if train is None else train).calibrate(calibrator, predictions)
+
+
+def _is_array(folds: Any) -> bool:
+    try:
+        return np.ndim(folds) > 0
+    except (ValueError, TypeError, RuntimeError):  # rows of different lengths, say
+        return False
 
 
 def _is_pair(groups: Any) -> bool:

@@ -301,9 +301,8 @@ class MinCllr(_RankMetric):
         negatives, positives = summary.class_totals("minCllr")
         _, non, tar = summary.pooled
         non, tar = non / negatives * (1.0 - self.p_target), tar / positives * self.p_target
-        both = non + tar
         # a block of one class loses nothing
-        loss = _times_log(tar, both) + _times_log(non, both)
+        loss = _times_log(tar, non) + _times_log(non, tar)
         return normalise(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
 
 
@@ -342,7 +341,7 @@ def set_p_target(metric: Any) -> None:
     object.__setattr__(metric, "p_target", p_target)
 
 
-def _times_log(part: Floats, whole: Floats) -> float:
-    """Return the sum of ``part log(whole / part)``, 0 where part is 0."""
+def _times_log(part: Floats, other: Floats) -> float:
+    """Return the sum of ``part log((part + other) / part)``, 0 where part is 0."""
     used = part > 0.0
-    return float((part[used] * np.log(whole[used] / part[used])).sum())
+    return float((part[used] * np.log1p(other[used] / part[used])).sum())

@@ -126,8 +126,9 @@ class ScoringRule(ABC):
         >>> round(fp.rules.Brier().entropy([0.8, 0.2]), 4)
         0.16
         """
-        single = np.ndim(p) == 1
-        rows = checks.as_posterior_rows("p", np.atleast_2d(np.asarray(p)))
+        given = checks.read("p", p)
+        single = given.ndim == 1
+        rows = checks.as_posterior_rows("p", np.atleast_2d(given))
         value = dot_or_zero(rows, self.class_losses(checks.log_of_rows(rows)))
         return float(value[0]) if single else value
 
@@ -150,8 +151,8 @@ class ScoringRule(ABC):
         >>> fp.rules.Log().divergence([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
         [0.5108]
         """
-        r_rows = checks.as_posterior_rows("r", np.atleast_2d(np.asarray(r)))
-        q_rows = checks.as_posterior_rows("q", np.atleast_2d(np.asarray(q)))
+        r_rows = checks.as_posterior_rows("r", np.atleast_2d(checks.read("r", r)))
+        q_rows = checks.as_posterior_rows("q", np.atleast_2d(checks.read("q", q)))
         if r_rows.shape[1] != q_rows.shape[1] or (
             r_rows.shape[0] != q_rows.shape[0] and 1 not in (r_rows.shape[0], q_rows.shape[0])
         ):
