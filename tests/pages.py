@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from fastpsr.cli import app
+from fastpsr.cli import app, show
 
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\s+Saved as `(\S+)`)?", re.M | re.S)
 COMMAND = re.compile(r"fastpsr (.*?)(\s+2>&1)?(\s+[|>].*)?", re.S)
@@ -40,7 +40,12 @@ def renewed(page):
         new = console(body) if kind == "console" else session(body, names)
         return block[0] if settled(new) == settled(body) else block[0].replace(body, new)
 
-    with mock.patch.dict(os.environ, SURROUNDINGS):
+    width = int(SURROUNDINGS["COLUMNS"])  # which a console reads only when it is made
+    with (
+        mock.patch.dict(os.environ, SURROUNDINGS),
+        mock.patch.object(show.console, "_width", width),
+        mock.patch.object(show.errors, "_width", width),
+    ):
         return BLOCK.sub(renew, page)
 
 
@@ -111,6 +116,7 @@ def main(paths):
     for path in map(Path, paths):
         place = path.resolve()
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            Path("docs").symlink_to(Path(__file__).parents[1] / "docs")  # for its scripts
             place.write_text(renewed(place.read_text("utf-8")), "utf-8")
 
 
