@@ -83,10 +83,12 @@ def require(name: str, values: Floats, low: float, high: float, rule: str) -> No
         raise ValueError(f"{name} must {rule}, but {name}[{where}] is {flat[position]}")
 
 
-def check_number(name: str, value: object, low: float, high: float, rule: str) -> None:
-    """Raise unless `value` is one number from `low` to `high`."""
-    if not low <= as_number(name, value) <= high:
+def check_number(name: str, value: object, low: float, high: float, rule: str) -> float:
+    """Return `value` as a float after checking that it is one number from `low` to `high`."""
+    number = as_number(name, value)
+    if not low <= number <= high:
         raise ValueError(f"{name} must {rule}, not {value}")
+    return number
 
 
 def check_integer(name: str, value: object, lowest: int) -> None:
@@ -104,7 +106,8 @@ def check_length(name: str, length: int, n_samples: int) -> None:
 
 def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of `choices`."""
-    if not isinstance(value, (str, int, float, np.number)) or value not in choices:
+    plain = value is None or isinstance(value, (str, int, float, np.number))  # not an array
+    if not plain or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 

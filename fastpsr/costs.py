@@ -1,13 +1,13 @@
 """Cost matrices, the decisions that minimise their expectation, and what those decisions cost."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
 from fastpsr.predictions import Floats, Predictions, class_factors
 
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
@@ -87,7 +87,8 @@ class CostMatrix:
 
     def naive_cost(self, priors: Floats) -> float:
         """Return the expected cost of the best decision made without looking at the sample."""
-        return float((priors @ self.values).min())
+        # not by BLAS, whose last bits depend on where arrays lie
+        return float((priors[:, None] * self.values).sum(axis=0).min())
 
     @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

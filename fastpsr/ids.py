@@ -19,7 +19,7 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
         raise ValueError(f"{name} must not have masked entries")
     try:
         array = np.asarray(ids)
-    except ValueError as error:  # rows of different lengths
+    except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, say
         raise ValueError(f"{name} must be 1-dimensional: {error}") from None
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")

@@ -1,13 +1,13 @@
 """`Predictions`: what a classifier said about each sample, checked once, with the labels."""
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
 from fastpsr.constructors import Constructors, Floats, Kind
 
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]

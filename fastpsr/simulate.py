@@ -137,9 +137,9 @@ def gaussian_classes(
     checks.check_number("n_samples", n_samples, 1, 1e15, "be at most 1e15")
     checks.check_integer("n_classes", n_classes, 2)
     checks.check_number("n_classes", n_classes, 2, n_samples, "be at most n_samples")
-    _require_fraction("prior_first", prior_first)
-    _require_positive("variance", variance)
-    _require_positive("scale", scale)
+    prior_first = _fraction("prior_first", prior_first)
+    variance = _positive("variance", variance)
+    scale = _positive("scale", scale)
     priors = np.full(n_classes, (1.0 - prior_first) / (n_classes - 1))
     priors[0] = prior_first
     counts = np.rint(priors * n_samples).astype(np.int64)
@@ -253,10 +253,12 @@ def trial_list(
     checks.check_integer("n_targets", n_targets, 1)
     checks.check_integer("n_nontargets", n_nontargets, 1)
     checks.check_integer("n_sessions_per_speaker", n_sessions_per_speaker, 2)
-    _require_fraction("speaker_variance", speaker_variance)
-    checks.check_number("speaker_spread", speaker_spread, 0.0, 10.0, "lie in 0 to 10")
-    _require_positive("scale", scale)
-    checks.check_number("shift", shift, -1e100, 1e100, "lie in -1e100 to 1e100")
+    speaker_variance = _fraction("speaker_variance", speaker_variance)
+    speaker_spread = checks.check_number(
+        "speaker_spread", speaker_spread, 0.0, 10.0, "lie in 0 to 10"
+    )
+    scale = _positive("scale", scale)
+    shift = checks.check_number("shift", shift, -1e100, 1e100, "lie in -1e100 to 1e100")
     if n_speakers is None:
         n_speakers = _enough_speakers(n_targets, n_nontargets, n_sessions_per_speaker)
     checks.check_integer("n_speakers", n_speakers, 2)
@@ -386,10 +388,10 @@ def _log_softmax(z: Floats) -> Floats:
     return z
 
 
-def _require_fraction(name: str, value: float) -> None:
-    checks.check_number(name, value, 5e-324, 1.0 - 2.0**-53, "lie strictly between 0 and 1")
+def _fraction(name: str, value: float) -> float:
+    return checks.check_number(name, value, 5e-324, 1.0 - 2.0**-53, "lie strictly between 0 and 1")
 
 
-def _require_positive(name: str, value: float) -> None:
+def _positive(name: str, value: float) -> float:
     # Beyond these ends scores would overflow.
-    checks.check_number(name, value, 1e-100, 1e100, "be positive, from 1e-100 to 1e100")
+    return checks.check_number(name, value, 1e-100, 1e100, "be positive, from 1e-100 to 1e100")

@@ -32,7 +32,7 @@ FLOORS = (
     {"rules", "costs"},
     {"predictions", "constructors"},
     {"ids"},
-    {"checks", "files", "simulate"},
+    {"caching", "checks", "files", "simulate"},
     {"kernels"},
 )
 UNDOCUMENTED = {  # defects: no section Examples

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import common
 import numpy as np
+import synthetic
 from matplotlib.figure import Figure
 
 import fastpsr as fp
@@ -16,13 +17,14 @@ import fastpsr as fp
 N = 100_000
 LOG_ODDS = np.linspace(-25.0, 25.0, 2001)  # dense towards 0 and 1, where overconfidence is
 POINTS = 1 / (1 + np.exp(-LOG_ODDS))
+DRAWN = np.arange(1, 100) / 100
 
 
 def systems(seed: int | None = None) -> dict[str, fp.Predictions]:
     """Return the figure's systems: calibrated, under- and overconfident, and of a harder task."""
-    under = common.simulated(N, seed, prior_first=0.6, scale=0.48)
-    over = common.simulated(N, seed, prior_first=0.6, scale=2.0)
-    hard = common.simulated(N, seed, prior_first=0.6, variance=0.19)
+    under = synthetic.simulated(N, seed, prior_first=0.6, scale=0.48)
+    over = synthetic.simulated(N, seed, prior_first=0.6, scale=2.0)
+    hard = synthetic.simulated(N, seed, prior_first=0.6, variance=0.19)
     return {"cal": under["cal"], "mcs-u": under["mcs"], "mcs-o": over["mcs"], "cal-h": hard["cal"]}
 
 
@@ -52,14 +54,18 @@ METRICS = {
 def main() -> None:
     options = common.parser(__doc__, seeds=20).parse_args()
     draws = [systems(seed) for seed in [None, *range(options.seeds)]]
-    numbers = common.measured(draws, METRICS)
-    common.print_numbers(numbers, 3)
+    numbers = synthetic.measured(draws, METRICS)
+    synthetic.print_numbers(numbers, 3)
     figure = Figure(figsize=(10, 4), layout="constrained")
-    for ax, score, rule in zip(figure.subplots(1, 2), ["NCE", "NBS"],
-                               [fp.rules.Log(), fp.rules.Brier()], strict=True):  # fmt: skip
-        named = {f"{s}, {score} {numbers[score][s][0]:.3f}": d for s, d in draws[0].items()}
+    left, right = figure.subplots(1, 2)
+    for ax, score, rule in ((left, "NCE", fp.rules.Log()), (right, "NBS", fp.rules.Brier())):
+        named = {
+            f"{name}, {score} {numbers[score][name][0]:.3f}": fp.risk_curve(data, DRAWN)
+            for name, data in draws[0].items()
+        }
         fp.plotting.risk_curve(named, weight=rule, ax=ax)
-        ax.set_title({"NCE": "Weight 1: the area is CE"}.get(score, "Weight $2 a_1 (1 - a_1)$: BS"))
+    left.set_title("Weight 1: the area is CE")
+    right.set_title("Weight $2 a_1 (1 - a_1)$: the area is BS")
     common.write(options, "figure1", numbers, figure)
 
 

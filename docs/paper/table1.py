@@ -1,21 +1,20 @@
 """Table 1 of the paper: cross-entropy under the labels against that under reference posteriors.
 
-    python docs/paper/table1.py [--seeds 20] [--nats] [--json FILE]
+    python docs/paper/table1.py [--seeds 20] [--nats] [--out DIR] [--json FILE]
 
-Beside each figure of the paper: mean, lowest and highest over simulations with seeds 0, 1, ...
-An asterisk marks printed figures outside that range. Cross-entropies are normalized, as they
-turn out to be in the paper; --nats leaves them as they are.
+Beside each value of the paper: mean, lowest and highest over simulations with seeds 0, 1, ...
+An asterisk marks printed values outside that range. Cross-entropies are normalized, as they turn
+out to be in the paper; --nats leaves them as they are. Drawn are the means for the largest size.
 """
 
-import argparse
-import json
-from pathlib import Path
-
+import common
 import numpy as np
+import synthetic
+from matplotlib.figure import Figure
 
 import fastpsr as fp
 
-SIZES, SYSTEMS = [200, 2_000, 20_000], ["cal", "mcs", "mcp", "mcps"]
+SIZES, SYSTEMS = [200, 2_000, 20_000], synthetic.SYSTEMS
 PRINTED = {  # of cal for all sizes, then of mcs, ...
     "true": [-3, -5, -2, -7, -10, -5, 4, -2, 0, 4, -2, 0],
     "Dtt": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -47,17 +46,13 @@ def differences(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Table 1 of the paper, on simulated systems.")
-    parser.add_argument("--seeds", type=int, default=20, help="simulations of each size")
+    parser = common.parser(__doc__, seeds=20)
     parser.add_argument("--nats", action="store_true", help="do not normalize cross-entropies")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     table: dict[str, list[float]] = {}
     for n in SIZES:
         for seed in range(options.seeds):
-            made = fp.simulate.gaussian_classes(n, seed=seed)
-            logits = {name: getattr(made, name) for name in SYSTEMS}
-            systems = {s: fp.Predictions.from_logits(made.y_true, z) for s, z in logits.items()}
+            systems = synthetic.simulated(n, seed)
             for (row, name), value in differences(systems, {}, not options.nats).items():
                 table.setdefault(f"{name}|{row}|{n}", []).append(value)
     for s, name in enumerate(SYSTEMS):
@@ -71,8 +66,10 @@ def main() -> None:
                 mean, low, high = np.round([np.mean(values), min(values), max(values)], 1) + 0.0
                 line += f"{paper:>5}{mark}  {mean:>8.1f}  {f'{low:.1f} to {high:.1f}':<17}"
             print(line.rstrip())
-    if options.json:
-        options.json.write_text(json.dumps(table, indent=1) + "\n")
+    means = {s: {r: np.mean(table[f"{s}|{r}|{SIZES[-1]}"]) for r in PRINTED} for s in SYSTEMS}
+    figure = Figure(layout="constrained")
+    fp.plotting.metric_bars(means, ax=figure.subplots()).set_ylabel("Percent, largest size")
+    common.write(options, "table1", table, figure)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.sums import LANES, Draws, SampleSums, UnitDraws, UnitSums, chunks_of
+from fastpsr.caching import cached_property
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import NeedsSamplesError, Summands

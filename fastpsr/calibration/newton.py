@@ -162,9 +162,8 @@ def _solve(gradient: Floats, hessian: Floats, with_bias: bool) -> Floats:
     # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
     scaled = full * unit[:, None] * unit
-    try:
-        solution = np.linalg.solve(scaled, gradient * unit)
-    except np.linalg.LinAlgError:  # no curvature in some direction: stay in the others
+    solution = kernels.solve_positive_definite(scaled, gradient * unit)
+    if solution is None:  # no curvature in some direction: stay in the others
         solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
     return np.asarray(solution * unit)
 
@@ -190,7 +189,7 @@ def descend(
         return out
 
     def score(point: Floats) -> float:
-        return float(shares @ rule.losses_at(log_q_at(point), y))
+        return float((shares * rule.losses_at(log_q_at(point), y)).sum())
 
     def gradient(point: Floats) -> Floats:
         slopes = rule.slopes(log_q_at(point), y)

@@ -61,7 +61,7 @@ def step_summands(
             for k in (0, 1):
                 used = np.flatnonzero(weight[k, part])
                 y = np.full(used.size, k, np.uint8)
-                losses[k] += rule.binary_losses(log_odds[used], y) @ weight[k, part, used]
+                losses[k] += (rule.binary_losses(log_odds[used], y) * weight[k, part, used]).sum()
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
         return ScoreSums(raw, by_class, given), ScoreSums(losses, by_class, given)
 

@@ -1,5 +1,7 @@
 """`fastpsr demo`."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -7,6 +9,8 @@ import typer
 from rich.table import Table
 
 import fastpsr as fp
+from fastpsr.cli.options import ToReport, check_outputs
+from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.show import console, steps
 
 __all__ = ["demo"]
@@ -23,8 +27,11 @@ _N_REPLICATES = 200
 
 def demo(
     seed: Annotated[int, typer.Option(help="Of the simulation; same seed, same table.")] = 0,
+    to_report: ToReport = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
+    check_outputs({"--report": to_report}, [])
+    require_report(to_report)
     with steps(4) as begin:
         begin("simulating 721,788 trials")
         trials = fp.simulate.trial_list(seed=seed)
@@ -32,7 +39,8 @@ def demo(
         begin("evaluating raw posteriors")
         rows = {"raw": fp.evaluate(raw, _metrics())}
         begin("calibrating, cross-fitted")
-        rows["cal"] = fp.evaluate(fp.cross_fit(fp.DirectionPreserving(), raw), _metrics())
+        cal = fp.cross_fit(fp.DirectionPreserving(), raw)
+        rows["cal"] = fp.evaluate(cal, _metrics())
         begin("calibrating, best monotone map")
         best = fp.cross_fit(fp.PAV(), raw, fp.TrainOnTest())
         rows["calp"] = fp.evaluate(best, _metrics())
@@ -51,13 +59,49 @@ def demo(
                 ("drawing speakers", speakers),
             )
         )
-    console.print(f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets")
+    n_speakers = np.unique([trials.enroll_speaker, trials.test_speaker]).size
+    simulated = f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets"
+    reading = _READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"])
+    said = _SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers)
+    console.print(simulated)
     _print_systems(rows)
-    console.print(_READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"]))
+    console.print(reading)
     console.print()
     _print_intervals(by_trial, by_speaker)
-    n_speakers = np.unique([trials.enroll_speaker, trials.test_speaker]).size
-    console.print(_SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers))
+    console.print(said)
+    if to_report is not None:
+        _write_report(
+            to_report,
+            rows,
+            by_speaker,
+            {"raw": raw, "cal": cal},
+            f"{simulated}, of {n_speakers} speakers; seed {seed}",
+            reading,
+        )
+
+
+def _write_report(
+    path: Path,
+    evaluations: dict[str, fp.Evaluation],
+    by_speaker: fp.Evaluation,
+    predictions: dict[str, fp.Predictions],
+    simulated: str,
+    reading: str,
+) -> None:
+    """Write what was printed as a page; the raw system has the intervals by speaker."""
+    from fastpsr.report import Result
+
+    assert by_speaker.intervals is not None
+    drawn = replace(by_speaker.intervals, resampling="speaker")  # in the commands' words
+    intervals = {row.metric: row for row in by_speaker.rows}
+    results = [
+        Result(name, [intervals.get(row.metric, row) if name == "raw" else row for row in e.rows])
+        for name, e in evaluations.items()
+    ]
+    write_report(
+        path, "A simulated speaker-verification test", results, predictions=predictions,
+        read=[simulated], text=reading.strip().split("\n"), intervals=drawn,
+    )  # fmt: skip
 
 
 def _print_systems(rows: dict[str, fp.Evaluation]) -> None:

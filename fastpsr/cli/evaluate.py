@@ -47,6 +47,7 @@ from fastpsr.cli.options import (
     ToJson,
     ToLatex,
     ToMarkdown,
+    ToReport,
     Transpose,
     Weights,
     arrays_beside,
@@ -57,6 +58,7 @@ from fastpsr.cli.options import (
     table_scale,
     trial_scale,
 )
+from fastpsr.cli.reports import require_report
 from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.table_evaluation import TableMeasure, evaluate_table
 from fastpsr.cli.trial_evaluation import evaluate_trials
@@ -125,6 +127,7 @@ def evaluate(
     to_csv: ToCsv = None,
     to_markdown: ToMarkdown = None,
     to_latex: ToLatex = None,
+    to_report: ToReport = None,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     outputs = {
@@ -138,7 +141,8 @@ def evaluate(
     )
     clusters = column_of(intervals)
     beside = [] if of_trials else arrays_beside(labels, weights, clusters)
-    check_outputs(outputs, [*systems, key, costs, speakers, *beside])
+    check_outputs({**outputs, "--report": to_report}, [*systems, key, costs, speakers, *beside])
+    require_report(to_report)
     dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
     chosen = make_calibrator(calibrator)
     if scores_are is ScoresAre.RAW:
@@ -159,7 +163,7 @@ def evaluate(
             {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
             SpeakerOptions(speakers, speaker_columns, speaker_pattern),
         )
-        evaluate_trials(systems, reader, measure, outputs)
+        evaluate_trials(systems, reader, measure, outputs, to_report)
         return
     if len(systems) != 1:
         given = ", ".join(str(path) for path in systems) or "no file"
@@ -171,4 +175,4 @@ def evaluate(
         meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds
     )
     data = read_scores(systems[0], labels, columns, weights, clusters)
-    evaluate_table(data, table, intervals, outputs)
+    evaluate_table(data, table, intervals, outputs, to_report)

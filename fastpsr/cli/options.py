@@ -42,6 +42,7 @@ __all__ = [
     "ToJson",
     "ToLatex",
     "ToMarkdown",
+    "ToReport",
     "Transpose",
     "TrialScale",
     "Weights",
@@ -169,6 +170,10 @@ ToMarkdown = Annotated[
     Path | None, typer.Option("--markdown", help="Also write the table to this file.")
 ]
 ToLatex = Annotated[Path | None, typer.Option("--latex", help="Also write the table to this file.")]
+ToReport = Annotated[
+    Path | None,
+    typer.Option("--report", help="Also write a page with tables and figures: one HTML file."),
+]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-fitting.")]
 
 SpeakerMap = Annotated[

@@ -20,15 +20,42 @@ from rich.text import Text
 
 from fastpsr.cli.wording import in_options
 
-__all__ = ["console", "errors", "say", "steps", "warnings_as_lines"]
+__all__ = ["console", "errors", "heard", "say", "steps", "tell", "warnings_as_lines"]
 
 console = Console(highlight=False, markup=False, emoji=False)
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
+_listeners: list[list[str]] = []
+
+
 def say(message: str) -> None:
     """Print an error or a warning as one line."""
-    errors.print(" ".join(in_options(message).split()), soft_wrap=True)
+    line = " ".join(in_options(message).split())
+    _hear(line)
+    errors.print(line, soft_wrap=True)
+
+
+def tell(message: str) -> None:
+    """Print what was read, and how it was understood."""
+    _hear(message)
+    console.print(message)
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Give a list of all that is told and said within the block."""
+    lines: list[str] = []
+    _listeners.append(lines)
+    try:
+        yield lines
+    finally:
+        _listeners.pop()
+
+
+def _hear(line: str) -> None:
+    for lines in _listeners:
+        lines.append(line)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.dcf import OperatingPoints, detection_costs
 from fastpsr.cli.intervals import as_arguments, resampling_of_table
+from fastpsr.cli.reports import report_of_table
 from fastpsr.cli.score_files import ScoreFile
-from fastpsr.cli.show import console, steps
+from fastpsr.cli.show import console, heard, steps, tell
 from fastpsr.cli.tables import as_csv, as_json, as_latex, as_markdown, write_tables
 from fastpsr.cli.wording import in_options
 from fastpsr.costs import CostMatrix
@@ -41,7 +42,7 @@ class TableMeasure:
 
     def predictions(self, data: ScoreFile) -> Predictions:
         """Return the labelled predictions that a file holds; print what was taken for what."""
-        console.print(f"{data.taken}; taken as {self.scale}")
+        tell(f"{data.taken}; taken as {self.scale}")
         data.require_labels()
         return data.predictions(self.scale, self.priors)
 
@@ -65,9 +66,11 @@ def evaluate_table(
     measure: TableMeasure,
     intervals: Intervals | None,
     outputs: Mapping[str, Path | None],
+    report: Path | None,
 ) -> None:
     """Compute, print and write the table of a file."""
-    predictions = measure.predictions(data)
+    with heard() as read:
+        predictions = measure.predictions(data)
     metrics = measure.metrics(predictions.n_classes)
     arguments = as_arguments(intervals, resampling_of_table(intervals, data))
     with steps(None) as begin:
@@ -89,6 +92,8 @@ def evaluate_table(
             "--latex": lambda: as_latex(lines, alignment),
         },
     )
+    if report is not None:
+        report_of_table(report, data.path, evaluation, predictions, read)
 
 
 def _print(evaluation: Evaluation) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fastpsr.cli.options import scale_in_words
-from fastpsr.cli.show import console, say, steps, warnings_as_lines
+from fastpsr.cli.reports import report_of_trials
+from fastpsr.cli.show import console, heard, say, steps, warnings_as_lines
 from fastpsr.cli.tables import write_tables
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.trial_rows import POOLED, TrialMeasure, TrialRow
 from fastpsr.cli.trial_tables import print_rows, short_names, table_makers
+from fastpsr.predictions import Predictions
 
 __all__ = ["evaluate_trials"]
 
@@ -18,11 +20,13 @@ def evaluate_trials(
     reader: TrialReader,
     measure: TrialMeasure,
     outputs: Mapping[str, Path | None],
+    report: Path | None,
 ) -> None:
     """Read, evaluate, print and write; `systems` are score files."""
     _check_distinct(systems)
     rows: list[TrialRow] = []
-    with steps(None) as begin:
+    pooled: dict[str, Predictions] = {}
+    with heard() as said, steps(None) as begin:
         reader.progress = begin
         for path in systems:
             made = reader.read(path)
@@ -32,13 +36,19 @@ def evaluate_trials(
                     made,
                     speakers_known=reader.speakers.are_known,
                     progress=begin,
+                    pooled=None if report is None else pooled,
                 )
-    console.print(f"scores taken as {scale_in_words(measure.scale)}; {reader.clock}")
+    taken = f"scores taken as {scale_in_words(measure.scale)}"
+    console.print(f"{taken}; {reader.clock}")
     if measure.intervals is not None:
         console.print(str(measure.intervals))
-    _warn_of_unlike_trials(rows)
+    with heard() as warnings:
+        _warn_of_unlike_trials(rows)
     print_rows(rows)
     write_tables(outputs, table_makers(rows))
+    if report is not None:
+        read = [*said, taken, *warnings]
+        report_of_trials(report, rows, pooled, read, measure.intervals)
 
 
 def _check_distinct(systems: Sequence[Path]) -> None:

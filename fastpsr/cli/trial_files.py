@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import trials
 from fastpsr.cli.options import TrialScale, scale_in_words
-from fastpsr.cli.show import console
+from fastpsr.cli.show import tell
 from fastpsr.cli.wording import in_options
 from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
@@ -140,7 +140,7 @@ class TrialReader:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
                 scores = trials.read_scores(path, **self.score_options.as_arguments())
-            console.print(scores.taken)  # what was taken for what explains why a join fails
+            tell(scores.taken)  # what was taken for what explains why a join fails
             self.progress(f"joining {path}")
             with self.clock.on("join"):
                 made = trials.read(key, scores, **self._policies)
@@ -160,7 +160,7 @@ class TrialReader:
         if not rows[0].size:
             raise ValueError("A and B have a score for no trial in common")
         left = [f"{len(made) - rows[0].size:,} of {side}" for made, side in ((a, "A"), (b, "B"))]
-        console.print(f"{rows[0].size:,} trials have both scores; left out: {' and '.join(left)}")
+        tell(f"{rows[0].size:,} trials have both scores; left out: {' and '.join(left)}")
         return a.select(np.sort(rows[0])), b.select(np.sort(rows[1]))
 
     def _numbers(self, made: TrialSet) -> NDArray[np.int64]:
@@ -192,7 +192,7 @@ class TrialReader:
                 key = trials.read_key(self.key, **self.key_options.as_arguments())
         except ValueError as error:
             raise ValueError(in_options(str(error), of_key=True)) from None
-        console.print(key.taken)
+        tell(key.taken)
         return key
 
     def _read_alone(self, path: Path, *, labelled: bool) -> TrialSet:
@@ -213,7 +213,7 @@ class TrialReader:
     @staticmethod
     def _print(taken: Sequence[str]) -> None:
         for line in taken:
-            console.print(in_options(line))
+            tell(in_options(line))
 
     @property
     def _policies(self) -> dict[str, Any]:

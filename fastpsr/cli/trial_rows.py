@@ -65,8 +65,12 @@ class TrialMeasure:
         *,
         speakers_known: bool,
         progress: Callable[[str, int, int], object],
+        pooled: dict[str, Predictions] | None = None,
     ) -> list[TrialRow]:
-        """Return the rows of a system: pooled, then by condition."""
+        """Return the rows of a system: pooled, then by condition.
+
+        The predictions of all trials are put into `pooled`, if that is given, under the path.
+        """
         weights = self.weights(made)
         parts = {POOLED: made}
         if self.by is not None:
@@ -90,6 +94,8 @@ class TrialMeasure:
                     prior=self.prior,
                     weights=weights if condition == POOLED else None,
                 )
+                if condition == POOLED and pooled is not None:
+                    pooled[str(path)] = predictions
                 where = f"{path}, {condition}"
                 resampling = self._resampling(part, predictions, path, condition)
                 found = evaluate(

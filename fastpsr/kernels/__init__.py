@@ -39,6 +39,7 @@ _MODULE_OF = {
     "class_ranges": "fitting",
     "margin_ranges": "fitting",
     "compact_labels": "checking",
+    "solve_positive_definite": "linear",
     "find_outside": "checking",
     "least_costly_decisions": "decisions",
     "least_costly_decisions_of_odds": "decisions",

@@ -102,7 +102,7 @@ def _sum_on_axis(
             position = (scores[i] - low) * per_unit
             place = min(max(np.int64(position), 0), n_cells - 1)
             t = 2.0 * (position - place) - 1.0
-            group = np.uint64((y[i] * n_parts + parts_of[i]) * n_cells + place)
+            group = np.uint64((np.int64(y[i]) * n_parts + parts_of[i]) * n_cells + place)
             before = w
             now = w * t
             sums[group, 0] += w

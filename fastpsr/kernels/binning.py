@@ -47,7 +47,7 @@ def _sum_into_bins(
                 edge = find_edge(value, padded, first_edge, bucket)
             number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
             w = weights[i] if weighted else 1.0
-            place = np.uint64(3 * (y[i] * n_bins + number))
+            place = np.uint64(3 * (np.int64(y[i]) * n_bins + number))
             total[place] += w
             total[place + np.uint64(1)] += w if hits[i] != 0 else 0.0
             total[place + np.uint64(2)] += w * value

@@ -47,8 +47,10 @@ def _compile(function: Any, fastmath: set[str]) -> Any:
     index: Any = getattr(cache, "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # a changed callee in another file must invalidate too
         index._source_stamp = (index._source_stamp, _DIGEST)
-    if hasattr(cache, "save_overload"):
-        cache.save_overload = _without_errors(cache.save_overload)
+    if hasattr(cache, "save_overload") and hasattr(cache, "load_overload"):
+        # a full disk costs the cache, not the result; a damaged one is begun anew
+        cache.save_overload = _or_nothing(cache.save_overload, lambda: None)
+        cache.load_overload = _or_nothing(cache.load_overload, cache.flush)
     return dispatcher
 
 
@@ -63,10 +65,14 @@ def _quiet(function: Any) -> Any:
     return call
 
 
-def _without_errors(save: Any) -> Any:
-    def attempt(*arguments: Any) -> None:
-        with contextlib.suppress(OSError):  # a full disk costs the cache, not the result
-            save(*arguments)
+def _or_nothing(action: Any, mend: Any) -> Any:
+    def attempt(*arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except Exception:  # of any kind: the index and the code in it are pickled
+            with contextlib.suppress(Exception):
+                mend()
+            return None
 
     return attempt
 

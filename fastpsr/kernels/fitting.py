@@ -159,7 +159,7 @@ def _sum_fit_multiclass(
                 _exponentials(scores[i], scale, shift, q[place])
                 mean = _add_sample(scores[i], w, q[place], weighted[place], mass, scale_row[part])
                 slope[0] += w * (mean - scores[i, y[i]])
-                slope[1 + y[i]] -= w
+                slope[1 + np.int64(y[i])] -= w
             _subtract_products(spread[part], q, weighted)
         for k in range(n_classes):
             slope[1 + k] += mass[k]

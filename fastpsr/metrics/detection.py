@@ -326,11 +326,13 @@ class AUC(_RankMetric):
     meaning = "area under the ROC"
 
     def finish(self, summary: RankCells) -> float:
-        negatives, positives = summary.class_totals("AUC")
-        below = np.cumsum(summary.negatives) - summary.negatives
-        # shares, since products of large weights would overflow
-        wins = (summary.positives / positives) @ ((below + 0.5 * summary.negatives) / negatives)
-        return float(wins)
+        totals = summary.class_totals("AUC")
+        non, tar = summary.negatives, summary.positives
+        if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would be no floats
+            non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
+        below = np.cumsum(non) - non
+        wins = (tar * (below + 0.5 * non)).sum()
+        return float(wins / totals[1] / totals[0])
 
 
 def set_p_target(metric: Any) -> None:

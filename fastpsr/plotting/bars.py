@@ -8,14 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.evaluate import Evaluation
+from fastpsr.evaluate import Evaluation, Row
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 
 __all__ = ["metric_bars"]
 
 Bar = tuple[float, float | None, float | None]  # value, ends of the interval
-Table = BootstrapResult | Sequence[BootstrapResult] | Evaluation | Mapping[str, float]
+Table = (
+    BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
+)
 
 
 def metric_bars(
@@ -30,8 +32,8 @@ def metric_bars(
 
     Parameters
     ----------
-    systems : BootstrapResult, list of them, Evaluation, mapping of metrics to floats, or mapping
-        of systems' names to these
+    systems : BootstrapResult, list of them, Evaluation, list of its rows, mapping of metrics to
+        floats, or mapping of systems' names to these
         Intervals are drawn where there are some.
     metrics : sequence of str, optional
         Names of the metrics to draw, in this order; by default all, in the order they first come.
@@ -121,8 +123,9 @@ def _bars(system: str, table: Any) -> dict[str, Bar]:
     """Return what there is to draw of a system, by metric."""
     if isinstance(table, BootstrapResult):
         table = [table]
-    if isinstance(table, Evaluation):
-        return {row.metric: (row.value, row.low, row.high) for row in table.rows}
+    rows = table.rows if isinstance(table, Evaluation) else table
+    if isinstance(rows, Sequence) and rows and all(isinstance(row, Row) for row in rows):
+        return {row.metric: (row.value, row.low, row.high) for row in rows}
     if isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
         return {str(name): (float(value), None, None) for name, value in table.items()}
     if (
@@ -133,8 +136,8 @@ def _bars(system: str, table: Any) -> dict[str, Bar]:
         return {result.name: (result.value, *result.interval) for result in table}
     called = f"systems[{system!r}]" if system else "systems"
     raise ValueError(
-        f"{called} must be a BootstrapResult, a list of them, an Evaluation, or a mapping of "
-        f"metrics to numbers, not {type(table).__name__}"
+        f"{called} must be a BootstrapResult, a list of them, an Evaluation or its rows, or a "
+        f"mapping of metrics to numbers, not {type(table).__name__}"
     )
 
 

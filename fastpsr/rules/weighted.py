@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
 from fastpsr.rules import simplex
 from fastpsr.rules.base import Floats, ScoringRule
 from fastpsr.rules.panels import Integrand, TailTables
@@ -225,8 +225,8 @@ class Weighted(ScoringRule):
 
 def _parameter(name: str, value: Any) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = checks.as_number(name, value)
+    except ValueError:
         number = np.nan
     if not 1e-6 <= number <= 1e6:
         raise ValueError(f"{name} must be a positive number, from 1e-6 to 1e6, not {value!r}")

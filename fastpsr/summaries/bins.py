@@ -83,7 +83,10 @@ class BinSums:
         """Return weight, hits and posterior sums per bin, as shares at the priors, (M,) each."""
         totals = self.weight.sum(axis=1)
         factors = class_factors(totals, self.given_priors) / totals.sum()
-        return factors @ self.weight, factors @ self.hits, factors @ self.posterior
+        # not by BLAS, whose last bits depend on where arrays lie
+        sums = (self.weight, self.hits, self.posterior)
+        weight, hits, posterior = ((factors[:, None] * of_class).sum(axis=0) for of_class in sums)
+        return weight, hits, posterior
 
 
 def bin_edges(bins: int, binning: str, posteriors: Floats, weights: Floats) -> Floats:

@@ -1,13 +1,13 @@
 """Sums that affine calibrators of log-odds are fitted to, and judged by, without the samples."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.caching import cached_property
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import NeedsSamplesError

@@ -1,13 +1,13 @@
 """Rank cells: all that matters where only the order of binary scores does."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.caching import cached_property
 from fastpsr.kernels import blocks
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same

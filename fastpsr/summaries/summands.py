@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.caching import cached_property
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["NeedsSamplesError", "Summands", "class_summands"]

@@ -149,7 +149,7 @@ class ReferenceSums:
 
     def mean_reference(self) -> Floats:
         """Return the mean reference posterior, shape (K,)."""
-        return np.asarray(self._factors() @ self.reference)
+        return np.asarray((self._factors()[:, None] * self.reference).sum(axis=0))
 
 
 def _expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:

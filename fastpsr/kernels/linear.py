@@ -1,0 +1,45 @@
+"""Linear equations with a positive definite matrix, on one thread.
+
+BLAS would start threads for a matrix of 100 x 100, and they would spin on cores that we want.
+"""
+
+import math
+
+import numpy as np
+
+from fastpsr.kernels.blocks import writable
+from fastpsr.kernels.compiler import kernel, summing
+
+
+def solve_positive_definite(matrix, vector):
+    """Return the solution of ``matrix x = vector``; None where the matrix is not so to rounding."""
+    factor = np.array(matrix, order="C")  # a copy, which Cholesky's factor replaces
+    solution = vector.copy()
+    return solution if _solve(factor, writable(solution)) else None
+
+
+@summing
+def _dot(a, b, n):
+    total = 0.0
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
+def _solve(factor, x):
+    n = x.size
+    for i in range(n):
+        row = factor[i]
+        for j in range(i):
+            row[j] = (row[j] - _dot(row, factor[j], j)) / factor[j, j]
+        pivot = row[i] - _dot(row, row, i)
+        if not pivot > 1e-14 * row[i]:
+            return False
+        row[i] = math.sqrt(pivot)
+        x[i] = (x[i] - _dot(row, x, i)) / row[i]
+    for i in range(n - 1, -1, -1):
+        x[i] /= factor[i, i]
+        for j in range(i):
+            x[j] -= factor[i, j] * x[i]
+    return True

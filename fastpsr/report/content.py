@@ -1,0 +1,113 @@
+"""What a report is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fastpsr.evaluate import Intervals, Row
+from fastpsr.predictions import Predictions
+
+__all__ = ["Report", "Result"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The metrics of a system, in a condition.
+
+    Attributes
+    ----------
+    system : str
+        Name.
+    rows : sequence of Row
+        A metric each.
+    condition : str
+        Nothing where there are no conditions. The first one of a system is that of its figures.
+    counts : mapping of str to int
+        How many there are of what, such as targets.
+    """
+
+    system: str
+    rows: Sequence[Row]
+    condition: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """System and condition."""
+        return f"{self.system}, {self.condition}" if self.condition else self.system
+
+    def row(self, metric: str) -> Row | None:
+        """Return the row of a metric, None if there is none."""
+        return next((row for row in self.rows if row.metric == metric), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """An evaluation to be written as a page.
+
+    Attributes
+    ----------
+    title : str
+        Heading.
+    results : sequence of Result
+        At least one.
+    predictions : mapping of str to Predictions
+        What is drawn, by system: all of raw scores or none, all binary or none. Systems without
+        are in the tables alone.
+    read : sequence of str
+        What was read and how it was interpreted, a line each.
+    text : sequence of str
+        Paragraphs that explain the results.
+    intervals : Intervals or None
+        How intervals were made.
+    command : str
+        That makes the report again.
+    made : str
+        When.
+
+    Raises
+    ------
+    ValueError
+        For no results, unlabelled predictions, and predictions of unlike kinds.
+    """
+
+    title: str
+    results: Sequence[Result]
+    predictions: Mapping[str, Predictions] = field(default_factory=dict)
+    read: Sequence[str] = ()
+    text: Sequence[str] = ()
+    intervals: Intervals | None = None
+    command: str = ""
+    made: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.results:
+            raise ValueError("results must not be empty")
+        kinds = set()
+        for name, samples in self.predictions.items():
+            if not isinstance(samples, Predictions):
+                raise ValueError(
+                    f"predictions[{name!r}] must be Predictions, not {type(samples).__name__}"
+                )
+            if samples.y_true is None:
+                raise ValueError(f"predictions[{name!r}] must be labelled")
+            kinds.add((samples.kind == "raw scores", samples.n_classes == 2))
+        if len(kinds) > 1:
+            raise ValueError("predictions must all be raw scores or none, all binary or none")
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems."""
+        return list(dict.fromkeys(result.system for result in self.results))
+
+    @property
+    def pooled(self) -> list[Result]:
+        """The first result of each system."""
+        first: dict[str, Result] = {}
+        for result in self.results:
+            first.setdefault(result.system, result)
+        return list(first.values())
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether what is drawn are raw scores, which only rank."""
+        return any(samples.kind == "raw scores" for samples in self.predictions.values())

@@ -1,0 +1,153 @@
+"""Is it calibrated, and what would calibration buy: in plain words."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fastpsr.calibration import PAV, TrainOnTest
+from fastpsr.evaluate import Intervals, Row
+from fastpsr.metrics import CalibrationLoss
+from fastpsr.predictions import Predictions
+from fastpsr.report.content import Report, Result
+from fastpsr.rules import Log
+
+__all__ = ["Verdict", "verdicts"]
+
+_SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
+_LARGE = 5.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of a system in a condition.
+
+    Attributes
+    ----------
+    result : Result
+    short : str
+        A few words.
+    words : tuple of str
+        Sentences.
+    """
+
+    result: Result
+    short: str
+    words: tuple[str, ...]
+
+
+def verdicts(report: Report) -> list[Verdict]:
+    """Return a verdict for each result that knows its calibration loss, or only ranks."""
+    bounds = {result.place: _bound(result, report.predictions) for result in report.pooled}
+    found = []
+    for result in report.results:
+        row = result.row("RCL")
+        if row is not None:
+            found.append(_judge(result, row, bounds.get(result.place), report.intervals))
+        elif report.is_raw:
+            found.append(Verdict(result, "raw scores", (_of_raw(result),)))
+    return found
+
+
+def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals | None) -> Verdict:
+    if math.isnan(rcl.value):
+        return Verdict(result, "not known", (f"It is not known: {_lower(rcl.note)}.",))
+    nce = result.row("NCE")
+    if nce is not None and math.isinf(nce.value):
+        why = (
+            "Its cross-entropy is infinite: some samples have posterior 0 for the class that was "
+            "true. Calibration, or any that avoids such certainty, would save all of that."
+        )
+        return Verdict(result, "not calibrated", (why,))
+    short, sentence = _of_loss(rcl, intervals)
+    words = [sentence, *_gain(rcl, nce)]
+    if bound is not None and math.isfinite(bound):
+        words.append(
+            f"No monotone map could save more than {_percent(bound)}, which is what PAV saves when "
+            "trained on these very data."
+        )
+    return Verdict(result, short, tuple(words))
+
+
+def _of_loss(rcl: Row, intervals: Intervals | None) -> tuple[str, str]:
+    """Say what the calibration loss means, and whether it may be chance."""
+    loss = rcl.value
+    save = f"calibration would save {_percent(loss)} of the cross-entropy"
+    if loss < -_LARGE:
+        return "cannot tell", f"These data are too few to tell: {_worse(loss)}."
+    if rcl.low is None or rcl.high is None or math.isnan(rcl.low + rcl.high):
+        without = ", as far as can be told without an interval"
+        if loss < _SLIGHT:
+            change = save if loss > 0.0 else _worse(loss)
+            return "calibrated", f"It is well calibrated{without}: {change}."
+        if loss < _LARGE:
+            return "slightly off", f"It is slightly miscalibrated{without}: {save}."
+        return "not calibrated", f"It is not calibrated: {save}."
+    level = "" if intervals is None else f"{100.0 * intervals.confidence_level:g} % interval "
+    span = f" ({level}{_number(rcl.low)} to {_percent(rcl.high)})"
+    if rcl.low > 0.0:
+        if loss < _SLIGHT:
+            text = f"It is nearly calibrated: {save}{span}, little but more than chance."
+            return "nearly calibrated", text
+        short = "slightly off" if loss < _LARGE else "not calibrated"
+        name = "slightly miscalibrated" if loss < _LARGE else "not calibrated"
+        return short, f"It is {name}: {save}{span}."
+    if loss <= 0.0:
+        return "calibrated", f"It is well calibrated: {_worse(loss)}{span}."
+    if rcl.high < _LARGE:
+        return "calibrated", f"It is well calibrated: {save}{span}, which may be chance."
+    text = f"These data cannot tell: {save}{span}, which may be chance."
+    return "cannot tell", text
+
+
+def _worse(loss: float) -> str:
+    if math.isinf(loss):
+        return "calibration would make the cross-entropy infinite"
+    if loss > -0.05:
+        return "calibration would change nothing"
+    return f"calibration would make the cross-entropy {_percent(-loss)} worse"
+
+
+def _gain(rcl: Row, nce: Row | None) -> tuple[str, ...]:
+    """Say what calibration would make of the cross-entropy."""
+    if nce is None or not math.isfinite(nce.value * rcl.value) or rcl.value < _SLIGHT:
+        return ()
+    after = nce.value * (1.0 - rcl.value / 100.0)
+    return (
+        f"It would bring the normalised cross-entropy from {nce.value:.3f} to {after:.3f}, where 1 "
+        "is a system that knows the priors alone.",
+    )
+
+
+def _of_raw(result: Result) -> str:
+    best = result.row("minCllr")
+    text = "Raw scores only rank, so that calibration cannot be judged."
+    if best is None or not math.isfinite(best.value):
+        return text
+    return f"{text} The best monotone map would reach a Cllr of {best.value:.3f} (minCllr)."
+
+
+def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | None:
+    """Return what PAV would save at most, in percent; None where there is no such bound."""
+    row = result.row("RCL bound")
+    if row is not None:
+        return row.value
+    samples = predictions.get(result.system)
+    if samples is None or samples.n_classes != 2 or samples.kind == "raw scores":
+        return None
+    try:
+        return CalibrationLoss(Log(), PAV(), TrainOnTest())(samples)
+    except ValueError:
+        return None
+
+
+def _percent(value: float) -> str:
+    return f"{_number(value)} %"
+
+
+def _number(value: float) -> str:
+    text = f"{value:.1f}" if abs(value) >= 0.1 or value == 0.0 else f"{value:.2f}"
+    return "0.0" if float(text) == 0.0 else text.replace("-", "\u2212")
+
+
+def _lower(note: str) -> str:
+    return note.removeprefix("not computed: ").rstrip(".")

@@ -1,0 +1,148 @@
+"""`--report`: the page that commands write, and what they refuse."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+import fastpsr as fp
+from tests import reports
+from tests.commands import fastpsr, succeed, write, write_trials
+from tests.reports import Page
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def page(path="r.html"):
+    return Page(Path(path).read_text("utf-8"))
+
+
+WITHOUT = """
+import sys
+missing, *sys.argv[1:] = sys.argv[1:]
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import fastpsr.cli
+fastpsr.cli.main()
+"""
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
+def test_what_reports_need_is_said_before_any_work(tmp_path, missing):
+    for command in (["evaluate", "none.csv"], ["demo"]):
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT, missing, *command, "--report", tmp_path / "r.html"],
+            capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        words = f'error: --report: reports need {missing}: pip install "fastpsr[report]"\n'
+        assert (done.returncode, done.stderr) == (2, words)
+
+
+def test_a_table():
+    samples = reports.llrs()
+    write("a.csv", y_true=samples.labels, llr=samples.scale)
+    run = ["evaluate", "a.csv", "--scores-are", "llr", "--ci", 0.9, "--resamples", 20]
+    assert succeed(*run, "--report", "r.html") == succeed(*run)
+    text = page().text
+    for words in (
+        "Evaluation of a.csv",
+        "scores: llr; labels: y_true; weights: none; taken as llr",
+        "90 % intervals: percentile, 20 replicates, resampling iid, seed 0",
+        "300 samples, 2 classes, priors 0.6667, 0.3333",
+        "would save",
+        "fastpsr evaluate a.csv --scores-are llr",
+    ):
+        assert words in text
+    assert len(page().all("svg")) == 8
+
+
+def test_many_classes_and_raw_scores():
+    samples = reports.many_classes()
+    write("k.npz", y_true=samples.labels, z=samples.scale)
+    succeed("evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html")
+    assert len(page().all("svg")) == 2
+    write("s.csv", y_true=np.arange(40) % 2, s=np.random.default_rng(0).random(40))
+    succeed("evaluate", "s.csv", "--scores-are", "raw", "--report", "r.html")
+    assert "only rank" in page().text
+
+
+def test_trials():
+    write_trials()
+    run = ["evaluate", "--key", "key", "--scores", "a", "--scores", "b", "--report", "r.html"]
+    succeed(*run)
+    text = page().text
+    for words in ("Evaluation of a and b", "Metrics by system", "scores taken as llr", "key: "):
+        assert words in text
+    assert "pooled" not in text
+    assert "0.0 s" not in text
+    assert len(page().all("svg")) == 8
+    succeed(*run, "--by", "session", "--ci", 0.9, "--resamples", 20)
+    text = page().text
+    for words in ("Metrics by system and condition", "session=3", "EER by condition"):
+        assert words in text
+    assert len(page().all("svg")) == 10
+
+
+def test_a_condition_without_targets_is_said():
+    samples = reports.llrs(90)
+    rows = [
+        f"m{i} s{i} {('non', '')[y]}target {('a', 'b')[y or i % 2]}\n"
+        for i, y in enumerate(samples.labels)
+    ]
+    Path("key").write_text("modelid segmentid targettype part\n".replace(" ", "\t")
+                           + "".join(rows).replace(" ", "\t"), "utf-8")  # fmt: skip
+    scores = [f"m{i} s{i} {x}\n" for i, x in enumerate(samples.scale)]
+    Path("a").write_text("".join(scores), "utf-8")
+    succeed("evaluate", "--key", "key", "--scores", "a", "--by", "part", "--report", "r.html")
+    assert "part=a has no targets" in page().text
+    assert any("is undefined" in svg["aria-label"] for svg in page().all("svg"))
+
+
+def test_warnings_are_in_the_report():
+    write_trials()
+    lines = Path("b").read_text("utf-8").splitlines(keepends=True)
+    Path("b").write_text("".join(lines[10:]), "utf-8")
+    run = ["evaluate", "--key", "key", "--scores", "a", "--scores", "b", "--missing", "drop"]
+    succeed(*run, "--report", "r.html")
+    assert "warning: the systems are judged on different trials" in page().text
+
+
+def test_wrong_places_are_errors_before_any_work():
+    write("a.csv", y_true=np.array([0, 1]), q=np.array([0.2, 0.7]))
+    for command in (["evaluate", "a.csv"], ["demo"]):
+        outcome = fastpsr(*command, "--report", "none/r.html")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err == "error: No such folder for the file: none/r.html\n"
+    outcome = fastpsr("evaluate", "a.csv", "--report", "a.csv")
+    assert outcome.err == "error: --report must not be an input too: a.csv\n"
+    outcome = fastpsr("evaluate", "a.csv", "--report", "t", "--json", "t")
+    assert outcome.err == "error: --report must not be --json too: t\n"
+
+
+def test_the_demo():
+    succeed("demo", "--report", "r.html")
+    text = page().text
+    for words in (
+        "721,788 simulated trials",
+        "raw not calibrated",
+        "cal calibrated",
+        "Cimb",
+        "resampling speaker",
+        "as the system says",
+        f"fastpsr {fp.__version__}",
+    ):
+        assert words in text
+    assert len(page().html) < 500_000

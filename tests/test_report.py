@@ -1,0 +1,275 @@
+"""Reports: what they hold, that names stay text, and that a file is written whole or not at all."""
+
+import errno
+import re
+import subprocess
+import sys
+from unittest import mock
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+import fastpsr as fp
+from fastpsr.evaluate import Row
+from fastpsr.report import Report, Result, render, write_report
+from fastpsr.report.verdict import verdicts
+from tests import reports
+from tests.reports import Page
+
+
+def page_of(*args, **options):
+    return Page(render(reports.report(*args, **options)))
+
+
+@pytest.fixture(scope="module")
+def two():
+    systems = {"raw.txt": reports.llrs(scale=2.0), "cal.txt": reports.llrs(seed=1)}
+    return page_of(
+        systems, conditions=("pooled", "gender=f"), n_resamples=40, read=["key.txt: 300 trials"],
+        text=["A first paragraph."], command="fastpsr evaluate 'a b'", made="today",
+    )  # fmt: skip
+
+
+# Content
+
+
+def test_a_report_says_what_was_read_and_how_it_was_made(two):
+    for words in ("A first paragraph.", "key.txt: 300 trials", "fastpsr evaluate 'a b'", "today",
+                  "95 % intervals: percentile, 40 replicates, resampling IID, seed 0",
+                  f"fastpsr {fp.__version__}", f"numpy {np.__version__}"):  # fmt: skip
+        assert words in two.text
+
+
+def test_a_report_has_every_number(two):
+    samples = reports.llrs(scale=2.0)
+    table = fp.evaluate(samples, reports.METRICS, n_resamples=40, seed=0)
+    for row in table.rows:
+        assert f"{row.value:.4f}" in two.text
+        assert f"[{row.low:.4f}, {row.high:.4f}]" in two.text
+        assert row.note in two.text
+
+
+def test_figures_fit_the_data(two):
+    def titles(page):
+        return re.findall(r"<h3>(.*?)</h3>", page.html)
+
+    binary = ["Detection error trade-off", "Normalised Bayes error", "Empirical cross-entropy",
+              "Reliability", "Score histogram", "Tippett plot", "PAV map"]  # fmt: skip
+    bars = ["Normalised metrics", "EER by condition", "Cllr by condition"]
+    assert titles(two) == [*bars, *binary]
+    raw = fp.Predictions.from_raw_scores(np.arange(60) % 2, np.random.default_rng(0).random(60))
+    assert titles(page_of({"raw": raw}))[1:] == [
+        "Detection error trade-off", "Receiver operating characteristic", "Normalised Bayes error",
+        "Score histogram", "PAV map",
+    ]  # fmt: skip
+    many = titles(page_of({"k": reports.many_classes()}))
+    assert many == ["Normalised metrics", "Reliability of the confidence"]
+
+
+def test_a_report_without_predictions_has_tables_and_bars():
+    page = Page(render(Report("T", [Result("a", [Row("NCE", 0.5, note="x")])])))
+    assert len(page.all("svg")) == 1
+    assert len(page.all("table")) == 1
+    assert not Page(render(Report("T", [Result("a", [Row("EER", 0.5)])]))).all("svg")
+
+
+@pytest.mark.parametrize(
+    "make", [reports.infinite, reports.no_targets, reports.all_equal, reports.one]
+)
+def test_what_cannot_be_drawn_or_computed_is_said(make):
+    page = page_of({"good": reports.llrs(), "bad": make()})
+    labels = " ".join(svg["aria-label"] for svg in page.all("svg"))
+    assert "bad" in labels
+    assert len(page.all("svg")) == 8
+    if make is not reports.all_equal:
+        assert "why there is no finite value" in page.text
+
+
+def test_the_same_report_is_the_same_page():
+    content = reports.report({"a": reports.llrs()})
+    assert render(content) == render(content)
+
+
+# The verdict
+
+
+def judge(rcl, low=None, high=None, nce=0.4, **parts):
+    rows = [Row("RCL", rcl, low, high, note="not computed: why"), Row("NCE", nce)]
+    (found,) = verdicts(Report("T", [Result("a", rows, **parts)]))
+    return found.short, " ".join(found.words)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "short", "words"),
+    [
+        ((20.0, 15.0, 25.0), "not calibrated", "would save 20.0 % of the cross-entropy (15.0 to"),
+        ((20.0,), "not calibrated", "from 0.400 to 0.320"),
+        ((3.0, 1.0, 4.5), "slightly off", "slightly miscalibrated"),
+        ((3.0,), "slightly off", "without an interval"),
+        ((0.5, 0.1, 0.9), "nearly calibrated", "little but more than chance"),
+        ((2.0, -1.0, 4.0), "calibrated", "may be chance"),
+        ((9.0, -3.0, 20.0), "cannot tell", "may be chance"),
+        ((-0.5, -1.0, -0.1), "calibrated", "0.5 % worse"),
+        ((-0.01,), "calibrated", "would change nothing"),
+        ((-np.inf,), "cannot tell", "cross-entropy infinite"),
+        ((-9.0, -20.0, 1.0), "cannot tell", "too few to tell"),
+        ((np.nan,), "not known", "why"),
+        ((0.0, 0.0, 0.0), "calibrated", "would change nothing"),
+    ],
+)
+def test_verdicts(numbers, short, words):
+    found = judge(*numbers)
+    assert found[0] == short
+    assert words in found[1]
+
+
+def test_infinite_cross_entropy_is_not_calibrated():
+    short, words = judge(100.0, nce=np.inf)
+    assert short == "not calibrated"
+    assert "infinite" in words
+
+
+def test_the_bound_is_that_of_pav():
+    samples = reports.llrs(scale=3.0)
+    bound = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest())(samples)
+    given = verdicts(reports.report({"a": samples}))[0].words[-1]
+    assert f"save more than {bound:.1f} %" in given
+    usual = reports.report({"a": samples}, metrics=fp.evaluate.__globals__["default_metrics"](2))
+    assert verdicts(usual)[0].words[-1] == given
+
+
+def test_raw_scores_cannot_be_judged():
+    raw = fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
+    (found,) = verdicts(reports.report({"a": raw}))
+    assert "only rank" in found.words[0]
+    assert "(minCllr)" in found.words[0]
+
+
+# A page on its own
+
+
+def test_nothing_is_loaded_from_elsewhere(two):
+    for name in ("http:", "https:", "//", "@import", "src="):
+        assert name not in re.sub(r"(?m)^\s*//.*$", "", two.html)
+    for _, attributes in two.elements:
+        for name in ("href", "src", "xlink:href", "data"):
+            target = attributes.get(name) or "#"
+            assert target.startswith("#") or target == "data:,"
+    assert not any(name.startswith("on") for _, attributes in two.elements for name in attributes)
+
+
+def test_ids_are_unique_and_references_lead_somewhere(two):
+    ids = [attributes["id"] for _, attributes in two.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    wanted = set(re.findall(r"url\(#(.*?)\)", two.html))
+    wanted |= {a["href"][1:] for a in two.all("use")}
+    wanted |= {a["aria-labelledby"] for _, a in two.elements if "aria-labelledby" in a}
+    assert wanted
+    assert wanted <= set(ids)
+
+
+def test_tables_and_figures_can_be_read_out(two):
+    assert all(svg["role"] == "img" and len(svg["aria-label"]) > 30 for svg in two.all("svg"))
+    assert len(two.all("caption")) == len(two.all("table")) == 3
+    assert all(head["scope"] in ("col", "row") for head in two.all("th"))
+    assert two.all("html") == [{"lang": "en"}]
+    assert next(tag for tag, _ in two.elements if tag in ("h1", "h2", "h3")) == "h1"
+
+
+@pytest.mark.parametrize("name", reports.NAMES)
+def test_names_are_text(name):
+    samples = reports.llrs(60)
+    content = reports.report(
+        {name: samples, "b": samples}, conditions=(name, "other"), read=[name], text=[name],
+        title=name, command=name or "x", made=name or "x",
+    )  # fmt: skip
+    html = render(content)
+    html.encode()
+    page = Page(html)
+    plain = Page(render(reports.report({"a": samples, "b": samples}, conditions=("c", "other"),
+                                       read=["x"], text=["x"], command="x", made="x")))  # fmt: skip
+    kinds = {"path", "g", "tspan", "text", "defs", "clippath", "rect", "use"}  # of figures
+
+    def skeleton(page):
+        return [tag for tag, _ in page.elements if tag not in kinds]
+
+    assert skeleton(page) == skeleton(plain)
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    if name in reports.MARKUP:
+        assert " ".join(name.split()) in page.text
+    assert "49" not in page.text or "7 * 7" not in name or "{{ 7 * 7 }}" in page.text
+
+
+def test_names_that_are_shortened_stay_apart():
+    samples = reports.llrs(60)
+    page = page_of({"x" * 90: samples, f"{'x' * 89}x" + " ": samples, "x" * 80: samples})
+    legend = set(re.findall(r"x+\u2026x+(?: \(\d\))?", " ".join(page.texts)))
+    assert len(legend) == 3
+
+
+def test_reports_do_not_load_pyplot():
+    code = (
+        "import sys, fastpsr.report as r; from tests import reports as t\n"
+        "r.render(t.report({'a': t.llrs(60)})); print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.large
+def test_ten_million_trials_fit_in_two_megabytes(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.random(10_000_000) < 0.1
+    noise = rng.normal(size=y.size)
+    systems = {
+        name: fp.Predictions.from_llrs(y, scale * (2.0 * noise + 4.0 * y - 2.0))
+        for name, scale in (("a", 1.0), ("b", 0.7))
+    }
+    write_report(tmp_path / "r.html", reports.report(systems, metrics={"EER": fp.EER()}))
+    assert (tmp_path / "r.html").stat().st_size < 2_000_000
+
+
+def test_a_report_is_small(two):
+    assert len(two.html) < 500_000
+
+
+# What is refused
+
+
+def test_reports_check_what_they_are_given():
+    rows = [Result("a", [Row("NCE", 0.5)])]
+    raw = fp.Predictions.from_raw_scores([0, 1], [0.1, 0.4])
+    with pytest.raises(ValueError, match="results must not be empty"):
+        Report("T", [])
+    with pytest.raises(ValueError, match=r"predictions\['a'\] must be Predictions, not list"):
+        Report("T", rows, {"a": [1.0]})
+    with pytest.raises(ValueError, match=r"predictions\['a'\] must be labelled"):
+        Report("T", rows, {"a": fp.Predictions.from_llrs(None, [1.0], prior=0.5)})
+    with pytest.raises(ValueError, match="all be raw scores or none"):
+        Report("T", rows, {"a": raw, "b": reports.llrs()})
+
+
+def test_a_missing_folder_is_said_before_any_work(tmp_path):
+    with mock.patch("fastpsr.report.page.render") as work:
+        with pytest.raises(FileNotFoundError, match="No such folder"):
+            write_report(tmp_path / "none" / "r.html", mock.Mock())
+        with pytest.raises(IsADirectoryError):
+            write_report(tmp_path, mock.Mock())
+    work.assert_not_called()
+
+
+def test_a_full_disk_leaves_no_half_file(tmp_path):
+    content = reports.report({"a": reports.llrs(60)})
+    target = tmp_path / "r.html"
+    target.write_text("as before", "utf-8")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with (
+        mock.patch("pathlib.Path.write_text", side_effect=full),
+        pytest.raises(OSError, match=r"No space left on device: .*r\.html"),
+    ):
+        write_report(target, content)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+    assert target.read_text("utf-8") == "as before"

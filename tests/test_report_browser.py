@@ -1,0 +1,250 @@
+"""Reports in a real browser: nothing fails, nothing is requested, everything is seen and works."""
+
+import json
+import shutil
+
+import pytest
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+webdriver = pytest.importorskip("selenium.webdriver")
+
+from fastpsr.report import write_report  # noqa: E402
+from tests import reports  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="needs Debian's chromium and chromium-driver"
+)
+OPTIONS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+    "--window-size=1200,900",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def start():
+    """Start browsers that log the console and the network; close them in the end."""
+    started = []
+
+    def one(*arguments, script=True, **experimental):
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for argument in (*OPTIONS, *arguments):
+            options.add_argument(argument)
+        for name, value in experimental.items():
+            options.add_experimental_option(name, value)
+        if not script:
+            blocked = {"profile.managed_default_content_settings.javascript": 2}
+            options.add_experimental_option("prefs", blocked)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+        started.append(driver)
+        return driver
+
+    yield one
+    for driver in started:
+        driver.quit()
+
+
+@pytest.fixture(scope="module")
+def browser(start):
+    return start()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Reports by name, as addresses."""
+    folder = tmp_path_factory.mktemp("reports")
+    hostile = {name: reports.llrs(60, seed=i) for i, name in enumerate(reports.NAMES[:-1])}
+    usual = {"raw.txt": reports.llrs(scale=2.0), "cal.txt": reports.llrs(seed=1),
+             "bad.txt": reports.no_targets()}  # fmt: skip
+    words = {"read": ["key: 300 trials"], "command": "fastpsr evaluate " + "long/" * 60}
+    contents = {
+        "usual": reports.report(
+            usual, conditions=("pooled", "gender=f"), n_resamples=40, title="Two systems", **words
+        ),
+        "hostile": reports.report(
+            hostile, conditions=reports.NAMES[:3], title=reports.MARKUP[0],
+            read=reports.NAMES, text=reports.NAMES, command=" ".join(reports.NAMES),
+        ),
+        "many": reports.report({"k": reports.many_classes()}),
+    }  # fmt: skip
+    for name, content in contents.items():
+        write_report(folder / f"{name}.html", content)
+    return {name: (folder / f"{name}.html").as_uri() for name in contents}
+
+
+def visit(driver, address):
+    driver.get_log("browser")
+    driver.get_log("performance")
+    driver.get(address)
+
+
+def said(driver):
+    return [entry["message"] for entry in driver.get_log("browser")]
+
+
+def requested(driver):
+    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def run(driver, script, *arguments):
+    return driver.execute_script(script, *arguments)
+
+
+SEEN = """
+return [...document.querySelectorAll(arguments[0])].map((element) => {
+  const box = element.getBoundingClientRect();
+  return element.checkVisibility({opacityProperty: true, visibilityProperty: true})
+    && box.width > 100 && box.height > 30;
+});
+"""
+COLUMN = """
+return [...document.querySelector("table").tBodies[0].rows].map(
+  (row) => row.cells[arguments[0]].firstChild.textContent);
+"""
+# luminance contrast of each text with what lies behind it, below what AA asks for
+FAINT = """
+const light = (colour) => colour.slice(0, 3).map((c) => c / 255)
+  .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+const behind = (element) => {
+  for (; element; element = element.parentElement) {
+    const colour = parse(getComputedStyle(element).backgroundColor);
+    if (colour.length < 4 || colour[3] === 1) return colour;
+  }
+  return [255, 255, 255];
+};
+return [...document.querySelectorAll("body *:not(svg *, script)")].filter((element) =>
+  [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+  .map((element) => {
+    const both = [parse(getComputedStyle(element).color), behind(element)].map(light);
+    const contrast = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    return [element.outerHTML.slice(0, 80), contrast];
+  }).filter(([, contrast]) => contrast < 4.5);
+"""
+
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "many"])
+def test_nothing_fails_and_nothing_is_requested(browser, pages, name):
+    visit(browser, pages[name])
+    run(browser, "document.querySelectorAll('button').forEach((button) => button.click())")
+    assert said(browser) == []
+    found = set(requested(browser))
+    assert pages[name] in found
+    assert found <= {pages[name], "data:,"}
+
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "many"])
+def test_every_table_and_figure_is_seen(browser, pages, name):
+    visit(browser, pages[name])
+    for selector in ("table", "figure svg", "section"):
+        seen = run(browser, SEEN, selector)
+        assert seen
+        assert all(seen)
+
+
+def test_everything_is_seen_without_script(start, pages):
+    driver = start(script=False)
+    visit(driver, pages["usual"])
+    assert run(driver, SEEN, "table") == [True] * 4
+    assert run(driver, SEEN, "figure svg") == [True] * 10
+    buttons = run(driver, "return [...document.querySelectorAll('button')].map((b) => b.hidden)")
+    assert buttons == [True]  # the switch, which needs script
+
+
+def test_names_are_shown_and_not_executed(browser, pages):
+    visit(browser, pages["hostile"])
+    assert run(browser, "return window.hacked") is None
+    text = run(browser, "return document.body.textContent")
+    for name in reports.MARKUP:
+        assert name in text
+    drawn = run(browser, "return document.querySelector('figure svg').textContent")
+    assert "window.hacked" in drawn
+    assert run(browser, "return document.title") == reports.MARKUP[0]
+    assert run(browser, "return document.images.length + document.scripts.length") == 1
+
+
+def test_tables_are_sorted(browser, pages):
+    visit(browser, pages["usual"])
+    head = "return document.querySelectorAll('table thead th')[arguments[0]]"
+
+    def click(place):
+        browser.execute_script(f"{head}.querySelector('button').click()", place)
+        order = browser.execute_script(f"{head}.getAttribute('aria-sort')", place)
+        return order, run(browser, COLUMN, place)
+
+    place = 2  # RCL
+    before = run(browser, COLUMN, place)
+    order, column = click(place)
+    assert order == "ascending"
+    assert column[-2:] == ["nan", "nan"]  # last, whichever way
+    values = [float(value) for value in before if value != "nan"]
+    assert [float(value) for value in column[:-2]] == sorted(values)
+    order, column = click(place)
+    assert order == "descending"
+    assert [float(value) for value in column[:-2]] == sorted(values, reverse=True)
+    assert column[-2:] == ["nan", "nan"]
+    order, names = click(0)
+    assert (order, names) == ("ascending", sorted(names))
+    assert run(browser, "return document.querySelectorAll('[aria-sort]').length") == 1
+
+
+def test_the_switch(browser, pages):
+    visit(browser, pages["usual"])
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    switch = "document.getElementById('theme').click(); return document.getElementById('theme')"
+    before, label = run(browser, colour), run(browser, f"{switch}.textContent")
+    after, other = run(browser, colour), run(browser, f"{switch}.textContent")
+    assert {label, other} == {"Light", "Dark"}
+    assert before != after
+    assert run(browser, colour) == before
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["usual", "many"])
+def test_text_stands_out(browser, pages, name, theme):
+    visit(browser, pages[name])
+    run(browser, "document.documentElement.dataset.theme = arguments[0]", theme)
+    assert run(browser, FAINT) == []
+
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "many"])
+def test_a_phone_scrolls_tables_only(start, pages, name):
+    phone = {"deviceMetrics": {"width": 390, "height": 844, "pixelRatio": 1.0}}
+    driver = start(mobileEmulation=phone)
+    visit(driver, pages[name])
+    page = "document.documentElement"
+    assert run(driver, f"return [innerWidth, {page}.scrollWidth]") == [390, 390]
+    beyond = """
+    return [...document.querySelectorAll("body *:not(svg *, .scroll *)")].filter(
+      (element) => element.getBoundingClientRect().right > 390.5).map((e) => e.outerHTML);
+    """
+    assert run(driver, beyond) == []
+    scrolls = [
+        getattr(each, "tag_name", "") for each in driver.find_elements("css selector", ".scroll")
+    ]
+    assert scrolls == ["div"] * len(scrolls)
+
+
+def test_print_shows_all_in_light(browser, pages):
+    visit(browser, pages["usual"])
+    run(browser, "document.documentElement.dataset.theme = 'dark'")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        style = "return getComputedStyle(document.body).backgroundColor"
+        assert run(browser, style) == "rgb(255, 255, 255)"
+        assert all(run(browser, SEEN, "table, figure svg"))
+        assert run(browser, "return document.getElementById('theme').checkVisibility()") is False
+        filters = "return getComputedStyle(document.querySelector('figure svg')).filter"
+        assert run(browser, filters) == "none"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
