@@ -25,7 +25,8 @@ def load_script() -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with patch.object(sys, "path", [str(_SCRIPT.parent), *sys.path]):  # for what scripts share
+        spec.loader.exec_module(module)
     return module
 
 

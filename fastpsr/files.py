@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +34,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     target = Path(os.path.realpath(path))
     ending = target.suffix if len(target.suffix) <= _LONGEST_ENDING else ""
-    part = target.with_name(f".{secrets.token_hex(8)}.part{ending}")
+    part = target.with_name(f".{os.urandom(8).hex()}.part{ending}")
     try:
         yield part
         os.replace(part, target)

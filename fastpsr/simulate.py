@@ -1,5 +1,7 @@
 """Simulated systems to try things on: the paper's synthetic classifiers, and a trial list."""
 
+from __future__ import annotations  # numpy.random, which takes long to import, is named in some
+
 from dataclasses import dataclass
 from math import ceil, log, sqrt
 

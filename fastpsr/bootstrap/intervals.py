@@ -1,16 +1,17 @@
 """Confidence intervals from replicates."""
 
-from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from fastpsr.predictions import Floats
 
+if TYPE_CHECKING:
+    from statistics import NormalDist
+
 __all__ = ["Interval", "Method", "interval"]
 
 Method = Literal["percentile", "basic", "bca", "normal"]
-_NORMAL = NormalDist()
 
 
 class Interval(NamedTuple):
@@ -50,7 +51,7 @@ def interval(
     if method == "normal":
         with np.errstate(over="ignore"):  # squares of values near the largest float
             centre = 2.0 * value - float(ordered.mean())  # the value less its bias
-            reach = _NORMAL.inv_cdf(high) * float(ordered.std(ddof=1))
+            reach = _normal().inv_cdf(high) * float(ordered.std(ddof=1))
         return Interval(centre - reach, centre + reach)
     if method == "basic":
         return Interval(
@@ -79,6 +80,13 @@ def _corrected(value: float, ordered: Floats, share: float, acceleration: float)
         raise ValueError(
             f"bca intervals need replicates on both sides of the value; all lie {side} {value:.6g}"
         )
-    bias = _NORMAL.inv_cdf(below)
-    shifted = bias + _NORMAL.inv_cdf(share)
-    return _NORMAL.cdf(bias + shifted / (1.0 - acceleration * shifted))
+    normal = _normal()
+    bias = normal.inv_cdf(below)
+    shifted = bias + normal.inv_cdf(share)
+    return normal.cdf(bias + shifted / (1.0 - acceleration * shifted))
+
+
+def _normal() -> "NormalDist":
+    from statistics import NormalDist  # with fractions and decimals, which take a while to import
+
+    return NormalDist()

@@ -124,12 +124,19 @@ def _thin(
     """Return every so-manieth sample of each class of a large binary set, weighted accordingly."""
     if scores.ndim > 1 or y.size < 4 * size:
         return None
+    n_positive = int(np.count_nonzero(y))
+    n_of_class = (y.size - n_positive, n_positive)
     rows, factors = [], []
     for k in (0, 1):
-        members = np.flatnonzero(y == k)
-        stride = max(1, members.size // size)
-        rows.append(members[::stride])
-        factors.append(np.full(rows[-1].size, float(stride)))
+        stride = max(1, n_of_class[k] // size)
+        passed = np.arange(
+            0, y.size, stride
+        )  # not the members: listing those of 10 million is slow
+        members = passed[y[passed] == k]
+        if members.size < size // 4:  # they lie where the stride does not
+            members = np.flatnonzero(y == k)[::stride]
+        rows.append(members)
+        factors.append(np.full(members.size, n_of_class[k] / max(members.size, 1)))
     index, factor = np.concatenate(rows), np.concatenate(factors)
     return scores[index], y[index], weights[index] * factor if weights.size else factor
 

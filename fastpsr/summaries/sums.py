@@ -32,7 +32,10 @@ class ScoreSums:
     def of(cls, rule: ScoringRule, predictions: Predictions) -> Self:
         """Sum the losses of predictions."""
         predictions.require_posteriors("expected scores")
-        loss = rule.summed_losses(predictions)
+        if rule.is_analytic:  # the log and Brier rules, which several metrics ask for
+            loss = predictions.remember(f"sum of {rule!r}", lambda: rule.summed_losses(predictions))
+        else:
+            loss = rule.summed_losses(predictions)
         return cls(loss, predictions.class_weights, predictions.given_priors)
 
     @classmethod
