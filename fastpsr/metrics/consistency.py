@@ -113,7 +113,8 @@ def consistency_band(
     if not priors.all():
         raise ValueError(f"priors must be positive for reliability, not {priors.tolist()}")
     # from log-odds at the evaluation's priors to those in the data
-    shift = float(np.log(totals[1] / totals[0]) - np.log(priors[1] / priors[0]))
+    logs = np.log(totals) - np.log(priors)
+    shift = float(logs[1] - logs[0])
     lowest, log_odds, counts, weight = _groups(samples)
     chance = np.asarray(kernels.sigmoid(log_odds + shift))
     score = np.asarray(kernels.log_odds_from_posteriors(array))

@@ -107,7 +107,8 @@ def _edges(bins: int | ArrayLike, scores: Floats) -> Floats:
         if half <= 1e-12 * max(abs(low), abs(high)):  # all alike: a bin's width of one
             reach = max(0.5, 1e-6 * abs(high))
             low, high = low - reach, high + reach
-        edges = np.linspace(low, high, int(bins) + 1)
+        with np.errstate(all="ignore"):  # of a range that is next to nothing
+            edges = np.linspace(low, high, int(bins) + 1)
         if not (edges[1:] > edges[:-1]).all():
             raise ValueError(
                 f"bins must be wider than rounding, {bins} from {low} to {high} are not"
