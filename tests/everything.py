@@ -1,0 +1,243 @@
+"""All that fastpsr computes, by name: to see whether bits change, or to run every line once."""
+
+import warnings
+
+import numpy as np
+
+import fastpsr as fp
+from tests import samples
+
+MANY = 140_001  # blocks for 4 threads each, and enough samples for fits by sums on an axis
+FEWER = 20_000  # for intervals, whose threads share replicates
+RULES = {
+    "log": fp.rules.Log(),
+    "brier": fp.rules.Brier(),
+    "beta": fp.rules.Beta(2.0, 1.0),
+    "weighted": fp.rules.Weighted(lambda a: a[:, 0]),
+}
+
+
+def binary(n, seed=0, weighted=False, kind="logits"):
+    rng = np.random.default_rng([seed, n])
+    y = (rng.random(n) < 0.3).astype(np.uint8)
+    y[:2] = 0, 1
+    scores = np.round(1.7 * rng.normal(size=n) + 2.0 * y - 1.0, 4)
+    w = rng.integers(0, 4, n) * 0.7 if weighted else None
+    return getattr(fp.Predictions, f"from_{kind}")(y, scores, sample_weight=w)
+
+
+def multiclass(n, K=3, seed=0):
+    rng = np.random.default_rng([seed, n, K])
+    y = np.arange(n) % K
+    z = rng.normal(size=(n, K)) + 1.5 * np.eye(K)[y]
+    return fp.Predictions.from_logits(y, z, sample_weight=rng.uniform(0.1, 2.0, n))
+
+
+def calibrators(K):
+    affine = [fp.DirectionPreserving(), fp.TemperatureScaling()]
+    return [*affine, fp.PAV(1e-6), fp.HistogramBinning(6, 1e-6)] if K == 2 else affine
+
+
+def metrics(K, train):
+    """Name -> metric, all there are."""
+    costs = samples.COSTS[K]
+    found = {
+        "cross-entropy": fp.CrossEntropy(),
+        "brier": fp.BrierScore(),
+        "risk": fp.BayesRisk(costs),
+        "cost rule": fp.ExpectedScore(fp.rules.Cost(costs)),
+        "ece confidence": fp.ECE(on="confidence"),
+        "ece confidence, quantiles": fp.ECE(on="confidence", binning="quantile"),
+    }
+    for calibrator in calibrators(K):
+        name = type(calibrator).__name__
+        found[f"loss {name}"] = fp.CalibrationLoss(fp.rules.Log(), calibrator, train)
+        found[f"loss on test {name}"] = fp.CalibrationLoss(
+            fp.rules.Brier(), calibrator, fp.TrainOnTest()
+        )
+    found["divergence"] = fp.ExpectedDivergence(fp.rules.Log(), fp.DirectionPreserving(), train)
+    if K > 2:
+        return found
+    found |= {
+        "beta": fp.ExpectedScore(RULES["beta"]),
+        "ece": fp.ECE(),
+        "ece, norm 2, quantiles": fp.ECE(norm=2, binning="quantile"),
+        "eer": fp.EER(),
+        "min dcf": fp.MinDCF(0.01),
+        "act dcf": fp.ActDCF(0.05),
+        "cllr": fp.Cllr(),
+        "min cllr": fp.MinCllr(),
+        "auc": fp.AUC(),
+        "devpav": fp.DevPAV(),
+    }
+    if hasattr(fp, "PavPosterior"):
+        found["pav posterior"] = fp.PavPosterior(0.5)
+    return found
+
+
+def everything(n=MANY, n_resamples=40, intervals=True):
+    """Return name -> array or number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of replicates without a value
+        found = _conversions(n) | _values(n) | _fits(n) | _curves(n)
+        if intervals:
+            found |= _intervals(min(n, FEWER), n_resamples)
+        return found
+
+
+def _conversions(n):
+    found = {}
+    rng = np.random.default_rng(n)
+    q, rows = rng.random(n), rng.dirichlet(np.ones(3), n)
+    with np.errstate(divide="ignore"):
+        made = {
+            "posteriors": fp.Predictions.from_posteriors(None, q),
+            "pairs": fp.Predictions.from_posteriors(None, np.column_stack([1 - q, q])),
+            "rows": fp.Predictions.from_posteriors(None, rows),
+            "log rows": fp.Predictions.from_log_posteriors(None, np.log(rows)),
+            "likelihoods": fp.Predictions.from_log_likelihoods(
+                None, 3 * rows, priors=[0.2, 0.3, 0.5]
+            ),
+            "llrs": fp.Predictions.from_llrs(None, 9 * q - 4, prior=0.1),
+            "two columns": fp.Predictions.from_logits(None, 5 * rows[:, :2]),
+        }
+    for name, predictions in made.items():
+        found[f"{name}: logs"] = predictions.log_posteriors
+        found[f"{name}: posteriors"] = predictions.posteriors
+        if predictions.n_classes == 2:
+            found[f"{name}: log-odds"] = predictions.log_odds
+        costs = samples.COSTS[predictions.n_classes]
+        found[f"{name}: decisions"] = fp.bayes_decisions(predictions, costs)
+    labels = rng.integers(0, 300, n)
+    many = fp.Predictions.from_logits(labels[:400], rng.normal(size=(min(n, 400), 300)))
+    found["300 classes"] = fp.CrossEntropy(normalized=False)(many)
+    few = slice(0, 2_000)
+    for name, rule in RULES.items():
+        binary_rows = made["pairs"].log_posteriors[few]
+        found[f"loss {name}"] = rule.loss(np.arange(len(binary_rows)) % 2, binary_rows)
+        found[f"slopes {name}"] = rule.slopes(binary_rows, np.arange(len(binary_rows)) % 2)
+        p = made["pairs"].posteriors[few]
+        found[f"divergence {name}"] = rule.divergence(p, p[::-1])
+        if name != "beta":
+            found[f"loss {name}, 3 classes"] = rule.loss([0, 1, 2], np.log(rows[:3]))
+    found["l1"] = fp.rules.l1_distance(rows[few], rows[few][::-1])
+    return found
+
+
+def _values(n):
+    found = {}
+    train = fp.CrossFit(folds=3, seed=1)
+    data = {
+        "binary": binary(n),
+        "binary, weighted": binary(n, weighted=True),
+        "llrs": binary(n, kind="llrs", weighted=True),
+        "3 classes": multiclass(n),
+    }
+    for kind, predictions in data.items():
+        for name, metric in metrics(predictions.n_classes, train).items():
+            found[f"{kind}: {name}"] = metric(predictions)
+    bare = fp.Predictions.from_posteriors(data["binary"].y_true, np.linspace(0.01, 0.99, n))
+    for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE()):
+        found[f"posteriors: {metric.label}"] = metric(bare)
+    few = fp.Predictions.from_raw_scores(np.arange(n) % 200 == 0, np.sin(np.arange(n) ** 2))
+    for metric in (fp.EER(), fp.MinDCF(0.1), fp.AUC(), fp.MinCllr()):
+        found[f"rare targets: {metric.label}"] = metric(few)
+    given = fp.Predictions.from_posteriors(None, np.full((n, 2), 0.5))
+    found["semi-empirical"] = fp.SemiEmpiricalScore(fp.rules.Log(), given)(data["binary"])
+    return found
+
+
+def _fits(n):
+    found = {}
+    groups = np.arange(n) // 7 % max(12, n // 30)
+    trains = {
+        "folds": fp.CrossFit(folds=3, seed=2),
+        "groups": fp.CrossFit(folds=3, groups=groups),
+        "pairs": fp.CrossFit(folds=4, groups=(groups, groups[::-1])),
+        "on test": fp.TrainOnTest(),
+        "held out": fp.HeldOut(binary(max(200, n // 10), seed=5)),
+    }
+    predictions = binary(n)
+    for calibrator in calibrators(2):
+        for name, train in trains.items():
+            made = fp.cross_fit(calibrator, predictions, train)
+            found[f"{type(calibrator).__name__}, {name}"] = made.scale
+    for calibrator in calibrators(3):
+        made = fp.cross_fit(calibrator, multiclass(min(n, 20_000)), fp.CrossFit(3))
+        found[f"{type(calibrator).__name__}, 3 classes"] = made.scale
+    raw = binary(n, kind="raw_scores")
+    for calibrator in (fp.PAV(), fp.DirectionPreserving()):
+        found[f"{type(calibrator).__name__}, raw"] = fp.cross_fit(calibrator, raw).llrs
+    brier = fp.DirectionPreserving(fp.rules.Brier()).fit(predictions[: min(n, 5_000)])
+    found["fitted by brier"] = np.append(brier.bias_, brier.scale_)
+    return found
+
+
+def _curves(n):
+    data = binary(n, weighted=True)
+    curve = fp.roc(data)
+    found = {"roc": np.concatenate([curve.p_miss, curve.p_fa, curve.hull])}
+    points = np.linspace(0.01, 0.99, 50)
+    found["risk curve"] = fp.risk_curve(data, points).risk
+    simplex = np.random.default_rng(0).dirichlet(np.ones(3), 5)
+    found["risk on simplex"] = fp.risk_curve(multiclass(n), simplex).risk
+    made = fp.simulate.trial_list(60, 900, seed=3)
+    found["trial list"] = made.llr
+    found["gaussian classes"] = fp.simulate.gaussian_classes(500).mcps
+    calls = {
+        "bayes_error": lambda f: f(data),
+        "empirical_cross_entropy": lambda f: f(data),
+        "consistency_band": lambda f: f(data, n_resamples=20, seed=1),
+        "divergence_curve": lambda f: f(data, fp.rules.Log()),
+        "pav_steps": lambda f: f(data),
+        "score_histogram": lambda f: f(data),
+        "tippett": lambda f: f(binary(n, kind="llrs")),
+    }
+    for name, call in calls.items():
+        if hasattr(fp, name):
+            result = vars(call(getattr(fp, name)))
+            for part, value in result.items():
+                if isinstance(value, np.ndarray):
+                    found[f"{name}: {part}"] = value
+    return found
+
+
+def _intervals(n, n_resamples):
+    found = {}
+    units = np.arange(n) // 5
+    resamplings = {
+        "iid": fp.IID(),
+        "stratified": fp.Stratified(),
+        "clusters": fp.Clusters(units),
+        "two-way": fp.TwoWay(units % 97, units % 89),
+    }
+    options = {"n_resamples": n_resamples, "seed": 4}
+    train = fp.CrossFit(folds=3, seed=1)
+    chosen = metrics(2, train)
+    slow = [name for name in chosen if "quantiles" in name or name in ("devpav", "divergence")]
+    few = {name: chosen.pop(name) for name in slow}
+    for weighted in (False, True):
+        data = binary(n, weighted=weighted)
+        for name, resampling in resamplings.items():
+            for result in fp.bootstrap(chosen, data, resampling=resampling, **options):
+                found[f"{name}, weighted {weighted}: {result.name}"] = result.replicates
+    small = min(n, 3_000)
+    for result in fp.bootstrap(few, binary(small), **options):
+        found[f"small: {result.name}"] = result.replicates
+    several = {"ce": fp.CrossEntropy(), "risk": fp.BayesRisk(samples.COSTS[3])}
+    for result in fp.bootstrap(several, multiclass(small), **options):
+        found[f"intervals, 3 classes: {result.name}"] = result.replicates
+    for method in ("basic", "normal", "bca"):
+        result = fp.bootstrap(fp.BrierScore(), binary(n), method=method, **options)
+        found[f"interval {method}"] = np.array(result.interval)
+    a, b = binary(n), binary(n, kind="llrs")
+    for result in fp.compare([fp.CrossEntropy(), fp.EER(), fp.ECE()], a, b, **options):
+        found[f"compare: {result.name}"] = result.replicates
+    table = fp.evaluate(a[:small], n_resamples=n_resamples, seed=1)
+    found["table"] = np.array([(row.value, row.low, row.high) for row in table.rows], float)
+    return found
+
+
+def bits_of(found):
+    """Name -> bytes, so that nan equals nan."""
+    return {name: np.asarray(value).tobytes() for name, value in found.items()}

@@ -1,0 +1,666 @@
+"""Every public function with hostile arguments: ``python -m tests.fuzz --seconds 600``.
+
+A case draws arguments and calls. Good arguments must give results of the right shape, type and
+range, the same in whatever form an array comes; bad ones a ValueError that names what is wrong.
+"""
+
+import argparse
+import inspect
+import re
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+import fastpsr as fp
+from tests.hostile import Source
+
+CASES = {}
+COVERED = set()  # public names that a case calls
+
+#: Warnings that docstrings announce.
+DOCUMENTED = (
+    "the fitted scale is",
+    ".* is undefined in .* of .* replicates",
+    ".* is infinite on the data or in a replicate",
+    ".* has no interval",
+    ".* is undefined: both values are infinite",
+)
+#: What a ValueError may begin with besides the name of an argument: data, not an argument, lack
+#: something that a metric or calibrator needs.
+ABOUT_DATA = (
+    "a calibrator needs samples of every class",
+    "calibration did not converge",
+    "scores separate the classes perfectly",
+    "devPAV needs scores that overlap",
+    "normalized scores need a naive system that errs",
+    "the posterior of class 1 needs 2 classes",
+    r"[\w -]+ needs? (a binary task|both classes|posteriors or likelihoods)",
+    ".* must be a calibrator saved by fastpsr",
+    r"\w+ must be fitted before it",
+    r"metric .* (cannot be computed|is nan on the data|must return)",
+    r"\w+ takes Predictions, or labels and",
+)
+
+
+def case(*names):
+    """Register a case that calls the public names."""
+
+    def register(function):
+        CASES[function.__name__] = function
+        COVERED.update(names)
+        return function
+
+    return register
+
+
+# What results must be
+
+
+def check_float(value, low=-np.inf, high=np.inf, nan=False):
+    assert type(value) is float, type(value)
+    if not nan or not np.isnan(value):
+        assert low <= value <= high, value
+
+
+def check_array(array, shape, dtype=np.float64, low=-np.inf, high=np.inf):
+    assert isinstance(array, np.ndarray), type(array)
+    assert array.dtype == dtype, array.dtype
+    assert array.shape == shape, (array.shape, shape)
+    if dtype == np.float64 and array.size:
+        assert array.min() >= low, array.min()  # also no nan
+        assert array.max() <= high, array.max()
+
+
+def check_predictions(predictions):
+    """Look at all that predictions offer."""
+    n, K = len(predictions), predictions.n_classes
+    assert n > 0
+    assert repr(predictions)
+    if predictions.y_true is not None:
+        check_array(predictions.y_true, (n,), np.uint8 if K <= 256 else np.int32)
+        assert int(predictions.y_true.max()) < K
+        check_array(predictions.class_weights, (K,), low=0.0)
+        check_array(predictions.priors, (K,), low=0.0, high=1.0)
+    if predictions.kind == "raw scores":
+        check_array(predictions.llrs if predictions.kind == "likelihoods" else predictions.scale,
+                    (n,))  # fmt: skip
+        return
+    check_array(predictions.posteriors, (n, K), low=0.0, high=1.0 + 1e-12)
+    assert np.abs(predictions.posteriors.sum(axis=1) - 1.0).max() < 1e-5
+    check_array(predictions.log_posteriors, (n, K), high=1e-12)
+    if K == 2:
+        check_array(predictions.log_odds, (n,))
+        check_array(predictions.positive_posteriors, (n,), low=0.0, high=1.0)
+        check_array(predictions.llrs, (n,))
+
+
+def check_calibrated(calibrator, predictions):
+    calibrated = calibrator.fit(predictions).transform(predictions)
+    assert len(calibrated) == len(predictions)
+    check_array(calibrated.scale, predictions.scale.shape)
+    return calibrated
+
+
+def bits(predictions):
+    """All numbers of predictions, to compare."""
+    held = [predictions.scale, predictions.y_true, predictions.weights, predictions.given_priors]
+    return [None if array is None else (array.dtype, array.tobytes()) for array in held]
+
+
+# Arguments
+
+
+def classes(s):
+    return 2 if s.chance(0.6) else s.of([3, 4, 11])
+
+
+def scores_for(s, kind, n, K):
+    if kind == "posteriors":
+        return s.shares(n) if K == 2 and s.chance(0.5) else s.rows(n, K)
+    if kind == "log_posteriors":
+        with np.errstate(divide="ignore"):
+            return np.log(s.rows(n, K))
+    if kind in ("llrs", "raw_scores"):
+        return s.scores(n)
+    if kind == "logits" and K == 2 and s.chance(0.5):
+        return s.scores(n)
+    return s.log_rows((n, K))
+
+
+KINDS = ("posteriors", "log_posteriors", "logits", "log_likelihoods", "llrs", "raw_scores")
+
+
+def options_for(s, kind, n, K):
+    options = {}
+    if s.chance(0.4):
+        options["sample_weight"] = s.give(s.weights(n))
+    if s.chance(0.3) and kind != "raw_scores":
+        if kind == "llrs":
+            options["prior"] = s.number(float(s.rng.uniform(0.001, 0.999)))
+        else:
+            options["priors"] = s.give(s.priors(K))
+    return options
+
+
+def predictions_for(s, K=None, n=None, kinds=KINDS, labelled=True):
+    """Predictions by any constructor, of arguments that are good mostly."""
+    n = s.size() if n is None else n
+    kind = s.of(kinds)
+    K = classes(s) if K is None else K
+    K = 2 if kind in ("llrs", "raw_scores") else K
+    make = getattr(fp.Predictions, f"from_{kind}")
+    y = s.give(s.labels(n, K), whole=True) if labelled else None
+    return make(y, s.give(scores_for(s, kind, n, K)), **options_for(s, kind, n, K))
+
+
+def milder(s):
+    """Break fewer rules, where a case has many arguments."""
+    s.nasty /= 4.0
+    return s
+
+
+# Predictions
+
+
+@case("Predictions")
+def constructors(s):
+    check_predictions(predictions_for(s, labelled=s.chance(0.9)))
+
+
+@case("Predictions")
+def forms_of_arrays(s):
+    """Good arrays in another form give the same bits, and stay as they were."""
+    n, kind = s.size(), s.of(KINDS)
+    K = 2 if kind in ("llrs", "raw_scores") else classes(s)
+    y, x, w = s.labels(n, K), scores_for(s, kind, n, K), s.weights(n)
+    make = getattr(fp.Predictions, f"from_{kind}")
+    dressed = [s.dress(y, whole=True), s.dress(x), s.dress(w)]
+    if isinstance(dressed[0], np.ndarray) and dressed[0].dtype == np.float16:
+        dressed[0] = y
+    before = [np.array(a).tobytes() for a in dressed if isinstance(a, np.ndarray)]
+    plain = make(y, np.asarray(x, np.float64), sample_weight=w)
+    again = make(dressed[0], dressed[1], sample_weight=dressed[2])
+    assert bits(plain) == bits(again)
+    check_predictions(again)
+    assert before == [np.array(a).tobytes() for a in dressed if isinstance(a, np.ndarray)]
+
+
+@case("Predictions")
+def targets_and_nontargets(s):
+    n = s.size()
+    prior = s.number(0.25) if s.chance(0.5) else None
+    made = fp.Predictions.from_target_nontarget(
+        s.give(s.scores(n)), s.give(s.scores(s.size())), prior=prior
+    )
+    check_predictions(made)
+
+
+@case("Predictions")
+def parts_of_predictions(s):
+    made = predictions_for(milder(s))
+    n = len(made)
+    index = s.of(
+        [0, -1, n - 1, slice(None), slice(0, n, 2), slice(None, None, -1), np.arange(n)[::-1],
+         np.arange(n) % 2 == 0, [0], np.zeros(5, np.uint8), np.ones(n, bool), np.int32(0)]
+        if not s.chance(0.3)
+        else [n, -n - 1, slice(n, None), np.zeros(n, bool), np.ones(n + 1, bool), [], [0.5], None,
+              Ellipsis, (slice(None), 0), (0, 0), np.zeros((2, 2), int), "a", np.array(0), [n],
+              np.nan, {}, [[0]], np.ones((n, 2), bool), True]
+    )  # fmt: skip
+    check_predictions(made[index])
+
+
+# Metrics
+
+
+def rule_for(s, K):
+    rules = [fp.rules.Log, fp.rules.Brier, lambda: fp.rules.Cost(costs_for(s, K))]
+    if K == 2:
+        rules.append(lambda: fp.rules.Beta(s.number(float(s.of([1, 2, 0.5, 30.0]))), s.number(2.0)))
+    return s.of(rules)()
+
+
+def costs_for(s, K):
+    M = s.of([1, 2, 3, 7])
+    return s.give(s.scores((K, M), finite=True) if s.chance(0.4) else s.rng.uniform(0, 5, (K, M)))
+
+
+def calibrator_for(s, K):
+    made = [
+        lambda: fp.DirectionPreserving(),
+        lambda: fp.TemperatureScaling(),
+        lambda: fp.PAV(s.number(s.of([0.0, 1e-6, 0.1]))),
+        lambda: fp.HistogramBinning(s.number(s.of([1, 15])), s.number(0.01)),
+        lambda: fp.DirectionPreserving(fp.rules.Brier()),
+    ]
+    return s.of(made[: 4 if K == 2 else 2])()
+
+
+def ids_for(s, n):
+    ids = s.rng.integers(0, min(30, max(2, n // 2)), n)  # each may become a fold, to be fitted
+    if s.chance(0.3):
+        return np.array([f"s{i}" for i in ids])
+    if s.bad():
+        return s.of(
+            [s.rubbish(ids), np.full(n, np.nan), ids.astype(complex), ids - 2**62,
+             ids.astype(np.uint64) + np.uint64(2**63), np.array([*ids[:-1], None]),
+             ids.astype("M8[s]"), ids.astype(float), np.where(ids > 0, ids, 2**63)]
+        )  # fmt: skip
+    return s.dress(ids) if s.chance(0.5) else ids
+
+
+def training_for(s, predictions):
+    n = len(predictions)
+    made = [
+        lambda: fp.TrainOnTest(),
+        lambda: fp.CrossFit(s.number(s.of([2, 3, 5])), seed=s.number(3)),
+        lambda: fp.CrossFit(s.give(np.arange(n) % 3, whole=True)),
+        lambda: fp.CrossFit(ids_for(s, n)),
+        lambda: fp.CrossFit(2, groups=ids_for(s, n)),
+        lambda: fp.CrossFit(3, groups=(ids_for(s, n), ids_for(s, n))),
+        lambda: fp.HeldOut(predictions_for(s, predictions.n_classes)),
+    ]
+    return s.of(made)()
+
+
+def metric_for(s, predictions):
+    """A metric and what its value lies between."""
+    K, inf = predictions.n_classes, np.inf
+    p = s.number(s.of([0.5, 0.01, 1e-6, 0.9]))
+    made = [
+        lambda: (fp.CrossEntropy(s.chance(0.5)), 0.0, inf),
+        lambda: (fp.BrierScore(s.chance(0.5)), 0.0, inf),
+        lambda: (fp.ExpectedScore(rule_for(s, K), s.chance(0.5)), -inf, inf),
+        lambda: (fp.BayesRisk(costs_for(s, K), s.chance(0.5)), -inf, inf),
+        lambda: (fp.SemiEmpiricalScore(rule_for(s, K), predictions_for(s, K, len(predictions)),
+                                       s.chance(0.5)), -inf, inf),
+        lambda: (fp.ECE(s.number(s.of([1, 2, 15, 300])), s.of(["class", "confidence", "x"]),
+                        s.number(s.of([1, 2])), s.of(["uniform", "quantile"])), 0.0, 1.0 + 1e-9),
+        lambda: (fp.CalibrationLoss(rule_for(s, K), calibrator_for(s, K),
+                                    training_for(s, predictions), s.chance(0.5)), -inf, inf),
+        lambda: (fp.ExpectedDivergence(rule_for(s, K), calibrator_for(s, K),
+                                       training_for(s, predictions)), 0.0, inf),
+        lambda: (fp.EER(), 0.0, 0.5 + 1e-12),
+        lambda: (fp.MinDCF(p, s.number(1.0), s.number(10.0)), 0.0, 1.0 + 1e-12),
+        lambda: (fp.ActDCF(p, s.number(1.0), s.number(10.0)), 0.0, inf),
+        lambda: (fp.Cllr(p), 0.0, inf),
+        lambda: (fp.MinCllr(p), 0.0, 1.0 + 1e-9),
+        lambda: (fp.AUC(), 0.0, 1.0 + 1e-12),
+        lambda: (fp.DevPAV(), 0.0, inf),
+    ]  # fmt: skip
+    if hasattr(fp, "PavPosterior"):
+        made.append(lambda: (fp.PavPosterior(s.number(float(s.scores(1)[0]))), 0.0, 1.0))
+    return s.of(made)()
+
+
+METRICS = (
+    "CrossEntropy", "BrierScore", "ExpectedScore", "BayesRisk", "SemiEmpiricalScore", "ECE",
+    "CalibrationLoss", "ExpectedDivergence", "EER", "MinDCF", "ActDCF", "Cllr", "MinCllr", "AUC",
+    "DevPAV", "PavPosterior", "CrossFit", "TrainOnTest", "HeldOut", "PAV", "HistogramBinning",
+    "DirectionPreserving", "TemperatureScaling", "rules", "metrics",
+)  # fmt: skip
+
+
+def may_be_nan(metric):
+    """Costs may overflow, and calibration may leave inf - inf: documented as nan."""
+    return isinstance(metric, (fp.CalibrationLoss, fp.ExpectedScore, fp.BayesRisk,
+                               fp.SemiEmpiricalScore, fp.ExpectedDivergence))  # fmt: skip
+
+
+@case(*METRICS)
+def metrics(s):
+    made = predictions_for(milder(s))
+    metric, low, high = metric_for(s, made)
+    check_float(metric(made), low, high, nan=may_be_nan(metric))
+    assert isinstance(metric.label, str)
+    assert isinstance(metric.meaning, str)
+
+
+@case()
+def metrics_of_arrays(s):
+    n, K = s.size(), classes(s)
+    metric, low, high = metric_for(milder(s), predictions_for(s, K, n))
+    kind = "posteriors"
+    if isinstance(metric, (fp.EER, fp.AUC, fp.MinCllr, fp.MinDCF)):
+        kind = "raw_scores"
+    elif isinstance(metric, (fp.Cllr, fp.ActDCF, fp.DevPAV)):
+        kind = "llrs"
+    K = K if kind == "posteriors" else 2
+    y, x = s.give(s.labels(n, K), whole=True), s.give(scores_for(s, kind, n, K))
+    options = options_for(s, kind, n, K)
+    check_float(metric(y, x, **options), low, high, nan=may_be_nan(metric))
+
+
+@case("rules")
+def losses(s):
+    n, K = s.size(), classes(s)
+    with np.errstate(divide="ignore"):
+        log_q = np.log(s.rows(n, K))
+    rule = rule_for(s, K)
+    assert isinstance(rule.is_strict, bool)
+    check_array(rule.loss(s.give(s.labels(n, K), whole=True), s.give(log_q)), (n,))
+
+
+@case("rules")
+def entropies_and_divergences(s):
+    n, K = s.size(), classes(s)
+    rule = rule_for(s, K)
+    p = s.rows(n, K)
+    if s.chance(0.3):
+        given = s.give(p[0])
+        value = rule.entropy(given)
+        if np.ndim(given) == 1:
+            check_float(value, nan=isinstance(rule, fp.rules.Cost))
+        return
+    assert np.ndim(rule.entropy(s.give(p))) < 2
+    r, q = s.dress(p), s.dress(s.rows(s.of([1, n]), K))
+    check_array(rule.divergence(r, q), (n,), low=0.0)
+    check_array(fp.rules.l1_distance(r, q), (n,), low=0.0, high=2.0 + 1e-5)
+    assert rule.divergence(s.give(p), s.give(p)).ndim == 1
+
+
+@case("rules")
+def weighted_rules(s):
+    K = 2 if s.chance(0.7) else 3
+    returned = s.of(
+        [lambda a: np.ones(len(a)), lambda a: a[:, 0], lambda a: [1.0] * len(a), lambda a: 1.0,
+         lambda a: a, lambda a: -a[:, 0], lambda a: np.full(len(a), np.nan), lambda a: None,
+         lambda a: np.ones(len(a), ">f4"), lambda a: "x", lambda a: a[:, 0] / a[:, 0]]
+    )  # fmt: skip
+    rule = fp.rules.Weighted(s.number(3.0) if s.bad() else returned)
+    n = s.of([1, 5])
+    check_array(rule.loss(s.labels(n, K), np.log(np.full((n, K), 1.0 / K))), (n,), low=0.0)
+
+
+# Decisions and curves
+
+
+@case("CostMatrix", "bayes_decisions")
+def decisions(s):
+    made = predictions_for(milder(s), labelled=s.chance(0.5))
+    costs = s.of(
+        [
+            lambda: costs_for(s, made.n_classes),
+            lambda: fp.CostMatrix(costs_for(s, made.n_classes)),
+            lambda: fp.CostMatrix.zero_one(s.number(made.n_classes), s.number(0.1)),
+            lambda: fp.CostMatrix.detection(s.number(1.0), s.number(10.0)),
+        ]
+    )()
+    found = fp.bayes_decisions(made, costs)
+    check_array(found, (len(made),), np.int32)
+    n_decisions = fp.CostMatrix.of(costs).n_decisions
+    assert found.min() >= 0
+    assert found.max() < n_decisions
+
+
+@case("expected_cost")
+def costs_of_decisions(s):
+    n, K, M = s.size(), classes(s), s.of([1, 2, 5])
+    options = options_for(s, "posteriors", n, K)
+    value = fp.expected_cost(
+        s.give(s.labels(n, K), whole=True),
+        s.give(s.rng.integers(0, M, n), whole=True),
+        s.give(s.rng.uniform(0, 3, (K, M))),
+        normalized=s.chance(0.5),
+        **options,
+    )
+    check_float(value, nan=True)
+
+
+@case("risk_curve", "roc")
+def curves(s):
+    made = predictions_for(milder(s))
+    n_points, K = s.size(), made.n_classes
+    if s.chance(0.3):
+        curve = fp.roc(made)
+        check_array(curve.p_miss, curve.threshold.shape, low=0.0, high=1.0 + 1e-12)
+        check_array(curve.p_fa, curve.threshold.shape, low=0.0, high=1.0 + 1e-12)
+        return
+    points = s.rng.dirichlet(np.ones(K), n_points).clip(1e-12)
+    points /= points.sum(axis=1, keepdims=True)
+    curve = fp.risk_curve(made, s.give(points[:, 0] if K == 2 and s.chance(0.5) else points))
+    check_array(curve.risk, (len(curve.points),), low=0.0)
+
+
+@case(
+    "bayes_error", "consistency_band", "divergence_curve", "empirical_cross_entropy", "pav_steps",
+    "score_histogram", "tippett",
+)  # fmt: skip
+def more_curves(s):
+    made = predictions_for(milder(s))
+    grid = s.give(np.sort(s.rng.uniform(-5, 5, s.size())))
+    shares = s.give(np.sort(s.rng.uniform(0.01, 0.99, s.size())))
+    calls = {
+        "bayes_error": lambda f: f(made, grid if s.chance(0.7) else None),
+        "empirical_cross_entropy": lambda f: f(made, grid if s.chance(0.7) else None),
+        "consistency_band": lambda f: f(made, shares if s.chance(0.5) else None,
+                                        n_resamples=s.number(40), seed=s.number(1)),
+        "divergence_curve": lambda f: f(made, rule_for(s, made.n_classes),
+                                        shares if s.chance(0.5) else None),
+        "pav_steps": lambda f: f(made),
+        "score_histogram": lambda f: f(made, s.number(10) if s.chance(0.5) else grid),
+        "tippett": lambda f: f(made),
+    }  # fmt: skip
+    name = s.of([name for name in calls if hasattr(fp, name)] or ["roc"])
+    calls.get(name, lambda f: f(made))(getattr(fp, name))
+
+
+# Calibrators
+
+
+@case("PAV", "HistogramBinning", "DirectionPreserving", "TemperatureScaling")
+def calibrators(s):
+    made = predictions_for(milder(s))
+    calibrator = calibrator_for(s, made.n_classes)
+    fitted = calibrator.fit(made)
+    other = predictions_for(s, made.n_classes, labelled=s.chance(0.5)) if s.bad() else made
+    calibrated = fitted.transform(other)
+    assert len(calibrated) == len(other)
+    assert calibrated.n_classes == other.n_classes
+    check_array(calibrated.scale, other.scale.shape)
+
+
+@case("save_calibrator", "load_calibrator")
+def saved_calibrators(s):
+    made = predictions_for(milder(s))
+    fitted = calibrator_for(s, made.n_classes).fit(made)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.json"
+        fp.save_calibrator(fitted, path)
+        if s.bad():
+            text = path.read_text("utf-8")
+            cut = int(s.rng.integers(len(text)))
+            path.write_text(text[:cut] + s.of(["", "x", "NaN", "1e999", "]"]) + text[cut + 1 :])
+        loaded = fp.load_calibrator(path)
+    check_array(loaded.transform(made).scale, made.scale.shape)
+
+
+@case("cross_fit")
+def cross_fitting(s):
+    made = predictions_for(milder(s))
+    calibrated = fp.cross_fit(calibrator_for(s, made.n_classes), made, training_for(s, made))
+    assert len(calibrated) == len(made)
+    check_array(calibrated.scale, made.scale.shape)
+
+
+# Intervals, tables
+
+
+def resampling_for(s, n):
+    made = [fp.IID, fp.Stratified, lambda: fp.Clusters(ids_for(s, n)),
+            lambda: fp.TwoWay(ids_for(s, n), ids_for(s, n))]  # fmt: skip
+    return s.of(made)()
+
+
+def bootstrap_options(s, n):
+    options = {"n_resamples": s.number(40), "seed": s.number(5), "resampling": resampling_for(s, n)}
+    if s.chance(0.5):
+        options["method"] = s.of(["percentile", "basic", "normal", "bca"])
+    if s.chance(0.2):
+        options["confidence_level"] = s.number(0.9)
+    return options
+
+
+def check_result(result, nan=False):
+    check_float(result.value, nan=nan)
+    assert result.replicates.ndim == 1
+    assert result.n_undefined == np.isnan(result.replicates).sum()
+    assert not result.interval.low > result.interval.high
+    assert repr(result)
+
+
+@case("bootstrap", "BootstrapResult", "IID", "Stratified", "Clusters", "TwoWay")
+def intervals(s):
+    made = predictions_for(milder(s), n=s.of([2, 5, 30, 64]))
+    chosen = [metric_for(s, made)[0] for _ in range(s.of([1, 1, 2]))]
+    if s.chance(0.1):
+        chosen.append(s.of([lambda p: 1.0, lambda p: np.nan, lambda p: "x", lambda p: p.foo]))
+    for result in fp.bootstrap(chosen, made, **bootstrap_options(s, len(made))):
+        check_result(result)
+
+
+@case("compare")
+def comparisons(s):
+    n, K = s.of([2, 5, 30, 64]), classes(milder(s))
+    y = s.labels(n, K)
+    a, b = (fp.Predictions.from_posteriors(y, s.rows(n, K)) for _ in range(2))
+    if s.bad():
+        b = predictions_for(s)
+    # of two infinite values the difference is nan, and a warning says so
+    check_result(fp.compare(metric_for(s, a)[0], a, b, **bootstrap_options(s, n)), nan=True)
+
+
+@case("evaluate", "Evaluation")
+def tables(s):
+    made = predictions_for(milder(s), n=s.of([1, 5, 30, 64]))
+    chosen = None
+    if s.chance(0.5):
+        chosen = {str(k): metric_for(s, made)[0] for k in range(s.of([0, 1, 3]))}
+    options = bootstrap_options(s, len(made)) if s.chance(0.2) else {}
+    table = fp.evaluate(made, chosen, **options)
+    assert str(table)
+    assert table.to_dict()
+    for row in table.rows:
+        assert isinstance(row.value, float)
+
+
+@case("simulate")
+def simulations(s):
+    if s.chance(0.5):
+        n = s.of([20, 100])
+        made = fp.simulate.gaussian_classes(
+            s.number(n), n_classes=s.number(s.of([2, 4])), prior_first=s.number(0.6),
+            variance=s.number(0.3), scale=s.number(2.0), seed=s.number(1),
+        )  # fmt: skip
+        check_array(made.mcps, made.cal.shape)
+        return
+    trials = fp.simulate.trial_list(
+        s.number(s.of([10, 50])), s.number(s.of([30, 200])),
+        n_speakers=s.number(30) if s.chance(0.3) else None,
+        n_sessions_per_speaker=s.number(4), speaker_variance=s.number(0.4),
+        speaker_spread=s.number(0.1), scale=s.number(0.5), shift=s.number(1.0), seed=s.number(2),
+    )  # fmt: skip
+    check_array(trials.llr, trials.y_true.shape)
+
+
+# Running them
+
+
+def _argument_names():
+    found = set()
+    for name in fp.__all__:
+        if name in ("trials", "plotting"):
+            continue
+        value = getattr(fp, name)
+        held = [getattr(value, n) for n in value.__all__] if inspect.ismodule(value) else [value]
+        for each in held:
+            members = inspect.getmembers(each) if inspect.isclass(each) else []
+            for function in [each, *(member for _, member in members)]:
+                function = getattr(function, "__func__", function)
+                if inspect.isfunction(function) or function is each:
+                    found |= set(inspect.signature(function).parameters)
+    return found | {"index", "costs", "scores"}
+
+
+ARGUMENTS = _argument_names()
+
+
+def names_an_argument(message):
+    first = re.match(r"\w+", message)
+    if first is not None and first.group() in ARGUMENTS:
+        return True
+    return any(re.match(pattern, message) for pattern in ABOUT_DATA)
+
+
+def attempt(function, refusals=()):
+    """Call once; return how it ended: fine, refused, or what is wrong."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for pattern in DOCUMENTED:
+            warnings.filterwarnings("ignore", pattern, RuntimeWarning)
+        try:
+            function()
+        except ValueError as error:
+            if names_an_argument(str(error)):
+                return "refused"
+            return f"ValueError that names no argument: {error}\n{traceback.format_exc()}"
+        except Exception as error:  # whatever it is, it is a finding
+            if isinstance(error, refusals):
+                return "refused"
+            return f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
+    return "fine"
+
+
+def run(name, seed, nasty=0.15, large=False):
+    """Run a case with the arguments that a seed draws."""
+    s = Source([seed, crc32(name.encode())], nasty, large)
+    refusals = (IndexError,) if name == "parts_of_predictions" else ()  # as of any sequence
+    return attempt(lambda: CASES[name](s), refusals)
+
+
+def fuzz(seconds, first_seed=0, names=None, large=True):
+    """Run cases in turn for some time; return (Counter of outcomes, {(case, seed): finding})."""
+    outcomes, findings = Counter(), {}
+    stop, seed = time.monotonic() + seconds, first_seed
+    while time.monotonic() < stop:
+        for name in names or CASES:
+            found = run(name, seed, large=large)
+            kind = found if found in ("fine", "refused") else "wrong"
+            outcomes[name, kind] += 1
+            if kind == "wrong":
+                findings[name, seed] = found
+            if time.monotonic() >= stop:
+                break
+        seed += 1
+    return outcomes, findings
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", action="append", choices=[*CASES])
+    arguments = parser.parse_args()
+    outcomes, findings = fuzz(arguments.seconds, arguments.seed, arguments.only)
+    for name in arguments.only or CASES:
+        counts = {kind: outcomes[name, kind] for kind in ("fine", "refused", "wrong")}
+        print(f"{name:28}", *(f"{kind} {count:7,}" for kind, count in counts.items()))
+    seen = Counter()
+    for (name, seed), found in findings.items():
+        where = [line for line in found.splitlines() if "fastpsr/" in line or "tests/" in line]
+        key = (name, found.splitlines()[0][:80], where[-1] if where else "")
+        seen[key] += 1
+        if seen[key] == 1:
+            print(f"\n{name} --seed {seed}: {found}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
