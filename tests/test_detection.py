@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpsr as fp
+from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells
 from tests import reference_detection as reference
 
@@ -105,16 +106,21 @@ def test_scores_are_counted_once(monkeypatch):
     y, scores, _ = make("plain", n=500)
     data = fp.Predictions.from_raw_scores(y, scores)
     counted = []
-    count = RankCells._count.__func__
-    monkeypatch.setattr(
-        RankCells, "_count", classmethod(lambda cls, p: (counted.append(1), count(cls, p))[1])
-    )
+
+    def watch(kind, name):
+        count = getattr(kind, name).__func__
+        monkeypatch.setattr(
+            kind, name, classmethod(lambda cls, *data: (counted.append(name), count(cls, *data))[1])
+        )
+
+    watch(PavBlocks, "of_scores")
+    watch(RankCells, "_count")
     for metric in (fp.EER(), fp.AUC(), fp.MinCllr(), fp.MinDCF(0.01), fp.MinDCF(0.5)):
         metric(data)
     fp.roc(data)
-    assert counted == [1]
-    fp.EER()(data[:400])  # other samples, other cells
-    assert counted == [1, 1]
+    assert counted == ["of_scores", "_count"]
+    fp.EER()(data[:400])  # other samples, another hull
+    assert counted == ["of_scores", "_count", "of_scores"]
 
 
 def test_ties_do_not_depend_on_order_and_say_nothing():

@@ -18,7 +18,7 @@ from fastpsr.calibration.folds import Plan
 from fastpsr.calibration.step_sums import step_summands
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["PAV"]
@@ -116,13 +116,10 @@ class PAV(Calibrator):
         )  # fmt: skip
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        cells = RankCells.of(samples)
-        starts = kernels.pool_adjacent_violators(cells.negatives, cells.positives)
-        negatives, positives = cells.at_priors()  # which do not change the order of odds
-        below = np.add.reduceat(negatives, starts)
-        above = np.add.reduceat(positives, starts)
+        blocks = pav_blocks(samples)
+        below, above = blocks.at_priors()  # which do not change the order of odds
         return {
-            "threshold_": cells.lowest[starts],
+            "threshold_": blocks.lowest,
             "posterior_": above / (below + above),
             "log_odds_": log_odds_of(above, below),
             "prior_log_odds_": prior_log_odds(samples),

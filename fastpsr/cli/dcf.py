@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from fastpsr.metrics import ActDCF, Metric, MinDCF
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.counts import DecisionCounts
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks
 from fastpsr.summaries.summands import Summands
 
 __all__ = [
@@ -53,7 +54,7 @@ class _MeanCost:
 
 
 @dataclass(frozen=True, eq=False)
-class MinimalCost(_MeanCost, Metric[RankCells]):
+class MinimalCost(_MeanCost, Metric[PavBlocks | RankCells]):
     """The mean of `MinDCF` over operating points."""
 
     @property
@@ -64,13 +65,13 @@ class MinimalCost(_MeanCost, Metric[RankCells]):
     def meaning(self) -> str:
         return f"detection cost at the best threshold, target prior {self._priors}"
 
-    def summarise(self, predictions: Predictions) -> RankCells:
-        return RankCells.of(predictions)
+    def summarise(self, predictions: Predictions) -> PavBlocks | RankCells:
+        return pav_blocks(predictions)
 
     def summands(self, predictions: Predictions) -> Summands:
         return RankCells.summands(predictions)
 
-    def finish(self, summary: RankCells) -> float:
+    def finish(self, summary: PavBlocks | RankCells) -> float:
         return float(np.mean([MinDCF(*point).finish(summary) for point in self.at.points]))
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.rank_cells import require_both_classes
+from fastpsr.summaries.pav_blocks import require_both_classes
 
 __all__ = ["ConsistencyBand", "consistency_band"]
 

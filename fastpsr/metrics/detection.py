@@ -7,23 +7,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.expected_score import normalise
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import DecisionCounts
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 
 
-class _RankMetric(Metric[RankCells]):
+class _RankMetric(Metric[Summary]):
     """A metric that depends on the order of the scores alone."""
-
-    def summarise(self, predictions: Predictions) -> RankCells:
-        return RankCells.of(predictions)
 
     def summands(self, predictions: Predictions) -> Summands:
         return RankCells.summands(predictions)
@@ -32,8 +30,15 @@ class _RankMetric(Metric[RankCells]):
         return Predictions.from_raw_scores(y_true, x, **options)
 
 
+class _HullMetric(_RankMetric[PavBlocks | RankCells]):
+    """A metric that the convex hull of the ROC decides; replicates come as rank cells."""
+
+    def summarise(self, predictions: Predictions) -> PavBlocks | RankCells:
+        return pav_blocks(predictions)
+
+
 @dataclass(frozen=True, eq=False)
-class EER(_RankMetric):
+class EER(_HullMetric):
     """Equal error rate: where the convex hull of the ROC meets P_miss = P_fa.
 
     The intersection is exact (ROCCH-EER), and does not depend on the order of tied scores: scores
@@ -67,8 +72,8 @@ class EER(_RankMetric):
     label = "EER"
     meaning = "equal error rate on the convex hull of the ROC"
 
-    def finish(self, summary: RankCells) -> float:
-        p_miss, p_fa = summary.hull
+    def finish(self, summary: PavBlocks | RankCells) -> float:
+        p_miss, p_fa = summary.blocks.hull
         after = int(np.argmax(p_miss >= p_fa))  # the first vertex has P_miss 0 and P_fa 1
         gap_before = p_fa[after - 1] - p_miss[after - 1]
         gap_after = p_miss[after] - p_fa[after]
@@ -113,7 +118,7 @@ class _Cost:
 
 
 @dataclass(frozen=True, eq=False)
-class MinDCF(_Cost, _RankMetric):
+class MinDCF(_Cost, _HullMetric):
     """Normalized detection cost at the best threshold for the very data.
 
     ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
@@ -143,8 +148,8 @@ class MinDCF(_Cost, _RankMetric):
 
     meaning = "detection cost at the best threshold over the best constant decision's"
 
-    def finish(self, summary: RankCells) -> float:
-        return float(self.normalized_cost(*summary.hull).min())
+    def finish(self, summary: PavBlocks | RankCells) -> float:
+        return float(self.normalized_cost(*summary.blocks.hull).min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +271,7 @@ class Cllr(Metric[ScoreSums]):
 
 
 @dataclass(frozen=True, eq=False)
-class MinCllr(_RankMetric):
+class MinCllr(_HullMetric):
     """Cllr of the LLRs that the best monotone map makes of the scores: what calibration leaves.
 
     Parameters
@@ -297,17 +302,17 @@ class MinCllr(_RankMetric):
 
     meaning = "Cllr after the best monotone map, trained on the same data"
 
-    def finish(self, summary: RankCells) -> float:
+    def finish(self, summary: PavBlocks | RankCells) -> float:
         negatives, positives = summary.class_totals("minCllr")
-        _, non, tar = summary.pooled
-        non, tar = non / negatives * (1.0 - self.p_target), tar / positives * self.p_target
+        non = summary.blocks.negatives / negatives * (1.0 - self.p_target)
+        tar = summary.blocks.positives / positives * self.p_target
         # a block of one class loses nothing
         loss = _times_log(tar, non) + _times_log(non, tar)
         return normalise(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
 
 
 @dataclass(frozen=True, eq=False)
-class AUC(_RankMetric):
+class AUC(_RankMetric[RankCells]):
     """Area under the ROC: the probability that a target scores above a non-target, ties half.
 
     Returns
@@ -324,6 +329,9 @@ class AUC(_RankMetric):
 
     label = "AUC"
     meaning = "area under the ROC"
+
+    def summarise(self, predictions: Predictions) -> RankCells:
+        return RankCells.of(predictions)
 
     def finish(self, summary: RankCells) -> float:
         totals = summary.class_totals("AUC")

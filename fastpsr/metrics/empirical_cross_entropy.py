@@ -9,7 +9,7 @@ from fastpsr import checks
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.fit_sums import Axis, FitSums
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.rank_cells import pav_blocks
 from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
@@ -87,13 +87,14 @@ def empirical_cross_entropy(
     points = checks.as_floats("prior_log10_odds", prior_log10_odds, 1)
     checks.require("prior_log10_odds", points, -_FARTHEST, _FARTHEST, "lie in -250 to 250")
     predictions.require_posteriors("cross-entropies")
-    cells = RankCells.of(predictions)
-    totals = cells.class_totals("cross-entropies")
+    blocks = pav_blocks(predictions)
+    totals = blocks.class_totals("cross-entropies")
     log_odds = points * np.log(10.0)
     target, nontarget = 1.0 / (1.0 + np.exp(-log_odds)), 1.0 / (1.0 + np.exp(log_odds))
-    _, negatives, positives = cells.pooled
     # the LLR of a block is the log of the ratio of its shares
-    pav = _block_losses(positives / totals[1], negatives / totals[0], target, nontarget)
+    pav = _block_losses(
+        blocks.positives / totals[1], blocks.negatives / totals[0], target, nontarget
+    )
     llrs = predictions.as_llrs()
     raw = _raw_losses(llrs, log_odds)
     null = target * np.logaddexp(0.0, -log_odds) + nontarget * np.logaddexp(0.0, log_odds)

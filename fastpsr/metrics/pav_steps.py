@@ -8,7 +8,8 @@ from fastpsr import kernels
 from fastpsr.calibration import PAV
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["PavPosterior", "PavSteps", "pav_steps"]
@@ -98,19 +99,18 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     """
     pav = PAV().fit(predictions)
     samples = predictions.present()
-    cells = RankCells.of(samples)
-    _, negatives, positives = cells.pooled
+    blocks = pav_blocks(samples)
     highest = kernels.highest_in_steps(samples.scale, samples.weights, pav.threshold_[1:])
     priors = samples.priors
     offset = float("nan") if samples.kind == "raw scores" else samples.log_odds_offset
     return PavSteps(
-        pav.threshold_, highest, pav.log_odds_, negatives, positives,
+        pav.threshold_, highest, pav.log_odds_, blocks.negatives, blocks.positives,
         float(np.log(priors[1]) - np.log(priors[0])), offset, samples.kind,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class PavPosterior(Metric[RankCells]):
+class PavPosterior(Metric[PavBlocks | RankCells]):
     """The posterior of class 1 that PAV, trained on the same data, gives to one score.
 
     With :func:`fastpsr.bootstrap`, the confidence band of a reliability diagram.
@@ -145,19 +145,20 @@ class PavPosterior(Metric[RankCells]):
 
     meaning = "posterior of class 1 after PAV, trained on the same data"
 
-    def summarise(self, predictions: Predictions) -> RankCells:
-        return RankCells.of(predictions)
+    def summarise(self, predictions: Predictions) -> PavBlocks | RankCells:
+        return pav_blocks(predictions)
 
     def summands(self, predictions: Predictions) -> Summands:
         return RankCells.summands(predictions)
 
-    def finish(self, summary: RankCells) -> float:
+    def finish(self, summary: PavBlocks | RankCells) -> float:
         totals = summary.class_totals("isotonic fits")
-        starts, negatives, positives = summary.pooled
+        blocks = summary.blocks
         factors = class_factors(totals, summary.given_priors)
-        place = np.searchsorted(summary.lowest[starts], self.score, side="right") - 1
+        place = np.searchsorted(blocks.lowest, self.score, side="right") - 1
         step = max(int(place), 0)
-        negative, positive = negatives[step] * factors[0], positives[step] * factors[1]
+        negative = blocks.negatives[step] * factors[0]
+        positive = blocks.positives[step] * factors[1]
         if negative + positive == 0.0:
             raise ValueError("priors must be positive for isotonic fits: a step weighs nothing")
         return float(positive / (negative + positive))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.rank_cells import require_both_classes
+from fastpsr.summaries.pav_blocks import require_both_classes
 
 __all__ = ["TippettCurves", "tippett"]
 

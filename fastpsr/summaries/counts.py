@@ -10,7 +10,7 @@ from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
-from fastpsr.summaries.rank_cells import require_both_classes
+from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["DecisionCounts", "PassedPoints"]

@@ -9,17 +9,18 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.kernels import blocks
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.merging import require_same
+from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["RankCells", "require_both_classes"]
+__all__ = ["RankCells", "pav_blocks"]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
 
 
 @dataclass(frozen=True, eq=False)
-class RankCells:
+class RankCells(ClassTotals):
     """Weights of both classes in cells between and at the distinct scores of the minority.
 
     Attributes
@@ -103,24 +104,9 @@ class RankCells:
         return Summands("rank cells", 2 * n_cells, 2, groups, assemble, known_counts=counts)
 
     @cached_property
-    def pooled(self) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """First cell of each block of the isotonic fit, and the blocks' weights of both classes.
-
-        The blocks' ends are the vertices of the ROC's convex hull.
-        """
-        starts = kernels.pool_adjacent_violators(self.negatives, self.positives)
-        negatives = np.add.reduceat(self.negatives, starts)
-        return starts, negatives, np.add.reduceat(self.positives, starts)
-
-    @cached_property
-    def hull(self) -> tuple[Floats, Floats]:
-        """Miss and false-alarm rates at the vertices of the ROC's convex hull, (0, 1) first."""
-        _, negatives, positives = self.pooled
-        totals = self.class_totals("error rates")
-        p_miss = np.concatenate([[0.0], np.cumsum(positives) / totals[1]])
-        p_fa = np.concatenate([np.cumsum(negatives[::-1])[::-1] / totals[0], [0.0]])
-        p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
-        return p_miss, p_fa
+    def blocks(self) -> PavBlocks:
+        """The blocks of the isotonic fit."""
+        return PavBlocks.of_cells(self.lowest, self.negatives, self.positives, self.given_priors)
 
     def merge(self, other: Self) -> Self:
         """Return the cells of both sets of samples, which must have been counted on one grid."""
@@ -134,27 +120,17 @@ class RankCells:
             self.given_priors,
         )
 
-    def class_totals(self, what: str) -> Floats:
-        """Return the total weight of class 0 and class 1, after checking that neither is absent."""
-        totals = np.array([self.negatives.sum(), self.positives.sum()])
-        require_both_classes(what, totals)
-        return totals
 
-    def at_priors(self) -> tuple[Floats, Floats]:
-        """Return the weights of class 0 and class 1 with given priors worked in."""
-        if self.given_priors is None:
-            return self.negatives, self.positives
-        totals = np.array([self.negatives.sum(), self.positives.sum()])
-        factors = class_factors(totals, self.given_priors)
-        return self.negatives * factors[0], self.positives * factors[1]
+def pav_blocks(predictions: Predictions) -> PavBlocks:
+    """Return the isotonic fit of labelled binary predictions, made once for all who ask."""
 
+    def fit() -> PavBlocks:
+        if predictions.n_classes > 2 or predictions.weights.size:
+            return RankCells.of(predictions).blocks
+        return PavBlocks.of_scores(predictions.scale, predictions.labels, predictions.given_priors)
 
-def require_both_classes(what: str, totals: Floats) -> None:
-    """Raise where a class has no weight."""
-    absent = np.flatnonzero(totals == 0.0)
-    if absent.size:
-        name = "targets" if absent[0] == 1 else "non-targets"
-        raise ValueError(f"{what} need both classes, but there are no {name} of positive weight")
+    fitted: PavBlocks = predictions.remember("PAV blocks", fit)
+    return fitted
 
 
 def _distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
