@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.constructors import Constructors, Floats, Kind
+from fastpsr.kernels.blocks import together
 
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
 
@@ -255,12 +256,16 @@ class Predictions(Constructors):
         return self.log_odds if self.n_classes == 2 else self.log_posteriors
 
     @property
+    def score_range(self) -> tuple[float, float]:
+        """Lowest and highest of :attr:`scale`; may be infinite."""
+        scores = self.scale
+        low, high = self.remember("range", lambda: together(scores.min, scores.max))
+        return float(low), float(high)
+
+    @property
     def has_finite_scores(self) -> bool:
         """Whether all of :attr:`scale` is finite."""
-        found: bool = self.remember(
-            "finite", lambda: kernels.find_outside(self.scale.ravel(), -_FINITE, _FINITE) < 0
-        )
-        return found
+        return bool(np.isfinite(self.score_range).all())
 
     @property
     def log_odds_offset(self) -> float:

@@ -13,7 +13,7 @@ def test_sums_on_an_axis(n, weighted):
     rng = np.random.default_rng(n)
     scores = rng.normal(size=n)
     y = rng.integers(0, 2, n).astype(np.uint8)
-    n_parts, width, degree = 3, 0.25, 4
+    n_parts, width, degree = 3, 0.25, 7
     part = rng.integers(0, n_parts, n).astype(np.uint16)
     weights = rng.integers(0, 4, n).astype(float) if weighted else np.empty(0)
     low = scores.min()
@@ -23,7 +23,7 @@ def test_sums_on_an_axis(n, weighted):
     assert cell.max() < n_cells
     assert np.abs(t).max() <= 1.0 + 1e-12
     np.testing.assert_allclose(low + width * (cell + 0.5 + t / 2), scores, rtol=0, atol=1e-14)
-    found = kernels.sum_on_axis(scores, y, part, weights, low, width, n_cells, n_parts, degree)
+    found = kernels.sum_on_axis(scores, y, part, weights, low, width, n_cells, n_parts)
     assert found.shape == (2, n_parts, n_cells, degree + 1)
     groups = (y.astype(int) * n_parts + part) * n_cells + cell
     mass = weights if weighted else np.ones(n)

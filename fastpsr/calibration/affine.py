@@ -224,17 +224,17 @@ class TemperatureScaling(_Affine):
 
 def _floor(samples: Predictions) -> float:
     """Return what stands in for -inf: log(1e-30), or the least finite score if that is lower."""
-    scores = samples.scale
-    if kernels.find_outside(scores.ravel(), -_FINITE, _FINITE) >= 0:
-        scores = scores[np.isfinite(scores)]
-    least = float(scores.min(initial=0.0))
-    if scores.ndim == 1 and samples.n_classes == 2:  # -log-odds are the other class's log-odds
-        least = min(least, -float(scores.max(initial=0.0)))
-    return min(_LOG_FLOOR, least)
+    low, high = samples.score_range
+    if not samples.has_finite_scores:
+        finite = samples.scale[np.isfinite(samples.scale)]
+        low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    if samples.n_classes == 2:  # -log-odds are the other class's log-odds
+        low = min(low, -high)
+    return min(_LOG_FLOOR, low)
 
 
 def _above_floor(samples: Predictions, floor: float) -> Floats:
     scores = samples.scale
-    if kernels.find_outside(scores.ravel(), -_FINITE, _FINITE) < 0:
+    if samples.has_finite_scores:
         return scores
     return np.clip(scores, floor, -floor if scores.ndim == 1 else None)

@@ -127,5 +127,5 @@ def _plan_axis(predictions: Predictions, with_bias: bool) -> tuple[Axis, float] 
     scale = predictions.remember(f"rough scale {with_bias}", fit)
     if not scale:
         return None
-    axis = Axis.over(predictions.scale, scale)
+    axis = Axis.over(predictions.score_range, scale)
     return None if axis is None else (axis, scale)

@@ -55,10 +55,28 @@ def fit_roughly(
     part = _thin(scores, y, weights, _VERY_THIN)
     if part is None:
         return None
-    point, found = _iterate(
-        *part, offset, with_bias, _start_at_frequencies(*part, offset, with_bias)
-    )
-    return float(point[0]) if found else None
+    thin, labels, factors = part
+    negatives, positives = (np.where(labels == k, factors, 0.0) for k in (0, 1))
+    scale, shift = 0.0, offset[1] - offset[0]
+    if with_bias:
+        scale, shift = _start_at_moments(thin, negatives, positives)
+    scale, _, found = kernels.fit_to_nodes(
+        thin, negatives[None], positives[None], np.array([shift]), scale, with_bias
+    )[0]
+    return float(scale) if found else None
+
+
+@np.errstate(all="ignore")  # of scores that are all alike: then no fit is found
+def _start_at_moments(scores: Floats, negatives: Floats, positives: Floats) -> tuple[float, float]:
+    """Return the (scale, shift) of Gaussian classes of one variance."""
+    means, totals, squares = [], [], 0.0
+    for weights in (negatives, positives):
+        totals.append(weights.sum())
+        means.append((weights * scores).sum() / totals[-1])
+        squares += (weights * (scores - means[-1]) ** 2).sum()
+    scale = (means[1] - means[0]) * (totals[0] + totals[1]) / squares
+    shift = np.log(totals[1] / totals[0]) - scale * (means[0] + means[1]) / 2.0
+    return float(scale), float(shift)
 
 
 @np.errstate(all="ignore")  # steps into the extreme are not taken
@@ -129,10 +147,8 @@ def _thin(
     rows, factors = [], []
     for k in (0, 1):
         stride = max(1, n_of_class[k] // size)
-        passed = np.arange(
-            0, y.size, stride
-        )  # not the members: listing those of 10 million is slow
-        members = passed[y[passed] == k]
+        # of all rows, not of the members: to list those of 10 million is slow
+        members = stride * np.flatnonzero(y[::stride] == k)
         if members.size < size // 4:  # they lie where the stride does not
             members = np.flatnonzero(y == k)[::stride]
         rows.append(members)

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.chebyshev import DEGREE, add_products, from_products
 from fastpsr.kernels.compiler import kernel
 
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
@@ -28,16 +29,16 @@ def place_on_axis(scores, low, width, n_cells):
     return cell, t
 
 
-def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts, degree):
-    """Return (2, n_parts, n_cells, degree + 1): sums of weights x T_0 to T_degree."""
+def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts):
+    """Return (2, n_parts, n_cells, 8): sums of weights x T_0 to T_7."""
     n_histograms = int(min(_MOST_PARTS, max(1, count_blocks(scores.size) // 32)))
     bounds = np.linspace(0, count_blocks(scores.size), n_histograms + 1).astype(np.int64)
-    out = np.zeros((n_histograms, 2 * n_parts * n_cells, degree + 1))
+    out = np.zeros((n_histograms, 2 * n_parts * n_cells * (DEGREE + 1)))
     over_blocks(
         _sum_on_axis, n_histograms, bounds, scores, y, parts_of, weights, low, width, n_cells,
         n_parts, out, worth_a_thread=1,
     )  # fmt: skip
-    return out.sum(axis=0).reshape(2, n_parts, n_cells, degree + 1)
+    return from_products(out.sum(axis=0).reshape(2, n_parts, n_cells, DEGREE + 1))
 
 
 def map_by_part(scores, parts_of, scale, shift):
@@ -92,23 +93,28 @@ def _sum_on_axis(
     first, last, bounds, scores, y, parts_of, weights, low, width, n_cells, n_parts, out
 ):
     per_unit = 1.0 / width
-    degree = out.shape[2] - 1
+    last_cell = np.int32(n_cells - 1)
+    group = np.empty(BLOCK, np.int32)
+    t = np.empty(BLOCK)
     for histogram in range(first, last):
         sums = out[histogram]
-        for i in range(bounds[histogram] * BLOCK, min(bounds[histogram + 1] * BLOCK, scores.size)):
-            w = weights[i] if weights.size else 1.0
-            if w == 0.0:
-                continue
-            position = (scores[i] - low) * per_unit
-            place = min(max(np.int64(position), 0), n_cells - 1)
-            t = 2.0 * (position - place) - 1.0
-            group = np.uint64((np.int64(y[i]) * n_parts + parts_of[i]) * n_cells + place)
-            before = w
-            now = w * t
-            sums[group, 0] += w
-            for k in range(1, degree + 1):
-                sums[group, k] += now
-                before, now = now, 2.0 * t * now - before
+        for block in range(bounds[histogram], bounds[histogram + 1]):
+            own = scores[block * BLOCK : (block + 1) * BLOCK]
+            classes = y[block * BLOCK : (block + 1) * BLOCK]
+            parts = parts_of[block * BLOCK : (block + 1) * BLOCK]
+            for i in range(own.size):  # a loop of its own, so that it vectorises
+                position = (own[i] - low) * per_unit
+                place = min(max(np.int32(position), np.int32(0)), last_cell)
+                part = np.int32(classes[i]) * np.int32(n_parts) + np.int32(parts[i])
+                t[i] = 2.0 * (position - place) - 1.0
+                group[i] = part * np.int32(n_cells) + place
+            if weights.size:
+                own_weights = weights[block * BLOCK : (block + 1) * BLOCK]
+                for i in range(own.size):
+                    add_products(sums, (DEGREE + 1) * np.int64(group[i]), own_weights[i], t[i])
+            else:
+                for i in range(own.size):
+                    add_products(sums, (DEGREE + 1) * np.int64(group[i]), 1.0, t[i])
 
 
 @kernel

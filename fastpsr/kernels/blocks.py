@@ -8,12 +8,14 @@ the same bits for any number of threads.
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["BLOCK", "count_blocks", "over_blocks", "thread_count", "together", "writable"]
 
@@ -21,7 +23,7 @@ BLOCK = 4096  # rows; 32 KiB of float64, so that a block stays in the first-leve
 _WORTH_A_THREAD = 8  # blocks; below, handing over costs more than it saves
 
 _here = threading.local()
-_pool: ThreadPoolExecutor | None = None
+_pool: "ThreadPoolExecutor | None" = None
 _pool_lock = threading.Lock()
 
 
@@ -78,7 +80,9 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
     return [first, *(other.result() for other in others)]
 
 
-def _threads() -> ThreadPoolExecutor:
+def _threads() -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor  # costs 9 ms to import
+
     global _pool
     with _pool_lock:
         if _pool is None:

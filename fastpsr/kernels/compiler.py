@@ -19,7 +19,7 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-__all__ = ["bits_to_float", "elementary", "float_to_bits", "kernel", "summing"]
+__all__ = ["bits_to_float", "elementary", "float_to_bits", "is_plain", "kernel", "summing"]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _PLAIN = bool(getattr(numba.config, "DISABLE_JIT", 0))
@@ -75,6 +75,11 @@ def _or_nothing(action: Any, mend: Any) -> Any:
             return None
 
     return attempt
+
+
+def is_plain() -> bool:
+    """Whether kernels run as the Python that they are written in."""
+    return _PLAIN
 
 
 def kernel(function: Any) -> Any:

@@ -106,7 +106,7 @@ def _raw_losses(llrs: Predictions, log_odds: Floats) -> Floats:
     """Return the log losses in nats of LLRs completed with each prior."""
     sums = None
     if len(llrs) * log_odds.size > _MANY and llrs.has_finite_scores:
-        axis = Axis.over(llrs.scale, 1.0)
+        axis = Axis.over(llrs.score_range, 1.0)
         if axis is not None:
             parts = np.zeros(len(llrs), np.uint16)
             sums = FitSums.of(llrs, axis, 1.0, parts, 1)

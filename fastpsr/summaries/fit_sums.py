@@ -34,9 +34,9 @@ class Axis:
     n_cells: int
 
     @classmethod
-    def over(cls, scores: Floats, scale: float) -> "Axis | None":
+    def over(cls, score_range: tuple[float, float], scale: float) -> "Axis | None":
         """Return cells for fits of about this scale; None where there would be too many."""
-        low, high = float(scores.min()), float(scores.max())
+        low, high = score_range
         if not (np.isfinite(low) and np.isfinite(high) and scale != 0.0):
             return None
         width = _WIDTH / abs(scale)
@@ -78,7 +78,7 @@ class FitSums:
         """Sum the scores of binary predictions."""
         sums = kernels.sum_on_axis(
             predictions.scale, predictions.labels, served_by, predictions.weights, axis.low,
-            axis.width, axis.n_cells, parts, DEGREE,
+            axis.width, axis.n_cells, parts,
         )  # fmt: skip
         return cls(axis, scale, sums)
 
