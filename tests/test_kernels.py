@@ -209,6 +209,17 @@ def test_merging_sorted_scores_counts_them(edges):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("n", [1, 2, 4097, 300_001])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_split_by_class(n, share):
+    rng = np.random.default_rng(n)
+    y = (rng.random(n) < share).astype(np.uint8)
+    scores = rng.normal(size=n)
+    negatives, positives = kernels.split_by_class(scores, y)
+    np.testing.assert_array_equal(negatives, scores[y == 0])
+    np.testing.assert_array_equal(positives, scores[y == 1])
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sum_into_bins(n_classes):
     rng = np.random.default_rng(2)

@@ -11,6 +11,7 @@ _MODULE_OF = {
     "count_into_cells": "cells",
     "highest_in_steps": "cells",
     "merge_into_cells": "cells",
+    "split_by_class": "cells",
     "step_function": "cells",
     "count_into_buckets": "buckets",
     "find_undecided": "buckets",

@@ -4,6 +4,8 @@ With m edges e_0 < e_1 < ... there are 2 m + 1 cells: cell 2 j + 1 holds the sco
 cell 2 j those between e_j-1 and e_j. The majority is counted in one pass and never sorted.
 """
 
+import itertools
+
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
@@ -30,6 +32,23 @@ def count_into_cells(scores, weights, edges, take, y):
         worth_a_thread=1,
     )  # fmt: skip
     return totals.sum(axis=0)[:-1], lowest.min(axis=0)[:-1]
+
+
+def split_by_class(scores, y):
+    """Return the scores of class 0 and of class 1, in their order."""
+    n_parts = int(max(1, min(_MOST_PARTS, count_blocks(scores.size) // 8)))
+    bounds = np.linspace(0, count_blocks(scores.size), n_parts + 1).astype(np.int64)
+    ends = np.minimum(bounds * BLOCK, scores.size)
+    n_positive = [int(np.count_nonzero(y[a:b])) for a, b in itertools.pairwise(ends)]
+    begins = np.empty((n_parts, 2), np.int64)
+    begins[:, 1] = np.cumsum(n_positive) - n_positive
+    begins[:, 0] = ends[:-1] - begins[:, 1]
+    negatives, positives = np.empty(scores.size - sum(n_positive)), np.empty(sum(n_positive))
+    over_blocks(
+        _split_by_class, n_parts, bounds, scores, y, begins, negatives, positives,
+        worth_a_thread=1,
+    )  # fmt: skip
+    return negatives, positives
 
 
 def merge_into_cells(sorted_scores, edges):
@@ -108,6 +127,28 @@ def _count_into_cells(
                 total[place] += w
                 if score < least[place]:
                     least[place] = score
+
+
+@kernel
+def _split_by_class(first, last, bounds, scores, y, begins, negatives, positives):
+    held = np.empty((2, BLOCK))
+    for part in range(first, last):
+        n_negative = begins[part, 0]
+        n_positive = begins[part, 1]
+        for block in range(bounds[part], bounds[part + 1]):
+            own = scores[block * BLOCK : (block + 1) * BLOCK]
+            classes = y[block * BLOCK : (block + 1) * BLOCK]
+            ones = 0
+            for i in range(own.size):  # no branch: labels in no order cannot be foretold
+                is_one = np.int64(classes[i])
+                held[0, i - ones] = own[i]
+                held[1, ones] = own[i]
+                ones += is_one
+            zeros = own.size - ones
+            negatives[n_negative : n_negative + zeros] = held[0, :zeros]
+            positives[n_positive : n_positive + ones] = held[1, :ones]
+            n_negative += zeros
+            n_positive += ones
 
 
 @kernel

@@ -61,13 +61,11 @@ class RankCells(ClassTotals):
         minority = int(n_positive <= y.size - n_positive)
         n_members = min(n_positive, y.size - n_positive)
         if not weights.size and n_members > _SORTING_WINS * y.size:
-            is_member = y == minority
-            values, others = scores[is_member], scores[~is_member]
-            blocks.together(values.sort, others.sort)
-            edges, own = _distinct(values, weights)
-            del values, is_member  # cells of classes of like size are many
-            totals, lowest = kernels.merge_into_cells(others, edges)
-            del others
+            by_class = list(kernels.split_by_class(scores, y))
+            blocks.together(*(values.sort for values in by_class))
+            edges, own = _distinct(by_class[minority], weights)
+            totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
+            del by_class  # cells of classes of like size are many
         else:
             members = np.flatnonzero(y == minority)  # few: faster than picking by a mask
             if weights.size:
