@@ -21,9 +21,30 @@ class Size:
     def __str__(self) -> str:
         return f"{self.n_trials:,} trials, {self.n_targets:,} targets"
 
+    def make(self) -> "Trials":
+        return make_trials(self)
 
+
+@dataclass(frozen=True)
+class Softmax:
+    """How many samples a test set has, and how many classes."""
+
+    n_samples: int
+    n_classes: int
+
+    def __str__(self) -> str:
+        return f"{self.n_samples:,} samples, {self.n_classes} classes"
+
+    def make(self) -> "Samples":
+        return make_softmax(self)
+
+
+SMALL = Size(10_000, 50)
+SMALL_BALANCED = Size(10_000, 5_000)
 SITW = Size(721_788, 3_658)
 SITW_BALANCED = Size(721_788, 360_894)
+MILLION = Size(1_000_000, 5_000)
+MILLION_BALANCED = Size(1_000_000, 500_000)
 LARGE = Size(10_000_000, 50_000)
 LARGE_BALANCED = Size(10_000_000, 5_000_000)
 
@@ -65,14 +86,30 @@ def make_trials(size: Size, seed: int = 0) -> Trials:
     return Trials(y, scores, log_odds, 1.0 / (1.0 + np.exp(-log_odds)))
 
 
-def make_softmax(
-    n_samples: int, n_classes: int, seed: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Draw labels and (N, K) overconfident posteriors of Gaussian classes."""
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A test set of several classes.
+
+    Attributes
+    ----------
+    y : ndarray of int64, shape (N,)
+    posteriors, log_posteriors : ndarray of float64, shape (N, K)
+        Those of Gaussian classes, overconfident.
+    """
+
+    y: NDArray[np.int64]
+    posteriors: NDArray[np.float64]
+    log_posteriors: NDArray[np.float64]
+
+
+@lru_cache(maxsize=2)
+def make_softmax(size: Softmax, seed: int = 0) -> Samples:
+    """Draw a test set."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, n_classes, n_samples)
-    logits = rng.normal(size=(n_samples, n_classes))
-    logits[np.arange(n_samples), y] += SEPARATION
+    y = rng.integers(0, size.n_classes, size.n_samples)
+    logits = rng.normal(size=(size.n_samples, size.n_classes))
+    logits[np.arange(size.n_samples), y] += SEPARATION
     logits *= SEPARATION * OVERCONFIDENCE
-    q = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return y, q / q.sum(axis=1, keepdims=True)
+    logits -= logits.max(axis=1, keepdims=True)
+    sums = np.exp(logits).sum(axis=1, keepdims=True)
+    return Samples(y, np.exp(logits) / sums, logits - np.log(sums))

@@ -36,7 +36,6 @@ class _Affine(Calibrator):
     bias_: Floats
     floor_: float
     fitted_names = ("scale_", "bias_", "floor_")
-    warm_starts = True
     _with_bias: bool
 
     def _rule(self) -> ScoringRule:

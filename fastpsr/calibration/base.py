@@ -35,8 +35,6 @@ class Calibrator(ABC):
 
     #: Attributes that fitting sets, for saving.
     fitted_names: ClassVar[tuple[str, ...]] = ()
-    #: Whether a fit may begin at another one, and gains by it.
-    warm_starts: ClassVar[bool] = False
     #: Whether it looks at posteriors as they were given, not only at their logarithms.
     bins_posteriors: ClassVar[bool] = False
     #: Whether it takes two classes and no more.

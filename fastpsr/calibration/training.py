@@ -143,7 +143,6 @@ class _ByPlan(Training):
         scale = predictions.scale  # taken once, so that subsets find their logarithms ready
         if not calibrator.bins_posteriors:  # and do not carry the posteriors besides
             predictions = predictions.replace_scores(predictions.kind, scale)
-        start = calibrator.fit(predictions) if calibrator.warm_starts else None
         # sorted by who serves them, the samples of a calibrator are a slice
         n_served = plan.trains.shape[0]
         order = np.argsort(plan.served_by, kind="stable")
@@ -151,9 +150,10 @@ class _ByPlan(Training):
         parts = [order[a:b] for a, b in pairwise(bounds)]
         values = np.empty(scale.shape)
         kind = predictions.kind
+        fitted = None  # the one before is a good start for the next
         for rows, may_train in zip(parts, plan.trains, strict=True):
             training = [part for part, used in zip(parts, may_train, strict=True) if used]
-            fitted = calibrator.fit_from(predictions[_joined(training)], start)
+            fitted = calibrator.fit_from(predictions[_joined(training)], fitted)
             values[rows] = fitted.transform(predictions[rows]).scale
             kind = fitted.output_kind
         return predictions.replace_scores(kind, values)

@@ -1,13 +1,15 @@
 """The command `fastpsr`."""
 
 import sys
+from importlib.util import find_spec
 
 
 def main() -> None:
     """Run the command line; its libraries are an extra."""
     try:
-        import polars  # noqa: F401  # not first where a file is read
-
+        for name in ("typer", "rich", "polars"):
+            if find_spec(name) is None:  # said at once, not first where it is used
+                raise ModuleNotFoundError(name=name)
         from fastpsr.cli.app import run
     except ModuleNotFoundError as error:
         if error.name in ("typer", "rich", "polars"):

@@ -81,11 +81,11 @@ def _beta() -> None:
     fp.DirectionPreserving(fp.rules.Beta(2, 2)).fit(_binary()[2])
 
 
-def _pav_sorted() -> None:
+def _rank_cells() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(2, 20_000))
     for y in (scores[1] > 0, scores[1] > 2.4):  # classes of like size, and of very different size
-        fp.PAV().fit(fp.Predictions.from_raw_scores(y, scores[0]))
+        fp.AUC()(fp.Predictions.from_raw_scores(y, scores[0]))
 
 
 def _detection() -> None:
@@ -141,7 +141,7 @@ _TASKS: dict[str, Callable[[], None]] = {
     "binary calibrators": lambda: _calibrators(_binary() + _binary(weighted=True)),
     "calibrators of many classes": lambda: _calibrators(_many()),
     "Beta rules": _beta,
-    "rank cells": _pav_sorted,
+    "rank cells": _rank_cells,
     "detection": _detection,
     "labels of many classes": _labels_of_many_classes,
     "bootstrap": _bootstrap,

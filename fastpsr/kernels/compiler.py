@@ -19,7 +19,15 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-__all__ = ["bits_to_float", "elementary", "float_to_bits", "is_plain", "kernel", "summing"]
+__all__ = [
+    "bits_to_float",
+    "comparing",
+    "elementary",
+    "float_to_bits",
+    "is_plain",
+    "kernel",
+    "summing",
+]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _PLAIN = bool(getattr(numba.config, "DISABLE_JIT", 0))
@@ -90,6 +98,11 @@ def kernel(function: Any) -> Any:
 def summing(function: Any) -> Any:
     """Compile a reduction: its additions may be reordered, so that they vectorise."""
     return _compile(function, {"contract", "reassoc", "nsz"})
+
+
+def comparing(function: Any) -> Any:
+    """Compile a search for an extreme among numbers: without nan it vectorises."""
+    return _compile(function, {"nnan", "nsz"})
 
 
 def elementary(function: Any) -> Any:

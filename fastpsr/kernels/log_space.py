@@ -6,7 +6,7 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import comparing, kernel, summing
 
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
@@ -25,7 +25,9 @@ def log_odds_from_posteriors(posteriors):
 def normalise_log_rows(scores, offset, out):
     """Write log softmax of ``scores + offset`` to `out`; return the log of each row's sum."""
     log_sums = np.empty(scores.shape[0])
-    over_blocks(_normalise_log_rows, count_blocks(log_sums.size), scores, offset, out, log_sums)
+    n_rows = max(1, BLOCK // offset.size)  # in a block, so that few but wide rows find threads too
+    n_blocks = -(-log_sums.size // n_rows)
+    over_blocks(_normalise_log_rows, n_blocks, n_rows, scores, offset, out, log_sums)
     return log_sums
 
 
@@ -77,27 +79,37 @@ def _log_odds_of_pairs(first, last, posteriors, out):
         out[i] = _log(posteriors[i, 1]) - _log(posteriors[i, 0])
 
 
-@kernel
-def _row_maximum(scores, offset, i):
-    top = scores[i, 0] + offset[0]
-    for k in range(1, offset.size):
-        value = scores[i, k] + offset[k]
-        top = top if top > value else value
+@comparing
+def _largest(values):
+    top = -math.inf
+    for k in range(values.size):
+        top = max(top, values[k])
     return top
 
 
+@summing
+def _total(values):
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
 @kernel
-def _normalise_log_rows(first, last, scores, offset, out, log_sums):
-    for i in range(first * BLOCK, min(last * BLOCK, log_sums.size)):
-        top = _row_maximum(scores, offset, i)
-        total = 0.0
-        for k in range(offset.size):
-            out[i, k] = scores[i, k] + offset[k] - top
-        for k in range(offset.size):
-            total += _exp(out[i, k])
-        log_total = math.log(total)
-        for k in range(offset.size):
-            out[i, k] -= log_total
+def _normalise_log_rows(first, last, n_rows, scores, offset, out, log_sums):
+    held = np.empty(offset.size)
+    for i in range(first * n_rows, min(last * n_rows, log_sums.size)):
+        row, own = scores[i], out[i]
+        for k in range(held.size):
+            own[k] = row[k] + offset[k]
+        top = _largest(own)
+        for k in range(held.size):
+            own[k] -= top
+        for k in range(held.size):
+            held[k] = _exp(own[k])
+        log_total = math.log(_total(held))
+        for k in range(held.size):
+            own[k] -= log_total
         log_sums[i] = top + log_total
 
 
