@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from fastpsr.kernels import elementary
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.chebyshev import DEGREE, add_products, from_products
 from fastpsr.kernels.compiler import kernel
 
@@ -32,12 +32,11 @@ def place_on_axis(scores, low, width, n_cells):
 def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts):
     """Return (2, n_parts, n_cells, 8): sums of weights x T_0 to T_7."""
     n_histograms = int(min(_MOST_PARTS, max(1, count_blocks(scores.size) // 32)))
-    bounds = np.linspace(0, count_blocks(scores.size), n_histograms + 1).astype(np.int64)
     out = np.zeros((n_histograms, 2 * n_parts * n_cells * (DEGREE + 1)))
-    over_blocks(
-        _sum_on_axis, n_histograms, bounds, scores, y, parts_of, weights, low, width, n_cells,
-        n_parts, out, worth_a_thread=1,
-    )  # fmt: skip
+    bounds = cut(scores.size, n_histograms)
+    over_parts(
+        _sum_on_axis, bounds, scores, y, parts_of, weights, low, width, n_cells, n_parts, out
+    )
     return from_products(out.sum(axis=0).reshape(2, n_parts, n_cells, DEGREE + 1))
 
 

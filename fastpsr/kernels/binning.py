@@ -7,6 +7,9 @@ from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 
+_LANES = 4  # sums side by side: samples of one bin need not wait for one another
+_FEW_SUMS = 512  # up to which it pays
+
 
 def bin_numbers(values, edges):
     """Return the bin of each value, for `edges` from 0 to 1 in ascending order."""
@@ -37,20 +40,30 @@ def _sum_into_bins(
 ):
     weighted = weights.size > 0
     limit = first_edge.size - 2.0
+    buckets = np.empty(BLOCK, np.int32)
+    lanes = 1 if out.shape[1] > _FEW_SUMS else _LANES
+    held = np.empty((lanes, out.shape[1]))
     for block in range(first, last):
-        total = out[block]
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, values.size)):
-            value = values[i]
-            bucket = np.uint32(bucket_of(value, low, per_unit, limit))
+        start = block * BLOCK
+        own = values[start : start + BLOCK]
+        held[:] = 0.0
+        for i in range(own.size):  # a loop of its own, so that it vectorises
+            buckets[i] = bucket_of(own[i], low, per_unit, limit)
+        for i in range(own.size):
+            value = own[i]
+            bucket = np.uint32(buckets[i])
             edge = np.int64(quick[bucket])
             if edge < 0:
                 edge = find_edge(value, padded, first_edge, bucket)
             number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
-            w = weights[i] if weighted else 1.0
-            place = np.uint64(3 * (np.int64(y[i]) * n_bins + number))
+            w = weights[start + i] if weighted else 1.0
+            place = np.uint64(3 * (np.int64(y[start + i]) * n_bins + number))
+            total = held[i & (lanes - 1)]
             total[place] += w
-            total[place + np.uint64(1)] += w if hits[i] != 0 else 0.0
+            total[place + np.uint64(1)] += w if hits[start + i] != 0 else 0.0
             total[place + np.uint64(2)] += w * value
+        for lane in range(lanes):
+            out[block] += held[lane]
 
 
 @kernel

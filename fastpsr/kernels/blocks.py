@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["BLOCK", "count_blocks", "over_blocks", "thread_count", "together", "writable"]
+__all__ = [
+    "BLOCK",
+    "count_blocks",
+    "cut",
+    "over_blocks",
+    "over_parts",
+    "sort_in_place",
+    "thread_count",
+    "together",
+    "writable",
+]
 
 BLOCK = 4096  # rows; 32 KiB of float64, so that a block stays in the first-level cache
 _WORTH_A_THREAD = 8  # blocks; below, handing over costs more than it saves
@@ -62,6 +72,21 @@ def over_blocks(
     )
 
 
+def cut(n_rows: int, n_parts: int) -> NDArray[np.int64]:
+    """Return the bounds, in blocks, of parts of like size."""
+    return np.linspace(0, count_blocks(n_rows), n_parts + 1).astype(np.int64)
+
+
+def over_parts(kernel: Callable[..., Any], bounds: NDArray[np.int64], *arguments: Any) -> None:
+    """Call ``kernel(first, last, bounds, *arguments)`` so that every part of the rows is covered.
+
+    For kernels that need room of their own for each part, which is larger than a block.
+    """
+    n_parts, n_blocks = bounds.size - 1, int(bounds[-1])
+    worth = -(-_WORTH_A_THREAD * n_parts // max(n_blocks, 1))
+    over_blocks(kernel, n_parts, bounds, *arguments, worth_a_thread=max(1, worth))
+
+
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """Run calls that do not depend on one another at the same time; the first in this thread."""
     if len(calls) == 1 or thread_count() == 1 or getattr(_here, "is_ours", False):
@@ -78,6 +103,15 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
         if error is not None:
             raise error
     return [first, *(other.result() for other in others)]
+
+
+def sort_in_place(*arrays: NDArray[Any]) -> None:
+    """Sort arrays, at the same time where there is much to sort."""
+    if min(array.size for array in arrays) < _WORTH_A_THREAD * BLOCK:
+        for array in arrays:
+            array.sort()
+    else:
+        together(*(array.sort for array in arrays))
 
 
 def _threads() -> "ThreadPoolExecutor":

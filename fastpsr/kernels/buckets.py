@@ -8,7 +8,7 @@ above the minorant of the buckets, no block begins inside. Only the other bucket
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, thread_count
+from fastpsr.kernels.blocks import BLOCK, cut, over_parts, thread_count
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_of
 
@@ -19,10 +19,7 @@ def count_into_buckets(scores, y, low, per_unit, n_buckets):
     """Return (parts, n_buckets, 2) counts of both classes, for parts of the rows in turn."""
     n_parts = int(max(1, min(thread_count(), scores.size // (4 * n_buckets))))
     counts = np.zeros((n_parts, n_buckets, 2), np.uint32)
-    over_blocks(
-        _count, n_parts, _bounds(scores, n_parts), scores, y, low, per_unit, counts,
-        worth_a_thread=1,
-    )  # fmt: skip
+    over_parts(_count, cut(scores.size, n_parts), scores, y, low, per_unit, counts)
     return counts
 
 
@@ -42,10 +39,9 @@ def pick_from_buckets(scores, y, low, per_unit, counts, picked):
     sizes = np.stack([part[picked].sum(axis=0, dtype=np.int64) for part in counts])
     ends = sizes.cumsum(axis=0)
     negatives, positives = (np.empty(size) for size in ends[-1])
-    over_blocks(
-        _pick, n_parts, _bounds(scores, n_parts), scores, y, low, per_unit, picked, ends - sizes,
-        negatives, positives, worth_a_thread=1,
-    )  # fmt: skip
+    bounds = cut(scores.size, n_parts)
+    begins = ends - sizes
+    over_parts(_pick, bounds, scores, y, low, per_unit, picked, begins, negatives, positives)
     return negatives, positives
 
 
@@ -59,10 +55,6 @@ def pool_buckets(counts, undecided, negatives, positives):
     blocks = np.empty((3, most))
     n_blocks = _pool_buckets(counts, undecided, negatives, positives, *blocks)
     return tuple(values[:n_blocks].copy() for values in blocks)
-
-
-def _bounds(scores, n_parts):
-    return np.linspace(0, count_blocks(scores.size), n_parts + 1).astype(np.int64)
 
 
 @kernel

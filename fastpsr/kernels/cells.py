@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 
@@ -24,30 +24,24 @@ def count_into_cells(scores, weights, edges, take, y):
     n_cells = 2 * edges.size + 1
     # every part costs a histogram: few where cells are many
     n_parts = int(max(1, min(_MOST_PARTS, scores.size // (4 * n_cells))))
-    bounds = np.linspace(0, count_blocks(scores.size), n_parts + 1).astype(np.int64)
     totals = np.zeros((n_parts, n_cells + 1))  # the last cell takes the samples passed over
     lowest = np.full((n_parts, n_cells + 1), np.inf)
-    over_blocks(
-        _count_into_cells, n_parts, bounds, scores, weights, y, take, *grid, totals, lowest,
-        worth_a_thread=1,
-    )  # fmt: skip
+    bounds = cut(scores.size, n_parts)
+    over_parts(_count_into_cells, bounds, scores, weights, y, take, *grid, totals, lowest)
     return totals.sum(axis=0)[:-1], lowest.min(axis=0)[:-1]
 
 
 def split_by_class(scores, y):
     """Return the scores of class 0 and of class 1, in their order."""
     n_parts = int(max(1, min(_MOST_PARTS, count_blocks(scores.size) // 8)))
-    bounds = np.linspace(0, count_blocks(scores.size), n_parts + 1).astype(np.int64)
+    bounds = cut(scores.size, n_parts)
     ends = np.minimum(bounds * BLOCK, scores.size)
     n_positive = [int(np.count_nonzero(y[a:b])) for a, b in itertools.pairwise(ends)]
     begins = np.empty((n_parts, 2), np.int64)
     begins[:, 1] = np.cumsum(n_positive) - n_positive
     begins[:, 0] = ends[:-1] - begins[:, 1]
     negatives, positives = np.empty(scores.size - sum(n_positive)), np.empty(sum(n_positive))
-    over_blocks(
-        _split_by_class, n_parts, bounds, scores, y, begins, negatives, positives,
-        worth_a_thread=1,
-    )  # fmt: skip
+    over_parts(_split_by_class, bounds, scores, y, begins, negatives, positives)
     return negatives, positives
 
 
@@ -76,12 +70,9 @@ def step_function(values, steps, levels):
 def highest_in_steps(values, weights, steps):
     """Return the highest value of positive weight in each of the ``len(steps) + 1`` steps."""
     n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * (steps.size + 1)))))
-    bounds = np.linspace(0, count_blocks(values.size), n_parts + 1).astype(np.int64)
     highest = np.full((n_parts, steps.size + 1), -np.inf)
-    over_blocks(
-        _highest_in_steps, n_parts, bounds, values, weights, *bucket_grid(steps), highest,
-        worth_a_thread=1,
-    )  # fmt: skip
+    bounds = cut(values.size, n_parts)
+    over_parts(_highest_in_steps, bounds, values, weights, *bucket_grid(steps), highest)
     return highest.max(axis=0)
 
 

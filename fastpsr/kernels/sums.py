@@ -159,23 +159,30 @@ def _sum_log_losses_multiclass(first, last, log_q, y, weights, out):
             out[block, y[start + i]] += losses[i]
 
 
+@summing
+def _sum_and_squares(values):
+    total = 0.0
+    squares = 0.0
+    for k in range(values.size):
+        total += values[k]
+        squares += values[k] * values[k]
+    return total, squares
+
+
 @kernel
 def _sum_brier_losses_multiclass(first, last, log_q, y, weights, out):
     losses = np.empty(BLOCK)
-    n_classes = log_q.shape[1]
+    q = np.empty(log_q.shape[1])
     for block in range(first, last):
         start = block * BLOCK
         size = min(BLOCK, y.size - start)
         for i in range(size):
-            true = y[start + i]
-            total = 0.0
-            rest = 0.0
-            for k in range(n_classes):
-                q = _exp(log_q[start + i, k])
-                other = 0.0 if k == true else q
-                rest += other
-                total += other * other
-            losses[i] = (rest * rest + total) / n_classes
+            row = log_q[start + i]
+            for k in range(q.size):
+                q[k] = _exp(row[k])
+            q[y[start + i]] = 0.0
+            rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
+            losses[i] = (rest * rest + squares) / q.size
         _weigh(losses, weights, start, size)
         for i in range(size):
             out[block, y[start + i]] += losses[i]

@@ -63,7 +63,7 @@ class PavBlocks(ClassTotals):
         counts = by_part.sum(axis=0)
         undecided = kernels.find_undecided(counts)
         picked = kernels.pick_from_buckets(scores, y, low, per_unit, by_part, undecided)
-        blocks.together(*(values.sort for values in picked))
+        blocks.sort_in_place(*picked)
         lowest, negatives, positives = kernels.pool_buckets(counts, undecided, *picked)
         return cls(lowest, negatives, positives, given_priors)
 

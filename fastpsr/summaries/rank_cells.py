@@ -61,8 +61,8 @@ class RankCells(ClassTotals):
         minority = int(n_positive <= y.size - n_positive)
         n_members = min(n_positive, y.size - n_positive)
         if not weights.size and n_members > _SORTING_WINS * y.size:
-            by_class = list(kernels.split_by_class(scores, y))
-            blocks.together(*(values.sort for values in by_class))
+            by_class = kernels.split_by_class(scores, y)
+            blocks.sort_in_place(*by_class)
             edges, own = _distinct(by_class[minority], weights)
             totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
             del by_class  # cells of classes of like size are many
