@@ -4,310 +4,101 @@ Each side goes from raw arrays (int64 labels, float64 scores or posteriors) to t
 imported when they are called, so that a comparison can be listed where its peer is missing.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from importlib.metadata import version
-from importlib.util import find_spec
-from math import log
-from typing import Any
-
-import numpy as np
-from numpy.testing import assert_allclose
-from numpy.typing import NDArray
-
-import fastpsr as fp
-from benchmarks.data import LARGE, SITW, SITW_BALANCED, Size, Trials, make_trials
-
-_MODULES = {"scikit-learn": "sklearn"}  # where a distribution and its module differ in name
-P_TARGET = 0.01  # of detection costs
-_CHECKED = 100_000  # trials at which two step functions are compared
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """One value, computed by both sides.
-
-    Attributes
-    ----------
-    name : str
-    size : Size
-    promised : float or None
-        How many times as fast as the peer fastpsr promises to be; None where it promises nothing.
-    ours, peer : callable of Trials
-        From raw arrays to the value.
-    agree : callable of (Trials, value of ours, value of the peer)
-        Raises an AssertionError unless both sides computed the same.
-    peer_package : str
-        The peer's distribution.
-    """
-
-    name: str
-    size: Size
-    promised: float | None
-    ours: Callable[[Trials], Any]
-    peer: Callable[[Trials], Any]
-    agree: Callable[[Trials, Any, Any], None]
-    peer_package: str
-
-    @property
-    def peer_module(self) -> str:
-        """The module to import, such as sklearn."""
-        return _MODULES.get(self.peer_package, self.peer_package)
-
-    @property
-    def peer_is_installed(self) -> bool:
-        return find_spec(self.peer_module) is not None
-
-    @property
-    def peer_label(self) -> str:
-        """Name and version of the peer."""
-        return f"{self.peer_package} {version(self.peer_package)}"
-
-    def data(self) -> Trials:
-        return make_trials(self.size)
-
-
-# Cross-entropy
-
-
-def our_cross_entropy(trials: Trials) -> float:
-    return fp.CrossEntropy(normalized=False)(trials.y, trials.posteriors)
-
-
-def sklearn_log_loss(trials: Trials) -> float:
-    from sklearn.metrics import log_loss
-
-    return float(log_loss(trials.y, trials.posteriors))
-
-
-def same_mean(trials: Trials, ours: float, peer: float) -> None:
-    """Both are means of positive terms, summed pairwise: only rounding may differ."""
-    assert_allclose(ours, peer, rtol=1e-12)
-
-
-# Expected calibration error
-
-
-def our_ece(trials: Trials) -> float:
-    return fp.ECE(bins=15, on="class")(trials.y, trials.posteriors)
-
-
-def torchmetrics_ece(trials: Trials) -> float:
-    """Torchmetrics, too, bins the posterior of class 1, against the label."""
-    import torch
-    from torchmetrics.functional.classification import binary_calibration_error
-
-    q, y = torch.from_numpy(trials.posteriors), torch.from_numpy(trials.y)
-    return float(binary_calibration_error(q, y, n_bins=15, norm="l1"))
-
-
-def same_bins(trials: Trials, ours: float, peer: float) -> None:
-    """Their bins are [low, high), ours (low, high], so no posterior may lie on an edge.
-
-    They add one by one: up to N roundings, 1e-10 of a sum of posteriors at SITW size.
-    """
-    assert not np.isin(trials.posteriors, np.arange(16) / 15).any()
-    assert_allclose(ours, peer, rtol=0.0, atol=1e-9)
-
-
-# Pool adjacent violators
-
-
-def our_isotonic_values(trials: Trials) -> NDArray[np.float64]:
-    """Return the calibrated LLRs, which is what PAV makes of raw scores."""
-    raw = fp.Predictions.from_raw_scores(trials.y, trials.scores)
-    return fp.PAV().fit(raw).transform(raw).llrs
-
-
-def sklearn_isotonic_values(trials: Trials) -> NDArray[np.float64]:
-    from sklearn.isotonic import IsotonicRegression
-
-    return IsotonicRegression().fit_transform(trials.scores, trials.y)
-
-
-def same_values(trials: Trials, ours: NDArray[np.float64], peer: NDArray[np.float64]) -> None:
-    """The isotonic fit is unique, and a value in it is a ratio of two counts."""
-    prior_log_odds = np.log(trials.y.mean()) - np.log1p(-trials.y.mean())
-    with np.errstate(over="ignore"):  # LLRs of -inf
-        ours = 1.0 / (1.0 + np.exp(-(ours + prior_log_odds)))
-    assert_allclose(ours, peer, rtol=0.0, atol=1e-12)
-
-
-def our_isotonic_fit(trials: Trials) -> fp.PAV:
-    return fp.PAV().fit(fp.Predictions.from_raw_scores(trials.y, trials.scores))
-
-
-def sklearn_isotonic_fit(trials: Trials) -> Any:
-    from sklearn.isotonic import IsotonicRegression
-
-    return IsotonicRegression().fit(trials.scores, trials.y)
-
-
-def same_steps(trials: Trials, ours: fp.PAV, peer: Any) -> None:
-    """Compare values at training scores: between them, the peer interpolates and we do not."""
-    scores = trials.scores[:_CHECKED]
-    block = np.searchsorted(ours.threshold_[1:], scores, side="right")
-    assert_allclose(ours.posterior_[block], peer.predict(scores), rtol=0.0, atol=1e-12)
-
-
-# Direction-preserving calibration
-
-
-def our_affine_fit(trials: Trials, column: str = "scores") -> tuple[float, float]:
-    """Return the scale and the shift of the log-odds."""
-    given = fp.Predictions.from_logits(trials.y, getattr(trials, column))
-    fitted = fp.DirectionPreserving().fit(given)
-    return fitted.scale_, float(fitted.bias_[1] - fitted.bias_[0])
-
-
-def sklearn_affine_fit(trials: Trials, column: str = "scores") -> tuple[float, float]:
-    from sklearn.linear_model import LogisticRegression
-
-    fitted = LogisticRegression(C=np.inf).fit(getattr(trials, column)[:, None], trials.y)
-    return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
-
-
-def not_worse(trials: Trials, ours: Any, peer: Any, column: str = "scores") -> None:
-    """Our objective is the lower one; the peer stops at a gradient of 1e-4, near the optimum.
-
-    Its parameters are then off by that over the curvature, 1e-3 where targets are few.
-    """
-    sign = 1.0 - 2.0 * trials.y
-
-    def objective(scale: float, shift: float) -> float:
-        return float(np.logaddexp(0.0, sign * (scale * getattr(trials, column) + shift)).mean())
-
-    assert objective(*ours) <= objective(*peer) + 1e-13
-    assert_allclose(ours, peer, rtol=0.02, atol=0.05)
-
-
-@lru_cache(maxsize=1)
-def stratified_folds(trials: Trials) -> NDArray[np.int64]:
-    """Return the fold of each trial, as scikit-learn deals five; both sides are given it."""
-    from sklearn.model_selection import StratifiedKFold
-
-    folds = np.empty(trials.y.size, np.int64)
-    splitter = StratifiedKFold(n_splits=5, shuffle=True, random_state=0)
-    for fold, (_, test) in enumerate(splitter.split(trials.y, trials.y)):
-        folds[test] = fold
-    return folds
-
-
-def our_cross_fit(trials: Trials) -> float:
-    """Return the cross-entropy after calibration."""
-    given = fp.Predictions.from_logits(trials.y, trials.scores)
-    train = fp.CrossFit(folds=stratified_folds(trials))
-    calibrated = fp.cross_fit(fp.DirectionPreserving(), given, train)
-    return fp.CrossEntropy(normalized=False)(calibrated)
-
-
-def psrcal_cross_fit(trials: Trials) -> float:
-    import torch
-    from psrcal.calibration import AffineCalLogLoss, calibrate
-
-    log_odds, y = torch.from_numpy(trials.scores), torch.from_numpy(trials.y)
-    log_q = torch.log_softmax(torch.stack([torch.zeros_like(log_odds), log_odds], 1), 1)
-    folds = torch.from_numpy(stratified_folds(trials))
-    calibrated = torch.empty_like(log_q)
-    for fold in range(5):
-        test = folds == fold
-        found, _ = calibrate(log_q[~test], y[~test], log_q[test], AffineCalLogLoss)
-        calibrated[test] = found.detach()
-    return float(-calibrated.gather(1, y[:, None]).mean())
-
-
-def same_calibration(trials: Trials, ours: float, peer: float) -> None:
-    """The optimum is flat: where the peer stops, the cross-entropy has four digits or more."""
-    assert_allclose(ours, peer, rtol=1e-4)
-
-
-# Detection metrics
-
-
-def our_detection_metrics(trials: Trials) -> tuple[float, ...]:
-    """Return EER, Cllr, minCllr and minDCF of the log-odds taken as LLRs."""
-    given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
-    metrics = (fp.EER(), fp.Cllr(), fp.MinCllr(), fp.MinDCF(P_TARGET))
-    return tuple(metric(given) for metric in metrics)
-
-
-def llreval_detection_metrics(trials: Trials) -> tuple[float, ...]:
-    """Fit PAV once, and take all from it, as llreval's own summary does."""
-    from llreval.cllr import cllr, min_cllr
-    from llreval.pav_rocch import PAV, ROCCH
-
-    llrs, y = trials.log_odds, trials.y
-    pav = PAV(llrs, y)
-    hull = ROCCH(pav)
-    rate = hull.Bayes_error_rate(np.array([log(P_TARGET / (1.0 - P_TARGET))]))
-    min_dcf = float(np.ravel(rate)[0]) / min(P_TARGET, 1.0 - P_TARGET)
-    return hull.EER(), float(cllr(llrs[y == 1], llrs[y == 0])), float(min_cllr(pav)), min_dcf
-
-
-def same_metrics(trials: Trials, ours: Any, peer: Any) -> None:
-    """The peer finds the EER by a numerical search, to 1e-8 or so."""
-    assert_allclose(ours, peer, rtol=1e-6)
+from functools import partial
+
+from benchmarks import binary, multiclass
+from benchmarks.comparison import Comparison
+from benchmarks.data import (
+    LARGE,
+    LARGE_BALANCED,
+    MILLION,
+    SITW,
+    SITW_BALANCED,
+    SMALL,
+    Size,
+    Softmax,
+)
+
+__all__ = ["COMPARISONS"]
+
+
+def _cross_entropy(size: Size, promised: float | None = None) -> Comparison:
+    return Comparison(
+        "cross-entropy", size, promised, binary.our_cross_entropy, binary.sklearn_log_loss,
+        binary.same_mean, "scikit-learn",
+    )  # fmt: skip
+
+
+def _pav(size: Size, promised: float | None = None) -> Comparison:
+    return Comparison(
+        "PAV fit and transform", size, promised, binary.our_isotonic_values,
+        binary.sklearn_isotonic_values, binary.same_values, "scikit-learn",
+    )  # fmt: skip
+
+
+def _pav_fit(size: Size, promised: float | None = None) -> Comparison:
+    return Comparison(
+        "PAV fit", size, promised, binary.our_isotonic_fit, binary.sklearn_isotonic_fit,
+        binary.same_steps, "scikit-learn",
+    )  # fmt: skip
 
 
 COMPARISONS = [
-    Comparison(
-        "cross-entropy", SITW, 10, our_cross_entropy, sklearn_log_loss, same_mean, "scikit-learn"
+    _cross_entropy(SMALL),
+    _cross_entropy(SITW, 25),
+    _cross_entropy(SITW_BALANCED),
+    _cross_entropy(MILLION),
+    _cross_entropy(LARGE),
+    *(
+        Comparison(
+            "cross-entropy", size, None, multiclass.our_cross_entropy, multiclass.sklearn_log_loss,
+            multiclass.same_value, "scikit-learn",
+        )
+        for size in (Softmax(1_000_000, 10), Softmax(100_000, 100))
     ),
-    Comparison("ECE, 15 bins", SITW, 4, our_ece, torchmetrics_ece, same_bins, "torchmetrics"),
     Comparison(
-        "PAV fit and transform",
-        SITW,
-        15,
-        our_isotonic_values,
-        sklearn_isotonic_values,
-        same_values,
+        "ECE, 15 bins", SITW, 4, binary.our_ece, binary.torchmetrics_ece, binary.same_bins,
+        "torchmetrics",
+    ),
+    Comparison(
+        "ECE, 15 bins", SITW, None, binary.our_ece, binary.netcal_ece, binary.same_bins, "netcal"
+    ),
+    Comparison(
+        "ECE of the confidence, 15 bins", Softmax(1_000_000, 10), None, multiclass.our_ece,
+        multiclass.netcal_ece, multiclass.same_value, "netcal",
+    ),
+    _pav(SMALL),
+    _pav(SITW, 25),
+    _pav(SITW_BALANCED),
+    _pav_fit(LARGE, 80),
+    _pav_fit(LARGE_BALANCED, 25),
+    Comparison(
+        "DP fit", SITW, 40, binary.our_affine_fit, binary.sklearn_affine_fit, binary.not_worse,
         "scikit-learn",
     ),
-    Comparison(
-        "PAV fit and transform, balanced",
-        SITW_BALANCED,
-        None,
-        our_isotonic_values,
-        sklearn_isotonic_values,
-        same_values,
-        "scikit-learn",
-    ),
-    Comparison("DP fit", SITW, 20, our_affine_fit, sklearn_affine_fit, not_worse, "scikit-learn"),
     Comparison(
         "DP fit, log-odds near their optimum",
         SITW,
         None,
-        partial(our_affine_fit, column="log_odds"),
-        partial(sklearn_affine_fit, column="log_odds"),
-        partial(not_worse, column="log_odds"),
+        partial(binary.our_affine_fit, column="log_odds"),
+        partial(binary.sklearn_affine_fit, column="log_odds"),
+        partial(binary.not_worse, column="log_odds"),
         "scikit-learn",
     ),
     Comparison(
-        "DP cross-fit, 5 folds",
-        SITW,
-        80,
-        our_cross_fit,
-        psrcal_cross_fit,
-        same_calibration,
-        "psrcal",
+        "DP cross-fit, 5 folds", SITW, 150, binary.our_cross_fit, binary.psrcal_cross_fit,
+        binary.same_calibration, "psrcal",
+    ),
+    *(
+        Comparison(
+            "DP cross-fit, 5 folds", Softmax(10_000, n_classes), promised,
+            multiclass.our_cross_fit, multiclass.psrcal_cross_fit, multiclass.same_calibration,
+            "psrcal",
+        )
+        for n_classes, promised in ((10, None), (100, 50))
     ),
     Comparison(
-        "EER, Cllr, minCllr and minDCF",
-        SITW,
-        12,
-        our_detection_metrics,
-        llreval_detection_metrics,
-        same_metrics,
-        "llreval",
+        "EER, Cllr, minCllr and minDCF", SITW, 12, binary.our_detection_metrics,
+        binary.llreval_detection_metrics, binary.same_metrics, "llreval",
     ),
-    Comparison(
-        "PAV fit, 10 million",
-        LARGE,
-        50,
-        our_isotonic_fit,
-        sklearn_isotonic_fit,
-        same_steps,
-        "scikit-learn",
-    ),
-]
+]  # fmt: skip

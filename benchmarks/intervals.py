@@ -15,7 +15,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import fastpsr as fp
-from benchmarks.comparisons import P_TARGET
+from benchmarks.binary import P_TARGET
 from benchmarks.data import LARGE, SITW, Size, Trials, make_trials
 from benchmarks.timing import rest
 
@@ -149,7 +149,7 @@ def psrcal_rcl(trials: Trials, n: int) -> list[tuple[float, float, float]]:
     from psrcal.calibration import AffineCalLogLoss, calibrate
     from psrcal.losses import LogLoss
 
-    from benchmarks.comparisons import stratified_folds
+    from benchmarks.binary import stratified_folds
 
     log_q = _log_q(trials.log_odds)
     y, folds = torch.from_numpy(trials.y), torch.from_numpy(stratified_folds(trials))
@@ -188,12 +188,12 @@ def torchmetrics_ece(trials: Trials, n: int) -> list[tuple[float, float, float]]
 
 INTERVALS = [
     IntervalComparison(
-        "intervals of NCE", SITW, 150, our_nce, psrcal_nce, ("confidence_intervals", "psrcal")
+        "intervals of NCE", SITW, 250, our_nce, psrcal_nce, ("confidence_intervals", "psrcal")
     ),
     IntervalComparison(
         "intervals of EER, minDCF and minCllr",
         SITW,
-        300,
+        500,
         our_ranks,
         llreval_ranks,
         ("confidence_intervals", "llreval"),
@@ -201,7 +201,7 @@ INTERVALS = [
     IntervalComparison(
         "intervals of RCL, DP cross-fit in each replicate",
         SITW,
-        300,
+        800,
         our_rcl,
         psrcal_rcl,
         ("confidence_intervals", "psrcal"),

@@ -18,7 +18,7 @@ checked = cache(timing.check)  # once for both sides
 
 
 @pytest.mark.parametrize("side", ["fastpsr", "peer"])
-@pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda comparison: comparison.name)
+@pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: f"{c.name}, {c.size}")
 def test_comparison(benchmark, comparison, side):
     pytest.importorskip(comparison.peer_module)
     rounds = timing.rounds_for(checked(comparison), _ROUNDS)

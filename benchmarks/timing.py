@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.comparisons import Comparison
+from benchmarks.comparison import Comparison
 
 CALLS = 5  # per round and side; the median of them stands for the round
 _SHORT = 1.0  # seconds: a longer call is made once per round

@@ -171,7 +171,7 @@ def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
     rows = as_floats(name, posteriors, 2)
     _check_columns(name, rows)
     require(name, rows, 0.0, 1.0, "lie in 0 to 1")
-    sums = rows.sum(axis=1)
+    sums = kernels.sum_rows(rows)
     row = kernels.find_outside(sums, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
     if row >= 0:
         raise ValueError(

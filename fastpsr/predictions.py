@@ -249,6 +249,11 @@ class Predictions(Constructors):
         return q if q is not None and q.ndim == 1 else None
 
     @property
+    def posterior_rows(self) -> Floats | None:
+        """Posteriors, (N, K), where the data came as these, and of more than two classes."""
+        return self._given_posteriors if self.n_classes > 2 else None
+
+    @property
     def scale(self) -> Floats:
         """What calibrators work on: LLRs, log-likelihoods, raw scores, log-odds, log-posteriors."""
         if self.kind != "posteriors":

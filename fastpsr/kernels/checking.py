@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import kernel, summing
 
 
 def find_outside(values, low, high):
@@ -18,6 +18,13 @@ def compact_labels(labels, n_classes, codes):
     found = np.empty(count_blocks(labels.size), np.int64)
     over_blocks(_compact_labels, found.size, labels, n_classes, codes, found)
     return _first(found)
+
+
+def sum_rows(values):
+    """Return the sum of each row of (N, K) values."""
+    out = np.empty(values.shape[0])
+    over_blocks(_sum_rows, count_blocks(out.size), values, out)
+    return out
 
 
 def _first(found):
@@ -39,6 +46,20 @@ def _find_outside(first, last, values, low, high, found):
                 if not (low <= values[i] <= high):
                     found[block] = i
                     break
+
+
+@summing
+def _total(values):
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
+@kernel
+def _sum_rows(first, last, values, out):
+    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
+        out[i] = _total(values[i])
 
 
 @kernel

@@ -8,6 +8,7 @@ from fastpsr.kernels.compiler import kernel, summing
 
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
+_log1p_of_unit = elementary.log1p_of_unit
 _sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
 
@@ -45,6 +46,16 @@ def sum_log_losses_multiclass(log_q, y, weights):
 def sum_brier_losses_multiclass(log_q, y, weights):
     """Sum the Brier losses (with their 1/K) of each class, shape (K,), from log-posteriors."""
     return _summed(_sum_brier_losses_multiclass, log_q.shape[1], log_q, y, weights)
+
+
+def sum_log_losses_of_rows(q, y, weights):
+    """Sum ``-log q_y`` of each class, shape (K,), from rows of posteriors, divided by their sum."""
+    return _summed(_sum_log_losses_of_rows, q.shape[1], q, y, weights)
+
+
+def sum_brier_losses_of_rows(q, y, weights):
+    """Sum the Brier losses of each class, shape (K,), from rows of posteriors over their sum."""
+    return _summed(_sum_brier_losses_of_rows, q.shape[1], q, y, weights)
 
 
 def sum_by_cell(values, cells, n_cells):
@@ -183,6 +194,46 @@ def _sum_brier_losses_multiclass(first, last, log_q, y, weights, out):
             q[y[start + i]] = 0.0
             rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
             losses[i] = (rest * rest + squares) / q.size
+        _weigh(losses, weights, start, size)
+        for i in range(size):
+            out[block, y[start + i]] += losses[i]
+
+
+@kernel
+def _sum_log_losses_of_rows(first, last, q, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            row, true = q[start + i], y[start + i]
+            below, _ = _sum_and_squares(row[:true])
+            above, _ = _sum_and_squares(row[true + 1 :])
+            losses[i] = (below + above) / row[true]  # odds against the true class
+        for i in range(size):
+            odds = losses[i]
+            unlikely = odds > 1.0
+            head = _log(odds) if unlikely else 0.0
+            losses[i] = head + _log1p_of_unit(1.0 / odds if unlikely else odds)
+        _weigh(losses, weights, start, size)
+        for i in range(size):
+            out[block, y[start + i]] += losses[i]
+
+
+@kernel
+def _sum_brier_losses_of_rows(first, last, q, y, weights, out):
+    losses = np.empty(BLOCK)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, y.size - start)
+        for i in range(size):
+            row, true = q[start + i], y[start + i]
+            below, squares_below = _sum_and_squares(row[:true])
+            above, squares_above = _sum_and_squares(row[true + 1 :])
+            rest = below + above
+            total = rest + row[true]
+            squares = rest * rest + squares_below + squares_above
+            losses[i] = squares / (total * total) / row.size
         _weigh(losses, weights, start, size)
         for i in range(size):
             out[block, y[start + i]] += losses[i]

@@ -45,6 +45,9 @@ class Log(ScoringRule):
             return np.asarray(kernels.sum_log_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
             return np.asarray(kernels.sum_log_losses(predictions.log_odds, y, weights))
+        rows = predictions.posterior_rows
+        if rows is not None:
+            return np.asarray(kernels.sum_log_losses_of_rows(rows, y, weights))
         return np.asarray(kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights))
 
 
@@ -84,6 +87,9 @@ class Brier(ScoringRule):
             return np.asarray(kernels.sum_brier_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
             return np.asarray(kernels.sum_brier_losses(predictions.log_odds, y, weights))
+        rows = predictions.posterior_rows
+        if rows is not None:
+            return np.asarray(kernels.sum_brier_losses_of_rows(rows, y, weights))
         log_q = predictions.log_posteriors
         return np.asarray(kernels.sum_brier_losses_multiclass(log_q, y, weights))
 
