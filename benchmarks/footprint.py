@@ -1,4 +1,4 @@
-"""What importing fastpsr costs, and how much memory its work takes.
+"""How much memory the work takes.
 
 Run as a module, it is the child process that the memory of one case is measured in:
 
@@ -11,36 +11,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.data import LARGE, LARGE_BALANCED, SITW, SITW_BALANCED, make_softmax, make_trials
+from benchmarks.data import LARGE, LARGE_BALANCED, SITW, SITW_BALANCED, Softmax
 
 PROMISED_PEAK = 4.0  # times the size of the input arrays
-PROMISED_IMPORT = 0.1  # seconds beyond those of NumPy
-NOT_ON_IMPORT = (
-    "numba", "llvmlite", "scipy", "typer", "rich", "polars", "matplotlib", "sklearn", "torch",
-)  # fmt: skip
 _ROOT = Path(__file__).parent.parent
 _WARM_UP = 100_000  # samples: enough for every thread to have work
-
-
-@dataclass(frozen=True, eq=False)
-class ImportCost:
-    """Seconds that `import fastpsr` takes beyond `import numpy`, and what it imports unasked."""
-
-    numpy: list[float]
-    fastpsr: list[float]
-    unasked: list[str]
-
-    @property
-    def beyond_numpy(self) -> list[float]:
-        return [ours - base for ours, base in zip(self.fastpsr, self.numpy, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -56,31 +37,6 @@ class Peak:
     def ratio(self) -> float:
         """Peak over inputs, which are part of both."""
         return (self.inputs + self.growth) / self.inputs
-
-
-# Import
-
-
-def measure_import(rounds: int) -> ImportCost:
-    """Start fresh interpreters in turn: one imports NumPy, the next fastpsr."""
-    numpy, fastpsr = [], []
-    _run("-c", "import fastpsr")  # writes the byte code
-    for _ in range(rounds):
-        for name, seconds in (("numpy", numpy), ("fastpsr", fastpsr)):
-            start = perf_counter()
-            _run("-c", f"import {name}")
-            seconds.append(perf_counter() - start)
-    code = f"import sys, fastpsr; print(*[m for m in {NOT_ON_IMPORT!r} if m in sys.modules])"
-    return ImportCost(numpy, fastpsr, _run("-c", code).split())
-
-
-def _run(*arguments: str) -> str:
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return done.stdout
-
-
-# Peak memory
 
 
 def cross_entropy(y: Any, q: Any) -> None:
@@ -154,15 +110,15 @@ def can_measure_peaks() -> bool:
 
 
 def _data() -> dict[str, Callable[[], tuple[Any, Any]]]:
-    def binary(size: Any) -> Callable[[], tuple[Any, Any]]:
+    def maker(size: Any) -> Callable[[], tuple[Any, Any]]:
         def make() -> tuple[Any, Any]:
-            trials = make_trials(size)
-            return trials.y, trials.posteriors
+            made = size.make()
+            return made.y, made.posteriors
 
         return make
 
-    sizes = {str(size): binary(size) for size in (SITW, SITW_BALANCED, LARGE, LARGE_BALANCED)}
-    return {**sizes, "1,000,000 samples, 10 classes": lambda: make_softmax(1_000_000, 10)}
+    sizes = (SITW, SITW_BALANCED, LARGE, LARGE_BALANCED, Softmax(1_000_000, 10))
+    return {str(size): maker(size) for size in sizes}
 
 
 def _memory(field: str) -> int:
@@ -182,15 +138,25 @@ def _growth(case: str, y: Any, q: Any) -> int:
     return max(0, _memory("VmHWM") - before)
 
 
-def describe_import(cost: ImportCost) -> str:
-    """Say in two sentences what an import costs."""
-    unasked = ", ".join(cost.unasked) or "none"
-    return (
-        f"`import fastpsr` takes {1000 * median(cost.beyond_numpy):.0f} ms beyond `import numpy` "
-        f"({1000 * median(cost.numpy):.0f} ms), median of {len(cost.numpy)} pairs of processes; "
-        f"promised: under {1000 * PROMISED_IMPORT:.0f} ms. "
-        f"Of {', '.join(NOT_ON_IMPORT)} it imports: {unasked}."
-    )
+def _run(*arguments: str) -> str:
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout
+
+
+def describe_peaks(peaks: list[Peak]) -> str:
+    """Return the table."""
+    lines = [
+        "Peak memory in a process of its own, after imports and a small warm-up, over the size of "
+        f"the input arrays, which it includes; promised: under {PROMISED_PEAK:g}.",
+        "",
+        "| case | data | inputs | growth | peak / inputs |",
+        "|---|---|--:|--:|--:|",
+    ]
+    for peak in peaks:
+        megabytes = f"{peak.inputs / 1e6:.0f} MB | {peak.growth / 1e6:.0f} MB"
+        lines.append(f"| {peak.case} | {peak.data} | {megabytes} | {peak.ratio:.2f} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ same. Its own value on the data, computed besides, counts as one more replicate.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
@@ -290,3 +290,49 @@ def _alone(
                      resampling=resampling)  # fmt: skip
         seconds.append(perf_counter() - begun)
     return Alone(name, str(size), median(seconds), promised)
+
+
+def describe_intervals(timings: list[IntervalTiming]) -> str:
+    """Return the table of comparisons."""
+    lines = [
+        f"Bootstrap intervals from {N_REPLICATES:,} replicates: seconds, medians over rounds. A "
+        "peer's time is extrapolated from the replicates that it made.",
+        "",
+        "| intervals | size | fastpsr | peer | its time | its replicates | ratio | promised |",
+        "|---|---|--:|---|--:|--:|--:|--:|",
+    ]
+    for timing in timings:
+        c = timing.comparison
+        lines.append(
+            f"| {c.name.removeprefix('intervals of ')} | {c.size} | {median(timing.ours):.2f} s | "
+            f"{c.peer_package} | {median(timing.peer):,.0f} s | {timing.peer_replicates} | "
+            f"**{median(timing.ratios):,.0f}x** | {c.promised:g}x |"
+        )
+    return "\n".join(lines)
+
+
+def describe_alone(cases: list[Alone]) -> str:
+    """Return the table of what has no peer."""
+    lines = [
+        f"{N_REPLICATES:,} replicates where there is no peer to compare with.",
+        "",
+        "| intervals | size | fastpsr | promised |",
+        "|---|---|--:|--:|",
+    ]
+    lines += [f"| {c.name} | {c.size} | {c.seconds:.1f} s | {c.promised:g} s |" for c in cases]
+    return "\n".join(lines)
+
+
+def interval_figures(timing: IntervalTiming) -> dict[str, Any]:
+    """Return a timing for JSON."""
+    c = timing.comparison
+    return {
+        "name": c.name,
+        **asdict(c.size),
+        "peer": c.peer_package,
+        "promised": c.promised,
+        "our_seconds": timing.ours,
+        "peer_seconds": timing.peer,
+        "peer_replicates": timing.peer_replicates,
+        "ratio": median(timing.ratios),
+    }

@@ -1,7 +1,7 @@
-"""Time both sides of a comparison in turn, in one run."""
+"""Time both sides of a comparison in turn, in one run, and say what was found."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
 from time import perf_counter, process_time, sleep
 from typing import Any
@@ -81,6 +81,52 @@ def quartiles(values: list[float]) -> tuple[float, float, float]:
     """Return the median between the lower and the upper quartile."""
     low, middle, high = np.percentile(values, [25, 50, 75])
     return float(low), float(middle), float(high)
+
+
+def describe_timings(timings: list[Timing]) -> str:
+    """Return the table."""
+    lines = [
+        f"Medians and quartiles. In each round fastpsr is called {CALLS} times, then the peer "
+        "(once if it is slow), after both were warmed up and found to agree. The ratio is taken "
+        "within rounds. Cores: CPU seconds per second while fastpsr ran; where it is below the "
+        "number of cores, other programs were at work, or the call has parts in one thread.",
+        "",
+        "| comparison | size | fastpsr | cores | peer | its time | ratio | promised | rounds |",
+        "|---|---|--:|--:|---|--:|--:|--:|--:|",
+    ]
+    for timing in timings:
+        c = timing.comparison
+        promised = f"{c.promised:g}x" if c.promised else "-"
+        low, middle, high = quartiles(timing.ratios)
+        lines.append(
+            f"| {c.name} | {c.size} | {_milliseconds(timing.ours)} | "
+            f"{median(timing.our_cores):.1f} | {c.peer_label} | {_milliseconds(timing.peer)} | "
+            f"**{middle:.1f}x** ({low:.1f}-{high:.1f}) | {promised} | {len(timing.peer)} |"
+        )
+    return "\n".join(lines)
+
+
+def timing_figures(timing: Timing) -> dict[str, Any]:
+    """Return a timing for JSON."""
+    c = timing.comparison
+    return {
+        "name": c.name,
+        **asdict(c.size),
+        "peer": c.peer_label,
+        "promised": c.promised,
+        "our_seconds": timing.ours,
+        "our_cores": timing.our_cores,
+        "peer_seconds": timing.peer,
+        "ratio": quartiles(timing.ratios),
+    }
+
+
+def _milliseconds(rounds: list[list[float]]) -> str:
+    low, middle, high = (
+        1000 * value for value in quartiles([s for calls in rounds for s in calls])
+    )
+    digits = 0 if middle >= 1000 else 1 if middle >= 1 else 3
+    return f"{middle:,.{digits}f} ms ({low:,.{digits}f}-{high:,.{digits}f})"
 
 
 def _warm_up(function: Callable[[Any], Any], data: Any) -> None:

@@ -1,0 +1,176 @@
+"""What starting costs: imports, commands, and the compilation of every kernel.
+
+Run as a module, it is the child process that compiles everything into an empty cache:
+
+    python -m benchmarks.startup
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import SITW, make_trials
+
+PROMISED_IMPORT = 0.1  # seconds beyond those of NumPy
+NOT_ON_IMPORT = (
+    "numba", "llvmlite", "scipy", "typer", "rich", "polars", "matplotlib", "sklearn", "torch",
+)  # fmt: skip
+_PROMISED = {"help": 0.4, "second": 2.0, "first": 30.0}  # seconds
+_ROOT = Path(__file__).parent.parent
+_ROUNDS = 11
+_NAMED = 20  # kernels that the table names
+
+
+@dataclass(frozen=True, eq=False)
+class StartUp:
+    """Seconds.
+
+    Attributes
+    ----------
+    numpy, fastpsr : list of float
+        Importing each in a process of its own, in turn.
+    unasked : list of str
+        What `import fastpsr` imports and should not.
+    help, second : list of float
+        Whole processes: `fastpsr --help`, and `fastpsr evaluate` once everything is compiled.
+    first, warmup : float
+        `fastpsr evaluate`, and `fastpsr warmup`, with an empty cache.
+    compiled : list of (str, int, float)
+        Each kernel with its number of signatures and what compiling these took, callees apart.
+    """
+
+    numpy: list[float]
+    fastpsr: list[float]
+    unasked: list[str]
+    help: list[float]
+    second: list[float]
+    first: float
+    warmup: float
+    compiled: list[tuple[str, int, float]]
+
+    @property
+    def beyond_numpy(self) -> list[float]:
+        return [ours - base for ours, base in zip(self.fastpsr, self.numpy, strict=True)]
+
+
+def measure_start_up() -> StartUp:
+    """Time imports and commands in processes of their own."""
+    numpy, fastpsr = [], []
+    _run("-c", "import fastpsr")  # writes the byte code
+    for _ in range(_ROUNDS):
+        numpy.append(_seconds("-c", "import numpy"))
+        fastpsr.append(_seconds("-c", "import fastpsr"))
+    code = f"import sys, fastpsr; print(*[m for m in {NOT_ON_IMPORT!r} if m in sys.modules])"
+    unasked = _run("-c", code).split()
+    help_page = _repeated("-m", "fastpsr", "--help")
+    with TemporaryDirectory() as folder:
+        trials = make_trials(SITW)
+        scores = Path(folder) / "trials.npz"
+        np.savez(scores, y_true=trials.y, llr=trials.log_odds)
+        evaluate = ["-m", "fastpsr", "evaluate", str(scores), "--columns", "llr",
+                    "--scores-are", "llr"]  # fmt: skip
+        first = _seconds(*evaluate, cache=f"{folder}/first")
+        second = _repeated(*evaluate, cache=f"{folder}/first")
+        warmup = _seconds("-m", "fastpsr", "warmup", cache=f"{folder}/warmup")
+        compiled = json.loads(_run("-m", __name__, cache=f"{folder}/compiled"))
+    return StartUp(numpy, fastpsr, unasked, help_page, second, first, warmup, compiled)
+
+
+def describe_start_up(cost: StartUp) -> str:
+    """Return two sentences and the tables."""
+    unasked = ", ".join(cost.unasked) or "none"
+    rows = [
+        ("`fastpsr --help`", median(cost.help), _PROMISED["help"]),
+        (f"`fastpsr evaluate` of {SITW}, compiled before", median(cost.second),
+         _PROMISED["second"]),
+        ("the same with an empty compile cache", cost.first, _PROMISED["first"]),
+        ("`fastpsr warmup`, which compiles everything, with an empty cache", cost.warmup,
+         None),
+    ]  # fmt: skip
+    total = sum(seconds for _, _, seconds in cost.compiled)
+    named = sorted(cost.compiled, key=lambda kernel: -kernel[2])
+    others = named[_NAMED:]
+    return "\n".join(
+        [
+            f"`import fastpsr` takes {1000 * median(cost.beyond_numpy):.0f} ms beyond `import "
+            f"numpy` ({1000 * median(cost.numpy):.0f} ms), median of {len(cost.numpy)} pairs of "
+            f"processes; promised: under {1000 * PROMISED_IMPORT:.0f} ms. "
+            f"Of {', '.join(NOT_ON_IMPORT)} it imports: {unasked}.",
+            "",
+            "| whole process | takes | promised |",
+            "|---|--:|--:|",
+            *(
+                f"| {name} | {seconds:.2f} s | {f'{promised:g} s' if promised else '-'} |"
+                for name, seconds, promised in rows
+            ),
+            "",
+            f"Compilation of {len(cost.compiled)} functions with "
+            f"{sum(n for _, n, _ in cost.compiled)} signatures takes {total:.1f} s in all. By "
+            "function, without what it calls:",
+            "",
+            "| function | signatures | seconds |",
+            "|---|--:|--:|",
+            *(f"| `{name}` | {n} | {seconds:.2f} |" for name, n, seconds in named[:_NAMED]),
+            f"| {len(others)} others | {sum(n for _, n, _ in others)} | "
+            f"{sum(seconds for _, _, seconds in others):.2f} |",
+        ]
+    )
+
+
+def compile_everything() -> list[tuple[str, int, float]]:
+    """Compile every kernel; return its name, signatures and seconds without those of callees."""
+    from numba.core import event
+
+    from fastpsr.cli.warmup import compile_all
+
+    with event.install_recorder("numba:compile") as recorder:
+        compile_all(lambda _: None)
+    signatures: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    running: list[list[Any]] = []  # (name, when it began, what its callees took)
+    for when, happened in recorder.buffer:
+        if happened.is_start:
+            function = happened.data["dispatcher"].py_func
+            module = function.__module__.removeprefix("fastpsr.kernels.")
+            running.append([f"{module}.{function.__name__}", when, 0.0])
+            continue
+        name, begun, inner = running.pop()
+        took = when - begun
+        if running:
+            running[-1][2] += took
+        signatures[name] = signatures.get(name, 0) + 1
+        seconds[name] = seconds.get(name, 0.0) + took - inner
+    return [(name, signatures[name], seconds[name]) for name in signatures]
+
+
+def _repeated(*arguments: str, cache: str | None = None) -> list[float]:
+    _run(*arguments, cache=cache)
+    return [_seconds(*arguments, cache=cache) for _ in range(_ROUNDS)]
+
+
+def _seconds(*arguments: str, cache: str | None = None) -> float:
+    start = perf_counter()
+    _run(*arguments, cache=cache)
+    return perf_counter() - start
+
+
+def _run(*arguments: str, cache: str | None = None) -> str:
+    environment = dict(os.environ) | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=_ROOT, env=environment, check=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return done.stdout
+
+
+if __name__ == "__main__":
+    print(json.dumps(compile_everything()))
