@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import binary
 from benchmarks.data import LARGE, MILLION, SMALL, Size, Trials
 from benchmarks.limits import on_threads
-from benchmarks.timing import rest
+from benchmarks.timing import warm_up
 from fastpsr.kernels.blocks import thread_count
 
 _SIZES = [Size(1_000, 50), SMALL, Size(100_000, 500), MILLION, LARGE]
@@ -92,9 +92,8 @@ def _measure(
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for _ in range(max(_FEWEST, min(_MOST, int(_SECONDS / slowest)))):
         for side, run in sides.items():
-            rest()  # idle threads of the other may spin
-            run()
-            seconds[side].append(run())
+            warm_up(lambda _, run=run: run(), None)
+            seconds[side].append(median(run() for _ in range(3)))
     return [Point(panel, side, size.n_trials, median(seconds[side])) for side in sides]
 
 

@@ -61,13 +61,13 @@ def time_both(comparison: Comparison, asked_rounds: int) -> Timing:
     data = comparison.data()
     ours, peer, cores = [], [], []
     for _ in range(rounds_for(seconds, asked_rounds)):
-        _warm_up(comparison.ours, data)
+        warm_up(comparison.ours, data)
         busy = process_time()
         ours.append([_timed(comparison.ours, data)[0] for _ in range(CALLS)])
         cores.append((process_time() - busy) / sum(ours[-1]))
         calls = CALLS if seconds < _SHORT else 1
         if calls > 1:
-            _warm_up(comparison.peer, data)
+            warm_up(comparison.peer, data)
         peer.append([_timed(comparison.peer, data)[0] for _ in range(calls)])
     return Timing(comparison, ours, peer, cores)
 
@@ -129,7 +129,8 @@ def _milliseconds(rounds: list[list[float]]) -> str:
     return f"{middle:,.{digits}f} ms ({low:,.{digits}f}-{high:,.{digits}f})"
 
 
-def _warm_up(function: Callable[[Any], Any], data: Any) -> None:
+def warm_up(function: Callable[[Any], Any], data: Any) -> None:
+    """Make calls that do not count, after a rest."""
     rest()
     start = perf_counter()
     while perf_counter() - start < _WARM:

@@ -125,6 +125,23 @@ def _decisions(errors, sample, where):
     found = fp.risk_curve(predictions, points).risk
     for point, risk in zip(points, found, strict=True):
         errors.add("risk_curve", risk, exact.risk_at(y, rows, mass, point), where)
+    if K == 2:
+        _divergence_curve(errors, predictions, rows, mass, where)
+
+
+def _divergence_curve(errors, predictions, rows, mass, where):
+    r = [exact.posteriors(row) for row in rows]
+    points = [0.02, 0.5, 0.7]
+    for rule, losses in (
+        (fp.rules.Log(), exact.log_losses),
+        (fp.rules.Brier(), exact.brier_losses),
+    ):
+        curve = fp.divergence_curve(predictions, rule, points)
+        own = exact.mean(exact.expected_under(rows, r, losses), mass)
+        for point, found in zip(points, curve.divergence, strict=True):
+            constant = [exact.logarithms([point, 1.0 - point])] * len(rows)
+            value = exact.mean(exact.expected_under(constant, r, losses), mass) - own
+            errors.add("divergence_curve", found, value, where)
 
 
 def _one_score(errors, sample, where):
@@ -190,8 +207,57 @@ def _detection(errors, kind, weights, seed):
     for threshold, *rates in list(zip(curve.threshold, curve.p_miss, curve.p_fa, strict=True))[:-1]:
         for rate, expected in zip(rates, at[float(threshold)], strict=True):
             errors.add("roc", rate, exact.number(expected), where)
+    _curves(errors, y, s, w, mass, where)
     if kind in ("plain", "reversed"):
         _affine(errors, y, s, w, mass, where)
+
+
+def _curves(errors, y, s, w, mass, where):
+    """What is drawn of LLRs, number by number."""
+    llrs = fp.Predictions.from_llrs(y, s, sample_weight=w)
+    log_odds = [-7.0, -0.1, 0.0, 2.3]
+    curve = fp.bayes_error(llrs, log_odds)
+    for t, *found in zip(log_odds, curve.actual, curve.minimum, strict=True):
+        for value, expected in zip(found, exact.bayes_errors(s, y, mass, t), strict=True):
+            errors.add("bayes_error", value, expected, where)
+    log10_odds = [-2.5, 0.0, 1.3]
+    curve = fp.empirical_cross_entropy(llrs, log10_odds)
+    for t, *found in zip(log10_odds, curve.raw, curve.pav, curve.null, strict=True):
+        prior = exact.prior_at(exact.exactly(t) * exact.mp.log(10))
+        nats = [exact.log_loss_at(s, y, mass, prior), exact.min_log_loss_at(s, y, mass, prior),
+                exact.log_loss_of_prior(prior)]  # fmt: skip
+        for value, expected in zip(found, nats, strict=True):
+            errors.add("empirical_cross_entropy", value, expected / exact.mp.log(2), where)
+    curves = fp.tippett(llrs)
+    for k, scores, shares in (
+        (0, curves.nontarget_scores, curves.p_nontarget),
+        (1, curves.target_scores, curves.p_target),
+    ):
+        members = y == k
+        expected = exact.survival(s[members], [m for m, c in zip(mass, y, strict=True) if c == k])
+        for score, share in zip(scores, shares, strict=True):
+            errors.add("tippett", share, expected.pop(float(score)), where)
+        assert not expected
+    edges = [-2.0, 0.0, 0.5, 4.0]
+    counts = fp.score_histogram(llrs, edges)
+    for b, k in product(range(3), (0, 1)):
+        inside = (edges[b] <= s) & (s < edges[b + 1]) & (y == k)
+        expected = sum((exact.Fraction(float(v)) for v in (np.ones(N) if w is None else w)[inside]),
+                       exact.Fraction(0))  # fmt: skip
+        found = (counts.negatives, counts.positives)[k][b]
+        errors.add("score_histogram", found, exact.number(expected), where)
+    raw = fp.Predictions.from_raw_scores(y, s, sample_weight=w)
+    steps, blocks = fp.pav_steps(raw), exact.pav(s, y, mass)
+    for place, (low, high, positive, negative) in enumerate(blocks):
+        assert (steps.lowest[place], steps.highest[place]) == (low, high)
+        log_odds = [
+            exact.mp.log(exact.number(v)) if v else -exact.INF for v in (positive, negative)
+        ]
+        errors.add("pav_steps", steps.log_odds[place], log_odds[0] - log_odds[1], where)
+        share = exact.number(positive / (positive + negative))
+        errors.add("pav_steps", steps.posterior[place], share, where)
+        errors.add("PavPosterior", fp.PavPosterior(low)(raw), share, where)
+    assert place == steps.lowest.size - 1
 
 
 def _affine(errors, y, s, w, mass, where):

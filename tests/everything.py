@@ -40,7 +40,7 @@ def calibrators(K):
 
 def metrics(K, train):
     """Name -> metric, all there are."""
-    costs = samples.COSTS[K]
+    costs = fp.CostMatrix(samples.COSTS[K])
     found = {
         "cross-entropy": fp.CrossEntropy(),
         "brier": fp.BrierScore(),
@@ -69,9 +69,8 @@ def metrics(K, train):
         "min cllr": fp.MinCllr(),
         "auc": fp.AUC(),
         "devpav": fp.DevPAV(),
+        "pav posterior": fp.PavPosterior(0.5),
     }
-    if hasattr(fp, "PavPosterior"):
-        found["pav posterior"] = fp.PavPosterior(0.5)
     return found
 
 
@@ -107,7 +106,9 @@ def _conversions(n):
         if predictions.n_classes == 2:
             found[f"{name}: log-odds"] = predictions.log_odds
         costs = samples.COSTS[predictions.n_classes]
-        found[f"{name}: decisions"] = fp.bayes_decisions(predictions, costs)
+        found[f"{name}: decisions"] = decided = fp.bayes_decisions(predictions, costs)
+        y = np.arange(n) % predictions.n_classes
+        found[f"{name}: cost"] = fp.expected_cost(y, decided, costs)
     labels = rng.integers(0, 300, n)
     many = fp.Predictions.from_logits(labels[:400], rng.normal(size=(min(n, 400), 300)))
     found["300 classes"] = fp.CrossEntropy(normalized=False)(many)
@@ -115,7 +116,9 @@ def _conversions(n):
     for name, rule in RULES.items():
         binary_rows = made["pairs"].log_posteriors[few]
         found[f"loss {name}"] = rule.loss(np.arange(len(binary_rows)) % 2, binary_rows)
-        found[f"slopes {name}"] = rule.slopes(binary_rows, np.arange(len(binary_rows)) % 2)
+        slopes = rule.slopes(binary_rows, np.arange(len(binary_rows)) % 2)
+        if slopes is not None:  # the log rule's are not needed
+            found[f"slopes {name}"] = slopes
         p = made["pairs"].posteriors[few]
         found[f"divergence {name}"] = rule.divergence(p, p[::-1])
         if name != "beta":
@@ -184,21 +187,19 @@ def _curves(n):
     made = fp.simulate.trial_list(60, 900, seed=3)
     found["trial list"] = made.llr
     found["gaussian classes"] = fp.simulate.gaussian_classes(500).mcps
-    calls = {
-        "bayes_error": lambda f: f(data),
-        "empirical_cross_entropy": lambda f: f(data),
-        "consistency_band": lambda f: f(data, n_resamples=20, seed=1),
-        "divergence_curve": lambda f: f(data, fp.rules.Log()),
-        "pav_steps": lambda f: f(data),
-        "score_histogram": lambda f: f(data),
-        "tippett": lambda f: f(binary(n, kind="llrs")),
-    }
-    for name, call in calls.items():
-        if hasattr(fp, name):
-            result = vars(call(getattr(fp, name)))
-            for part, value in result.items():
-                if isinstance(value, np.ndarray):
-                    found[f"{name}: {part}"] = value
+    curves = [
+        fp.bayes_error(data),
+        fp.empirical_cross_entropy(data),
+        fp.consistency_band(data, n_resamples=20, seed=1),
+        fp.divergence_curve(data, fp.rules.Log()),
+        fp.pav_steps(data),
+        fp.score_histogram(data),
+        fp.tippett(binary(n, kind="llrs")),
+    ]
+    for curve in curves:
+        for part, value in vars(curve).items():
+            if isinstance(value, np.ndarray):
+                found[f"{type(curve).__name__}: {part}"] = value
     return found
 
 
@@ -240,4 +241,6 @@ def _intervals(n, n_resamples):
 
 def bits_of(found):
     """Name -> bytes, so that nan equals nan."""
-    return {name: np.asarray(value).tobytes() for name, value in found.items()}
+    arrays = {name: np.asarray(value) for name, value in found.items()}
+    assert not any(array.dtype.hasobject for array in arrays.values())  # bytes of addresses
+    return {name: array.tobytes() for name, array in arrays.items()}

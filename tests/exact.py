@@ -297,9 +297,17 @@ def act_dcf(llrs, y, mass, p_target, c_miss, c_fa):
     return number(dcf(wrong[1] / totals[1], wrong[0] / totals[0], p_target, c_miss, c_fa))
 
 
-def cllr(llrs, y, mass, p_target):
-    offset = mp.log(mp.mpf(p_target)) - mp.log(mp.mpf(1.0 - p_target))
-    prior = [mp.mpf(1.0 - p_target), mp.mpf(p_target)]
+def prior_pair(p_target):
+    return [mp.mpf(1.0 - p_target), mp.mpf(p_target)]  # as the float that is 1 - p
+
+
+def log_loss_of_prior(prior):
+    return -mp.fsum(p * mp.log(p) for p in prior)
+
+
+def log_loss_at(llrs, y, mass, prior):
+    """Mean log loss of LLRs with a prior of each class."""
+    offset = mp.log(prior[1]) - mp.log(prior[0])
     totals = class_priors(y, 2, mass)
     score = mp.mpf(0)
     for x, c, m in zip(llrs, y, mass, strict=True):
@@ -308,12 +316,17 @@ def cllr(llrs, y, mass, p_target):
             if loss == INF:
                 return INF
             score += prior[c] * number(m / totals[c]) * loss
-    return score / -mp.fsum(p * mp.log(p) for p in prior)
+    return score
 
 
-def min_cllr(scores, y, mass, p_target):
+def cllr(llrs, y, mass, p_target):
+    prior = prior_pair(p_target)
+    return log_loss_at(llrs, y, mass, prior) / log_loss_of_prior(prior)
+
+
+def min_log_loss_at(scores, y, mass, prior):
+    """The same after PAV trained on the same data."""
     blocks = pav(scores, y, mass)
-    prior = [mp.mpf(1.0 - p_target), mp.mpf(p_target)]
     totals = [sum(b[k] for b in blocks) for k in (3, 2)]
     score = mp.mpf(0)
     for block in blocks:
@@ -321,7 +334,37 @@ def min_cllr(scores, y, mass, p_target):
         for part in parts:
             if part:
                 score += part * mp.log(mp.fsum(parts) / part)
-    return score / -mp.fsum(p * mp.log(p) for p in prior)
+    return score
+
+
+def min_cllr(scores, y, mass, p_target):
+    prior = prior_pair(p_target)
+    return min_log_loss_at(scores, y, mass, prior) / log_loss_of_prior(prior)
+
+
+def prior_at(log_odds):
+    return [1 / (1 + mp.exp(log_odds)), 1 / (1 + mp.exp(-log_odds))]
+
+
+def bayes_errors(llrs, y, mass, log_odds):
+    """Actual and least error probability at prior log-odds, which are a float."""
+    prior = prior_at(exactly(log_odds))
+    totals = class_priors(y, 2, mass)
+    wrong = [Fraction(0), Fraction(0)]
+    for x, c, m in zip(llrs, y, mass, strict=True):
+        wrong[c] += m * int((float(x) >= -float(log_odds)) != bool(c))
+    points = [(wrong[1] / totals[1], wrong[0] / totals[0]), *rate_points(llrs, y, mass)]
+    errors = [prior[1] * number(miss) + prior[0] * number(fa) for miss, fa in points]
+    return errors[0], min(errors[1:])
+
+
+def survival(scores, mass):
+    """Distinct score -> share of the mass at or above it."""
+    total = sum(mass)
+    kept = sorted({float(s) for s, m in zip(scores, mass, strict=True) if m})
+    return {
+        t: number(sum(m for s, m in zip(scores, mass, strict=True) if s >= t) / total) for t in kept
+    }
 
 
 def auc(scores, y, mass):

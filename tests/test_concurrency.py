@@ -86,6 +86,60 @@ def run_here(code, **environment):
     return run(code, PYTHONPATH=paths, **environment)
 
 
+#: Numba's threading layers, and the modules that hold them.
+LAYERS = {"workqueue": "workqueue", "omp": "omppool", "tbb": "tbbpool"}
+
+
+def run_on_layer(layer, code, **environment):
+    """Run code after a parallel kernel, which is not ours, has launched the layer."""
+    launch = f"""
+import importlib, sys
+try:
+    importlib.import_module("numba.np.ufunc.{LAYERS[layer]}")
+except ImportError:
+    print("missing")
+    sys.exit()
+import numba
+@numba.njit(parallel=True)
+def count(n):
+    total = 0
+    for i in numba.prange(n):
+        total += 1
+    return total
+assert count(1_000) == 1_000
+assert numba.threading_layer() == {layer!r}
+"""
+    environment["NUMBA_THREADING_LAYER"] = layer
+    environment["LD_LIBRARY_PATH"] = str(Path(sys.prefix) / "lib")  # where pip puts TBB
+    printed = run_here(launch + code, **environment)
+    if printed == ["missing"]:
+        pytest.skip(f"the threading layer {layer} is not installed")
+    return printed
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_threads_at_once_and_forks_on_every_threading_layer(predictions, layer):
+    code = f"""{SHARED}
+import os, signal
+from concurrent.futures import ThreadPoolExecutor
+data = everything.binary(60_001)
+with ThreadPoolExecutor(6) as pool:
+    found = list(pool.map(lambda _: values(data[:]), range(6)))
+print(found == found[:1] * 6)
+if hasattr(os, "fork"):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # not to hang for ever
+        os._exit(0 if values(data[:]) == found[0] else 3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(*found[0], flush=True)
+os._exit(0)  # TBB itself does not end after a fork
+"""
+    same, *found = run_on_layer(layer, code, FASTPSR_NUM_THREADS="3")
+    assert same == "True"
+    assert [float(x) for x in found] == values(predictions)
+
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -132,7 +186,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib(backend):
-    pytest.importorskip("joblib")  # its workers get large arrays as read-only memory maps
+    """Its workers get large arrays as read-only memory maps."""
     code = f"""{SHARED}
 import joblib
 if __name__ == "__main__":
@@ -146,7 +200,6 @@ if __name__ == "__main__":
 
 
 def test_dask_workers():
-    pytest.importorskip("distributed")
     code = f"""{SHARED}
 import dask
 from distributed import Client
@@ -180,7 +233,23 @@ def test_cache_folder_that_cannot_be_made(tmp_path):
     assert run(SMALL, NUMBA_CACHE_DIR=str(file / "cache")) == [LOG2]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs permissions")
+#: Take from root the right to write where the mode forbids it (CAP_DAC_OVERRIDE, bit 1).
+LIKE_ANYONE = """
+import ctypes, os, struct, sys, tempfile
+if os.geteuid() == 0:
+    header, held = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
+    libc = ctypes.CDLL(None)
+    assert libc.capget(header, held) == 0
+    words = struct.unpack("6I", held.raw)
+    assert libc.capset(header, struct.pack("6I", words[0] & ~2, *words[1:])) == 0
+try:
+    tempfile.TemporaryFile(dir=os.environ["NUMBA_CACHE_DIR"])
+except PermissionError:
+    print("read-only")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up rights as Linux has them")
 @pytest.mark.parametrize("filled", [False, True])
 def test_read_only_cache_folder(tmp_path, filled):
     cache = tmp_path / "cache"
@@ -189,7 +258,7 @@ def test_read_only_cache_folder(tmp_path, filled):
         assert run(SMALL, NUMBA_CACHE_DIR=str(cache)) == [LOG2]
     for folder in [cache, *(path for path in cache.rglob("*") if path.is_dir())]:
         folder.chmod(0o555)
-    assert run(SMALL, NUMBA_CACHE_DIR=str(cache)) == [LOG2]  # root may write all the same
+    assert run(LIKE_ANYONE + SMALL, NUMBA_CACHE_DIR=str(cache)) == ["read-only", LOG2]
 
 
 def test_spoiled_cache(tmp_path):

@@ -1,11 +1,16 @@
 """The same bits whatever the number of threads, run after run, in this thread or another."""
 
+import hashlib
+import inspect
+import re
 import threading
 
 import pytest
 
+import fastpsr as fp
 from fastpsr.calibration import affine, newton
 from tests import everything
+from tests.test_concurrency import LAYERS, SHARED, run_here, run_on_layer
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +25,13 @@ def differing(found, expected):
     return [name for name in found if found[name] != expected[name]]
 
 
+def test_everything_names_everything():
+    named = set(re.findall(r"\bfp\.(\w+)", inspect.getsource(everything)))
+    files, held = {"save_calibrator", "load_calibrator", "trials"}, {"metrics"}
+    results = {"BootstrapResult", "Evaluation"}
+    assert set(fp.__all__) - named == files | held | results
+
+
 @pytest.mark.large
 @pytest.mark.parametrize("threads", ["1", "2", "4"])
 def test_same_bits(expected, threads, monkeypatch):
@@ -32,7 +44,7 @@ def test_same_bits_again(monkeypatch):
     monkeypatch.setattr(affine, "_MANY", 200)
     monkeypatch.setattr(newton, "_VERY_THIN", 50)
     monkeypatch.setattr(newton, "_THIN", 60)
-    runs = [everything.bits_of(everything.everything(400)) for _ in range(2)]
+    runs = [everything.bits_of(everything.everything(210)) for _ in range(2)]
     assert differing(*runs) == []
 
 
@@ -53,3 +65,33 @@ def test_same_bits_from_many_threads_at_once(expected, monkeypatch):
     for bits in found:
         assert bits is not None
         assert differing(bits, {name: expected[name] for name in bits}) == []
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("layer", LAYERS)
+def test_same_bits_on_every_threading_layer(expected, layer):
+    code = f"""{SHARED}
+import hashlib
+found = everything.bits_of(everything.everything(intervals=False))
+for name, bits in found.items():
+    print(hashlib.sha256(bits).hexdigest(), name.replace(" ", "_"))
+"""
+    printed = run_on_layer(layer, code, FASTPSR_NUM_THREADS="2")
+    found = dict(zip(printed[1::2], printed[::2], strict=True))
+    assert len(found) > 100
+    digests = {
+        name.replace(" ", "_"): hashlib.sha256(expected[name]).hexdigest() for name in expected
+    }
+    assert {name: digest for name, digest in found.items() if digests[name] != digest} == {}
+
+
+def test_same_bits_whether_compiled_or_loaded_from_the_cache(tmp_path):
+    """In a process that compiles, and in the next one, which loads less."""
+    code = f"""{SHARED}
+import hashlib
+data = everything.binary(20_001)
+drawn = fp.bootstrap(fp.BrierScore(), data, n_resamples=40, seed=1).replicates
+print(fp.CrossEntropy()(data), hashlib.sha256(drawn.tobytes()).hexdigest())
+"""
+    runs = [run_here("import fastpsr as fp\n" + code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in "ab"]
+    assert runs[0] == runs[1]

@@ -124,7 +124,7 @@ def _bootstrap() -> None:
 
 def _large_sets() -> None:
     rng = np.random.default_rng(0)
-    log_odds = rng.normal(size=1 << 17)
+    log_odds = rng.normal(size=1 << 15)
     y = rng.random(log_odds.size) < 1.0 / (1.0 + np.exp(-log_odds))
     ids = rng.integers(50, size=log_odds.size)
     train = fp.CrossFit(groups=(ids, ids[::-1]))

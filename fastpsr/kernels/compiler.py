@@ -29,7 +29,9 @@ __all__ = [
     "summing",
 ]
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# LLVM inlines what kernels call. Left to choose, it may call another copy than the caller's own, if
+# one is loaded, and bits would differ between a process that compiles and the next.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
 _PLAIN = bool(getattr(numba.config, "DISABLE_JIT", 0))
 
 

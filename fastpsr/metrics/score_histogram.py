@@ -81,13 +81,16 @@ def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> Sc
         are_llrs = bool(samples.priors.all())
     y = samples.labels
     scores = samples.llrs if are_llrs else samples.scale
-    finite = np.isfinite(scores)
-    edges = _edges(bins, scores[finite])
-    counts, infinite = [], np.zeros((2, 2))
+    edges = _edges(bins, scores[np.isfinite(scores)])
+    n_bins = edges.size - 1
+    inside = (scores >= edges[0]) & (scores <= edges[-1])
+    place = np.searchsorted(edges[1:-1], scores[inside], side="right")
+    cells = place + np.where(y[inside], n_bins, 0)
+    # not np.histogram, whose differences of cumulated weights lose the small ones
+    weights = samples.weights[inside] if samples.weights.size else None
+    counts = np.bincount(cells, weights, 2 * n_bins).astype(np.float64).reshape(2, n_bins)
+    infinite = np.zeros((2, 2))
     for k in range(2):
-        members = (y == k) & finite
-        weights = samples.weights[members] if samples.weights.size else None
-        counts.append(np.histogram(scores[members], edges, weights=weights)[0].astype(np.float64))
         for side, end in enumerate((-np.inf, np.inf)):
             there = (y == k) & (scores == end)
             infinite[k, side] = (
