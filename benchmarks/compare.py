@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import fastpsr as fp
-from benchmarks import footprint, intervals, limits, scaling, startup, table2, timing
+from benchmarks import footprint, intervals, limits, profiles, scaling, startup, table2, timing
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.report import write_report
 
@@ -82,7 +82,8 @@ def _comparisons(options: Options) -> Made | None:
     timings = [timing.time_both(c, options.rounds) for c in chosen]
     if not timings:
         return None
-    return timing.describe_timings(timings), [timing.timing_figures(t) for t in timings]
+    text = f"{timing.describe_timings(timings)}\n\n{profiles.describe_misses(timings)}"
+    return text, [timing.timing_figures(t) for t in timings]
 
 
 def _intervals(options: Options) -> Made | None:

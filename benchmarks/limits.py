@@ -147,6 +147,11 @@ def describe_limits(cases: list[Case]) -> str:
     return "\n".join([*head, "", *promises, "", *scaling])
 
 
+def read_seconds(arrays: list[NDArray[Any]]) -> float:
+    """Return the median seconds of a streaming read of contiguous arrays."""
+    return median(_timed(lambda: _read([a.ravel() for a in arrays])) for _ in range(_MOST))
+
+
 def as_figures(case: Case) -> dict[str, Any]:
     """Return a case for JSON."""
     return {

@@ -35,6 +35,11 @@ class Timing:
             median(peer) / median(ours) for ours, peer in zip(self.ours, self.peer, strict=True)
         ]
 
+    @property
+    def ratio(self) -> float:
+        """The median over rounds."""
+        return median(self.ratios)
+
 
 def check(comparison: Comparison) -> float:
     """Compute both sides once, which warms them up; raise unless they agree.
