@@ -12,7 +12,9 @@ from fastpsr.rules.base import ScoringRule
 __all__ = ["descend", "fit_log_loss", "fit_roughly"]
 
 _MOST_STEPS = 200
-_ENOUGH = 1e-9  # gradient per unit of weight, and per unit of the scores' spread for the scale
+# before the last step, which squares what is left: gradient per unit of weight (and per unit of the
+# scores' spread for the scale), and what a step wins
+_NEAR, _ALL_WON = 1e-8, 1e-14
 _THIN = 1 << 15  # samples per class that are enough for a start,
 _VERY_THIN = 1 << 12  # and for a rough scale
 
@@ -105,7 +107,7 @@ def _iterate(
         spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
         size = np.abs(gradient) / total
         largest = max(size[0] / max(1.0, spread), size[1:].max() if with_bias else 0.0)
-        if largest < _ENOUGH and abs(float(gradient @ newton)) < _ENOUGH * total:
+        if largest < _NEAR and abs(float(gradient @ newton)) < _ALL_WON * total:
             return point + newton, True
         step = newton
         if damping:
