@@ -16,8 +16,11 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import app
+from fastpsr.cli import app, show
 from tests import reference
+
+# COLUMNS decides, not what it was when they were made
+show.console._width = show.errors._width = None
 
 
 @dataclass
