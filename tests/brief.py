@@ -1,4 +1,4 @@
-"""A pytest plugin that skips tests that compute for more than some seconds: ``-p tests.brief``.
+"""A pytest plugin that skips tests that compute for longer than half a second: ``-p tests.brief``.
 
 For runs without compilation, where a test may take a thousand times as long.
 """
@@ -12,7 +12,7 @@ import pytest
 import fastpsr
 import tests
 
-SECONDS = float(os.environ.get("FASTPSR_BRIEF_SECONDS", "2"))
+SECONDS = float(os.environ.get("FASTPSR_BRIEF_SECONDS", "0.5"))
 LONGER = ("test_same_bits_again", "test_small_samples", "test_hostile_arguments")
 OURS = tuple(str(Path(module.__file__).parent) for module in (fastpsr, tests))
 

@@ -49,6 +49,12 @@ def succeed(*arguments):
     return outcome.out
 
 
+def surroundings(**environment):
+    """Return the environment of a process that finds the package, and compiles."""
+    package = str(Path(fp.__file__).parents[1])
+    return os.environ | {"PYTHONPATH": package, "NUMBA_DISABLE_JIT": "0"} | environment
+
+
 def program(*arguments, code=None, **environment):
     start = [sys.executable, "-P", "-m", "fastpsr"] if code is None else [
         sys.executable, "-P", "-c", code
@@ -58,7 +64,7 @@ def program(*arguments, code=None, **environment):
         capture_output=True,
         text=True,
         timeout=100,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])} | environment,
+        env=surroundings(**environment),
     )
 
 

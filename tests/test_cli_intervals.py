@@ -26,6 +26,7 @@ from tests.commands import (
     parameters,
     strict_json,
     succeed,
+    surroundings,
     write,
     write_trials,
 )
@@ -351,7 +352,7 @@ def test_a_bar_with_the_time_that_is_left():
         [sys.executable, "-m", "fastpsr", "evaluate", "s.npz", *are, "--resamples", "3000"],
         stdout=subprocess.DEVNULL,
         stderr=theirs,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1]), "TERM": "xterm"},
+        env=surroundings(TERM="xterm"),
     ):
         os.close(theirs)
         shown = b""
@@ -380,7 +381,7 @@ def test_ctrl_c_between_replicates(mode):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])},
+        env=surroundings(),
     ) as process:
         while not process.stdout.readline().startswith("b: " if mode == "compare" else "a: "):
             pass

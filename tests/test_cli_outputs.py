@@ -23,6 +23,7 @@ from tests.commands import (
     fastpsr,
     parameters,
     snapshot,
+    surroundings,
 )
 
 
@@ -207,7 +208,7 @@ def test_ctrl_c_from_outside():
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(fp.__file__).parents[1])},
+        env=surroundings(),
     ) as process:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.3)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.rows import total
 
 
 def find_outside(values, low, high):
@@ -48,18 +49,10 @@ def _find_outside(first, last, values, low, high, found):
                     break
 
 
-@summing
-def _total(values):
-    total = 0.0
-    for k in range(values.size):
-        total += values[k]
-    return total
-
-
 @kernel
 def _sum_rows(first, last, values, out):
     for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        out[i] = _total(values[i])
+        out[i] = total(values[i])
 
 
 @kernel

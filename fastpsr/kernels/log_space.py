@@ -6,7 +6,8 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import comparing, kernel, summing
+from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.rows import largest, total
 
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
@@ -79,22 +80,6 @@ def _log_odds_of_pairs(first, last, posteriors, out):
         out[i] = _log(posteriors[i, 1]) - _log(posteriors[i, 0])
 
 
-@comparing
-def _largest(values):
-    top = -math.inf
-    for k in range(values.size):
-        top = max(top, values[k])
-    return top
-
-
-@summing
-def _total(values):
-    total = 0.0
-    for k in range(values.size):
-        total += values[k]
-    return total
-
-
 @kernel
 def _normalise_log_rows(first, last, n_rows, scores, offset, out, log_sums):
     held = np.empty(offset.size)
@@ -102,12 +87,12 @@ def _normalise_log_rows(first, last, n_rows, scores, offset, out, log_sums):
         row, own = scores[i], out[i]
         for k in range(held.size):
             own[k] = row[k] + offset[k]
-        top = _largest(own)
+        top = largest(own)
         for k in range(held.size):
             own[k] -= top
         for k in range(held.size):
             held[k] = _exp(own[k])
-        log_total = math.log(_total(held))
+        log_total = math.log(total(held))
         for k in range(held.size):
             own[k] -= log_total
         log_sums[i] = top + log_total
