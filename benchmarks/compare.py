@@ -66,7 +66,7 @@ def main() -> None:
     if given.markdown:
         write_report(given.markdown, report)
     if given.json:
-        given.json.write_text(json.dumps(figures, indent=1) + "\n")
+        given.json.write_text(_as_json(figures))
 
 
 # Sections
@@ -163,6 +163,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure here")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw how times grow (SVG, PNG)")
     return parser
+
+
+def _as_json(figures: dict[str, Any]) -> str:
+    """Return four digits of every figure, a section to a line."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, float):
+            return float(f"{value:.4g}")
+        if isinstance(value, dict):
+            return {key: rounded(entry) for key, entry in value.items()}
+        return [rounded(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+
+    lines = [f" {json.dumps(key)}: {json.dumps(rounded(figures[key]))}" for key in figures]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _names() -> list[str]:
