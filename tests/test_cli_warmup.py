@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import fastpsr as fp
 from fastpsr.cli import warmup
 from fastpsr.cli.score_files import read_scores
 from tests import reference
-from tests.commands import data, succeed, write
+from tests.commands import data, succeed, surroundings, write
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +144,7 @@ def run_report(folder, cases):
         text=True,
         timeout=300,
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(folder / "cache")},
+        env=surroundings(PYTHONPATH=str(root), NUMBA_CACHE_DIR=str(folder / "cache")),
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
