@@ -61,7 +61,8 @@ def plot_scaling(points: list[Point], path: Path) -> None:
             axes.set_title(panel)
             axes.set_xlabel("trials")
             axes.grid(alpha=0.3)
-            axes.legend(frameon=False, fontsize=7)
+            axes.set_ylim(top=8.0 * axes.get_ylim()[1])  # room for the legend
+            axes.legend(frameon=False, fontsize=7, loc="upper right")
         figure.axes[0].set_ylabel("nanoseconds per trial")
         figure.savefig(path, metadata={"Date": None})
 
