@@ -15,6 +15,7 @@ from fastpsr.calibration.affine_sums import (
 )
 from fastpsr.calibration.base import Calibrator, log_prior, require_fitted
 from fastpsr.calibration.folds import Plan
+from fastpsr.calibration.multiclass_fits import cross_fit_side_by_side
 from fastpsr.calibration.newton import descend, fit_log_loss
 from fastpsr.calibration.separability import require_overlap
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -48,9 +49,14 @@ class _Affine(Calibrator):
         require_fitted("floor_", np.ndim(self.floor_) == 0 and np.isfinite(self.floor_))
 
     def cross_fit_at_once(self, predictions: Predictions, plan: Plan) -> Predictions | None:
-        if len(predictions) < _MANY or not isinstance(self._rule(), Log):
+        if not isinstance(self._rule(), Log):
             return None
-        values = cross_fit_by_sums(predictions, plan, self._with_bias)
+        if predictions.n_classes > 2:
+            values = cross_fit_side_by_side(predictions, plan, self._with_bias)
+        elif len(predictions) >= _MANY:
+            values = cross_fit_by_sums(predictions, plan, self._with_bias)
+        else:
+            return None
         kind: Kind = "posteriors" if predictions.kind == "posteriors" else "likelihoods"
         return None if values is None else predictions.replace_scores(kind, values)
 

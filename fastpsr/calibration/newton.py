@@ -1,5 +1,8 @@
 """Minimise an expected score over a scale and biases."""
 
+import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,12 +12,18 @@ from fastpsr import kernels
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["descend", "fit_log_loss", "fit_roughly"]
+__all__ = ["descend", "find_optimum", "fit_log_loss", "fit_roughly", "start_at_frequencies"]
+
+#: Gradient and Hessian at a scale and what is added to each class's score, (1 + K,); without the
+#: Hessian if False is said and that is faster.
+StepSums = Callable[[Floats, bool], tuple[Floats, Any]]
 
 _MOST_STEPS = 200
 # before the last step, which squares what is left: gradient per unit of weight (and per unit of the
 # scores' spread for the scale), and what a step wins
 _NEAR, _ALL_WON = 1e-8, 1e-14
+_LITTLE = 1e-6  # what a step wins per unit of weight; below, the curvature stays about what it was
+_STEADY = 1e-3  # of the gradient before, if a step with that curvature may be the last
 _THIN = 1 << 15  # samples per class that are enough for a start,
 _VERY_THIN = 1 << 12  # and for a rough scale
 
@@ -32,22 +41,38 @@ def fit_log_loss(
     Newton's method, from `start`, else from the fit to a small part of the samples where there are
     many, else from scale 0 with the biases that give the class frequencies.
     """
-    problem = (scores, y, weights, offset)
+    step_sums = _binary_sums(scores, y, weights) if scores.ndim == 1 else _sums(scores, y, weights)
     if start is not None:
-        point = np.concatenate([[start[0]], start[1]])
+        point = np.concatenate([[start[0]], start[1] + offset])
     else:
-        point = _start_at_frequencies(*problem, with_bias)
+        point = start_at_frequencies(_class_weights(y, weights, offset.size), offset, with_bias)
         part = _thin(scores, y, weights, _THIN)
         if part is not None:
-            rough, found = _iterate(*part, offset, with_bias, point)
-            point = rough if found else point  # a part may be separable where the whole is not
-    point, found = _iterate(*problem, with_bias, point)
-    if not found:
+            _, _, thinned = part
+            rough = _iterate(_binary_sums(*part), float(thinned.sum()), with_bias, point)
+            point = point if rough is None else rough  # a part may be separable
+    total = float(weights.sum()) if weights.size else float(y.size)
+    return find_optimum(step_sums, total, offset, with_bias, point)
+
+
+def start_at_frequencies(class_weights: Floats, offset: Floats, with_bias: bool) -> Floats:
+    """Return scale 0, and the biases that are best there besides `offset`, in sum, (1 + K,)."""
+    shift = np.log(class_weights / class_weights.sum()) if with_bias else offset
+    return np.concatenate([[0.0], shift])
+
+
+def find_optimum(
+    step_sums: StepSums, total: float, offset: Floats, with_bias: bool, point: Floats
+) -> tuple[float, Floats]:
+    """Return the (scale, bias) to which Newton's method comes from `point`, or raise."""
+    found = _iterate(step_sums, total, with_bias, point)
+    if found is None:
         raise ValueError(
             f"calibration did not converge in {_MOST_STEPS} steps: the scores all but separate "
             "the classes; use PAV(floor=...), or calibrate on more data"
         )
-    return float(point[0]), point[1:] - point[1:].mean()
+    bias = found[1:] - offset
+    return float(found[0]), bias - bias.mean()
 
 
 def fit_roughly(
@@ -82,60 +107,49 @@ def _start_at_moments(scores: Floats, negatives: Floats, positives: Floats) -> t
 
 
 @np.errstate(all="ignore")  # steps into the extreme are not taken
-def _iterate(
-    scores: Floats,
-    y: NDArray[Any],
-    weights: Floats,
-    offset: Floats,
-    with_bias: bool,
-    point: Floats,
-) -> tuple[Floats, bool]:
-    """Take Newton steps until the gradient is small, and one more; say whether that was reached.
+def _iterate(step_sums: StepSums, total: float, with_bias: bool, point: Floats) -> Floats | None:
+    """Take Newton steps until the gradient is small, and one more; None if it does not get so.
 
     A step is good if the slope along it has not turned steeper uphill than half of what it went
-    down before: the problem is convex. Else it is damped, after Levenberg and Marquardt.
+    down before: the problem is convex. Else it is damped, after Levenberg and Marquardt. Where
+    steps win little the curvature stays what it was, and is not summed again.
     """
-    total = float(weights.sum()) if weights.size else float(y.size)
-    step_sums = _binary_sums if scores.ndim == 1 else _multiclass_sums
-    gradient, hessian = step_sums(scores, y, weights, point, offset)
+    gradient, hessian = step_sums(point, True)
     if not np.isfinite(hessian).all():
         raise ValueError("scores must be of a magnitude whose squares are finite to fit a scale")
     curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
-    damping = 0.0
+    damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):
         newton = -_solve(gradient, hessian, with_bias)
         spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
         size = np.abs(gradient) / total
         largest = max(size[0] / max(1.0, spread), size[1:].max() if with_bias else 0.0)
-        if largest < _NEAR and abs(float(gradient @ newton)) < _ALL_WON * total:
-            return point + newton, True
+        wins = abs(float(gradient @ newton)) / total
+        is_near = largest < _NEAR and wins < _ALL_WON
+        if is_near and (is_fresh or largest < _STEADY * before):
+            return point + newton
         step = newton
         if damping:
             step = -_solve(gradient, hessian + np.diag(damping * curvature), with_bias)
         trial = point + step
-        there, hessian_there = step_sums(scores, y, weights, trial, offset)
+        there, renewed = step_sums(trial, is_near or wins > _LITTLE)
         if float(there @ step) <= -0.5 * float(gradient @ step):
-            point, gradient, hessian = trial, there, hessian_there
-            curvature = np.maximum(curvature, np.diagonal(hessian))
+            point, gradient, before = trial, there, largest
+            is_fresh = renewed is not None
+            if renewed is not None:
+                hessian = renewed
+                curvature = np.maximum(curvature, np.diagonal(hessian))
             damping = damping / 10.0 if damping > 1e-6 else 0.0
         else:
             damping = max(10.0 * damping, 1e-3)
-    return point, False
+    return None
 
 
-def _start_at_frequencies(
-    scores: Floats, y: NDArray[Any], weights: Floats, offset: Floats, with_bias: bool
-) -> Floats:
-    """Return scale 0 and the biases that are best there."""
-    point = np.zeros(1 + offset.size)
-    if with_bias:
-        if weights.size or offset.size > 2:
-            counts = np.bincount(y, weights if weights.size else None, offset.size)
-        else:
-            n_positive = np.count_nonzero(y)  # much faster
-            counts = np.array([y.size - n_positive, n_positive])
-        point[1:] = np.log(counts / counts.sum()) - offset
-    return point
+def _class_weights(y: NDArray[Any], weights: Floats, n_classes: int) -> Floats:
+    if weights.size or n_classes > 2:
+        return np.bincount(y, weights if weights.size else None, n_classes).astype(np.float64)
+    n_positive = np.count_nonzero(y)  # much faster
+    return np.array([y.size - n_positive, n_positive], np.float64)
 
 
 def _thin(
@@ -159,21 +173,22 @@ def _thin(
     return scores[index], y[index], weights[index] * factor if weights.size else factor
 
 
-def _binary_sums(
-    scores: Floats, y: NDArray[Any], weights: Floats, point: Floats, offset: Floats
-) -> tuple[Floats, Floats]:
-    shift = point[2] - point[1] + offset[1] - offset[0]
-    e, ex, v, vx, vxx = kernels.sum_fit_binary(scores, y, weights, point[0], shift)
-    gradient = np.array([ex, -e, e])
-    hessian = np.array([[vxx, -vx, vx], [-vx, v, -v], [vx, -v, v]])
-    return gradient, hessian
+def _binary_sums(scores: Floats, y: NDArray[Any], weights: Floats) -> StepSums:
+    def sums_at(point: Floats, _: bool) -> tuple[Floats, Floats]:
+        found = kernels.sum_fit_binary(scores, y, weights, point[0], point[2] - point[1])
+        e, ex, v, vx, vxx = found
+        gradient = np.array([ex, -e, e])
+        hessian = np.array([[vxx, -vx, vx], [-vx, v, -v], [vx, -v, v]])
+        return gradient, hessian
+
+    return sums_at
 
 
-def _multiclass_sums(
-    scores: Floats, y: NDArray[Any], weights: Floats, point: Floats, offset: Floats
-) -> tuple[Floats, Floats]:
-    found = kernels.sum_fit_multiclass(scores, y, weights, point[0], point[1:] + offset)
-    return found[0], found[1]
+def _sums(scores: Floats, y: NDArray[Any], weights: Floats) -> StepSums:
+    in_one = np.zeros(y.size, np.uint16)
+    samples = kernels.SideBySide(scores, y, weights, in_one, 1)
+    everything, alike = np.ones(1, bool), np.ones(scores.shape[1])
+    return partial(samples.sum_fit, parts=everything, factors=alike)
 
 
 def _solve(gradient: Floats, hessian: Floats, with_bias: bool) -> Floats:

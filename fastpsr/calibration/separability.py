@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.predictions import Floats
 
-__all__ = ["require_overlap"]
+__all__ = ["check_margins", "require_overlap"]
 
 _ROUNDING = 1e-13  # of the largest margin: normalising rows may pull classes so far together
 
@@ -37,7 +37,18 @@ def require_overlap(
     if scores.ndim == 1:
         least, most = _binary_margins(scores, y, weights)
     else:
-        least, most = kernels.margin_ranges(scores, y, weights)
+        in_one = np.zeros(y.size, np.uint16)
+        least, most = (
+            of_parts[0] for of_parts in kernels.margin_ranges(scores, y, weights, in_one, 1)
+        )
+    check_margins(least, most, with_bias=with_bias)
+
+
+def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
+    """Raise as `require_overlap` does, for the least and most of score[c] - score[k], (K, K).
+
+    Row c is of the samples of class c.
+    """
     constant = _is_constant(least, most) if with_bias else not (least.any() or most.any())
     if constant:
         raise ValueError(

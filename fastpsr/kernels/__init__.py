@@ -40,7 +40,7 @@ _MODULE_OF = {
     "tail_integrals": "panels",
     "tail_slopes": "panels",
     "sum_fit_binary": "fitting",
-    "sum_fit_multiclass": "fitting",
+    "SideBySide": "side_by_side",
     "class_ranges": "fitting",
     "margin_ranges": "fitting",
     "compact_labels": "checking",

@@ -41,9 +41,14 @@ def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts):
 
 
 def map_by_part(scores, parts_of, scale, shift):
-    """Return ``scale[part] x score + shift[part]`` for each score."""
-    out = np.empty(scores.size)
-    over_blocks(_map_by_part, count_blocks(scores.size), scores, parts_of, scale, shift, out)
+    """Return ``scale[part] x score + shift[part]`` for each score, or row of scores (N, K)."""
+    out = np.empty(scores.shape)
+    n_blocks = count_blocks(scores.shape[0])
+    if scores.ndim == 1:
+        over_blocks(_map_by_part, n_blocks, scores, parts_of, scale, shift, out)
+    else:
+        over_blocks(_map_rows_by_part, n_blocks, scores, parts_of, scale, shift, out,
+                    worth_a_thread=1)  # fmt: skip
     return out
 
 
@@ -121,6 +126,15 @@ def _map_by_part(first, last, scores, parts_of, scale, shift, out):
     for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
         part = np.uint64(parts_of[i])
         out[i] = scale[part] * scores[i] + shift[part]
+
+
+@kernel
+def _map_rows_by_part(first, last, scores, parts_of, scale, shift, out):
+    for i in range(first * BLOCK, min(last * BLOCK, scores.shape[0])):
+        part = np.uint64(parts_of[i])
+        row, own, added, factor = out[i], scores[i], shift[part], scale[part]
+        for k in range(row.size):
+            row[k] = factor * own[k] + added[k]
 
 
 @kernel

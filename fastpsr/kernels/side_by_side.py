@@ -1,0 +1,242 @@
+"""Sums over samples of several classes that a Newton step of affine calibration needs.
+
+A block holds samples side by side, a class to a row, so that loops over them vectorise. The samples
+of a part, which is a fold, say, have blocks of their own: a fit to some parts reads theirs.
+"""
+
+import math
+
+import numpy as np
+
+from fastpsr.kernels import elementary
+from fastpsr.kernels.blocks import over_blocks
+from fastpsr.kernels.compiler import kernel, summing
+
+_SCORES = 1 << 15  # of a block; it stays in the second-level cache with what is made of it
+_MOST_WIDE = 16  # blocks, times 16 samples
+_ROWS = 1000  # samples of a piece at least, and
+_PIECES = 256  # pieces at most, about: each has a matrix of K x K
+
+_exp = elementary.exp_of_nonpositive
+
+
+class SideBySide:
+    """Samples (N, K) in blocks, sorted by the part (N,) that they belong to."""
+
+    def __init__(self, scores, y, weights, parts_of, n_parts):
+        n_rows, self.n_classes = scores.shape
+        sizes = np.bincount(parts_of, minlength=n_parts)
+        width = _width(self.n_classes, int(sizes.max(initial=1)))
+        n_blocks = -(-sizes // width)
+        ends = np.cumsum(n_blocks)
+        first_rows = np.repeat((ends - n_blocks) * width - np.cumsum(sizes) + sizes, sizes)
+        rows = np.full(int(ends[-1]) * width, -1)
+        rows[first_rows + np.arange(n_rows)] = np.argsort(parts_of, kind="stable")
+        rows = rows.reshape(-1, width)
+        self._x = np.empty((rows.shape[0], self.n_classes, width))
+        self._y = np.empty(rows.shape, y.dtype)
+        self._weights = np.empty(rows.shape)
+        over_blocks(_place, rows.shape[0], rows, scores, y, weights, self._x, self._y,
+                    self._weights, worth_a_thread=4)  # fmt: skip
+        # pieces are what threads share out
+        least = max(_ROWS, 8 * self.n_classes, n_rows // _PIECES)
+        n_pieces = np.maximum(sizes // least, np.minimum(n_blocks, 1))
+        self._part_of_piece = np.repeat(np.arange(n_parts), n_pieces)
+        self._bounds = np.concatenate(
+            [np.linspace(end - n, end, m, endpoint=False)
+             for end, n, m in zip(ends, n_blocks, n_pieces, strict=True)] + [ends[-1:]]
+        ).astype(np.int64)  # fmt: skip
+        n_filled = -(-self.n_classes // 4) * 4
+        self._slopes = np.empty((self._part_of_piece.size, 2, 1 + self.n_classes))
+        self._spreads = np.empty((self._part_of_piece.size, n_filled, n_filled))
+
+    def sum_fit(self, point, curved, parts, factors):
+        """Gradient and curvature of the log loss of softmax(point[0] x scores + point[1:]).
+
+        Returns (gradient (1 + K,), Hessian (1 + K, 1 + K)) over the samples of `parts`, an array of
+        bool, with weights times `factors` (K,); the Hessian is None unless `curved`.
+        """
+        pieces = np.flatnonzero(parts[self._part_of_piece])
+        over_blocks(
+            _sum_fit, pieces.size, pieces, self._bounds, self._x, self._y, self._weights,
+            factors, point, curved, self._slopes, self._spreads, worth_a_thread=1,
+        )  # fmt: skip
+        gradient = np.zeros(1 + self.n_classes)
+        hessian = np.zeros((1 + self.n_classes if curved else 0, 1 + self.n_classes))
+        _add_up(pieces, self._slopes, self._spreads, gradient, hessian)
+        return gradient, hessian if curved else None
+
+
+def _width(n_classes, largest_part):
+    """Return how many samples a block holds: 16 m + 8, so that classes share no lines of cache."""
+    most = 16 * min(_MOST_WIDE, max(1, _SCORES // (16 * n_classes))) + 8
+    even = -(-largest_part // -(-largest_part // most))  # as few as will do
+    return min(most, 16 * -(-max(0, even - 8) // 16) + 8)
+
+
+@kernel
+def _place(first, last, rows, scores, y, weights, x, labels, filled):
+    for block in range(first, last):
+        own = rows[block]
+        for begin in range(0, scores.shape[1], 8):  # few lines of the cache at a time
+            end = min(begin + 8, scores.shape[1])
+            for s in range(own.size):
+                for k in range(begin, end):
+                    x[block, k, s] = scores[own[s], k] if own[s] >= 0 else 0.0
+        for s in range(own.size):
+            labels[block, s] = y[own[s]] if own[s] >= 0 else 0
+            filled[block, s] = 0.0
+            if own[s] >= 0:
+                filled[block, s] = weights[own[s]] if weights.size else 1.0
+
+
+@kernel
+def _exponentials(x, scale, shift, top, q):
+    """Write exp(scale x + shift) over the largest of each sample."""
+    top[:] = -math.inf
+    for k in range(x.shape[0]):
+        own, values, offset = x[k], q[k], shift[k]
+        for s in range(top.size):
+            values[s] = scale * own[s] + offset
+        for s in range(top.size):
+            top[s] = values[s] if values[s] > top[s] else top[s]
+    for k in range(x.shape[0]):
+        values = q[k]
+        for s in range(top.size):
+            values[s] = _exp(values[s] - top[s])
+
+
+@kernel
+def _normalise(x, q, norm, mean):
+    norm[:] = 0.0
+    mean[:] = 0.0
+    for k in range(x.shape[0]):
+        own, values = x[k], q[k]
+        for s in range(norm.size):
+            norm[s] += values[s]
+        for s in range(norm.size):
+            mean[s] += values[s] * own[s]
+    for s in range(norm.size):
+        norm[s] = 1.0 / norm[s]
+        mean[s] *= norm[s]
+    for k in range(x.shape[0]):
+        values = q[k]
+        for s in range(norm.size):
+            values[s] *= norm[s]
+
+
+@summing
+def _moments(x, mean, weighted):
+    """Return the sums of the weights, and of their products with x less its mean, twice."""
+    mass = cross = variance = 0.0
+    for s in range(mean.size):
+        centred = x[s] - mean[s]
+        share = weighted[s] * centred
+        mass += weighted[s]
+        cross += share
+        variance += share * centred
+    return mass, cross, variance
+
+
+@summing
+def _subtract_products(q, weighted, first, second, spread):
+    """Subtract the sums of q x weighted for 4 x 4 pairs of classes: 8 loads for 16 products."""
+    a, b, c, d = q[first], q[first + 1], q[first + 2], q[first + 3]
+    e, f = weighted[second], weighted[second + 1]
+    g, h = weighted[second + 2], weighted[second + 3]
+    ae = af = ag = ah = be = bf = bg = bh = 0.0
+    ce = cf = cg = ch = de = df = dg = dh = 0.0
+    for s in range(a.size):
+        ae += a[s] * e[s]
+        af += a[s] * f[s]
+        ag += a[s] * g[s]
+        ah += a[s] * h[s]
+        be += b[s] * e[s]
+        bf += b[s] * f[s]
+        bg += b[s] * g[s]
+        bh += b[s] * h[s]
+        ce += c[s] * e[s]
+        cf += c[s] * f[s]
+        cg += c[s] * g[s]
+        ch += c[s] * h[s]
+        de += d[s] * e[s]
+        df += d[s] * f[s]
+        dg += d[s] * g[s]
+        dh += d[s] * h[s]
+    row = spread[first]
+    row[second] -= ae
+    row[second + 1] -= af
+    row[second + 2] -= ag
+    row[second + 3] -= ah
+    row = spread[first + 1]
+    row[second] -= be
+    row[second + 1] -= bf
+    row[second + 2] -= bg
+    row[second + 3] -= bh
+    row = spread[first + 2]
+    row[second] -= ce
+    row[second + 1] -= cf
+    row[second + 2] -= cg
+    row[second + 3] -= ch
+    row = spread[first + 3]
+    row[second] -= de
+    row[second + 1] -= df
+    row[second + 2] -= dg
+    row[second + 3] -= dh
+
+
+@kernel
+def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved, slopes, spreads):
+    n_classes, width = x.shape[1], x.shape[2]
+    q = np.zeros((spreads.shape[1], width))  # classes filled up to a multiple of 4
+    weighted = np.zeros(q.shape)
+    w, top, norm, mean = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    for place in range(first, last):
+        piece = pieces[place]
+        slope, cross_row, spread = slopes[piece, 0], slopes[piece, 1], spreads[piece]
+        slopes[piece] = 0.0
+        if curved:
+            spread[:] = 0.0
+        for block in range(bounds[piece], bounds[piece + 1]):
+            own = x[block]
+            _exponentials(own, point[0], point[1:], top, q)
+            _normalise(own, q, norm, mean)
+            for s in range(width):
+                true = np.int64(y[block, s])
+                w[s] = weights[block, s] * factors[true]
+                slope[0] += w[s] * (mean[s] - own[true, s])
+                slope[1 + true] -= w[s]
+            for k in range(n_classes):
+                values, shares = q[k], weighted[k]
+                for s in range(width):
+                    shares[s] = w[s] * values[s]
+                mass, cross, variance = _moments(own[k], mean, shares)
+                slope[1 + k] += mass
+                cross_row[1 + k] += cross
+                cross_row[0] += variance
+                if curved:
+                    spread[k, k] += mass
+            if curved:
+                for k in range(0, n_classes, 4):
+                    for j in range(k, n_classes, 4):
+                        _subtract_products(q, weighted, k, j, spread)
+
+
+@kernel
+def _add_up(pieces, slopes, spreads, gradient, hessian):
+    n_classes = gradient.size - 1
+    for place in range(pieces.size):
+        piece = pieces[place]
+        for k in range(gradient.size):
+            gradient[k] += slopes[piece, 0, k]
+        if hessian.size:
+            for k in range(gradient.size):
+                hessian[0, k] += slopes[piece, 1, k]
+            for k in range(n_classes):
+                own, row = spreads[piece, k], hessian[1 + k]
+                for j in range(k, n_classes):
+                    row[1 + j] += own[j]
+    if hessian.size:
+        for k in range(gradient.size):
+            for j in range(k):
+                hessian[k, j] = hessian[j, k]

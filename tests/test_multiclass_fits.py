@@ -1,0 +1,116 @@
+"""Cross-fits of several classes, laid out side by side: sums by definition, and fits one by one."""
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr import kernels
+from fastpsr.calibration import affine, multiclass_fits
+from tests.samples import WEIGHTS, make
+
+
+def naive_sums(scores, y, mass, point):
+    """Gradient and Hessian of the sum of -log softmax(scale x scores + shift)[y]."""
+    n_classes = scores.shape[1]
+    gradient, hessian = np.zeros(1 + n_classes), np.zeros((1 + n_classes, 1 + n_classes))
+    for x, true, weight in zip(scores, y, mass, strict=True):
+        z = point[0] * x + point[1:]
+        q = np.exp(z - z.max())
+        q /= q.sum()
+        slopes = np.column_stack([x, np.eye(n_classes)])  # of z by the parameters
+        gradient += weight * (q - np.eye(n_classes)[true]) @ slopes
+        hessian += weight * slopes.T @ (np.diag(q) - np.outer(q, q)) @ slopes
+    return gradient, hessian
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n_classes", "n"), [(3, 1), (3, 700), (4, 40), (5, 2500), (10, 300), (101, 150)]
+)
+def test_sums_are_those_by_definition(n_classes, n, weighted):
+    rng = np.random.default_rng([n_classes, n])
+    scores = rng.normal(size=(n, n_classes)) * 3.0
+    y = rng.integers(0, n_classes, n).astype(np.uint8)
+    weights = rng.choice([0.0, 0.5, 3.0], n) if weighted else np.empty(0)
+    parts_of = rng.choice([0, 1, 3], n).astype(np.uint16)  # nobody is in part 2
+    samples = kernels.SideBySide(scores, y, weights, parts_of, 4)
+    factors = rng.uniform(0.5, 2.0, n_classes)
+    point = np.concatenate([[1.3], rng.normal(size=n_classes)])
+    for used in ([True] * 4, [False, True, True, True], [True, False, False, False]):
+        parts = np.array(used)
+        mass = np.where(parts[parts_of], factors[y] * (weights if weighted else 1.0), 0.0)
+        gradient, hessian = naive_sums(scores, y, mass, point)
+        close = {"rtol": 1e-12, "atol": 1e-12 * max(mass.sum(), 1.0)}  # what cancels in sums
+        found = samples.sum_fit(point, True, parts, factors)
+        np.testing.assert_allclose(found[0], gradient, **close)
+        np.testing.assert_allclose(found[1], hessian, **close)
+        slopes, nothing = samples.sum_fit(point, False, parts, factors)
+        np.testing.assert_array_equal(slopes, found[0])
+        assert nothing is None
+
+
+def one_by_one(monkeypatch):
+    monkeypatch.setattr(affine, "cross_fit_side_by_side", lambda *_: None)
+
+
+KINDS = {
+    "posteriors": fp.Predictions.from_log_posteriors,
+    "likelihoods": fp.Predictions.from_log_likelihoods,
+}
+
+
+@pytest.mark.parametrize(
+    "calibrator", [fp.DirectionPreserving(), fp.TemperatureScaling()], ids=repr
+)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("with_priors", [False, True])
+@pytest.mark.parametrize("n_classes", [3, 7])
+def test_calibrated_scores_are_those_of_fits_one_by_one(
+    monkeypatch, n_classes, with_priors, weights, kind, calibrator
+):
+    sample = make(n_classes, 200, weights=weights, priors=with_priors)
+    data = KINDS[kind](sample.y, sample.log_q, priors=sample.priors, sample_weight=sample.weights)
+    train = fp.CrossFit(folds=4, seed=1)
+    assert multiclass_fits.cross_fit_side_by_side(data, train.plan(data), True) is not None
+    at_once = fp.cross_fit(calibrator, data, train)
+    one_by_one(monkeypatch)
+    expected = fp.cross_fit(calibrator, data, train)
+    assert at_once.kind == expected.kind
+    # both stop where the gradient is below 1e-11 of a unit of weight
+    np.testing.assert_allclose(at_once.scale, expected.scale, rtol=1e-8, atol=1e-8)
+
+
+def test_speakers_on_both_sides(monkeypatch):
+    sample = make(3, 600)
+    rng = np.random.default_rng(3)
+    speakers = rng.integers(0, 30, (2, 600))
+    train = fp.CrossFit(folds=4, groups=(speakers[0], speakers[1]))
+    plan = train.plan(sample.predictions)
+    found = multiclass_fits.cross_fit_side_by_side(sample.predictions, plan, True)
+    one_by_one(monkeypatch)
+    expected = fp.cross_fit(fp.DirectionPreserving(), sample.predictions, train)
+    np.testing.assert_allclose(found, expected.scale, rtol=1e-8, atol=1e-8)
+
+
+def test_what_goes_one_by_one():
+    sample = make(3, 60)
+
+    def tried(data, folds):
+        return multiclass_fits.cross_fit_side_by_side(data, fp.CrossFit(folds).plan(data), True)
+
+    assert tried(sample.predictions, 4) is not None
+    assert tried(sample.predictions, np.arange(60)) is None  # a part for each sample
+    assert tried(sample.predictions, sample.y) is None  # no training set has every class
+    assert tried(make(3, 60, scores="infinite").predictions, 4) is None
+    reversed_scores = fp.Predictions.from_logits(sample.y, -sample.log_q)
+    assert tried(reversed_scores, 4) is None  # scales are negative: users are warned
+
+
+def test_a_fold_that_is_separable_is_named():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    scores = 5.0 * np.eye(3)[y] + rng.normal(size=(90, 3)) * 0.1
+    data = fp.Predictions.from_logits(y, scores)
+    with pytest.raises(ValueError, match="separate the classes perfectly"):
+        fp.cross_fit(fp.DirectionPreserving(), data)
