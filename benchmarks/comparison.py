@@ -6,6 +6,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
+from numpy.typing import NDArray
+
 from benchmarks.data import Size, Softmax
 
 _MODULES = {"scikit-learn": "sklearn"}  # where a distribution and its module differ in name
@@ -27,6 +29,8 @@ class Comparison:
         Raises an AssertionError unless both sides computed the same.
     peer_package : str
         The peer's distribution.
+    column : str
+        The array that both sides read, besides the labels.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Comparison:
     peer: Callable[[Any], Any]
     agree: Callable[[Any, Any, Any], None]
     peer_package: str
+    column: str
 
     @property
     def peer_module(self) -> str:
@@ -53,3 +58,8 @@ class Comparison:
 
     def data(self) -> Any:
         return self.size.make()
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return what both sides read."""
+        data = self.data()
+        return [data.y, getattr(data, self.column)]

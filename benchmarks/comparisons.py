@@ -25,21 +25,21 @@ __all__ = ["COMPARISONS"]
 def _cross_entropy(size: Size, promised: float | None = None) -> Comparison:
     return Comparison(
         "cross-entropy", size, promised, binary.our_cross_entropy, binary.sklearn_log_loss,
-        binary.same_mean, "scikit-learn",
+        binary.same_mean, "scikit-learn", "posteriors",
     )  # fmt: skip
 
 
 def _pav(size: Size, promised: float | None = None) -> Comparison:
     return Comparison(
         "PAV fit and transform", size, promised, binary.our_isotonic_values,
-        binary.sklearn_isotonic_values, binary.same_values, "scikit-learn",
+        binary.sklearn_isotonic_values, binary.same_values, "scikit-learn", "scores",
     )  # fmt: skip
 
 
 def _pav_fit(size: Size, promised: float | None = None) -> Comparison:
     return Comparison(
         "PAV fit", size, promised, binary.our_isotonic_fit, binary.sklearn_isotonic_fit,
-        binary.same_steps, "scikit-learn",
+        binary.same_steps, "scikit-learn", "scores",
     )  # fmt: skip
 
 
@@ -52,20 +52,21 @@ COMPARISONS = [
     *(
         Comparison(
             "cross-entropy", size, None, multiclass.our_cross_entropy, multiclass.sklearn_log_loss,
-            multiclass.same_value, "scikit-learn",
+            multiclass.same_value, "scikit-learn", "posteriors",
         )
         for size in (Softmax(1_000_000, 10), Softmax(100_000, 100))
     ),
     Comparison(
         "ECE, 15 bins", SITW, 4, binary.our_ece, binary.torchmetrics_ece, binary.same_bins,
-        "torchmetrics",
+        "torchmetrics", "posteriors",
     ),
     Comparison(
-        "ECE, 15 bins", SITW, None, binary.our_ece, binary.netcal_ece, binary.same_bins, "netcal"
+        "ECE, 15 bins", SITW, None, binary.our_ece, binary.netcal_ece, binary.same_bins, "netcal",
+        "posteriors",
     ),
     Comparison(
         "ECE of the confidence, 15 bins", Softmax(1_000_000, 10), None, multiclass.our_ece,
-        multiclass.netcal_ece, multiclass.same_value, "netcal",
+        multiclass.netcal_ece, multiclass.same_value, "netcal", "posteriors",
     ),
     _pav(SMALL),
     _pav(SITW, 25),
@@ -74,7 +75,7 @@ COMPARISONS = [
     _pav_fit(LARGE_BALANCED, 25),
     Comparison(
         "DP fit", SITW, 40, binary.our_affine_fit, binary.sklearn_affine_fit, binary.not_worse,
-        "scikit-learn",
+        "scikit-learn", "scores",
     ),
     Comparison(
         "DP fit, log-odds near their optimum",
@@ -84,21 +85,22 @@ COMPARISONS = [
         partial(binary.sklearn_affine_fit, column="log_odds"),
         partial(binary.not_worse, column="log_odds"),
         "scikit-learn",
+        "log_odds",
     ),
     Comparison(
         "DP cross-fit, 5 folds", SITW, 150, binary.our_cross_fit, binary.psrcal_cross_fit,
-        binary.same_calibration, "psrcal",
+        binary.same_calibration, "psrcal", "scores",
     ),
     *(
         Comparison(
             "DP cross-fit, 5 folds", Softmax(10_000, n_classes), promised,
             multiclass.our_cross_fit, multiclass.psrcal_cross_fit, multiclass.same_calibration,
-            "psrcal",
+            "psrcal", "log_posteriors",
         )
         for n_classes, promised in ((10, None), (100, 50))
     ),
     Comparison(
         "EER, Cllr, minCllr and minDCF", SITW, 12, binary.our_detection_metrics,
-        binary.llreval_detection_metrics, binary.same_metrics, "llreval",
+        binary.llreval_detection_metrics, binary.same_metrics, "llreval", "log_odds",
     ),
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """How near summaries come to the machine's own limit: a streaming read of the same bytes.
 
-Predictions are prepared and nothing is remembered from call to call. The read adds up 8-byte words
-on as many threads; it is timed in the same rounds.
+Predictions are prepared and nothing is remembered from call to call. The read is timed in the same
+rounds, on as many threads.
 """
 
 import copy
@@ -9,12 +9,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 import fastpsr as fp
@@ -30,8 +28,9 @@ from benchmarks.data import (
     Size,
     Softmax,
 )
+from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
-from fastpsr.kernels.blocks import thread_count, together
+from fastpsr.kernels.blocks import thread_count
 from fastpsr.summaries import RankCells
 from fastpsr.summaries.rank_cells import pav_blocks
 
@@ -147,11 +146,6 @@ def describe_limits(cases: list[Case]) -> str:
     return "\n".join([*head, "", *promises, "", *scaling])
 
 
-def read_seconds(arrays: list[NDArray[Any]]) -> float:
-    """Return the median seconds of a streaming read of contiguous arrays."""
-    return median(_timed(lambda: _read([a.ravel() for a in arrays])) for _ in range(_MOST))
-
-
 def as_figures(case: Case) -> dict[str, Any]:
     """Return a case for JSON."""
     return {
@@ -201,13 +195,10 @@ def _time_both(
     def ours() -> None:
         operation.summarise(_forgetful(predictions))
 
-    def read() -> None:
-        _read(arrays)
-
     once = max(_timed(ours) and _timed(ours), 1e-6)
     seconds, reads = [], []
     for _ in range(max(_FEWEST, min(_MOST, int(_SECONDS / once)))):
-        reads.append(_timed(read))
+        reads.append(time_read(arrays))
         seconds.append(_timed(ours))
     return seconds, reads
 
@@ -218,24 +209,6 @@ def _forgetful(predictions: fp.Predictions) -> fp.Predictions:
     for name in ("_remembered", "class_weights"):
         made.__dict__.pop(name, None)
     return made
-
-
-def _read(arrays: list[NDArray[Any]]) -> None:
-    parts: list[Callable[[], Any]] = []
-    for array in arrays:
-        words = array.view(np.uint8)[: array.nbytes // 8 * 8].view(np.uint64)
-        edges = np.linspace(0, words.size, thread_count() + 1).astype(int)
-        parts += [words[a:b].sum for a, b in pairwise(edges)]
-    n_threads = thread_count()
-    together(*(_in_turn(parts[place::n_threads]) for place in range(n_threads)))
-
-
-def _in_turn(calls: list[Callable[[], Any]]) -> Callable[[], None]:
-    def run() -> None:
-        for call in calls:
-            call()
-
-    return run
 
 
 def _timed(function: Callable[[], Any]) -> float:

@@ -2,12 +2,8 @@
 
 import cProfile
 import pstats
-from statistics import median
 from typing import Any
 
-import numpy as np
-
-from benchmarks.limits import read_seconds
 from benchmarks.timing import Timing, warm_up
 
 _CALLS = 5
@@ -37,10 +33,9 @@ def _describe(timing: Timing) -> str:
         f"`{key[2]}` {seconds / total:.0%} in {calls / _CALLS:g} calls"
         for seconds, key, calls in own[:_NAMED]
     )
-    arrays = [value for value in vars(data).values() if isinstance(value, np.ndarray)]
-    times = median(s for calls in timing.ours for s in calls) / read_seconds(arrays)
+    times = timing.times_the_read
     bound = "bytes" if times < 4 else "instructions"
     return (
         f"- {c.name}, {c.size}: {timing.ratio:.1f}x of {c.promised:g}x. It takes {times:.0f} times "
-        f"as long as a streaming read of its arrays, so {bound} bound it: {named}."
+        f"as long as a streaming read of the same bytes, so {bound} bound it: {named}."
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.comparison import Comparison
+from benchmarks.streaming import time_read
 
 CALLS = 5  # per round and side; the median of them stands for the round
 _SHORT = 1.0  # seconds: a longer call is made once per round
@@ -21,11 +22,15 @@ _FEWEST = 3
 
 @dataclass(frozen=True, eq=False)
 class Timing:
-    """Seconds per call of both sides, a list for each round; and the cores that we were given."""
+    """Seconds per call of both sides, and of a streaming read of the same bytes, round by round.
+
+    Besides, the cores that we were given.
+    """
 
     comparison: Comparison
     ours: list[list[float]]
     peer: list[list[float]]
+    read: list[list[float]]
     our_cores: list[float]
 
     @property
@@ -39,6 +44,12 @@ class Timing:
     def ratio(self) -> float:
         """The median over rounds."""
         return median(self.ratios)
+
+    @property
+    def times_the_read(self) -> float:
+        """How many times as long as the read we took: the median over rounds."""
+        both = zip(self.ours, self.read, strict=True)
+        return median(median(ours) / median(read) for ours, read in both)
 
 
 def check(comparison: Comparison) -> float:
@@ -61,20 +72,21 @@ def rounds_for(seconds: float, asked: int) -> int:
 
 
 def time_both(comparison: Comparison, asked_rounds: int) -> Timing:
-    """Check that both sides agree, then time ours, the peer, ours, the peer, ..."""
+    """Check that both sides agree, then time ours, a read, the peer, ours, a read, the peer, ..."""
     seconds = check(comparison)
-    data = comparison.data()
-    ours, peer, cores = [], [], []
+    data, arrays = comparison.data(), comparison.arrays()
+    ours, peer, read, cores = [], [], [], []
     for _ in range(rounds_for(seconds, asked_rounds)):
         warm_up(comparison.ours, data)
         busy = process_time()
         ours.append([_timed(comparison.ours, data)[0] for _ in range(CALLS)])
         cores.append((process_time() - busy) / sum(ours[-1]))
+        read.append([time_read(arrays) for _ in range(CALLS)])
         calls = CALLS if seconds < _SHORT else 1
         if calls > 1:
             warm_up(comparison.peer, data)
         peer.append([_timed(comparison.peer, data)[0] for _ in range(calls)])
-    return Timing(comparison, ours, peer, cores)
+    return Timing(comparison, ours, peer, read, cores)
 
 
 def rest() -> None:
@@ -93,11 +105,14 @@ def describe_timings(timings: list[Timing]) -> str:
     lines = [
         f"Medians and quartiles. In each round fastpsr is called {CALLS} times, then the peer "
         "(once if it is slow), after both were warmed up and found to agree. The ratio is taken "
-        "within rounds. Cores: CPU seconds per second while fastpsr ran; where it is below the "
-        "number of cores, other programs were at work, or the call has parts in one thread.",
+        "within rounds. Reads: how many times as long as a streaming read of the same bytes, the "
+        "machine's own limit, fastpsr took. Cores: CPU seconds per second while it ran; where it "
+        "is below the number of cores, other programs were at work, or the call has parts in one "
+        "thread.",
         "",
-        "| comparison | size | fastpsr | cores | peer | its time | ratio | promised | rounds |",
-        "|---|---|--:|--:|---|--:|--:|--:|--:|",
+        "| comparison | size | fastpsr | reads | cores | peer | its time | ratio | promised | "
+        "rounds |",
+        "|---|---|--:|--:|--:|---|--:|--:|--:|--:|",
     ]
     for timing in timings:
         c = timing.comparison
@@ -105,7 +120,8 @@ def describe_timings(timings: list[Timing]) -> str:
         low, middle, high = quartiles(timing.ratios)
         lines.append(
             f"| {c.name} | {c.size} | {_milliseconds(timing.ours)} | "
-            f"{median(timing.our_cores):.1f} | {c.peer_label} | {_milliseconds(timing.peer)} | "
+            f"{timing.times_the_read:.1f}x | {median(timing.our_cores):.1f} | {c.peer_label} | "
+            f"{_milliseconds(timing.peer)} | "
             f"**{middle:.1f}x** ({low:.1f}-{high:.1f}) | {promised} | {len(timing.peer)} |"
         )
     return "\n".join(lines)
@@ -122,6 +138,7 @@ def timing_figures(timing: Timing) -> dict[str, Any]:
         "our_seconds": timing.ours,
         "our_cores": timing.our_cores,
         "peer_seconds": timing.peer,
+        "read_seconds": timing.read,
         "ratio": quartiles(timing.ratios),
     }
 
