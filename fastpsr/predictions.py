@@ -109,8 +109,10 @@ class Predictions(Constructors):
         if not isinstance(index, slice):
             index = _as_rows(index)
         picked = type(self).__new__(type(self))
-        if self.kind == "likelihoods":  # posteriors stay what they were
-            self._fix_posterior_priors()
+        if self.kind == "likelihoods" and (
+            self.y_true is not None or self.given_priors is not None
+        ):
+            self._fix_posterior_priors()  # posteriors stay what they were
         picked.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
         picked._values = np.ascontiguousarray(self._values[index])
         if picked._values.shape[0] == 0:

@@ -1,6 +1,7 @@
 """Affine calibration and temperature scaling against slow versions."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -228,6 +229,72 @@ def test_separable_data_raise_with_a_remedy(make, data):
 def test_the_error_on_separable_data_names_a_remedy():
     with pytest.raises(ValueError, match=r"separa.*(PAV|HistogramBinning|TrainOnTest|more data)"):
         fp.DirectionPreserving().fit(fp.Predictions.from_logits(*SEPARABLE["apart"]))
+
+
+FEW_AND_MANY = [600, 40_000]  # many are fitted by sums on an axis
+
+
+@pytest.mark.parametrize("n", FEW_AND_MANY)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("step", [0.0, 0.5])  # rounded scores touch: the classes share 4
+def test_separable_data_raise_however_many(n, sign, step):
+    rng = np.random.default_rng(n)
+    y = np.arange(n) % 3 == 0
+    scores = np.where(y, rng.uniform(4, 7, n), rng.uniform(0, 4 if step else 3, n))
+    scores = sign * (np.round(scores / step) * step if step else scores)
+    data = fp.Predictions.from_llrs(y.astype(int), scores)
+    for fit in (
+        fp.DirectionPreserving().fit,
+        lambda data: fp.cross_fit(fp.DirectionPreserving(), data),
+        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
+        fp.CalibrationLoss(fp.rules.Brier(), fp.DirectionPreserving(), fp.TrainOnTest()),
+    ):
+        with pytest.raises(ValueError, match="separa"):
+            fit(data)
+    around_0 = fp.Predictions.from_llrs(y.astype(int), scores - sign * 4.0)
+    with pytest.raises(ValueError, match="separa"):
+        fp.TemperatureScaling().fit(around_0)
+    one_across = scores.copy()
+    one_across[np.flatnonzero(y)[0]] = -sign
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the fitted scale is -")
+        fitted = fp.DirectionPreserving().fit(fp.Predictions.from_llrs(y.astype(int), one_across))
+    assert sign * fitted.scale_ > 0.0
+
+
+def test_replicates_that_are_separable_are_undefined():
+    rng = np.random.default_rng(0)
+    y = (np.arange(20_000) % 3 == 0).astype(int)
+    scores = rng.uniform(0, 3, y.size) + 4.0 * y
+    scores[0] = 2.5  # a target among the others: a third of the replicates are without it
+    data = fp.Predictions.from_llrs(y, scores)
+    metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())
+    with pytest.warns(RuntimeWarning, match="undefined"):
+        found = fp.bootstrap(metric, data, n_resamples=60, seed=1)
+    assert 8 <= found.n_undefined <= 40  # 1 / e of 60, give or take 4 standard deviations
+
+
+@pytest.mark.parametrize("n", FEW_AND_MANY)
+@pytest.mark.parametrize("far", [-1e9, 3e7, 1e12])
+def test_scores_far_from_zero(n, far):
+    rng = np.random.default_rng(1)
+    y = (rng.random(n) < 0.3).astype(int)
+    scores = np.round(rng.normal(size=n) + 1.5 * y, 3)
+    moved = scores + far  # what is left of them
+    near = fp.DirectionPreserving().fit(fp.Predictions.from_raw_scores(y, moved - far))
+    fitted = fp.DirectionPreserving().fit(fp.Predictions.from_raw_scores(y, moved))
+    assert_close(fitted.scale_, near.scale_, rtol=1e-7)
+    shift = np.diff(fitted.bias_)[0] + fitted.scale_ * far
+    assert_close(shift, np.diff(near.bias_)[0], rtol=0.0, atol=1e-7 + 1e-15 * abs(far))
+
+
+@pytest.mark.parametrize("n", FEW_AND_MANY)
+def test_a_calibration_loss_warns_of_negative_scales(n):
+    rng = np.random.default_rng(2)
+    y = np.arange(n) % 2
+    data = fp.Predictions.from_llrs(y, rng.normal(size=n) - 2.0 * y)
+    with pytest.warns(RuntimeWarning, match="the fitted scale is -"):
+        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving())(data)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

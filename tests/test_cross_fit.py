@@ -188,6 +188,21 @@ def test_bad_groups(groups):
         fp.cross_fit(fp.PAV(), fp.Predictions.from_logits(y, z), fp.CrossFit(groups=groups))
 
 
+def test_pairs_of_groups_take_few_folds():
+    rng = np.random.default_rng(5)
+    groups = tuple(rng.integers(0, 600, (2, 3000)))
+    y, z = make(2, 3000)
+    data = fp.Predictions.from_logits(y, z)
+    with pytest.raises(ValueError, match=r"folds must be at most 140 .* not 141"):
+        fp.CrossFit(folds=141, groups=groups).plan(data)
+    plan = fp.CrossFit(folds=140, groups=groups).plan(data)
+    for i in rng.integers(0, 3000, 50):
+        trains = plan.trains[plan.served_by[i], plan.served_by]
+        of_its_speakers = np.isin(groups, [groups[0][i], groups[1][i]]).any(axis=0)
+        assert not (trains & of_its_speakers).any()
+        assert trains.any()
+
+
 # Zero weights
 
 
@@ -219,6 +234,21 @@ def test_samples_of_weight_zero_are_as_if_absent(calibrator, train):
     assert log_odds.shape == (120,)
     assert not np.isnan(log_odds).any()
     assert_close(log_odds[kept], alone, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [600, 20_000])  # many are fitted at once
+@pytest.mark.parametrize(
+    "calibrator", [fp.DirectionPreserving(), fp.TemperatureScaling()], ids=repr
+)
+def test_samples_of_a_fold_without_weight_are_calibrated_by_the_others(n, calibrator):
+    sample = samples.make(2, n)
+    folds = np.arange(n) % 4
+    weights = np.where(folds == 0, 0.0, 1.0)
+    data = fp.Predictions.from_log_posteriors(sample.y, sample.log_q, sample_weight=weights)
+    found = fp.cross_fit(calibrator, data, fp.CrossFit(folds=folds))
+    by_others = calibrator.fit(sample.predictions[folds != 0])
+    expected = by_others.transform(sample.predictions[folds == 0]).log_odds
+    assert_close(found.log_odds[folds == 0], expected, rtol=1e-9, atol=1e-9)
 
 
 # Other ways to train

@@ -220,17 +220,18 @@ def test_split_by_class(n, share):
     np.testing.assert_array_equal(positives, scores[y == 1])
 
 
+@pytest.mark.parametrize("n_bins", [8, 1024])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_sum_into_bins(n_classes):
+def test_sum_into_bins(n_classes, n_bins):
     rng = np.random.default_rng(2)
-    values = rng.integers(0, 65, 20_000) / 64.0
+    values = rng.integers(0, 4097, 20_000) / 4096.0
     hits, y = rng.integers(0, 2, values.size).astype(bool), rng.integers(0, n_classes, values.size)
     weights = rng.integers(0, 5, values.size) / 4.0
-    edges = np.linspace(0, 1, 9)
+    edges = np.linspace(0, 1, n_bins + 1)
     found = kernels.sum_into_bins(values, hits, y.astype(np.uint8), weights, edges, n_classes)
-    places = y * 8 + np.searchsorted(edges[1:-1], values, "left")
+    places = y * n_bins + np.searchsorted(edges[1:-1], values, "left")
     for column, part in enumerate((weights, weights * hits, weights * values)):
-        expected = np.bincount(places, part, n_classes * 8).reshape(n_classes, 8)
+        expected = np.bincount(places, part, n_classes * n_bins).reshape(n_classes, n_bins)
         np.testing.assert_array_equal(found[:, :, column], expected)
 
 

@@ -27,7 +27,6 @@ __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
 _MANY = 1 << 14  # samples from which sums on an axis beat fits one by one
 _LOG_FLOOR = float(np.log(1e-30))
-_FINITE = float(np.finfo(np.float64).max)
 
 
 class _Affine(Calibrator):

@@ -45,9 +45,12 @@ def refitted_sums(
         return None
     sums = FitSums.of(predictions, *planned, plan.served_by, plan.trains.shape[0])
     try:
-        return _losses(rule, sums, plan, predictions, with_bias)
+        fits = _fits(sums, plan, predictions, with_bias, skip_empty=True)
     except NeedsSamplesError:
         return None
+    if fits[0].min() <= 0.0:  # a warning is due, fit by fit
+        return None
+    return _losses(rule, sums, fits, predictions)
 
 
 def refit_summands(
@@ -69,7 +72,8 @@ def refit_summands(
         by_class = weight.reshape(2, -1).sum(axis=1)
         raw = numbers[:, 0].reshape(2, -1).sum(axis=1)
         sums = FitSums.of_numbers(axis, scale, n_parts, weight, numbers[:, 1:])
-        calibrated = _losses(rule, sums, plan, predictions, with_bias)
+        fits = _fits(sums, plan, predictions, with_bias, skip_empty=True)
+        calibrated = _losses(rule, sums, fits, predictions)
         return ScoreSums(raw, by_class, predictions.given_priors), calibrated
 
     kind = f"affine {with_bias} {rule!r} {plan.digest}"
@@ -85,24 +89,26 @@ def _scales_and_shifts(
         return None
     sums = FitSums.of(predictions, *planned, plan.served_by, plan.trains.shape[0])
     try:
-        return _fits(sums, plan, predictions, with_bias)
+        # also parts without weight: they have samples, which want calibration
+        return _fits(sums, plan, predictions, with_bias, skip_empty=False)
     except NeedsSamplesError:
         return None
 
 
 def _fits(
-    sums: FitSums, plan: Plan, predictions: Predictions, with_bias: bool
+    sums: FitSums, plan: Plan, predictions: Predictions, with_bias: bool, *, skip_empty: bool
 ) -> tuple[Floats, Floats]:
     add_prior = predictions.kind != "posteriors"
     return sums.fits(
-        plan.trains, predictions.given_priors, with_bias=with_bias, add_prior=add_prior
-    )
+        plan.trains, predictions.given_priors, with_bias=with_bias, add_prior=add_prior,
+        skip_empty=skip_empty,
+    )  # fmt: skip
 
 
 def _losses(
-    rule: ScoringRule, sums: FitSums, plan: Plan, predictions: Predictions, with_bias: bool
+    rule: ScoringRule, sums: FitSums, fits: tuple[Floats, Floats], predictions: Predictions
 ) -> ScoreSums:
-    scale, shift = _fits(sums, plan, predictions, with_bias)
+    scale, shift = fits
     losses = sums.losses(rule, scale, shift + predictions.log_odds_offset)
     return ScoreSums(losses, sums.class_totals.sum(axis=1), predictions.given_priors)
 

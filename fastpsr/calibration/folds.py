@@ -14,6 +14,7 @@ __all__ = ["Plan", "deal_groups", "deal_pairs", "deal_samples", "given_folds"]
 Ints = NDArray[np.int64]
 
 _MOST_CALIBRATORS = 10_000
+_MOST_FOLDS_OF_PAIRS = 140  # whose pairs are no more than that
 
 
 class Plan:
@@ -87,6 +88,11 @@ def deal_groups(groups: ArrayLike, y: NDArray[Any], n_folds: int, seed: int) -> 
 
 def deal_pairs(pair: tuple[ArrayLike, ArrayLike], y: NDArray[Any], n_folds: int, seed: int) -> Plan:
     """Deal speakers to folds; a trial is served by a fit on trials with neither of its folds."""
+    if n_folds > _MOST_FOLDS_OF_PAIRS:
+        raise ValueError(
+            f"folds must be at most {_MOST_FOLDS_OF_PAIRS} with a pair of groups, not {n_folds}: "
+            "every two folds need a calibrator of their own"
+        )
     sides = [as_ids("groups", side, y.size) for side in pair]
     if sides[0].dtype.kind != sides[1].dtype.kind:
         raise ValueError(

@@ -23,6 +23,7 @@ _MOST_STEPS = 200
 # scores' spread for the scale), and what a step wins
 _NEAR, _ALL_WON = 1e-8, 1e-14
 _LITTLE = 1e-6  # what a step wins per unit of weight; below, the curvature stays about what it was
+_SLOW = 0.1  # of the gradient before, if it is time for a new curvature all the same
 _STEADY = 1e-3  # of the gradient before, if a step with that curvature may be the last
 _THIN = 1 << 15  # samples per class that are enough for a start,
 _VERY_THIN = 1 << 12  # and for a rough scale
@@ -41,6 +42,12 @@ def fit_log_loss(
     Newton's method, from `start`, else from the fit to a small part of the samples where there are
     many, else from scale 0 with the biases that give the class frequencies.
     """
+    if scores.ndim == 1 and with_bias and start is None:
+        middle = _far_middle(scores)
+        if middle:
+            at_zero = (scores - middle, y, weights, offset, with_bias, None)
+            scale, bias = fit_log_loss(*at_zero)
+            return scale, bias + scale * middle * np.array([0.5, -0.5])
     step_sums = _binary_sums(scores, y, weights) if scores.ndim == 1 else _sums(scores, y, weights)
     if start is not None:
         point = np.concatenate([[start[0]], start[1] + offset])
@@ -86,11 +93,19 @@ def fit_roughly(
     negatives, positives = (np.where(labels == k, factors, 0.0) for k in (0, 1))
     scale, shift = 0.0, offset[1] - offset[0]
     if with_bias:
+        thin -= _far_middle(thin)
         scale, shift = _start_at_moments(thin, negatives, positives)
     scale, _, found = kernels.fit_to_nodes(
         thin, negatives[None], positives[None], np.array([shift]), scale, with_bias
     )[0]
     return float(scale) if found else None
+
+
+def _far_middle(scores: Floats) -> float:
+    """Return the middle, if it is so far from 0 that sums of squares lose digits, else 0."""
+    low, high = float(scores.min()), float(scores.max())
+    middle = low / 2.0 + high / 2.0
+    return middle if abs(middle) > high - low > 0.0 else 0.0
 
 
 @np.errstate(all="ignore")  # of scores that are all alike: then no fit is found
@@ -132,7 +147,8 @@ def _iterate(step_sums: StepSums, total: float, with_bias: bool, point: Floats) 
         if damping:
             step = -_solve(gradient, hessian + np.diag(damping * curvature), with_bias)
         trial = point + step
-        there, renewed = step_sums(trial, is_near or wins > _LITTLE)
+        renew = is_near or wins > _LITTLE or largest > _SLOW * before
+        there, renewed = step_sums(trial, renew)
         if float(there @ step) <= -0.5 * float(gradient @ step):
             point, gradient, before = trial, there, largest
             is_fresh = renewed is not None

@@ -31,8 +31,11 @@ def place_on_axis(scores, low, width, n_cells):
 
 def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts):
     """Return (2, n_parts, n_cells, 8): sums of weights x T_0 to T_7."""
-    n_histograms = int(min(_MOST_PARTS, max(1, count_blocks(scores.size) // 32)))
-    out = np.zeros((n_histograms, 2 * n_parts * n_cells * (DEGREE + 1)))
+    size = 2 * n_parts * n_cells * (DEGREE + 1)
+    # each worth its room
+    worth = min(count_blocks(scores.size) // 32, scores.size // size)
+    n_histograms = int(min(_MOST_PARTS, max(1, worth)))
+    out = np.zeros((n_histograms, size))
     bounds = cut(scores.size, n_histograms)
     over_parts(
         _sum_on_axis, bounds, scores, y, parts_of, weights, low, width, n_cells, n_parts, out

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
@@ -19,9 +19,13 @@ def bin_numbers(values, edges):
 def sum_into_bins(values, hits, y, weights, edges, n_classes):
     """Return (K, M, 3): weight, weight of hits and weighted sum of values, by class and bin."""
     n_bins = edges.size - 1
-    out = np.zeros((count_blocks(values.size), n_classes * n_bins * 3))
+    size = n_classes * n_bins * 3
+    n_parts = min(count_blocks(values.size), max(2, values.size // (8 * size)))  # worth their room
+    out = np.zeros((n_parts, size))
     grid = bucket_grid(edges[1:-1])
-    over_blocks(_sum_into_bins, out.shape[0], values, hits, y, weights, n_bins, *grid, out)
+    over_parts(
+        _sum_into_bins, cut(values.size, n_parts), values, hits, y, weights, n_bins, *grid, out
+    )
     sums = np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
     return sums.reshape(n_classes, n_bins, 3)
 
@@ -36,34 +40,48 @@ def top_classes(scores):
 
 @kernel
 def _sum_into_bins(
-    first, last, values, hits, y, weights, n_bins, low, per_unit, first_edge, quick, padded, out
+    first,
+    last,
+    bounds,
+    values,
+    hits,
+    y,
+    weights,
+    n_bins,
+    low,
+    per_unit,
+    first_edge,
+    quick,
+    padded,
+    out,
 ):
     weighted = weights.size > 0
     limit = first_edge.size - 2.0
     buckets = np.empty(BLOCK, np.int32)
     lanes = 1 if out.shape[1] > _FEW_SUMS else _LANES
     held = np.empty((lanes, out.shape[1]))
-    for block in range(first, last):
-        start = block * BLOCK
-        own = values[start : start + BLOCK]
+    for part in range(first, last):
         held[:] = 0.0
-        for i in range(own.size):  # a loop of its own, so that it vectorises
-            buckets[i] = bucket_of(own[i], low, per_unit, limit)
-        for i in range(own.size):
-            value = own[i]
-            bucket = np.uint32(buckets[i])
-            edge = np.int64(quick[bucket])
-            if edge < 0:
-                edge = find_edge(value, padded, first_edge, bucket)
-            number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
-            w = weights[start + i] if weighted else 1.0
-            place = np.uint64(3 * (np.int64(y[start + i]) * n_bins + number))
-            total = held[i & (lanes - 1)]
-            total[place] += w
-            total[place + np.uint64(1)] += w if hits[start + i] != 0 else 0.0
-            total[place + np.uint64(2)] += w * value
+        for block in range(bounds[part], bounds[part + 1]):
+            start = block * BLOCK
+            own = values[start : start + BLOCK]
+            for i in range(own.size):  # a loop of its own, so that it vectorises
+                buckets[i] = bucket_of(own[i], low, per_unit, limit)
+            for i in range(own.size):
+                value = own[i]
+                bucket = np.uint32(buckets[i])
+                edge = np.int64(quick[bucket])
+                if edge < 0:
+                    edge = find_edge(value, padded, first_edge, bucket)
+                number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
+                w = weights[start + i] if weighted else 1.0
+                place = np.uint64(3 * (np.int64(y[start + i]) * n_bins + number))
+                total = held[i & (lanes - 1)]
+                total[place] += w
+                total[place + np.uint64(1)] += w if hits[start + i] != 0 else 0.0
+                total[place + np.uint64(2)] += w * value
         for lane in range(lanes):
-            out[block] += held[lane]
+            out[part] += held[lane]
 
 
 @kernel

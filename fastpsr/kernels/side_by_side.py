@@ -26,7 +26,8 @@ class SideBySide:
     def __init__(self, scores, y, weights, parts_of, n_parts):
         n_rows, self.n_classes = scores.shape
         sizes = np.bincount(parts_of, minlength=n_parts)
-        width = _width(self.n_classes, int(sizes.max(initial=1)))
+        filled = max(1, np.count_nonzero(sizes))
+        width = _width(self.n_classes, max(1, -(-n_rows // filled)))
         n_blocks = -(-sizes // width)
         ends = np.cumsum(n_blocks)
         first_rows = np.repeat((ends - n_blocks) * width - np.cumsum(sizes) + sizes, sizes)
@@ -67,10 +68,10 @@ class SideBySide:
         return gradient, hessian if curved else None
 
 
-def _width(n_classes, largest_part):
+def _width(n_classes, part_size):
     """Return how many samples a block holds: 16 m + 8, so that classes share no lines of cache."""
     most = 16 * min(_MOST_WIDE, max(1, _SCORES // (16 * n_classes))) + 8
-    even = -(-largest_part // -(-largest_part // most))  # as few as will do
+    even = -(-part_size // -(-part_size // most))  # as few as will do
     return min(most, 16 * -(-max(0, even - 8) // 16) + 8)
 
 

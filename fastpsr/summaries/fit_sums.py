@@ -46,9 +46,14 @@ class Axis:
         return cls(low, width, int(n_cells) + 1)
 
     @property
-    def nodes(self) -> Floats:
-        """Scores that stand for the samples, (n_cells x nodes,)."""
-        centres = self.low + self.width * (np.arange(self.n_cells) + 0.5)
+    def far_middle(self) -> float:
+        """The middle, if it is so far from 0 that fits lose digits unless it is subtracted."""
+        middle = self.low + 0.5 * self.width * self.n_cells
+        return middle if abs(middle) > self.width * self.n_cells else 0.0
+
+    def nodes(self, origin: float = 0.0) -> Floats:
+        """Return scores that stand for the samples, (n_cells x nodes,), less `origin`."""
+        centres = (self.low - origin) + self.width * (np.arange(self.n_cells) + 0.5)
         return (centres[:, None] + 0.5 * self.width * _NODES).ravel()
 
 
@@ -102,8 +107,9 @@ class FitSums:
         *,
         with_bias: bool,
         add_prior: bool,
+        skip_empty: bool,
     ) -> tuple[Floats, Floats]:
-        """Return (scale, shift) of each part's calibrator, (parts,); 1 and 0 for empty parts.
+        """Return (scale, shift) of each part's calibrator, (parts,).
 
         Parameters
         ----------
@@ -113,19 +119,21 @@ class FitSums:
         with_bias : bool
         add_prior : bool
             Whether the training prior is added to the scores in fitting, as for likelihoods.
+        skip_empty : bool
+            Whether parts without weight get a scale of 1 and a shift of 0, not a fit.
 
         Raises
         ------
         NeedsSamplesError
-            Where a class is missing, a fit does not converge, or it goes beyond what the sums
-            were made for.
+            Where a class is missing, or may be separable from the other, a fit does not converge,
+            or it goes beyond what the sums were made for.
         """
         totals = self.class_totals
-        parts = np.flatnonzero(totals.sum(axis=0))
+        parts = np.flatnonzero(totals.sum(axis=0)) if skip_empty else np.arange(totals.shape[1])
         training = np.ascontiguousarray(trains[parts])
         # (2, parts): what trains each calibrator
         held = np.stack([(training * by_part).sum(axis=1) for by_part in totals])
-        if not held.all():
+        if not (held.all() and self._overlap(training, with_bias)):
             raise NeedsSamplesError
         weights = np.stack(
             [kernels.add_trained(training, by_part) for by_part in self._node_weights]
@@ -136,18 +144,38 @@ class FitSums:
             weights *= (given_priors[:, None] / held * held.sum(axis=0))[:, :, None]
             offset = np.full(parts.size, np.log(given_priors[1]) - np.log(given_priors[0]))
         offset *= add_prior
+        middle = self.axis.far_middle if with_bias else 0.0
         found = kernels.fit_to_nodes(
-            self.axis.nodes, weights[0], weights[1], offset, self.scale, with_bias
+            self.axis.nodes(middle), weights[0], weights[1], offset, self.scale, with_bias
         )
         if not found[:, 2].all() or np.abs(found[:, 0]).max() > _MOST_STRETCH * abs(self.scale):
             raise NeedsSamplesError
         scale, shift = np.ones(totals.shape[1]), np.zeros(totals.shape[1])
-        scale[parts], shift[parts] = found[:, 0], found[:, 1] - offset
+        scale[parts] = found[:, 0]
+        shift[parts] = found[:, 1] - offset - middle * found[:, 0]
         return scale, shift
+
+    def _overlap(self, training: NDArray[np.bool_], with_bias: bool) -> bool:
+        """Whether no training set's classes can be separated, by a threshold or by a score of 0.
+
+        Cells do not tell for classes that meet in one.
+        """
+        zero = np.floor(-self.axis.low / self.axis.width)
+        lowest, highest = [], []
+        for by_part in self.sums[..., 0]:
+            filled = kernels.add_trained(training, np.ascontiguousarray(by_part)) > 0.0
+            lowest.append(filled.argmax(axis=1))
+            highest.append(filled.shape[1] - 1 - filled[:, ::-1].argmax(axis=1))
+        low_0, low_1 = lowest
+        high_0, high_1 = highest
+        if with_bias:
+            return bool(((low_0 < high_1) & (low_1 < high_0)).all())
+        upward, downward = (high_0 > zero) | (low_1 < zero), (low_0 < zero) | (high_1 > zero)
+        return bool((upward & downward).all())
 
     def losses(self, rule: ScoringRule, scale: Floats, shift: Floats) -> Floats:
         """Return the summed losses of each class, (2,), at each part's own affine log-odds."""
-        log_odds = (scale[:, None] * self.axis.nodes + shift[:, None]).ravel()
+        log_odds = (scale[:, None] * self.axis.nodes() + shift[:, None]).ravel()
         sums = []
         for k in (0, 1):
             y = np.full(log_odds.size, k, np.uint8)
