@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import thread_count, together
 
+_WORTH_THREADS = 1 << 19  # bytes; below, handing over costs more than it saves
+
 
 def time_read(arrays: list[NDArray[Any]]) -> float:
-    """Return the seconds of one read of contiguous arrays, on as many threads as fastpsr takes."""
-    n_threads = thread_count()
+    """Return the seconds of one read of contiguous arrays, on as many threads as it is worth."""
+    n_threads = thread_count() if sum(array.nbytes for array in arrays) >= _WORTH_THREADS else 1
     parts: list[Callable[[], Any]] = []
     for array in arrays:
         words = array.ravel().view(np.uint8)[: array.nbytes // 8 * 8].view(np.uint64)

@@ -10,13 +10,16 @@ from fastpsr import kernels
 __all__ = [
     "SUM_TOLERANCE",
     "as_floats",
+    "as_inner_points",
     "as_labels",
     "as_log_posterior_rows",
     "as_log_rows",
+    "as_matching_rows",
     "as_number",
     "as_posterior_rows",
     "as_priors",
     "as_weights",
+    "check_bins",
     "check_choice",
     "check_integer",
     "check_length",
@@ -83,6 +86,14 @@ def require(name: str, values: Floats, low: float, high: float, rule: str) -> No
         raise ValueError(f"{name} must {rule}, but {name}[{where}] is {flat[position]}")
 
 
+def as_inner_points(points: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
+    """Return `points`, which lie strictly between 0 and 1."""
+    array = as_floats("points", points, ndim)
+    rule = "lie strictly between 0 and 1"
+    require("points", array, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0), rule)
+    return array
+
+
 def check_number(name: str, value: object, low: float, high: float, rule: str) -> float:
     """Return `value` as a float after checking that it is one number from `low` to `high`."""
     number = as_number(name, value)
@@ -96,6 +107,12 @@ def check_integer(name: str, value: object, lowest: int) -> None:
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < lowest:  # type: ignore[operator]
         raise ValueError(f"{name} must be an integer of at least {lowest}, not {value!r}")
+
+
+def check_bins(bins: object) -> None:
+    """Raise unless `bins` is a number of bins."""
+    check_integer("bins", bins, 1)
+    check_number("bins", bins, 1, 1 << 24, "be at most 16,777,216")
 
 
 def check_length(name: str, length: int, n_samples: int) -> None:
@@ -179,6 +196,16 @@ def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
             f"but row {row} sums to {sums[row]}"
         )
     return rows
+
+
+def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
+    """Return two arrays of posteriors of as many rows, or one of them of one."""
+    r_rows = as_posterior_rows("r", np.atleast_2d(read("r", r)))
+    q_rows = as_posterior_rows("q", np.atleast_2d(read("q", q)))
+    alike = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
+    if r_rows.shape[1] != q_rows.shape[1] or not alike:
+        raise ValueError(f"r and q must match, not be of shapes {np.shape(r)}, {np.shape(q)}")
+    return r_rows, q_rows
 
 
 def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:

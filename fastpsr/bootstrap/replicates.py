@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.sums import LANES, Draws, SampleSums, UnitDraws, UnitSums, chunks_of
+from fastpsr.bootstrap.sums import Draws, SampleSums, UnitDraws, UnitSums, chunks_of
 from fastpsr.caching import cached_property
+from fastpsr.kernels.sizes import LANES
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import NeedsSamplesError, Summands

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.resampling import Resampling, Units
 from fastpsr.kernels.blocks import thread_count
+from fastpsr.kernels.sizes import LANES
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import Summands
 
 __all__ = [
-    "LANES",
     "Draws",
     "LeftOut",
     "SampleSums",
@@ -26,7 +26,6 @@ __all__ = [
     "seed_of",
 ]
 
-LANES = 8  # replicates whose units are drawn together
 _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
 _BYTES_PER_CHUNK = 1 << 27
 

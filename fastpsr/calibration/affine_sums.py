@@ -7,9 +7,10 @@ import numpy as np
 from fastpsr import kernels
 from fastpsr.calibration.folds import Plan
 from fastpsr.calibration.newton import fit_log_loss, fit_roughly
+from fastpsr.kernels.sizes import DEGREE
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.fit_sums import DEGREE, Axis, FitSums
+from fastpsr.summaries.fit_sums import Axis, FitSums
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 from fastpsr.summaries.sums import ScoreSums
 

@@ -71,8 +71,7 @@ class HistogramBinning(Calibrator):
     fitted_names = ("edges_", "posterior_", "prior_log_odds_")
 
     def __post_init__(self) -> None:
-        checks.check_integer("bins", self.bins, 1)
-        checks.check_number("bins", self.bins, 1, 1 << 24, "be at most 16,777,216")
+        checks.check_bins(self.bins)
         check_floor(self.floor)
 
     def check_fitted(self) -> None:

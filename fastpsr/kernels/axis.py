@@ -11,8 +11,9 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
-from fastpsr.kernels.chebyshev import DEGREE, add_products, from_products
+from fastpsr.kernels.chebyshev import add_products, from_products
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.sizes import DEGREE
 
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
 _MOST_STEPS = 60

@@ -10,8 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from fastpsr.kernels.compiler import is_plain
-
-DEGREE = 7  # of the highest polynomial
+from fastpsr.kernels.sizes import DEGREE
 
 
 @intrinsic

@@ -10,8 +10,7 @@ import numpy as np
 from fastpsr.kernels.blocks import BLOCK, over_blocks
 from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
-
-LANES = 8  # replicates whose weights lie side by side, so that a row is read once for all
+from fastpsr.kernels.sizes import LANES
 
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _S12, _S32 = np.uint64(12), np.uint64(32)

@@ -101,9 +101,7 @@ def consistency_band(
             f"confidence_level must lie strictly between 0 and 1, not {confidence_level}"
         )
     array = np.arange(1, 200) / 200 if points is None else points
-    array = checks.as_floats("points", array, 1)
-    checks.require("points", array, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0),
-                   "lie strictly between 0 and 1")  # fmt: skip
+    array = checks.as_inner_points(array, 1)
     require_both_classes("reliability", predictions.class_weights)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])

@@ -87,9 +87,7 @@ def divergence_curve(
     if not isinstance(divergence, ScoringRule) and not callable(divergence):
         raise ValueError(f"divergence must be a rule or a callable, not {divergence!r}")
     array = np.arange(1, 100) / 100 if points is None else points
-    array = checks.as_floats("points", array, 1)
-    checks.require("points", array, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0),
-                   "lie strictly between 0 and 1")  # fmt: skip
+    array = checks.as_inner_points(array, 1)
     samples = predictions.present()
     shares = _shares(samples)
     r = samples.posteriors

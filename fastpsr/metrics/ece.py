@@ -67,8 +67,7 @@ class ECE(Metric[BinSums]):
     binning: Literal["uniform", "quantile"] = "uniform"
 
     def __post_init__(self) -> None:
-        checks.check_integer("bins", self.bins, 1)
-        checks.check_number("bins", self.bins, 1, 1 << 24, "be at most 16,777,216")
+        checks.check_bins(self.bins)
         checks.check_choice("on", self.on, ("class", "confidence"))
         checks.check_choice("norm", self.norm, (1, 2))
         checks.check_choice("binning", self.binning, ("uniform", "quantile"))

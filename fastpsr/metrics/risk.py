@@ -123,9 +123,7 @@ def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
     [0.0, 0.5]
     """
     predictions.require_posteriors("Bayes risks")
-    array = checks.as_floats("points", points, (1, 2))
-    checks.require("points", array, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0),
-                   "lie strictly between 0 and 1")  # fmt: skip
+    array = checks.as_inner_points(points, (1, 2))
     n_classes = predictions.n_classes
     if array.ndim == 2:
         checks.as_posterior_rows("points", array)

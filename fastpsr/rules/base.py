@@ -151,12 +151,7 @@ class ScoringRule(ABC):
         >>> fp.rules.Log().divergence([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
         [0.5108]
         """
-        r_rows = checks.as_posterior_rows("r", np.atleast_2d(checks.read("r", r)))
-        q_rows = checks.as_posterior_rows("q", np.atleast_2d(checks.read("q", q)))
-        if r_rows.shape[1] != q_rows.shape[1] or (
-            r_rows.shape[0] != q_rows.shape[0] and 1 not in (r_rows.shape[0], q_rows.shape[0])
-        ):
-            raise ValueError(f"r and q must match, not be of shapes {np.shape(r)}, {np.shape(q)}")
+        r_rows, q_rows = checks.as_matching_rows(r, q)
         return self.divergence_of_logs(checks.log_of_rows(r_rows), checks.log_of_rows(q_rows))
 
     def divergence_of_logs(self, log_r: Floats, log_q: Floats) -> Floats:

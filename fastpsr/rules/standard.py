@@ -168,10 +168,5 @@ def l1_distance(r: ArrayLike, q: ArrayLike) -> Floats:
     >>> fp.rules.l1_distance([[0.5, 0.5]], [[0.9, 0.1]]).round(4).tolist()
     [0.8]
     """
-    r_rows = checks.as_posterior_rows("r", np.atleast_2d(checks.read("r", r)))
-    q_rows = checks.as_posterior_rows("q", np.atleast_2d(checks.read("q", q)))
-    if r_rows.shape[1] != q_rows.shape[1] or (
-        r_rows.shape[0] != q_rows.shape[0] and 1 not in (r_rows.shape[0], q_rows.shape[0])
-    ):
-        raise ValueError(f"r and q must match, not be of shapes {np.shape(r)}, {np.shape(q)}")
+    r_rows, q_rows = checks.as_matching_rows(r, q)
     return dot_or_zero(np.ones_like(r_rows), np.abs(r_rows - q_rows))

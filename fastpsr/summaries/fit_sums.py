@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.caching import cached_property
+from fastpsr.kernels.sizes import DEGREE
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import NeedsSamplesError
 
-__all__ = ["DEGREE", "Axis", "FitSums"]
+__all__ = ["Axis", "FitSums"]
 
-DEGREE = 7  # of the polynomials on a cell
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13
 _MOST_CELLS = 4096
 _MOST_STRETCH = 1.5  # of the planned scale; then the errors reach 1e-12
