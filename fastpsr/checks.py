@@ -21,6 +21,7 @@ __all__ = [
     "as_weights",
     "check_bins",
     "check_choice",
+    "check_instance",
     "check_integer",
     "check_length",
     "check_number",
@@ -113,6 +114,17 @@ def check_bins(bins: object) -> None:
     """Raise unless `bins` is a number of bins."""
     check_integer("bins", bins, 1)
     check_number("bins", bins, 1, 1 << 24, "be at most 16,777,216")
+
+
+def check_instance(name: str, value: object, wanted: type, words: str) -> None:
+    """Raise unless `value` is one of `wanted`, which `words` describe."""
+    if isinstance(value, wanted):
+        return
+    if isinstance(value, type):
+        found = f"the class {value.__name__}: make one, {value.__name__}(...)"
+    else:
+        found = f"{value!r}" if isinstance(value, (str, int, float)) else type(value).__name__
+    raise ValueError(f"{name} must be {words}, not {found}")
 
 
 def check_length(name: str, length: int, n_samples: int) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions, check_predictions, class_factors
 
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 
@@ -133,6 +133,7 @@ def bayes_decisions(predictions: Predictions, costs: CostMatrix | ArrayLike) -> 
     >>> fp.bayes_decisions(predictions, [[0, 1], [10, 0]]).tolist()
     [0, 1, 1]
     """
+    check_predictions(predictions)
     matrix = CostMatrix.of(costs)
     predictions.require_posteriors("Bayes decisions")
     matrix.check_classes(predictions.n_classes)

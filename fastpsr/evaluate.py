@@ -24,7 +24,8 @@ from fastpsr.metrics import (
     Metric,
     MinCllr,
 )
-from fastpsr.predictions import Kind, Predictions
+from fastpsr.metrics.base import check_metric
+from fastpsr.predictions import Kind, Predictions, check_predictions
 from fastpsr.rules import Log
 
 __all__ = ["Evaluation", "Intervals", "Row", "default_metrics", "evaluate", "in_brackets"]
@@ -254,8 +255,7 @@ def evaluate(
     95 % intervals: percentile, 200 replicates, resampling IID, seed 0
     NBS      0.7400  [0.6010, 0.8787]  Brier score over that of the priors
     """
-    if not isinstance(predictions, Predictions):
-        raise ValueError(f"predictions must be Predictions, not {type(predictions).__name__}")
+    check_predictions(predictions)
     labels = predictions.labels
     chosen = _named(metrics, predictions)
     if not chosen:
@@ -396,5 +396,4 @@ def _named(
 def _check_metric(name: object, metric: object) -> None:
     if not isinstance(name, str):
         raise ValueError(f"metrics must have names that are strings, not {name!r}")
-    if not callable(metric):
-        raise ValueError(f"metrics must be callable, not {metric!r}")
+    check_metric(metric)

@@ -344,14 +344,19 @@ class Predictions(Constructors):
             self._posterior_priors = self.priors
         return self._posterior_priors
 
-    @staticmethod
-    def _logit(priors: Floats) -> float:
+    def _logit(self, priors: Floats) -> float:
         if not priors.all():
+            why = "" if self.given_priors is not None else ", the class frequencies"
             raise ValueError(
-                f"priors must be positive to turn likelihoods into posteriors or back, "
-                f"not {priors.tolist()}; give them"
+                "priors must be positive to turn likelihoods into posteriors or back, not "
+                f"{priors.tolist()}{why}"
             )
         return float(np.log(priors[1]) - np.log(priors[0]))
+
+
+def check_predictions(predictions: object, name: str = "predictions") -> None:
+    """Raise unless these are ``Predictions``."""
+    checks.check_instance(name, predictions, Predictions, "Predictions")
 
 
 _CACHED = {"_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
@@ -368,8 +373,7 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
     if absent.size:
         k = int(absent[0])
         raise ValueError(
-            f"priors must be 0 for a class without samples, but priors[{k}] is {given_priors[k]} "
-            f"and no sample of class {k} has positive weight"
+            f"priors[{k}] is {given_priors[k]}, but no sample of class {k} has positive weight"
         )
     with np.errstate(over="ignore"):
         factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)

@@ -180,3 +180,64 @@ def test_bad_decisions():
         fp.expected_cost(Y, [0, 1, 2, 0], [[0, 1], [1, 0]])
     with pytest.raises(ValueError, match=r"^costs\b.*constant decision"):
         fp.expected_cost(Y, Y, [[0, 1, 0], [1, 0, 0]])
+
+
+# Things of another type
+
+MADE = fp.Predictions.from_posteriors(Y, Q)
+LOG, DP = fp.rules.Log(), fp.DirectionPreserving()
+OTHER_TYPES = {
+    "bayes_decisions": (lambda x: fp.bayes_decisions(x, [[0, 1], [1, 0]]), "predictions"),
+    "roc": (fp.roc, "predictions"),
+    "risk_curve": (lambda x: fp.risk_curve(x, [0.5]), "predictions"),
+    "bayes_error": (fp.bayes_error, "predictions"),
+    "consistency_band": (fp.consistency_band, "predictions"),
+    "divergence_curve": (lambda x: fp.divergence_curve(x, LOG), "predictions"),
+    "empirical_cross_entropy": (fp.empirical_cross_entropy, "predictions"),
+    "pav_steps": (fp.pav_steps, "predictions"),
+    "score_histogram": (fp.score_histogram, "predictions"),
+    "tippett": (fp.tippett, "predictions"),
+    "fit": (fp.PAV().fit, "predictions"),
+    "transform": (fp.PAV().fit(MADE).transform, "predictions"),
+    "cross_fit": (lambda x: fp.cross_fit(fp.PAV(), x), "predictions"),
+    "cross_fit by": (lambda x: fp.cross_fit(x, MADE), "calibrator"),
+    "cross_fit trained": (lambda x: fp.cross_fit(fp.PAV(), MADE, x), "train"),
+    "HeldOut": (fp.HeldOut, "predictions"),
+    "evaluate": (fp.evaluate, "predictions"),
+    "evaluate by": (lambda x: fp.evaluate(MADE, [x]), "metrics"),
+    "bootstrap": (lambda x: fp.bootstrap(fp.EER(), x), "predictions"),
+    "bootstrap of": (lambda x: fp.bootstrap([x], MADE), "metrics"),
+    "compare": (lambda x: fp.compare(fp.EER(), MADE, x), "b"),
+    "ExpectedScore": (fp.ExpectedScore, "rule"),
+    "SemiEmpiricalScore": (lambda x: fp.SemiEmpiricalScore(LOG, x), "reference"),
+    "CalibrationLoss": (lambda x: fp.CalibrationLoss(x, DP), "rule"),
+    "CalibrationLoss by": (lambda x: fp.CalibrationLoss(LOG, x), "calibrator"),
+    "ExpectedDivergence by": (lambda x: fp.ExpectedDivergence(LOG, x), "calibrator"),
+    "DirectionPreserving": (fp.DirectionPreserving, "rule"),
+    "save_calibrator": (lambda x: fp.save_calibrator(x, "x.json"), "calibrator"),
+}
+
+
+@pytest.mark.parametrize("use", OTHER_TYPES)
+@pytest.mark.parametrize(
+    ("other", "found"), [(np.array(Y), "ndarray"), ("pav", "'pav'"), (5, "5"), (fp.EER, "EER")]
+)
+def test_other_types_are_refused_by_name(use, other, found):
+    call, name = OTHER_TYPES[use]
+    with pytest.raises(ValueError, match=rf"(?s)^{name} must be .*{found}"):
+        call(other)
+
+
+@pytest.mark.parametrize("metric", [fp.ECE(), fp.AUC(), fp.Cllr(), fp.EER(), fp.DevPAV()])
+def test_labels_alone_are_no_predictions(metric):
+    what = {"ECE": "posteriors", "AUC": "scores", "EER": "scores"}.get(metric.label, "LLRs")
+    with pytest.raises(ValueError, match=f"takes Predictions, or labels and {what}"):
+        metric(Y)
+
+
+@pytest.mark.parametrize("make", [fp.Predictions.from_llrs, fp.Predictions.from_posteriors])
+def test_a_class_without_samples_is_named(make):
+    without_targets = make(np.zeros(4, int), Q)
+    for metric in (fp.CrossEntropy(), fp.ExpectedScore(LOG), fp.Cllr(), fp.ActDCF(0.1), fp.EER()):
+        with pytest.raises(ValueError, match=r"class 1|no targets|class priors \[1.0, 0.0\]"):
+            metric(without_targets)

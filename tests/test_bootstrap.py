@@ -301,10 +301,11 @@ def test_sizes_about_those_of_blocks(n):
     assert abs(found.standard_error / error - 1.0) < 5.0 / math.sqrt(2.0 * n_resamples)
     y[: n // 3] = 1
     data = fp.Predictions.from_posteriors(y, q)
-    of_classes = fp.bootstrap(
-        lambda p: float(p.class_weights[1]), data, seed=n, n_resamples=n_resamples,
-        resampling=fp.Stratified(),
-    )  # fmt: skip
+    with pytest.warns(RuntimeWarning, match="the same in all replicates"):
+        of_classes = fp.bootstrap(
+            lambda p: float(p.class_weights[1]), data, seed=n, n_resamples=n_resamples,
+            resampling=fp.Stratified(),
+        )  # fmt: skip
     assert set(of_classes.replicates) == {n // 3}
 
 
@@ -541,8 +542,8 @@ def test_one_cluster_of_positive_weight():
         (None, "metrics must be a metric, or a list or dict of them, not None"),
         ([fp.EER(), "AUC"], "metrics must be callable, not 'AUC'"),
         ({"a": 3}, "metrics must be callable, not 3"),
-        (fp.EER, "metric EER cannot be computed"),
-        (fp.ExpectedScore, "metric ExpectedScore must return a number, not ExpectedScore"),
+        (fp.EER, r"metrics must be metrics, not the class EER: make one, EER\("),
+        ([fp.ExpectedScore], "metrics must be metrics, not the class ExpectedScore"),
     ],
 )
 def test_bad_metrics(metrics, message):
@@ -608,7 +609,7 @@ def test_callables_that_are_undefined_on_some_replicates():
 
 @pytest.mark.parametrize("bad", [None, np.ones(3), [0.5], "data"], ids=str)
 def test_data_of_the_wrong_type(bad):
-    name = type(bad).__name__
+    name = repr(bad) if isinstance(bad, str) else type(bad).__name__
     with pytest.raises(ValueError, match=f"predictions must be Predictions, not {name}"):
         fp.bootstrap(fp.BrierScore(), bad)
     for a, b, which in ((bad, GOOD, "a"), (GOOD, bad, "b")):
@@ -641,7 +642,7 @@ def test_data_that_do_not_fit():
     ("metric", "message"),
     [
         (fp.BrierScore(), "metric NBS cannot be computed: normalized scores need"),
-        (fp.EER(), "metric EER cannot be computed: .* need both classes"),
+        (fp.EER(), "metric EER cannot be computed: .* must have both classes"),
         (fp.CalibrationLoss(LOG, fp.PAV()), "metric RCL CE cannot be computed: "),
     ],
 )
@@ -656,3 +657,15 @@ def test_raw_scores_have_ranks_alone():
     assert fp.bootstrap(fp.EER(), data, seed=0, n_resamples=40).n_undefined == 0
     with pytest.raises(ValueError, match="need posteriors or likelihoods"):
         fp.bootstrap(fp.BrierScore(), data)
+
+
+def test_a_callable_that_takes_no_notice_of_weights_is_found_out():
+    data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.1, 0.4, 0.3, 0.9, 0.7])
+    with pytest.warns(RuntimeWarning, match="same in all replicates.*sample_weight"):
+        fp.bootstrap(lambda given: float(given.posteriors[:, 1].mean()), data, n_resamples=50)
+
+    def weighted(given):
+        return float(np.average(given.posteriors[:, 1], weights=given.sample_weight))
+
+    found = fp.bootstrap(weighted, data, n_resamples=50, seed=0)
+    assert found.interval.low < found.value < found.interval.high

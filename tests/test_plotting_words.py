@@ -186,4 +186,4 @@ def test_notes_of_several_calls_are_one_text():
     assert len([text for text in ax.texts if text.get_gid()]) == 1
     assert words(ax).count("B: all scores") == 1
     assert "rates of 0 and 100 %" in words(ax)
-    assert "C: error rates" in words(ax)
+    assert "C: y_true must have both classes" in words(ax)

@@ -370,8 +370,8 @@ def test_predictions(tmp_path):
     score = found.score
     assert found.predictions(prior=0.25).llrs.tolist() == score.tolist()
     assert found.predictions("log10-llr").llrs == pytest.approx(score * np.log(10))
-    assert found.predictions("posterior").posteriors[:, 1] == pytest.approx(score)
-    assert found.predictions("posterior", prior=0.25).priors.tolist() == [0.75, 0.25]
+    assert found.predictions("posteriors").posteriors[:, 1] == pytest.approx(score)
+    assert found.predictions("posteriors", prior=0.25).priors.tolist() == [0.75, 0.25]
     assert found.predictions("raw").kind == "raw scores"
     assert found.predictions(weights=[1, 2, 1, 2]).sample_weight.tolist() == [1, 2, 1, 2]
     with pytest.raises(ValueError, match="prior means nothing"):

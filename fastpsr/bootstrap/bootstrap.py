@@ -17,7 +17,8 @@ from fastpsr.bootstrap.replicates import (
 from fastpsr.bootstrap.request import Request
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
-from fastpsr.predictions import Predictions
+from fastpsr.metrics.base import check_metric
+from fastpsr.predictions import Predictions, check_predictions
 
 __all__ = ["bootstrap", "check_same_samples", "compare"]
 
@@ -68,8 +69,8 @@ def bootstrap(
     Parameters
     ----------
     metrics : metric, list of metrics, or dict of name to metric
-        Metrics of this package, or callables ``f(predictions) -> float``, which get weighted
-        predictions.
+        Metrics of this package, or callables ``f(predictions) -> float``. These must take
+        ``predictions.sample_weight`` into account: replicates differ in nothing else.
     predictions : Predictions
         Labelled.
     n_resamples : int
@@ -99,8 +100,8 @@ def bootstrap(
     Warns
     -----
     RuntimeWarning
-        Where a metric is undefined in some replicates, and where a method needs finite values or
-        replicates on both sides of the value.
+        Where a metric is undefined in some replicates, where a callable is the same in all, and
+        where a method needs finite values or replicates on both sides of the value.
 
     Notes
     -----
@@ -231,8 +232,7 @@ def compare(
 def check_same_samples(a: Predictions, b: Predictions) -> None:
     """Raise unless two systems were run on the same samples, as far as labels and weights tell."""
     for name, side in (("a", a), ("b", b)):
-        if not isinstance(side, Predictions):
-            raise ValueError(f"{name} must be Predictions, not {type(side).__name__}")
+        check_predictions(side, name)
     if len(a) != len(b):
         raise ValueError(f"a and b must be of the same samples: {len(a)} and {len(b)}")
     if a.n_classes != b.n_classes:
@@ -260,15 +260,13 @@ def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
     if not named:
         raise ValueError("metrics must not be empty")
     for _, metric in named:
-        if not callable(metric):
-            raise ValueError(f"metrics must be callable, not {metric!r}")
+        check_metric(metric)
     return named
 
 
 def _value(name: str, metric: AnyMetric, predictions: Predictions) -> float:
     """Return the value on the data, or raise where it is no number."""
-    if not isinstance(predictions, Predictions):
-        raise ValueError(f"predictions must be Predictions, not {type(predictions).__name__}")
+    check_predictions(predictions)
     if predictions.y_true is None:
         raise ValueError("y_true must be given: these predictions are unlabelled")
     try:

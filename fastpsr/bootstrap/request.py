@@ -14,6 +14,7 @@ from fastpsr.bootstrap.intervals import Interval, Method, interval
 from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
 from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats
 
 __all__ = ["Request"]
@@ -80,6 +81,14 @@ class Request:
             warn(
                 f"{name} is undefined in {n_undefined:,} of {replicates.size:,} replicates, which "
                 "are left out: a class is missing there, or a calibrator has no optimum",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        is_ours = all(isinstance(job.metric, Metric) for job in jobs)
+        if not is_ours and defined.size > 1 and bool((defined == value).all()):
+            warn(
+                f"{name} is the same in all replicates, which differ only in "
+                "predictions.sample_weight: does it take the weights into account?",
                 RuntimeWarning,
                 stacklevel=3,
             )

@@ -20,6 +20,7 @@ from fastpsr.calibration.newton import descend, fit_log_loss
 from fastpsr.calibration.separability import require_overlap
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
+from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
 
@@ -180,8 +181,7 @@ class DirectionPreserving(_Affine):
     _with_bias = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rule, ScoringRule):
-            raise ValueError(f"rule must be one of fastpsr.rules, not {self.rule!r}")
+        check_rule(self.rule)
         if not self.rule.is_strict:
             raise ValueError(
                 f"rule must be strictly proper to be minimised, not {self.rule!r}: the risk of a "

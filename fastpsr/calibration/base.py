@@ -8,7 +8,7 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.calibration.folds import Plan
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import Floats, Kind, Predictions, check_predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
@@ -61,6 +61,7 @@ class Calibrator(ABC):
 
     def fit_from(self, predictions: Predictions, start: Self | None) -> Self:
         """Return a fitted copy whose search begins at another fit, `start`."""
+        check_predictions(predictions)
         self.check_classes(predictions.n_classes)
         samples = training_samples(predictions)
         fitted = copy.copy(self)
@@ -80,6 +81,7 @@ class Calibrator(ABC):
         ValueError
             Before ``fit``, or for predictions of another kind than those it was fitted on.
         """
+        check_predictions(predictions)
         if not hasattr(self, "domain_"):
             raise ValueError(f"{type(self).__name__} must be fitted before it transforms")
         if predictions.kind != self.domain_:
@@ -177,3 +179,8 @@ def check_floor(floor: object) -> None:
 def log_odds_of(shares: Floats, others: Floats) -> Floats:
     """Return log(shares / others), infinite where one of them is 0."""
     return checks.log_of_rows(shares) - checks.log_of_rows(others)
+
+
+def check_calibrator(calibrator: object) -> None:
+    """Raise unless this is a calibrator."""
+    checks.check_instance("calibrator", calibrator, Calibrator, "a calibrator, such as PAV()")

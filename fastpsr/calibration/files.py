@@ -9,7 +9,7 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
-from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
 from fastpsr.files import whole_file
@@ -46,6 +46,7 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
     ...     fp.load_calibrator(path).posterior_.tolist()
     [0.0, 0.5, 1.0]
     """
+    check_calibrator(calibrator)
     name = type(calibrator).__name__
     if not hasattr(calibrator, "domain_"):
         raise ValueError(f"{name} must be fitted before it is saved")

@@ -66,12 +66,13 @@ def deal_samples(y: NDArray[Any], n_folds: int, seed: int) -> Plan:
     sizes = np.bincount(y)
     hands = np.empty((sizes.size, n_folds), np.int64)
     next_fold = 0
+    fewest = int(sizes[sizes > 0].min())
+    if fewest < n_folds:
+        raise ValueError(
+            "folds must not outnumber the samples of any class: "
+            f"class {sizes.tolist().index(fewest)} has {fewest}, folds is {n_folds}"
+        )
     for k, size in enumerate(sizes):
-        if 0 < size < n_folds:
-            raise ValueError(
-                f"folds must not outnumber the samples of any class: class {k} has {size}, "
-                f"folds is {n_folds}"
-            )
         # each class begins at the fold after the last one's end, so that sizes even out
         turn = (np.arange(n_folds) - next_fold) % n_folds
         hands[k] = size // n_folds + (turn < size % n_folds)

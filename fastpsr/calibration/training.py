@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
-from fastpsr.calibration.base import Calibrator
-from fastpsr.predictions import Predictions
+from fastpsr.calibration.base import Calibrator, check_calibrator
+from fastpsr.predictions import Predictions, check_predictions
 
 __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "cross_fit"]
 
@@ -202,6 +202,9 @@ class HeldOut(Training):
     name = "trained on held-out data"
     refits = False
 
+    def __post_init__(self) -> None:
+        check_predictions(self.predictions)
+
     def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> Training:
         return _Trained(calibrator.fit(self.predictions))
 
@@ -246,7 +249,9 @@ def cross_fit(
     >>> fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()).posteriors[:, 1].tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    return (CrossFit() if train is None else train).calibrate(calibrator, predictions)
+    check_calibrator(calibrator)
+    check_predictions(predictions)
+    return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
 def _is_array(folds: Any) -> bool:
@@ -271,6 +276,5 @@ def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def as_training(train: Training) -> Training:
     """Raise unless `train` is a way of training."""
-    if not isinstance(train, Training):
-        raise ValueError(f"train must be CrossFit, TrainOnTest or HeldOut, not {train!r}")
+    checks.check_instance("train", train, Training, "CrossFit, TrainOnTest or HeldOut")
     return train

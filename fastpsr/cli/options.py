@@ -262,7 +262,7 @@ def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
     return _TRIAL_SCALES[scores_are]
 
 
-def scale_in_words(scale: TrialScale) -> str:
+def scale_in_words(scale: TrialScale) -> Literal["llr", "log10-llr", "posteriors", "raw"]:
     """Return the scale of trials as --scores-are has it."""
     return "posteriors" if scale == "posterior" else scale
 

@@ -239,7 +239,7 @@ def predictions_of(
 ) -> Predictions:
     """Make predictions of trials; an error names the file of the scores."""
     try:
-        return made.predictions(scale, prior=prior, weights=weights)
+        return made.predictions(scale_in_words(scale), prior=prior, weights=weights)
     except ValueError as error:
         message = re.sub(r"\b(q|llr|scores)(?=\[| must)", "score", str(error))
         message = re.sub(r"\bscore\[(\d+)\]", lambda row: _name(made, int(row[1])), message)

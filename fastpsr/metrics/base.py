@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["Metric"]
+__all__ = ["Metric", "check_metric"]
 
 Summary = TypeVar("Summary")
 
@@ -50,13 +50,16 @@ class Metric(ABC, Generic[Summary]):
         """Return the metric with all that must not change between replicates, such as folds."""
         return self
 
+    #: What the short form ``metric(y_true, x)`` takes for `x`.
+    _takes = "posteriors"
+
     def __call__(self, predictions: Any, x: ArrayLike | None = None, **options: Any) -> float:
         """Return the value for `predictions`, or for labels and posteriors as arrays."""
         if not isinstance(predictions, Predictions):
             if x is None:
                 raise ValueError(
-                    f"{type(self).__name__} takes Predictions, or labels and posteriors: "
-                    "metric(y_true, q)"
+                    f"{type(self).__name__} takes Predictions, or labels and {self._takes}: "
+                    "metric(y_true, x)"
                 )
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
@@ -65,3 +68,13 @@ class Metric(ABC, Generic[Summary]):
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_posteriors(y_true, x, **options)
+
+
+def check_metric(metric: object) -> None:
+    """Raise unless `metric` is a metric, or a function of predictions."""
+    if isinstance(metric, type):
+        name = metric.__name__
+        raise ValueError(f"metrics must be metrics, not the class {name}: make one, {name}(...)")
+    if not callable(metric):
+        found = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
+        raise ValueError(f"metrics must be callable, not {found}")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.summaries.rank_cells import pav_blocks
 
 __all__ = ["BayesErrorCurve", "bayes_error"]
@@ -92,6 +92,7 @@ def bayes_error(
     >>> curve.normalized_actual.round(4).tolist(), curve.normalized_minimum.round(4).tolist()
     ([0.6667, 0.6667], [0.3333, 0.3333])
     """
+    check_predictions(predictions)
     if prior_log_odds is None:
         prior_log_odds = np.linspace(-10.0, 10.0, 201)
     points = checks.as_floats("prior_log_odds", prior_log_odds, 1)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
+from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands, class_summands
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
 
@@ -55,6 +56,8 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     relative: bool = True
 
     def __post_init__(self) -> None:
+        check_rule(self.rule)
+        check_calibrator(self.calibrator)
         as_training(self.train)
 
     @property
@@ -160,6 +163,8 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     train: Training = field(default_factory=CrossFit)
 
     def __post_init__(self) -> None:
+        check_rule(self.rule)
+        check_calibrator(self.calibrator)
         as_training(self.train)
 
     @property

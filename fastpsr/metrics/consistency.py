@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
 
 __all__ = ["ConsistencyBand", "consistency_band"]
@@ -91,6 +91,7 @@ def consistency_band(
     >>> bool(band.low[0] < 0.4 < band.high[0])
     True
     """
+    check_predictions(predictions)
     predictions.require_posteriors("reliability")
     if predictions.n_classes > 2:
         raise ValueError(f"reliability needs a binary task, not {predictions.n_classes} classes")

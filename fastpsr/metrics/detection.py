@@ -26,6 +26,8 @@ class _RankMetric(Metric[Summary]):
     def summands(self, predictions: Predictions) -> Summands:
         return RankCells.summands(predictions)
 
+    _takes = "scores"
+
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_raw_scores(y_true, x, **options)
 
@@ -201,6 +203,8 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
         p_miss, p_fa = summary.error_rates()
         return float(self.normalized_cost(p_miss, p_fa))
 
+    _takes = "LLRs"
+
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_llrs(y_true, x, **options)
 
@@ -265,6 +269,8 @@ class Cllr(Metric[ScoreSums]):
 
     def finish(self, summary: ScoreSums) -> float:
         return normalise(summary.mean(), Log(), summary.priors)
+
+    _takes = "LLRs"
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_llrs(y_true, x, **options)

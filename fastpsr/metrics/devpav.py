@@ -85,5 +85,7 @@ class DevPAV(Metric[_PavSteps]):
         distance = 0.5 * np.where(share < 1.0, before * share + after * (1.0 - share), both)
         return float((distance * (width / (x[-1] - x[0]))).sum())
 
+    _takes = "LLRs"
+
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_llrs(y_true, x, **options)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions, check_predictions, class_factors
 from fastpsr.rules import ScoringRule
 
 __all__ = ["DivergenceCurve", "divergence_curve"]
@@ -79,6 +79,7 @@ def divergence_curve(
     >>> l1.divergence.round(4).tolist()
     [0.9333, 0.6667, 0.5333]
     """
+    check_predictions(predictions)
     predictions.require_posteriors("score divergences")
     if predictions.n_classes > 2:
         raise ValueError(

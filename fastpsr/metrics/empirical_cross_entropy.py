@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.fit_sums import Axis, FitSums
 from fastpsr.summaries.rank_cells import pav_blocks
@@ -82,6 +82,7 @@ def empirical_cross_entropy(
     >>> curve.raw.round(4).tolist(), curve.pav.tolist(), curve.null.tolist()
     ([0.6646], [0.5], [1.0])
     """
+    check_predictions(predictions)
     if prior_log10_odds is None:
         prior_log10_odds = np.linspace(-2.5, 2.5, 101)
     points = checks.as_floats("prior_log10_odds", prior_log10_odds, 1)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.rules import Brier, Log, ScoringRule
+from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
 
@@ -47,6 +48,9 @@ class ExpectedScore(Metric[ScoreSums]):
 
     rule: ScoringRule
     normalized: bool = True
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
 
     @property
     def label(self) -> str:
@@ -150,6 +154,10 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     rule: ScoringRule
     reference: Predictions
     normalized: bool = True
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
+        check_predictions(self.reference, "reference")
 
     @property
     def label(self) -> str:

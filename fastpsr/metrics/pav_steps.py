@@ -7,7 +7,7 @@ import numpy as np
 from fastpsr import kernels
 from fastpsr.calibration import PAV
 from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Floats, Kind, Predictions, class_factors
+from fastpsr.predictions import Floats, Kind, Predictions, check_predictions, class_factors
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells, pav_blocks
 from fastpsr.summaries.summands import Summands
@@ -97,6 +97,7 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     >>> steps.posterior.tolist(), steps.forecast[1].round(4).tolist()
     ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
     """
+    check_predictions(predictions)
     pav = PAV().fit(predictions)
     samples = predictions.present()
     blocks = pav_blocks(samples)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks, kernels
 from fastpsr.costs import CostMatrix
 from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions, check_predictions, class_factors
 from fastpsr.summaries.counts import DecisionCounts, PassedPoints
 from fastpsr.summaries.summands import Summands
 
@@ -122,6 +122,7 @@ def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
     >>> fp.risk_curve(data, [0.35, 0.5]).risk.tolist()
     [0.0, 0.5]
     """
+    check_predictions(predictions)
     predictions.require_posteriors("Bayes risks")
     array = checks.as_inner_points(points, (1, 2))
     n_classes = predictions.n_classes

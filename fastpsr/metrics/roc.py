@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.summaries.rank_cells import RankCells
 
 __all__ = ["Roc", "roc"]
@@ -85,4 +85,5 @@ def roc(predictions: Predictions) -> Roc:
     >>> curve.hull.tolist()
     [0, 1, 3, 4]
     """
+    check_predictions(predictions)
     return Roc.of(RankCells.of(predictions))

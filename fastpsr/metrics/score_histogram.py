@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 
 __all__ = ["ScoreHistogram", "score_histogram"]
 
@@ -71,6 +71,7 @@ def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> Sc
     >>> counts.negatives.tolist(), counts.positives.tolist()
     ([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     """
+    check_predictions(predictions)
     if predictions.n_classes > 2:
         raise ValueError(
             f"score histograms need a binary task, not {predictions.n_classes} classes"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
 
 __all__ = ["TippettCurves", "tippett"]
@@ -78,6 +78,7 @@ def tippett(predictions: Predictions) -> TippettCurves:
     >>> curves.misleading
     (0.5, 0.5)
     """
+    check_predictions(predictions)
     if predictions.n_classes > 2:
         raise ValueError(f"Tippett curves need a binary task, not {predictions.n_classes} classes")
     require_both_classes("Tippett curves", predictions.class_weights)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.predictions import Predictions
 
-__all__ = ["Floats", "ScoringRule", "dot_or_zero"]
+__all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
 
 Floats = NDArray[np.float64]
 
@@ -167,3 +167,8 @@ def dot_or_zero(weights: Floats, values: Floats) -> Floats:
     terms = np.zeros(values.shape)
     np.multiply(weights, values, out=terms, where=weights > 0.0)
     return np.asarray(terms.sum(axis=1))
+
+
+def check_rule(rule: object) -> None:
+    """Raise unless this is a scoring rule."""
+    checks.check_instance("rule", rule, ScoringRule, "one of fastpsr.rules")

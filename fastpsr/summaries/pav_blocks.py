@@ -108,7 +108,9 @@ def require_both_classes(what: str, totals: Floats) -> None:
     absent = np.flatnonzero(totals == 0.0)
     if absent.size:
         name = "targets" if absent[0] == 1 else "non-targets"
-        raise ValueError(f"{what} need both classes, but there are no {name} of positive weight")
+        raise ValueError(
+            f"y_true must have both classes for {what}, but there are no {name} of positive weight"
+        )
 
 
 def _grid(scores: Floats) -> tuple[float, float, int]:

@@ -16,7 +16,7 @@ from fastpsr.trials.weights import equalised_weights
 
 __all__ = ["Source", "TrialSet"]
 
-_SCALES = ("llr", "log10-llr", "posterior", "raw")
+_SCALES = ("llr", "log10-llr", "posteriors", "raw")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class TrialSet:
 
     def predictions(
         self,
-        scores_are: Literal["llr", "log10-llr", "posterior", "raw"] = "llr",
+        scores_are: Literal["llr", "log10-llr", "posteriors", "raw"] = "llr",
         *,
         prior: float | None = None,
         weights: ArrayLike | None = None,
@@ -114,7 +114,7 @@ class TrialSet:
 
         Parameters
         ----------
-        scores_are : {"llr", "log10-llr", "posterior", "raw"}
+        scores_are : {"llr", "log10-llr", "posteriors", "raw"}
             Natural-log likelihood ratios, log10 ones, posteriors of target, or scores that only
             rank trials.
         prior : float, optional
@@ -139,7 +139,7 @@ class TrialSet:
             if prior is not None:
                 raise ValueError("prior means nothing to raw scores, which only rank trials")
             return Predictions.from_raw_scores(self.y_true, self.score, sample_weight=weights)
-        if scores_are == "posterior":
+        if scores_are == "posteriors":
             priors = None if prior is None else [1.0 - prior, prior]
             return Predictions.from_posteriors(
                 self.y_true, self.score, priors=priors, sample_weight=weights
