@@ -31,6 +31,7 @@ DOCUMENTED = (
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
     ".* is undefined: both values are infinite",
+    ".* is the same in all replicates",
 )
 #: What a ValueError may begin with besides the name of an argument: data, not an argument, lack
 #: something that a metric or calibrator needs.

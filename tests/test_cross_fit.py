@@ -125,6 +125,15 @@ def test_folds_are_balanced_in_every_class():
     assert np.ptp(np.bincount(folds)) <= 3
 
 
+def test_seeds_of_any_size():
+    data = samples.make(2, 40).predictions
+    dealt = [
+        fp.CrossFit(seed=seed).plan(data).served_by for seed in (0, 2**64 - 1, 2**64, 2**70, 2**70)
+    ]
+    assert len({folds.tobytes() for folds in dealt}) == 4
+    np.testing.assert_array_equal(dealt[3], dealt[4])
+
+
 def test_folds_depend_on_the_seed_alone():
     y, z = make(2, 200)
     predictions = fp.Predictions.from_logits(y, z)

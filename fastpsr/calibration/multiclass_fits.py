@@ -19,8 +19,9 @@ def cross_fit_side_by_side(predictions: Predictions, plan: Plan, with_bias: bool
     That is so for infinite scores, parts of few samples, and where a fit has no optimum or a scale
     that users are warned of.
     """
-    found = _fits(predictions, plan, with_bias)
-    if found is None or found[0].min() <= 0.0:
+    with np.errstate(all="ignore"):  # of scores near the largest float: what is found is checked
+        found = _fits(predictions, plan, with_bias)
+    if found is None or not (found[0].min() > 0.0 and all(np.isfinite(v).all() for v in found)):
         return None
     mapped = kernels.map_by_part(predictions.scale, plan.served_by, *found)
     if predictions.kind == "posteriors":

@@ -74,7 +74,7 @@ class CrossFit(Training):
     name = "cross-fitted"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.folds, (int, np.integer)) and _is_array(self.folds):
+        if not isinstance(self.folds, (int, np.integer)) and _dimensions(self.folds) > 0:
             if self.groups is not None:
                 raise ValueError("groups need a number of folds: folds are given per sample")
         elif not isinstance(self.folds, (int, np.integer)) or not 2 <= self.folds <= 10_000:
@@ -254,15 +254,15 @@ def cross_fit(
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
-def _is_array(folds: Any) -> bool:
+def _dimensions(values: Any) -> int:
     try:
-        return np.ndim(folds) > 0
+        return np.ndim(values)
     except (ValueError, TypeError, RuntimeError):  # rows of different lengths, say
-        return False
+        return 0
 
 
 def _is_pair(groups: Any) -> bool:
-    return isinstance(groups, (tuple, list)) and len(groups) == 2 and np.ndim(groups[0]) == 1
+    return isinstance(groups, (tuple, list)) and len(groups) == 2 and _dimensions(groups[0]) == 1
 
 
 def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -28,6 +28,8 @@ def deal_hands(y, hands, seed):
         left -= of_parts[part]
     of_parts[-1] = left
     folds = np.empty(y.size, np.uint16)
+    if seed >= 1 << 64:
+        seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     over_blocks(_deal_hands, n_parts, y, of_parts, np.uint64(seed), folds, worth_a_thread=1)
     return folds
 
