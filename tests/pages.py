@@ -1,7 +1,7 @@
 """Pages of examples: run them in order, and put what they print below them.
 
 A page has Python sessions, consoles, and Python files that the text says are "Saved as `NAME`". To
-renew the pages in place: python -m tests.pages docs/trials.md docs/formats.md
+renew pages in place: python -m tests.pages docs/guide.md docs/trials.md
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from unittest import mock
 
@@ -106,8 +107,14 @@ def session(body, names):
         first, *more = piece.source.splitlines()
         made += [f">>> {first}\n", *(f"... {line}".rstrip() + "\n" for line in more)]
         out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(piece.source, "<page>", "single"), names)  # a failure is the test's
+        try:
+            with contextlib.redirect_stdout(out):
+                exec(compile(piece.source, "<page>", "single"), names)
+        except Exception as error:
+            if piece.exc_msg is None:
+                raise  # a failure is the test's
+            said = "".join(traceback.format_exception_only(error))
+            out.write(f"Traceback (most recent call last):\n    ...\n{said}")
         made.append(out.getvalue())
     return "".join(made)
 

@@ -1,6 +1,10 @@
-"""The pages on files: every example prints what stands below it."""
+"""Pages of examples: every example prints what stands below it."""
 
 import difflib
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,25 +12,61 @@ import pytest
 from fastpsr.trials import FORMATS
 from tests import pages
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("trials.md", "formats.md")
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", *(f"docs/{n}.md" for n in ("guide", "trials", "formats", "intervals")))
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_examples_print_what_the_page_shows(name, tmp_path, monkeypatch):
-    page = (DOCS / name).read_text("utf-8")
+    page = (ROOT / name).read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     changed = difflib.unified_diff(
         page.splitlines(), pages.renewed(page).splitlines(), name, "now", lineterm=""
     )
     said = "\n".join(changed)
-    assert not said, f"{said}\nIf this is right: python -m tests.pages docs/{name}"
+    assert not said, f"{said}\nIf this is right: python -m tests.pages {name}"
+
+
+def test_examples_of_every_page_are_run():
+    with_examples = {
+        str(path.relative_to(ROOT))
+        for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+        if pages.BLOCK.search(path.read_text("utf-8"))
+    }
+    assert with_examples == set(PAGES)
+
+
+def test_the_script_of_the_readme_runs(capsys):
+    page = (ROOT / "README.md").read_text("utf-8")
+    (script,) = [body for kind, body, _ in pages.BLOCK.findall(page) if kind == "python"]
+    exec(compile(script, "README.md", "exec"), {})
+    assert "NCE" in capsys.readouterr().out
+
+
+def test_speed_in_the_readme_is_as_measured():
+    made = subprocess.run(
+        [sys.executable, "-m", "benchmarks.summary", "docs/speed.json"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    page = (ROOT / "README.md").read_text("utf-8")
+    (shown,) = re.findall(r"<!-- printed from here -->\n(.*)<!-- to here -->", page, re.S)
+    assert shown.strip() == made.stdout.strip()
 
 
 def test_every_format_has_an_example():
-    page = (DOCS / "trials.md").read_text("utf-8")
+    page = (ROOT / "docs/trials.md").read_text("utf-8")
     examples = "".join(block[2] for block in pages.BLOCK.finditer(page))
     assert [name for name in FORMATS if f": {name};" not in examples] == []
+
+
+def test_errors_are_shown_where_the_page_shows_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = "Traceback (most recent call last):\n    ...\nValueError: {}\n"
+    page = f"```python\n>>> raise ValueError('this')\n{shown}>>> 2\n2\n\n```\n"
+    assert pages.renewed(page.format("that")) == page.format("this")
+    with pytest.raises(ValueError, match="this"):
+        pages.renewed("```python\n>>> raise ValueError('this')\n3\n\n```\n")
 
 
 def test_what_changes_is_seen(tmp_path, monkeypatch):
