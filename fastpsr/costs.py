@@ -13,6 +13,7 @@ from fastpsr.predictions import Floats, Predictions, check_predictions, class_fa
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 
 _LARGEST = 1e300
+_MOST_CLASSES = 1 << 14  # of a matrix of 2 GiB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,8 +59,8 @@ class CostMatrix:
     @classmethod
     def zero_one(cls, K: int, reject: float | None = None) -> Self:
         """Return cost 1 for each wrong class, with a last column of cost `reject` if given."""
-        if not isinstance(K, (int, np.integer)) or K < 2:
-            raise ValueError(f"K must be an integer of at least 2, not {K!r}")
+        checks.check_integer("K", K, 2)
+        checks.check_number("K", K, 2, _MOST_CLASSES, f"be at most {_MOST_CLASSES:,}")
         values = 1.0 - np.eye(int(K))
         if reject is not None:
             values = np.column_stack([values, np.full(int(K), checks.as_number("reject", reject))])

@@ -35,8 +35,11 @@ def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, se
         centred = _by_leaving_out(jobs, signs, units, seed)
     else:
         centred = _centred([influence[stratum] for stratum in _strata(units)])
-    spread = float((centred**2).sum())
-    return float((centred**3).sum()) / (6.0 * spread**1.5) if spread > 0.0 else 0.0
+    largest = float(np.abs(centred).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return 0.0
+    centred = centred / largest  # of any magnitude: only ratios matter
+    return float((centred**3).sum()) / (6.0 * float((centred**2).sum()) ** 1.5)
 
 
 def _by_slopes(job: Job, units: Units) -> Floats | None:

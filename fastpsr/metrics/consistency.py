@@ -95,8 +95,8 @@ def consistency_band(
     predictions.require_posteriors("reliability")
     if predictions.n_classes > 2:
         raise ValueError(f"reliability needs a binary task, not {predictions.n_classes} classes")
-    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 1:
-        raise ValueError(f"n_resamples must be an integer of at least 1, not {n_resamples!r}")
+    checks.check_integer("n_resamples", n_resamples, 1)
+    checks.check_number("n_resamples", n_resamples, 1, 1e6, "be at most 1,000,000")
     if not 0.0 < checks.as_number("confidence_level", confidence_level) < 1.0:
         raise ValueError(
             f"confidence_level must lie strictly between 0 and 1, not {confidence_level}"

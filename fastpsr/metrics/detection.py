@@ -104,7 +104,8 @@ class _Cost:
     def normalized_cost(self, p_miss: Any, p_fa: Any) -> Any:
         """Return the detection cost over that of the best constant decision."""
         miss, fa = self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target)
-        return (miss * p_miss + fa * p_fa) / min(miss, fa)
+        with np.errstate(over="ignore"):  # infinitely dearer than a constant decision
+            return (miss * p_miss + fa * p_fa) / min(miss, fa)
 
     @property
     def threshold(self) -> float:

@@ -113,9 +113,10 @@ def _raw_losses(llrs: Predictions, log_odds: Floats) -> Floats:
             sums = FitSums.of(llrs, axis, 1.0, parts, 1)
     losses = np.empty(log_odds.size)
     for place, odds in enumerate(log_odds):
+        by_class = None
         if sums is not None:
             by_class = sums.losses(Log(), np.ones(1), np.array([odds]))
-        else:
+        if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
             shifted = llrs.replace_scores("likelihoods", llrs.llrs + odds).as_llrs(0.5)
             by_class = ScoreSums.of(Log(), shifted).loss
         shares = [1.0 / (1.0 + np.exp(odds)), 1.0 / (1.0 + np.exp(-odds))]

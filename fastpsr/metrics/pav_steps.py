@@ -102,11 +102,12 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     samples = predictions.present()
     blocks = pav_blocks(samples)
     highest = kernels.highest_in_steps(samples.scale, samples.weights, pav.threshold_[1:])
-    priors = samples.priors
+    # not of frequencies, which may underflow
+    weights = samples.class_weights if samples.given_priors is None else samples.given_priors
     offset = float("nan") if samples.kind == "raw scores" else samples.log_odds_offset
     return PavSteps(
         pav.threshold_, highest, pav.log_odds_, blocks.negatives, blocks.positives,
-        float(np.log(priors[1]) - np.log(priors[0])), offset, samples.kind,
+        float(np.log(weights[1]) - np.log(weights[0])), offset, samples.kind,
     )  # fmt: skip
 
 

@@ -180,7 +180,8 @@ class FitSums:
         for k in (0, 1):
             y = np.full(log_odds.size, k, np.uint8)
             losses = rule.binary_losses(log_odds, y)
-            sums.append((losses * self._node_weights[k].ravel()).sum())  # no BLAS for so little
+            with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
+                sums.append((losses * self._node_weights[k].ravel()).sum())  # no BLAS for so little
         return np.array(sums)
 
     @cached_property
