@@ -92,6 +92,21 @@ FILES = {
     "text far down": ({"s.csv": csv(*["0,0.5"] * 300, "1,high")}, "s.csv", ["score", "high"]),
     "text as labels": ({"s.csv": csv("no,0.5", "yes,0.5")}, "s.csv", ["label", "no"]),
     "missing score": ({"s.csv": csv("0,0.5", "1,", "1,0.5")}, "s.csv", ["score", "[1]"]),
+    "nan as NumPy writes it": ({"s.csv": csv("0,nan", "1,0.5")}, "s.csv", ["score[0] is nan"]),
+    "text below nothing": ({"s.csv": csv("0,", "1,high")}, "s.csv", ["'high' in row 1"]),
+    "no header": (
+        {"s.csv": b"0,-1\n1,2\n0,-2\n"}, "s.csv", ["s.csv: the first line must be a header", "'-1'"]
+    ),
+    "no header, twice the same": (
+        {"s.csv": b"0.5,0.5\n1,2\n"}, "s.csv", ["the first line must be a header", "'0.5'"]
+    ),
+    "no header, exponents": (
+        {"s.csv": b"u1,0,1e-3\nu2,1,2\n"}, "s.csv", ["the first line must be a header", "'1e-3'"]
+    ),
+    "too large": ({"s.csv": csv("0,0.5", "1,1e400")}, "s.csv", ["score[1] is 1e400"]),
+    "too large among inf": (
+        {"s.csv": csv("0,-Inf", "1, inf", "1,-1e400")}, "s.csv", ["score[2] is -1e400"]
+    ),
     "missing label": ({"s.csv": csv("0,0.5", ",0.25", "1,0.5")}, "s.csv", ["label", "[1]"]),
     "nan": ({"s.npz": npz(score=changed(Q, 7, np.nan))}, "s.npz", ["score", "[7]", "nan"]),
     "label 2": ({"s.npz": npz(label=changed(Y, 7, 2))}, "s.npz", ["label", "[7]", "2", "0 to 1"]),
@@ -216,7 +231,44 @@ OPTIONS = {
     ),
     "separable": (
         {"s.npz": npz(score=0.3 + 0.4 * Y)}, ["calibrate", "s.npz", "--output", "o.npz"],
-        ["separate the classes perfectly", "PAV"],
+        ["separate the classes perfectly: use --calibrator pav --floor 0.001, "],
+    ),
+    "--floor": (
+        {"s.npz": GOOD}, [*RUN, "--calibrator", "pav", "--floor", "0.5"], ["--floor must", "0.5"]
+    ),
+    "--floor nan": (
+        {"s.npz": GOOD}, [*RUN, "--calibrator", "pav", "--floor", "nan"], ["--floor must", "nan"]
+    ),
+    "--floor of dp": ({"s.npz": GOOD}, [*RUN, "--floor", "0.1"], ["--floor is for", "not dp"]),
+    "--floor of raw scores": (
+        {"s.npz": GOOD}, [*RUN, "--scores-are", "raw", "--calibrator", "pav", "--floor", "0.1"],
+        ["raw scores"],
+    ),
+    "--floor for compare": (
+        {}, ["compare", "a.npz", "b.npz", "--floor", "0.1"], ["--floor is for", "not dp"]
+    ),
+    "--floor for calibrate": (
+        {"s.npz": GOOD}, [*CAL, "--output", "o.npz", "--calibrator", "temperature", "--floor", "0"],
+        ["--floor is for", "not temperature"],
+    ),
+    "too many folds": (
+        {"s.npz": GOOD}, [*RUN, "--folds", "21"], ["--folds must not outnumber", "20, folds is 21"]
+    ),
+    "too many folds for compare": (
+        {"s.npz": GOOD, "t.npz": GOOD}, ["compare", "s.npz", "t.npz", "--folds", "21"],
+        ["--folds must not outnumber", "20, folds is 21"],
+    ),
+    "very many folds": (
+        {"s.npz": GOOD}, [*RUN, "--folds", "10001"], ["--folds must be 2 to 10,000, not 10001"]
+    ),
+    "--seed of replicates": (
+        {"s.npz": GOOD}, [*RUN, "--ci", "0.9", "--seed", "-1"],
+        ["--seed must be an integer of at least 0, not -1"],
+    ),
+    "raw scores in bins": (
+        {"s.npz": GOOD},
+        [*CAL, "--scores-are", "raw", "--calibrator", "histogram", "--output", "o.npz"],
+        ["--calibrator histogram must not be given raw scores", "use dp, "],
     ),
     "--targets": ({}, ["simulate", "trials", "o.npz", "--targets", "-1"], ["targets", "-1"]),
     "--seed": ({}, ["simulate", "classes", "o.npz", "--seed", "-1"], ["seed", "-1"]),
@@ -244,8 +296,10 @@ COSTS = {
     "object": (b'{"a": 1}', "c.json", ["c.json", "matrix"]),
     "null": (b"null", "c.json", ["c.json", "matrix"]),
     "vector": (b"[0, 1]", "c.json", ["c.json", "2-dimensional"]),
-    "ragged .json": (b"[[0, 1], [1]]", "c.json", ["c.json", "matrix"]),
-    "ragged .csv": (b"0,1\n1\n", "c.csv", ["c.csv", "matrix"]),
+    "ragged .json": (b"[[0, 1], [1]]", "c.json", ["c.json", "must have 2 costs, but row 1 has 1"]),
+    "ragged .csv": (b"0\n1,0\n", "c.csv", ["c.csv", "must have 2 costs, but row 0 has 1"]),
+    "a row and a number": (b"[[0, 1], 1]", "c.json", ["c.json", "but row 1 is 1"]),
+    "a cost of several": (b"[[0, [1]], [1, 0]]", "c.json", ["c.json", "costs[0, 1] is [1]"]),
     "words": (b"a,b\n1,0\n", "c.csv", ["c.csv", "'a'"]),
     "nan": (b"[[0, NaN], [1, 0]]", "c.json", ["c.json", "costs[0, 1]", "nan"]),
     "nan in .csv": (b"0,1\nnan,0\n", "c.csv", ["c.csv", "costs[1, 0]", "nan"]),
@@ -267,6 +321,7 @@ def test_costs(content, path, words):
 # Calibrators: more of their files in test_calibrator_files.py
 
 USE = ("--apply", "s.npz", "--output", "o.npz")
+LOAD = ("calibrate", "--load", "f.json", *USE)
 CALIBRATE = {
     "nothing": ((), ["calibrate"], ["file to train on", "--load"]),
     "no result": ((), [*CAL], ["--output", "--save"]),
@@ -287,16 +342,38 @@ CALIBRATE = {
     ),
     "nothing to train on": ((), ["calibrate", "no.npz", *USE], ["No such file", "no.npz"]),
     "nothing to apply to": ((), [*CAL, "--apply", "no.npz", "--output", "o.npz"], ["no.npz"]),
+    "train and apply with load": (
+        (), [*LOAD, "n.npz"], ["--apply takes one file: n.npz is one too many beside s.npz"]
+    ),
+    "train with load": (
+        (), [*CAL, "--load", "f.json", "--output", "o.npz"], ["--load needs --apply", "not s.npz"]
+    ),
+    "--key with load": ((), [*LOAD, "--key", "k"], ["--key has no use with --load", "--apply"]),
+    "--scores with load": ((), [*LOAD, "--scores", "k"], ["--scores has no use with --load"]),
+    "two score files": (
+        (), [*CAL, "--key", "k", "--scores", "t", "--output", "o"],
+        ["--scores takes one file: s.npz is one too many beside t"],
+    ),
+    "a table with a key": (
+        (), [*CAL, "--key", "k", "--output", "o"], ["--key needs --scores FILE", "s.npz is a table"]
+    ),
+    "no format": (
+        (), ["calibrate", "--load", "a.json", *USE], ["a.json", "saved by fastpsr: it has no 'fo"]
+    ),
+    "unknown calibrator": (
+        (), ["calibrate", "--load", "foo.json", *USE],
+        ["foo.json", "calibrator must be one of 'PAV', ", "not 'Foo'"],
+    ),
     "unlabelled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
     "bad among two files": ((), [*CAL, "--apply", "n.npz", "--output", "o.npz"], ["n.npz", "[7]"]),
 }  # fmt: skip
 
 
-LOAD = ("calibrate", "--load", "f.json", *USE)
+LOADED = {"--calibrator": "pav", "--floor": "0", "--folds": "3", "--save": "x.json"}
 CALIBRATE |= {  # what has no meaning is refused, not ignored
     f"{option} {why}": ((), [*run, option, value], [option, why])
     for why, run, options in [
-        ("--load", LOAD, {"--calibrator": "pav", "--folds": "3", "--save": "x.json"}),
+        ("--load", LOAD, LOADED),
         ("cross-fitting", [*CAL, *USE], {"--folds": "3"}),
         ("cross-fitting", [*CAL, "--save", "x.json"], {"--folds": "3"}),
         ("table of scores", [*CAL, "--output", "o.npz"], {"--nan": "drop", "--speakers": "m"}),
@@ -311,7 +388,8 @@ def test_calibrate(_, arguments, words):
     files = {
         "s.npz": GOOD, "folder": FOLDER, "c.json": b"[[0, 1], [1, 0]]", "3.npz": THREE["s.npz"],
         "cut.json": Path("f.json").read_bytes()[:150], "u.npz": packed(np.savez, score=Q),
-        "n.npz": npz(score=changed(Q, 7, np.nan)),
+        "n.npz": npz(score=changed(Q, 7, np.nan)), "a.json": b'{"a": 1}',
+        "foo.json": Path("f.json").read_bytes().replace(b"DirectionPreserving", b"Foo"),
     }  # fmt: skip
     check_refusal(files, arguments, words)
 
@@ -340,7 +418,7 @@ def test_errors_are_not_printed_to_stdout():
         (["evaluate"], ["file"]),
         (["evaluate", "s.npz", "more.npz"], ["more.npz"]),
         (["evaluate", "s.npz", "--folds", "two"], ["--folds"]),
-        (["evaluate", "s.npz", "--scores-are", "tea"], ["--scores-are", "tea", "log-posteriors"]),
+        (["evaluate", "s.npz", "--scores-are", "tea"], ["--scores-are': 'tea' is ", "posteriors"]),
         (["evaluate", "s.npz", "--calibrator", "platt"], ["--calibrator", "platt", "temperature"]),
         (["evaluate", "s.npz", "--colour", "red"], ["--colour"]),
         (["simulate", "nothing"], ["nothing"]),
@@ -355,6 +433,64 @@ def test_usage(arguments, words):
     assert outcome.err.startswith("error: ")
     assert outcome.err.count("\n") == 1
     assert os.listdir() == []
+
+
+SEVERAL_TIMES = {
+    "evaluate": {"--key", "--by", "--equalise", "--priors", "--ci", "--missing", "--json"},
+    "compare": {"--key", "--weights", "--resamples"},
+    "calibrate": {"--key", "--scores", "--apply", "--output", "--calibrator"},
+    "threshold": {"--dcf", "--scores"},
+    "demo": {"--seed", "--report"},
+    "simulate trials": {"--seed", "--targets"},
+    "simulate classes": {"--seed", "--system"},
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [(command, option) for command, options in SEVERAL_TIMES.items() for option in sorted(options)],
+)
+def test_options_given_twice(command, option):
+    """Refused rather than the first one ignored."""
+    message = f"error: {option} must be given once, not 2 times\n"
+    for values in (("a", "a"), ("a", "b")):
+        outcome = fastpsr(*command.split(), f"{option}={values[0]}", option, values[1])
+        assert (outcome.code, outcome.out, outcome.err) == (2, "", message)
+
+
+def test_a_switch_given_twice():
+    outcome = fastpsr("evaluate", "s", "--transpose", "--no-transpose")
+    assert outcome.err == "error: --transpose must be given once, not 2 times\n"
+
+
+def test_header_of_numbers():
+    """Plain integers, as pandas writes them, and numbers besides words above numbers."""
+    for header in ("0,1", "label,0.5"):
+        Path("s.csv").write_text(f"{header}\n0,0.25\n1,0.75\n0,0.5\n")
+        assert fastpsr("evaluate", "s.csv", "--labels", header.split(",")[0]).code == 0
+
+
+def test_infinite_numbers_in_text():
+    Path("s.csv").write_text("label,llr\n0,-inf\n1, 0.5\n0,-1\n1,Infinity\n")
+    outcome = fastpsr("calibrate", "s.csv", "--scores-are", "llr", "--calibrator", "pav",
+                      "--output", "o.csv", "--apply", "s.csv")  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    assert "o.csv: 4 rows of y_true, llr; scores that are -inf: 2, " in outcome.out
+
+
+def test_notes_have_the_options():
+    Path("s.npz").write_bytes(npz(score=0.3 + 0.4 * Y))
+    assert fastpsr(*RUN, "--json", "t.json").code == 0
+    assert "use --calibrator pav --floor 0.001, " in Path("t.json").read_text("utf-8")
+
+
+def test_environment(monkeypatch):
+    """Not an error of a file."""
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", "abc")
+    Path("s.npz").write_bytes(GOOD)
+    outcome = fastpsr(*RUN)
+    assert outcome.code == 2
+    assert outcome.err == "error: FASTPSR_NUM_THREADS must be a positive integer, not 'abc'\n"
 
 
 def test_brackets_in_names_are_printed():

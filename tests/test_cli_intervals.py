@@ -320,7 +320,8 @@ BAD = {
         ["--resample must be iid, stratified, speaker or a column", "session, by, of", "'place'"],
     ),
     "one cluster of a key": (
-        [*TRIALS, *CI, "--resample", "by", "--key", "alike"], ["a: --resample", "two clusters"]
+        ["evaluate", "--key", "alike", "--scores", "a", *CI, "--resample", "by"],
+        ["a: --resample", "two clusters"],
     ),
 }  # fmt: skip
 

@@ -403,6 +403,15 @@ BAD = {
     ),
     "prior of raw": ({}, [*RUN, *OUT, "--scores-are", "raw", "--priors", "0.9,0.1"], ["--priors"]),
     "folds of raw": ({}, [*RUN, *OUT, "--scores-are", "raw", "--folds", "3"], ["--folds", "raw"]),
+    "too many folds": ({}, [*RUN, *OUT, "--folds", "999"], ["--folds must not outnumber", "999"]),
+    "folds of speakers": (
+        {}, [*RUN, *OUT, "--folds", "13", "--speaker-columns", "by,of"],
+        ["--folds must not outnumber the speakers", "13"],
+    ),
+    "too large": ({"s": b"a b inf\nc d 1\n\ne f -1e400\n"}, [*RUN, *OUT], ["s:4: ", "'-1e400'"]),
+    "too large in a CSV": (
+        {"s": b"enroll,test,llr\n\na,b,-Inf\nc,d,1e400\n"}, [*RUN, *OUT], ["s:4: ", "'1e400'"]
+    ),
     "one prior": ({}, [*RUN, "--priors", "0.1"], ["--priors must be two numbers", "'0.1'"]),
     "priors, sum": ({}, [*RUN, "--priors", "0.9,0.2"], ["--priors must sum to 1", "1.1"]),
     "priors, 0": ({}, [*RUN, "--priors", "1,0"], ["--priors must both be above 0"]),
@@ -500,6 +509,54 @@ def test_calibrate(scale):
     else:
         succeed(*load)
         assert written("p") == written("o")
+
+
+def test_calibrate_says_how_many_scores_are_infinite():
+    out = succeed(*CALIBRATE, "--output", "o", "--calibrator", "pav")
+    values = fp.cross_fit(fp.PAV(), llrs()).llrs
+    counts = [np.count_nonzero(values == end) for end in (-np.inf, np.inf)]
+    assert all(counts)
+    assert f"LLRs; scores that are -inf: {counts[0]}, scores that are inf: {counts[1]}\n" in out
+    assert written("o") == values.tolist()
+
+
+@pytest.mark.parametrize("name", ["pav", "histogram"])
+def test_floor(name):
+    make = {"pav": fp.PAV, "histogram": fp.HistogramBinning}[name]
+    options = ["--calibrator", name, "--floor", "0.01"]
+    out = succeed(*CALIBRATE, "--output", "o", *options)
+    assert out.endswith(f"o: {Y.size} trials with LLRs\n")
+    values = fp.cross_fit(make(floor=0.01), llrs()).llrs
+    np.testing.assert_allclose(written("o"), values, rtol=1e-12)
+    evaluated(*options)
+    check(llrs(), metrics(calibrator=make(floor=0.01)))
+
+
+ENDINGS = {  # of other formats than the scores'
+    "o.npz": "kaldi-scores", "o.npy": "kaldi-scores", "o.parquet": "kaldi-scores",
+    "o.h5": "kaldi-scores", "o.csv": "kaldi-scores", "o.csv.gz": "kaldi-scores",
+    "o.txt": "npz", "o.tsv": "csv",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("output", "format"), ENDINGS.items())
+def test_endings_of_other_formats(output, format):
+    columns = dict(zip(("enroll", "test"), np.array(IDS).T, strict=True), llr=X)
+    np.savez("s.npz", **columns)
+    polars.DataFrame(columns).write_csv("s.csv")
+    scores = {"npz": "s.npz", "csv": "s.csv"}.get(format, "s")
+    ending = "." + output.split(".")[1]
+    run = [*CALIBRATE[:-1], scores, "--output"]
+    check_refusal({}, [*run, output], [f"--output must not end in {ending}, as {output}", format])
+    for fitting in {"csv": ("o.csv", "o"), "npz": ("o.npz", "o")}.get(format, ("o.txt", "o.tsv")):
+        succeed(*run, fitting)
+
+
+def test_a_condition_of_few_trials_leaves_out_what_folds_do_not_fit():
+    save(key=KEYS["nist"])
+    evaluated("--by", "take", "--folds", str(min(Y.sum(), 24)))
+    assert not np.isnan(values_of("s", "pooled")["RCL"])
+    assert values_of("s", "take=b")["RCL"] is None
 
 
 def test_calibrate_scores_with_labels_of_their_own():

@@ -88,7 +88,8 @@ def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
     try:
         return _calibrator(json.loads(Path(path).read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{path} must be a calibrator saved by fastpsr: {error}") from None
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"{path} must be a calibrator saved by fastpsr: {reason}") from None
 
 
 def _calibrator(content: Any) -> Calibrator:
@@ -96,6 +97,7 @@ def _calibrator(content: Any) -> Calibrator:
         raise ValueError("it is no object of names and values")
     if content["format"] != _FORMAT:
         raise ValueError(f"format is {content['format']!r}")
+    checks.check_choice("calibrator", content["calibrator"], tuple(_CLASSES))
     made = _CLASSES[content["calibrator"]]
     calibrator: Calibrator = made(**content["options"])
     for key in calibrator.fitted_names:

@@ -4,6 +4,7 @@ import typer
 
 from fastpsr import __version__
 from fastpsr.cli import calibrate, compare, demo, evaluate, simulate, threshold, warmup
+from fastpsr.cli.command import Command
 from fastpsr.cli.show import console, say, warnings_as_lines
 
 _STOPPED = 130
@@ -14,13 +15,13 @@ app = typer.Typer(
     help="Evaluate probabilistic classifiers by proper scoring rules, Bayes risks and calibration "
     "loss.",
 )
-app.command()(demo.demo)
-app.command()(evaluate.evaluate)
-app.command()(compare.compare)
-app.command()(calibrate.calibrate)
-app.command()(threshold.threshold)
+app.command(cls=Command)(demo.demo)
+app.command(cls=Command)(evaluate.evaluate)
+app.command(cls=Command)(compare.compare)
+app.command(cls=Command)(calibrate.calibrate)
+app.command(cls=Command)(threshold.threshold)
 app.add_typer(simulate.app, name="simulate")
-app.command()(warmup.warmup)
+app.command(cls=Command)(warmup.warmup)
 
 
 @app.callback(invoke_without_command=True)

@@ -19,6 +19,7 @@ from fastpsr.cli.options import (
     Duplicates,
     Extra,
     First,
+    Floor,
     Folds,
     Ignore,
     KeyColumns,
@@ -28,6 +29,7 @@ from fastpsr.cli.options import (
     Missing,
     Nan,
     ScoreFormat,
+    ScoresAre,
     ScoresMean,
     SpeakerColumns,
     SpeakerMap,
@@ -50,7 +52,13 @@ from fastpsr.cli.score_files import (
     write_columns,
 )
 from fastpsr.cli.show import console
-from fastpsr.cli.trial_files import FileOptions, SpeakerOptions, TrialReader, predictions_of
+from fastpsr.cli.trial_files import (
+    FileOptions,
+    SpeakerOptions,
+    TrialReader,
+    check_ending,
+    predictions_of,
+)
 from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 
@@ -89,6 +97,7 @@ def calibrate(
     save: Annotated[Path | None, typer.Option(help="Save the fitted calibrator as JSON.")] = None,
     load: Annotated[Path | None, typer.Option(help="Use a calibrator that was saved.")] = None,
     calibrator: Annotated[CalibratorName, typer.Option(help="Which one.")] = CalibratorName.DP,
+    floor: Floor = None,
     folds: Folds = 5,
     scores_are: ScoresMean = None,
     columns: Columns = None,
@@ -112,12 +121,7 @@ def calibrate(
     Cross-fitting on trials keeps the speakers of both sides apart, where these are given.
     """
     of_trials = key is not None or scores is not None
-    if [train is not None, of_trials, load is not None].count(True) != 1:
-        raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")
-    if key is not None and scores is None:
-        raise ValueError("--key needs --scores FILE")
-    if load is not None and apply is None:
-        raise ValueError("--load needs --apply with the scores to calibrate")
+    _check_files(train, key, scores, apply, load)
     if apply is not None and output is None:
         raise ValueError("--apply needs --output FILE for the calibrated scores")
     if output is None and save is None:
@@ -128,6 +132,12 @@ def calibrate(
     refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
     if apply is not None or output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
+    untrained = make_calibrator(calibrator, floor)
+    if scores_are is ScoresAre.RAW and calibrator is CalibratorName.HISTOGRAM:
+        raise ValueError(
+            "--calibrator histogram must not be given raw scores, which have no posteriors to bin: "
+            "use dp, temperature or pav"
+        )
     beside = arrays_beside(labels, weights)
     check_outputs(
         {"--output": output, "--save": save}, [train, key, scores, apply, load, speakers, *beside]
@@ -152,11 +162,13 @@ def calibrate(
     others = None
     if apply is not None:  # read before the work
         others = source.read_others(apply, None if training is None else training.predictions)
+    written = others or training
+    if output is not None and written is not None and written.format is not None:
+        check_ending("--output", output, written.format)
     if training is None:
         assert load is not None
         fitted = load_calibrator(load)
     else:
-        untrained = make_calibrator(calibrator)
         fitted = untrained.fit(training.predictions)
     if output is not None:
         if others is not None:
@@ -171,12 +183,46 @@ def calibrate(
         console.print(f"{save}: fitted {type(fitted).__name__}")
 
 
+def _check_files(
+    train: Path | None,
+    key: Path | None,
+    scores: Path | None,
+    apply: Path | None,
+    load: Path | None,
+) -> None:
+    """Raise unless there is one thing to train on, or what is trained and what to apply it to."""
+    if load is not None:
+        for option, path in (("--key", key), ("--scores", scores)):
+            if path is not None:
+                raise ValueError(
+                    f"{option} has no use with --load: the calibrator is trained, and --apply "
+                    "names the scores to calibrate"
+                )
+        if apply is None:
+            beside = "" if train is None else f", not {train} to train on"
+            raise ValueError(f"--load needs --apply with the scores to calibrate{beside}")
+        if train is not None:
+            raise ValueError(
+                f"--load leaves nothing to train, and --apply takes one file: {train} is one too "
+                f"many beside {apply}"
+            )
+    elif scores is not None:
+        if train is not None:
+            raise ValueError(f"--scores takes one file: {train} is one too many beside {scores}")
+    elif key is not None:
+        table = "" if train is None else f": without it {train} is a table, which has no key"
+        raise ValueError(f"--key needs --scores FILE{table}")
+    elif train is None:
+        raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")
+
+
 @dataclass(frozen=True, eq=False)
 class _Scores:
     """What was read; `write` puts its calibrated version into a file and says what it wrote."""
 
     predictions: Predictions
     write: Callable[[Predictions, Path], str]
+    format: str | None = None  # of trials, which are written as they were read
     groups: Any = None  # that cross-fitting keeps apart
 
 
@@ -231,13 +277,14 @@ class _Trials:
     ) -> _Scores:
         console.print(f"scores taken as {scale_in_words(self.scale)}")
         predictions = predictions_of(made, path, self.scale, prior=prior)
-        format = self.reader.score_options.format
+        format = self.reader.score_options.format or made.source.format
 
         def write(result: Predictions, target: Path) -> str:
-            trials.write_scores(target, made, result.llrs, format=format)
-            return f"{len(result):,} trials with LLRs"
+            llrs = result.llrs
+            trials.write_scores(target, made, llrs, format=format)
+            return f"{len(result):,} trials with LLRs{_infinite(llrs)}"
 
-        return _Scores(predictions, write, groups)
+        return _Scores(predictions, write, format, groups)
 
 
 def _write_table(result: Predictions, path: Path) -> str:
@@ -253,4 +300,12 @@ def _write_table(result: Predictions, path: Path) -> str:
     if result.weights.size:
         columns["sample_weight"] = np.asarray(result.weights)
     write_columns(path, columns)
-    return f"{len(result):,} rows of {', '.join(columns)}"
+    return f"{len(result):,} rows of {', '.join(columns)}{_infinite(result.scale)}"
+
+
+def _infinite(scores: NDArray[np.float64]) -> str:
+    """Return how many scores are infinite, in words; nothing where none are."""
+    counts = {word: np.count_nonzero(scores == float(word)) for word in ("-inf", "inf")}
+    if not any(counts.values()):
+        return ""
+    return "; " + ", ".join(f"scores that are {word}: {n:,}" for word, n in counts.items())

@@ -17,7 +17,7 @@ from fastpsr.cli.intervals import (
     column_of,
     parse_intervals,
 )
-from fastpsr.cli.modes import FOR_RCL, refuse, refuse_for_mode
+from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     CalibratorName,
     CalibratorOfLoss,
@@ -29,6 +29,7 @@ from fastpsr.cli.options import (
     Equalise,
     Extra,
     First,
+    Floor,
     Folds,
     Ignore,
     KeyColumns,
@@ -92,6 +93,7 @@ def compare(
     priors: Priors = None,
     dcf: Dcf = None,
     calibrator: CalibratorOfLoss = CalibratorName.DP,
+    floor: Floor = None,
     folds: Folds = 5,
     labels: Labels = None,
     weights: Weights = None,
@@ -138,15 +140,16 @@ def compare(
     if a.resolve() == b.resolve():
         raise ValueError(f"A and B must be two files, not {a} twice")
     dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
-    chosen = make_calibrator(calibrator)
+    folds_are_given = "--folds" in given(context)
+    chosen = make_calibrator(calibrator, floor)
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
         scale = trial_scale(scores_are)
         both = parse_priors(priors, scale)
         measure = TrialMeasure(
-            scale, None if both is None else both[1], dcfs, chosen, folds, None, equalise,
-            intervals,
+            scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, None,
+            equalise, intervals,
         )  # fmt: skip
         reader = TrialReader(
             key,
@@ -165,8 +168,9 @@ def compare(
                 )
         meaning = table_scale(scores_are)
         table = TableMeasure(
-            meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds
-        )
+            meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds,
+            folds_are_given,
+        )  # fmt: skip
         files = [read_scores(path, labels, columns, weights, clusters) for path in (a, b)]
         pair = pair_of_tables(files[0], files[1], table, intervals)
     compare_pair(pair, intervals, outputs)

@@ -16,7 +16,7 @@ from fastpsr.cli.intervals import (
     column_of,
     parse_intervals,
 )
-from fastpsr.cli.modes import FOR_RCL, refuse, refuse_for_mode
+from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     CalibratorName,
     CalibratorOfLoss,
@@ -28,6 +28,7 @@ from fastpsr.cli.options import (
     Equalise,
     Extra,
     First,
+    Floor,
     Folds,
     Ignore,
     KeyColumns,
@@ -94,6 +95,7 @@ def evaluate(
     priors: Priors = None,
     dcf: Dcf = None,
     calibrator: CalibratorOfLoss = CalibratorName.DP,
+    floor: Floor = None,
     folds: Folds = 5,
     labels: Labels = None,
     weights: Weights = None,
@@ -144,7 +146,8 @@ def evaluate(
     check_outputs({**outputs, "--report": to_report}, [*systems, key, costs, speakers, *beside])
     require_report(to_report)
     dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
-    chosen = make_calibrator(calibrator)
+    folds_are_given = "--folds" in given(context)
+    chosen = make_calibrator(calibrator, floor)
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
@@ -153,8 +156,8 @@ def evaluate(
         scale = trial_scale(scores_are)
         both = parse_priors(priors, scale)
         measure = TrialMeasure(
-            scale, None if both is None else both[1], dcfs, chosen, folds, by, equalise,
-            intervals,
+            scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, by,
+            equalise, intervals,
         )  # fmt: skip
         reader = TrialReader(
             key,
@@ -166,13 +169,14 @@ def evaluate(
         evaluate_trials(systems, reader, measure, outputs, to_report)
         return
     if len(systems) != 1:
-        given = ", ".join(str(path) for path in systems) or "no file"
+        named = ", ".join(str(path) for path in systems) or "no file"
         raise ValueError(
-            f"give one table of scores with labels, or --key KEY --scores FILE ..., not {given}"
+            f"give one table of scores with labels, or --key KEY --scores FILE ..., not {named}"
         )
     meaning = table_scale(scores_are)
     table = TableMeasure(
-        meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds
-    )
+        meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds,
+        folds_are_given,
+    )  # fmt: skip
     data = read_scores(systems[0], labels, columns, weights, clusters)
     evaluate_table(data, table, intervals, outputs, to_report)

@@ -17,7 +17,7 @@ FOR_TRIALS = (
 #: What has no meaning for trials.
 FOR_TABLES = ("--labels", "--weights", "--costs")
 #: What the calibration loss is computed by.
-FOR_RCL = ("--calibrator", "--folds")
+FOR_RCL = ("--calibrator", "--floor", "--folds")
 
 
 def refuse_for_mode(

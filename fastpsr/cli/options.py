@@ -8,11 +8,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fastpsr import checks
-from fastpsr.calibration import PAV, DirectionPreserving, HistogramBinning, TemperatureScaling
+from fastpsr.calibration import (
+    PAV,
+    CrossFit,
+    DirectionPreserving,
+    HistogramBinning,
+    TemperatureScaling,
+)
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.dcf import PRESETS
 from fastpsr.costs import CostMatrix
 from fastpsr.files import check_place
+from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
 __all__ = [
@@ -24,6 +31,7 @@ __all__ = [
     "Duplicates",
     "Equalise",
     "Extra",
+    "Floor",
     "Folds",
     "KeyColumns",
     "KeyFormat",
@@ -47,6 +55,7 @@ __all__ = [
     "TrialScale",
     "Weights",
     "arrays_beside",
+    "check_folds",
     "check_outputs",
     "make_calibrator",
     "parse_priors",
@@ -156,6 +165,14 @@ Costs = Annotated[
 ]
 CalibratorOfLoss = Annotated[
     CalibratorName, typer.Option(help="Calibrator behind the calibration loss.")
+]
+Floor = Annotated[
+    float | None,
+    typer.Option(
+        help="Keep calibrated posteriors within P and 1 - P, of pav and histogram; by default they "
+        "may be 0 and 1, which makes infinite LLRs.",
+        metavar="P",
+    ),
 ]
 Equalise = Annotated[
     str | None,
@@ -305,16 +322,23 @@ def arrays_beside(*names: str | None) -> list[Path | None]:
     return [Path(name) for name in names if name is not None and name.endswith(".npy")]
 
 
-def make_calibrator(name: CalibratorName) -> Calibrator:
-    """Return a calibrator by name."""
+def make_calibrator(name: CalibratorName, floor: float | None) -> Calibrator:
+    """Return a calibrator by name, with a floor if it is to have one."""
     makers: dict[CalibratorName, Any] = {
         CalibratorName.DP: DirectionPreserving,
         CalibratorName.TEMPERATURE: TemperatureScaling,
         CalibratorName.PAV: PAV,
         CalibratorName.HISTOGRAM: HistogramBinning,
     }
-    calibrator: Calibrator = makers[name]()
+    if floor is not None and name not in (CalibratorName.PAV, CalibratorName.HISTOGRAM):
+        raise ValueError(f"--floor is for --calibrator pav or histogram, not {name.value}")
+    calibrator: Calibrator = makers[name](**({} if floor is None else {"floor": floor}))
     return calibrator
+
+
+def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
+    """Raise where samples, or their groups, are too few for so many folds."""
+    CrossFit(folds=folds, groups=groups).plan(predictions)
 
 
 def read_costs(path: Path | None) -> CostMatrix | None:
@@ -327,6 +351,21 @@ def read_costs(path: Path | None) -> CostMatrix | None:
             rows = json.loads(text)
         else:
             rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
+        _check_rows(rows)
         return CostMatrix(rows)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} must be a matrix of costs (JSON or CSV): {error}") from None
+
+
+def _check_rows(rows: Any) -> None:
+    """Raise where rows are not lists of numbers, or not of one length; no rows are no matrix."""
+    if not isinstance(rows, list) or not any(isinstance(row, list) for row in rows):
+        return
+    most = max(len(row) for row in rows if isinstance(row, list))
+    for k, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != most:
+            said = f"has {len(row)}" if isinstance(row, list) else f"is {row!r}"
+            raise ValueError(f"every row must have {most} costs, but row {k} {said}")
+        for j, cost in enumerate(row):
+            if not isinstance(cost, (int, float)):
+                raise ValueError(f"costs must be numbers, but costs[{k}, {j}] is {cost!r}")

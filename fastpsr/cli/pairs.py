@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.cli.intervals import resampling_of_table, resampling_of_trials
-from fastpsr.cli.options import scale_in_words
+from fastpsr.cli.options import check_folds, scale_in_words
 from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import console, steps
 from fastpsr.cli.table_evaluation import TableMeasure
@@ -64,7 +64,10 @@ def pair_of_trials(a: Path, b: Path, reader: TrialReader, measure: TrialMeasure)
         predictions_of(made, path, measure.scale, prior=measure.prior, weights=weights)
         for made, path in ((one, a), (other, b))
     ]
-    metrics = measure.metrics(one.speakers if reader.speakers.are_known else None)
+    groups = one.speakers if reader.speakers.are_known else None
+    if measure.folds_are_given:
+        check_folds(measure.folds, systems[0], groups)
+    metrics = measure.metrics(groups)
     console.print(f"scores taken as {scale_in_words(measure.scale)}; {reader.clock}")
     console.print(f"{len(one):,} trials, {int(one.y_true.sum()):,} of them targets")
     resampling = resampling_of_trials(measure.intervals, one)

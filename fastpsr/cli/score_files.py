@@ -7,13 +7,16 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
+
+if TYPE_CHECKING:
+    from polars import DataFrame, Series
 
 __all__ = ["ScoreFile", "check_written_ending", "is_table", "read_scores", "write_columns"]
 
@@ -241,7 +244,8 @@ def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
     try:
         if kind == "CSV":  # all of it: types from all rows, and rows of unlike lengths are errors
             frame = polars.read_csv(path, infer_schema_length=None, glob=False)
-            return frame.columns, lambda name: frame[name].to_numpy()
+            _check_header(path, frame)
+            return frame.columns, lambda name: _as_numbers(path, frame[name]).to_numpy()
         lazy = polars.scan_parquet(path, glob=False)
         names = lazy.collect_schema().names()
     except polars.exceptions.PolarsError as error:
@@ -250,20 +254,67 @@ def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
     return names, lambda name: lazy.select(name).collect()[name].to_numpy()
 
 
+def _check_header(path: Path, frame: "DataFrame") -> None:
+    """Raise where the first line seems to be data: numbers that would hardly name a column.
+
+    Plain integers may, and words above numbers show that the line is a header after all.
+    """
+    suspect = ""
+    for name, kind in frame.schema.items():
+        word = re.sub(r"_duplicated_\d+$", "", name).strip()  # what polars adds
+        if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", word, re.IGNORECASE):
+            suspect = suspect or ("" if word.isdecimal() else word)
+        elif kind.is_numeric() and word.lower().lstrip("-+") not in ("", "nan", "inf"):
+            return
+    if suspect:
+        raise ValueError(
+            f"{path}: the first line must be a header with the names of the columns, not numbers "
+            f"such as {suspect!r}"
+        )
+
+
+def _as_numbers(path: Path, column: "Series") -> "Series":
+    """Return text that is all numbers as such: polars takes nan and inf for them only at times.
+
+    Raises where a number is too large for a float64, but not where it is written as infinite.
+    """
+    import polars
+
+    numbers = column
+    if column.dtype == polars.String:
+        numbers = column.str.strip_chars().cast(polars.Float64, strict=False)
+        if numbers.null_count() > column.null_count():
+            return column
+    if numbers.dtype == polars.Float64 and numbers.is_infinite().any():
+        name = column.name
+        words = polars.read_csv(path, infer_schema_length=0, glob=False)[name]
+        too_large = numbers.is_infinite() & ~words.str.contains("(?i)inf")
+        if too_large.any():
+            row = int(too_large.arg_max() or 0)
+            raise ValueError(
+                f"{path}: {name} must be numbers that a float64 holds, but {name}[{row}] is "
+                f"{words[row]}"
+            )
+    return numbers
+
+
 def _numbers(path: Path, name: str, column: NDArray[Any]) -> NDArray[Any]:
     """Return a column, or raise where it holds no rows, or text."""
     if column.size == 0:
         raise ValueError(f"{path} has no rows")
     if column.dtype.kind in "OUS":
-        word = next((str(word) for word in column.ravel() if not _is_number(word)), "")
+        words = ((row, word) for row, word in enumerate(column) if not _is_number(word))
+        row, word = next(words, (0, column[0]))
         raise ValueError(
-            f"{path}: scores must be numbers, but column {name!r} holds {word!r}; name the columns "
-            "of scores with --columns"
+            f"{path}: scores must be numbers, but column {name!r} holds {str(word)!r} in row "
+            f"{row}; name the columns of scores with --columns"
         )
     return column
 
 
 def _is_number(word: object) -> bool:
+    if word is None:  # an empty cell
+        return True
     try:
         float(str(word))
     except ValueError:

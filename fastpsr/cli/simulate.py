@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fastpsr import simulate
+from fastpsr.cli.command import Command
 from fastpsr.cli.score_files import check_written_ending, write_columns
 from fastpsr.cli.show import console, steps
 from fastpsr.files import check_place
@@ -28,7 +29,7 @@ class System(StrEnum):
     MCPS = "mcps"
 
 
-@app.command()
+@app.command(cls=Command)
 def trials(
     output: Output,
     targets: Annotated[int, typer.Option(help="Number of target trials.")] = 3_658,
@@ -53,7 +54,7 @@ def trials(
     console.print(f"{output}: {targets + nontargets:,} trials, {targets:,} of them targets")
 
 
-@app.command()
+@app.command(cls=Command)
 def classes(
     output: Output,
     samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,

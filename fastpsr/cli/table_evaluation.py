@@ -10,6 +10,7 @@ from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.dcf import OperatingPoints, detection_costs
 from fastpsr.cli.intervals import as_arguments, resampling_of_table
+from fastpsr.cli.options import check_folds
 from fastpsr.cli.reports import report_of_table
 from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import console, heard, steps, tell
@@ -31,7 +32,10 @@ __all__ = ["TableMeasure", "evaluate_table"]
 
 @dataclass(frozen=True, eq=False)
 class TableMeasure:
-    """What is measured of a table; `scale` says what its scores are."""
+    """What is measured of a table; `scale` says what its scores are.
+
+    Folds that are given must fit the data; by default too few data leave a metric out.
+    """
 
     scale: str
     priors: list[float] | None
@@ -39,12 +43,16 @@ class TableMeasure:
     dcfs: Sequence[OperatingPoints]
     calibrator: Calibrator
     folds: int
+    folds_are_given: bool
 
     def predictions(self, data: ScoreFile) -> Predictions:
         """Return the labelled predictions that a file holds; print what was taken for what."""
         tell(f"{data.taken}; taken as {self.scale}")
         data.require_labels()
-        return data.predictions(self.scale, self.priors)
+        predictions = data.predictions(self.scale, self.priors)
+        if self.folds_are_given:
+            check_folds(self.folds, predictions)
+        return predictions
 
     def metrics(self, n_classes: int) -> dict[str, AnyMetric]:
         """Return the metrics by name; of raw scores those that ranks allow."""
@@ -75,7 +83,8 @@ def evaluate_table(
     arguments = as_arguments(intervals, resampling_of_table(intervals, data))
     with steps(None) as begin:
         evaluation = evaluate(predictions, metrics, progress=begin, **arguments)
-    evaluation = replace(evaluation, intervals=intervals)  # in the command's words
+    rows = tuple(replace(row, note=in_options(row.note)) for row in evaluation.rows)
+    evaluation = replace(evaluation, rows=rows, intervals=intervals)  # in the command's words
     _print(evaluation)
     content = evaluation.to_dict()
     lines = [["metric", "value"], *([r.metric, f"{r.value:.4f}"] for r in evaluation.rows)]
@@ -107,5 +116,5 @@ def _print(evaluation: Evaluation) -> None:
     table.add_column("meaning")
     for row in evaluation.rows:
         interval = [] if evaluation.intervals is None else [in_brackets(row.low, row.high)]
-        table.add_row(row.metric, f"{row.value:.4f}", *interval, in_options(row.note))
+        table.add_row(row.metric, f"{row.value:.4f}", *interval, row.note)
     console.print(table)

@@ -17,7 +17,7 @@ from fastpsr.cli.options import TrialScale, scale_in_words
 from fastpsr.cli.show import tell
 from fastpsr.cli.wording import in_options
 from fastpsr.predictions import Predictions
-from fastpsr.trials import Reading, TrialSet
+from fastpsr.trials import FORMATS, Reading, TrialSet
 from fastpsr.trials.coded import Coded
 
 __all__ = [
@@ -26,8 +26,18 @@ __all__ = [
     "SpeakerOptions",
     "TrialReader",
     "check_column",
+    "check_ending",
     "predictions_of",
 ]
+
+_BINARY = {"npz", "parquet", "bosaris", "sidekit"}
+_TEXT = set(FORMATS) - _BINARY
+# The formats that endings promise; other endings promise none.
+_PROMISED = {
+    ".npz": {"npz"}, ".npy": set(), ".parquet": {"parquet"}, ".pq": {"parquet"}, ".json": set(),
+    ".h5": {"bosaris", "sidekit"}, ".hdf5": {"bosaris", "sidekit"}, ".csv": {"csv"},
+    ".tsv": _TEXT - {"csv"}, ".txt": _TEXT,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -227,6 +237,16 @@ def check_column(made: TrialSet, option: str, name: str) -> str:
         known = ", ".join(made.columns) or "they have none"
         raise ValueError(f"{option} must name a column of the files ({known}), not {name!r}")
     return name
+
+
+def check_ending(option: str, path: Path, format: str) -> None:
+    """Raise where the ending of a file to write is that of another format."""
+    ending = Path(path.name.removesuffix(".gz")).suffix
+    if format not in _PROMISED.get(ending.lower(), {format}):
+        raise ValueError(
+            f"{option} must not end in {ending}, as {path} does: scores of trials are written in "
+            f"the format that they were read in, {format}"
+        )
 
 
 def predictions_of(

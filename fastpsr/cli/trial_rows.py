@@ -13,7 +13,7 @@ from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.dcf import OperatingPoints, detection_costs
 from fastpsr.cli.intervals import as_arguments, resampling_of_trials
-from fastpsr.cli.options import TrialScale
+from fastpsr.cli.options import TrialScale, check_folds
 from fastpsr.cli.show import say
 from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options
@@ -47,13 +47,17 @@ class TrialRow:
 
 @dataclass(frozen=True, eq=False)
 class TrialMeasure:
-    """What is measured of each system; `by` and `equalise` name columns of the key."""
+    """What is measured of each system; `by` and `equalise` name columns of the key.
+
+    Folds that are given must fit all trials together; a condition may have too few for a metric.
+    """
 
     scale: TrialScale
     prior: float | None
     dcfs: Sequence[OperatingPoints]
     calibrator: Calibrator
     folds: int
+    folds_are_given: bool
     by: str | None
     equalise: str | None
     intervals: Intervals | None
@@ -81,7 +85,8 @@ class TrialMeasure:
             assert part.y_true is not None
             n_target = int(part.y_true.sum())
             counts = (n_target, len(part) - n_target)
-            metrics = self.metrics(part.speakers if speakers_known else None)
+            groups = part.speakers if speakers_known else None
+            metrics = self.metrics(groups)
             if 0 in counts:
                 lacking = "targets" if counts[0] == 0 else "non-targets"
                 note = f"not computed: {condition} has no {lacking}"
@@ -94,6 +99,8 @@ class TrialMeasure:
                     prior=self.prior,
                     weights=weights if condition == POOLED else None,
                 )
+                if condition == POOLED and self.folds_are_given:
+                    check_folds(self.folds, predictions, groups)
                 if condition == POOLED and pooled is not None:
                     pooled[str(path)] = predictions
                 where = f"{path}, {condition}"

@@ -34,13 +34,18 @@ _RULES = tuple(
         ),
         (r"n_resamples (?=must)", "--resamples "),
         (r"confidence_level (?=must)", "--ci "),
+        (r"seed (must be an integer of at least 0), or None", r"--seed \1"),
         (r"seed (?=must be an integer)", "--seed "),
+        (r"floor (?=must lie in)", "--floor "),
+        (r"use PAV\(floor=\.\.\.\)", "use --calibrator pav --floor 0.001"),
+        (r"Value error, (?='[^']*' is not one of )", ""),  # typer's, of a choice
         (
             r"(?:ids|enroll_speakers) must name (?=at least two)",
             "--resample: there must be ",
         ),
         (r"(?<=: )ids (?=must )", "--resample: ids "),
-        (r"folds (?=must (?:not|leave) )", "--folds "),
+        (r"folds must be an integer of 2 to 10,000, or ids", "--folds must be 2 to 10,000"),
+        (r"folds (?=must (?:not|leave|be at most) )", "--folds "),
         (r"\(fastpsr\.cross_fit\)", "(fastpsr calibrate)"),
         (r"\(from_llrs, \.\.\.\)", "(--scores-are)"),
     ]

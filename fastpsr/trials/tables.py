@@ -43,17 +43,22 @@ def read_separated(path: Path, sample: Sample, separator: str, request: Request)
     if len(schema) < len(header):
         raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
     plain = sample.numbers[:2] == (1, 2)  # versions of polars skip blank lines differently
-    try:
-        below = source if plain else _below_blank_lines(source, sample)
-        frame = pl.read_csv(
+    below = source if plain else _below_blank_lines(source, sample)
+
+    def read(kinds: Any) -> "DataFrame":
+        made: DataFrame = pl.read_csv(
             io.BytesIO(below) if isinstance(below, bytes) else below,
             separator=separator,
-            schema=schema,
+            schema=kinds,
             has_header=False,
             skip_rows=int(plain),
             quote_char=quote,
             glob=False,
         )
+        return made
+
+    try:
+        frame = read(schema)
     except (pl.exceptions.PolarsError, OSError):
         raise ValueError(rows.what_is_wrong(header, roles)) from None
     if frame.is_empty() or frame[header[-1]].null_count():  # a line may be short, or blank
@@ -61,6 +66,17 @@ def read_separated(path: Path, sample: Sample, separator: str, request: Request)
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
         if n_rows != frame.height or n_rows == 0:
             raise ValueError(rows.what_is_wrong(header, roles))
+    if "score" in roles:
+        scores = frame[roles["score"]]
+        if scores.is_infinite().any() and not scores.null_count():  # seldom
+            words = read(dict.fromkeys(header, pl.String))[scores.name].drop_nulls()
+            too_large = scores.is_infinite() & ~words.str.contains("(?i)inf")
+            if too_large.any():
+                row = int(too_large.arg_max() or 0)
+                raise ValueError(
+                    f"{rows.where([row])[0]}: a score must be a number that a float64 holds, not "
+                    f"{shorten(words[row])!r}"
+                )
     return _check_whole(frame, roles, rows.where), roles, rows.where
 
 

@@ -38,6 +38,9 @@ def read_text(path: Path, packed: bool, roles: tuple[str, ...]) -> tuple[dict[st
     if frame.drop_in_place("wrong").any():
         first = _collect(path, source, split.filter("wrong").head(1))
         raise ValueError(f"{path}:{first['line'][0]}: {_what_is_wrong(first['text'][0], roles)}")
+    for role in filter(_is_number, roles):
+        if frame[role].is_infinite().any():  # seldom: only then their words are read
+            _check_infinite(path, source, roles, role)
 
     def where(rows: Sequence[int]) -> list[str]:
         again = _lines(unpacked(path) if packed else path)  # the text itself is not kept
@@ -46,6 +49,19 @@ def read_text(path: Path, packed: bool, roles: tuple[str, ...]) -> tuple[dict[st
         return [f"{path}:{found[row]}" for row in rows]
 
     return {role: as_column(frame.drop_in_place(role)) for role in roles}, where
+
+
+def _check_infinite(path: Path, source: Path | bytes, roles: Sequence[str], role: str) -> None:
+    """Raise where a number is infinite that is not written so, but is too large for a float64."""
+    word = polars().col(role)
+    is_infinite = word.cast(polars().Float64, strict=False).is_infinite()
+    too_large = is_infinite & ~word.str.contains("(?i)inf")
+    first = _collect(path, source, _words(_lines(source), roles).filter(too_large).head(1))
+    if not first.is_empty():
+        raise ValueError(
+            f"{path}:{first['line'][0]}: a {role} must be a number that a float64 holds, not "
+            f"{shorten(first[role][0])!r}"
+        )
 
 
 def _lines(source: Path | bytes) -> "LazyFrame":
@@ -63,18 +79,25 @@ def _lines(source: Path | bytes) -> "LazyFrame":
     return scanned.with_row_index("line", 1).with_columns(text).filter(pl.col("text") != "")
 
 
+def _words(lines: "LazyFrame", roles: Sequence[str]) -> "LazyFrame":
+    """Add the words of a line by role, and what is beyond them."""
+    pl = polars()
+    text = pl.col("text")
+    uneven = text.str.contains_any(["\t", "  "])  # most files are even: replacing takes time
+    even = pl.when(uneven).then(text.str.replace_all("[ \t]+", " ")).otherwise(text)
+    split: LazyFrame = lines.with_columns(
+        even.str.splitn(" ", len(roles) + 1).struct.rename_fields([*roles, "beyond"]).alias("words")
+    ).unnest("words")
+    return split
+
+
 def _split(lines: "LazyFrame", roles: Sequence[str]) -> "LazyFrame":
     """Add the words of a line by role, and whether they are too few, too many or no numbers.
 
     Words that should be numbers are null if they are none.
     """
     pl = polars()
-    text = pl.col("text")
-    uneven = text.str.contains_any(["\t", "  "])  # most files are even: replacing takes time
-    even = pl.when(uneven).then(text.str.replace_all("[ \t]+", " ")).otherwise(text)
-    words = lines.with_columns(
-        even.str.splitn(" ", len(roles) + 1).struct.rename_fields([*roles, "beyond"]).alias("words")
-    ).unnest("words")
+    words = _words(lines, roles)
     numbers = [pl.col(role).cast(pl.Float64, strict=False) for role in roles if _is_number(role)]
     words = words.with_columns(*numbers)
     wrong = [pl.col(role).is_null() for role in (roles[-1], *filter(_is_number, roles))]
