@@ -346,7 +346,8 @@ class Predictions(Constructors):
 
     def _logit(self, priors: Floats) -> float:
         if not priors.all():
-            why = "" if self.given_priors is not None else ", the class frequencies"
+            k = int(priors.argmin())
+            why = "" if self.given_priors is not None else f": class {k} has no samples"
             raise ValueError(
                 "priors must be positive to turn likelihoods into posteriors or back, not "
                 f"{priors.tolist()}{why}"

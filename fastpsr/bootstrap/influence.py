@@ -39,7 +39,7 @@ def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, se
     if not 0.0 < largest < np.inf:
         return 0.0
     centred = centred / largest  # of any magnitude: only ratios matter
-    return float((centred**3).sum()) / (6.0 * float((centred**2).sum()) ** 1.5)
+    return float((centred**3).sum() / (6.0 * (centred**2).sum() ** 1.5))
 
 
 def _by_slopes(job: Job, units: Units) -> Floats | None:

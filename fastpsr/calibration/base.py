@@ -147,7 +147,11 @@ def log_prior(samples: Predictions) -> Floats:
     """Return the training log-prior where the data are not posteriors, else zeros, shape (K,)."""
     if samples.kind == "posteriors":
         return np.zeros(samples.n_classes)
-    return checks.log_of_rows(samples.priors)
+    priors = samples.priors
+    if priors.all():
+        return checks.log_of_rows(priors)
+    weights = samples.class_weights  # do not underflow
+    return np.asarray(np.log(weights) - np.log(weights.sum()))
 
 
 def prior_log_odds(samples: Predictions) -> float:

@@ -111,7 +111,7 @@ class _Cost:
     def threshold(self) -> float:
         """The LLR at which accepting costs as much as rejecting."""
         prior_odds = self.p_target / (1.0 - self.p_target)
-        return float(-np.log(self.c_miss / self.c_fa) - np.log(prior_odds))
+        return float(np.log(self.c_fa) - np.log(self.c_miss) - np.log(prior_odds))
 
     @property
     def point(self) -> str:

@@ -28,7 +28,7 @@ def notes_of(ax: Axes) -> str:
 
 def write_notes(ax: Axes, notes: list[str], *, alone: bool) -> None:
     """Add notes to those on the axes; in the middle if they are `alone` there."""
-    lines = [textwrap.fill(note, _WIDTH) for note in notes]
+    lines = [textwrap.fill(note, _WIDTH, break_on_hyphens=False) for note in notes]
     text = _written(ax)
     if text is None:
         text = ax.text(

@@ -61,7 +61,13 @@ class ScoreSums:
         """Return the expected loss at the priors; a class of prior 0 adds nothing."""
         factors = class_factors(self.weight, self.given_priors) / self.weight.sum()
         used = (factors > 0.0) & (self.weight > 0.0)
-        return float((self.loss[used] * factors[used]).sum())
+        with np.errstate(invalid="ignore"):  # costs may be negative
+            value = float((self.loss[used] * factors[used]).sum())
+        if np.isnan(value):
+            raise ValueError(
+                "sample_weight must not be so large that summed costs are beyond the largest float"
+            )
+        return value
 
 
 @dataclass(frozen=True, eq=False)
