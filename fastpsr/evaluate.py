@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr import checks
 from fastpsr.bootstrap import Resampling, bootstrap
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.request import Request
@@ -299,6 +300,7 @@ def _intervals(
     seed: int | None,
 ) -> Intervals | None:
     """Return what intervals are asked for, checked before any work."""
+    checks.check_integer("n_resamples", n_resamples, 0)
     if n_resamples == 0:
         for name, given in (("resampling", resampling), ("seed", seed)):
             if given is not None:
@@ -379,21 +381,17 @@ def _named(
         return default_metrics(predictions.n_classes, raw=predictions.kind == "raw scores")
     if isinstance(metrics, Mapping):
         for name, metric in metrics.items():
-            _check_metric(name, metric)
+            if not isinstance(name, str):
+                raise ValueError(f"metrics must have names that are strings, not {name!r}")
+            check_metric(metric)
         return metrics
     if isinstance(metrics, str) or not isinstance(metrics, Sequence):
         raise ValueError(f"metrics must be a dict or a list of metrics, not {metrics!r}")
     named: dict[str, AnyMetric] = {}
     for metric in metrics:
-        _check_metric("", metric)
+        check_metric(metric)
         name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
         if name in named:
             raise ValueError(f"metrics must differ in name, but two are {name!r}: pass a dict")
         named[name] = metric
     return named
-
-
-def _check_metric(name: object, metric: object) -> None:
-    if not isinstance(name, str):
-        raise ValueError(f"metrics must have names that are strings, not {name!r}")
-    check_metric(metric)

@@ -28,6 +28,7 @@ __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
 _MANY = 1 << 14  # samples from which sums on an axis beat fits one by one
 _LOG_FLOOR = float(np.log(1e-30))
+_LARGEST = 1e307  # so that adding biases leaves it finite
 
 
 class _Affine(Calibrator):
@@ -115,10 +116,13 @@ class _Affine(Calibrator):
         # a scale of 0 or below would turn -inf into nan or +inf
         scores = predictions.scale if self.scale_ > 0.0 else _above_floor(predictions, self.floor_)
         kind = self.output_kind
-        if scores.ndim == 1:
-            mapped = self.scale_ * scores + (self.bias_[1] - self.bias_[0])
-            return predictions.replace_scores(kind, mapped)
         mapped = self.scale_ * scores
+        if scores.ndim == 1:
+            mapped += self.bias_[1] - self.bias_[0]
+            return predictions.replace_scores(kind, mapped)
+        if max(map(abs, predictions.score_range)) * abs(self.scale_) > _LARGEST:
+            # differences of infinities would be nan
+            mapped = np.where(np.isfinite(scores), np.clip(mapped, -_LARGEST, _LARGEST), mapped)
         if kind == "likelihoods":
             return predictions.replace_scores(kind, mapped + self.bias_)
         kernels.normalise_log_rows(mapped, self.bias_, mapped)

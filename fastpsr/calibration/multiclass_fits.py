@@ -21,8 +21,10 @@ def cross_fit_side_by_side(predictions: Predictions, plan: Plan, with_bias: bool
     """
     with np.errstate(all="ignore"):  # of scores near the largest float: what is found is checked
         found = _fits(predictions, plan, with_bias)
-    if found is None or not (found[0].min() > 0.0 and all(np.isfinite(v).all() for v in found)):
-        return None
+        if found is None or not (found[0].min() > 0.0 and all(np.isfinite(v).all() for v in found)):
+            return None
+        if not np.isfinite(found[0].max() * 10.0 * np.array(predictions.score_range)).all():
+            return None
     mapped = kernels.map_by_part(predictions.scale, plan.served_by, *found)
     if predictions.kind == "posteriors":
         kernels.normalise_log_rows(mapped, np.zeros(mapped.shape[1]), mapped)

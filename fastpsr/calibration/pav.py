@@ -118,6 +118,7 @@ class PAV(Calibrator):
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         blocks = pav_blocks(samples)
         below, above = blocks.at_priors()  # which do not change the order of odds
+        above = np.where(below + above > 0.0, above, blocks.positives)  # priors that underflow
         return {
             "threshold_": blocks.lowest,
             "posterior_": above / (below + above),

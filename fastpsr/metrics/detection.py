@@ -361,4 +361,8 @@ def set_p_target(metric: Any) -> None:
 def _times_log(part: Floats, other: Floats) -> float:
     """Return the sum of ``part log((part + other) / part)``, 0 where part is 0."""
     used = part > 0.0
-    return float((part[used] * np.log1p(other[used] / part[used])).sum())
+    with np.errstate(over="ignore"):  # of a part that is next to nothing
+        logs = np.log1p(other[used] / part[used])
+    tiny = np.isinf(logs)
+    logs[tiny] = np.log(other[used][tiny]) - np.log(part[used][tiny])
+    return float((part[used] * logs).sum())

@@ -127,9 +127,10 @@ def _raw_losses(llrs: Predictions, log_odds: Floats) -> Floats:
 def _block_losses(tar: Floats, non: Floats, target: Floats, nontarget: Floats) -> Floats:
     """Return the log loss in nats after PAV at each prior; a block of one class loses nothing."""
     mixed = (tar > 0.0) & (non > 0.0)
+    ratios = np.log(tar[mixed]) - np.log(non[mixed])
     losses = np.zeros(target.size)
     for place in range(target.size):
         of_targets, of_others = target[place] * tar[mixed], nontarget[place] * non[mixed]
-        llr = np.log(of_targets) - np.log(of_others)
+        llr = ratios + (np.log(target[place]) - np.log(nontarget[place]))
         losses[place] = of_targets @ np.logaddexp(0.0, -llr) + of_others @ np.logaddexp(0.0, llr)
     return losses

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.calibration import PAV
 from fastpsr.metrics.base import Metric
 from fastpsr.predictions import Floats, Kind, Predictions, check_predictions, class_factors
@@ -138,8 +138,10 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
     score: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.score, (int, float, np.number)) or np.isnan(self.score):
+        score = checks.as_number("score", self.score)
+        if np.isnan(score):
             raise ValueError(f"score must be a number, not {self.score!r}")
+        object.__setattr__(self, "score", score)
 
     @property
     def label(self) -> str:
