@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator, check_calibrator
+from fastpsr.ids import as_ids
 from fastpsr.predictions import Predictions, check_predictions
 
 __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "cross_fit"]
@@ -110,19 +111,12 @@ class CrossFit(Training):
         return dealing.deal_groups(groups, y, n_folds, self.seed)
 
     def _groups_of(self, rows: NDArray[np.int64], n_samples: int) -> Any:
-        def pick(ids: ArrayLike) -> NDArray[Any]:
-            array = np.asarray(ids)
-            if array.shape != (n_samples,):
-                raise ValueError(
-                    f"groups must have one entry per sample: {n_samples}, not {array.shape}"
-                )
-            return np.asarray(array[rows])
-
         if self.groups is None:
             return None
         if _is_pair(self.groups):
-            return tuple(pick(side) for side in self.groups)  # type: ignore[union-attr]
-        return pick(self.groups)  # type: ignore[arg-type]
+            sides: Any = self.groups
+            return tuple(as_ids("groups", side, n_samples)[rows] for side in sides)
+        return as_ids("groups", self.groups, n_samples)[rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,8 +165,9 @@ def dot_or_zero(weights: Floats, values: Floats) -> Floats:
     """Return the row-wise sum of weights x values in which weight 0 wins over inf and nan."""
     weights, values = np.broadcast_arrays(weights, values)
     terms = np.zeros(values.shape)
-    np.multiply(weights, values, out=terms, where=weights > 0.0)
-    return np.asarray(terms.sum(axis=1))
+    with np.errstate(over="ignore"):  # costs near the largest float
+        np.multiply(weights, values, out=terms, where=weights > 0.0)
+        return np.asarray(terms.sum(axis=1))
 
 
 def check_rule(rule: object) -> None:
