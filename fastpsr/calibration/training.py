@@ -111,12 +111,12 @@ class CrossFit(Training):
         return dealing.deal_groups(groups, y, n_folds, self.seed)
 
     def _groups_of(self, rows: NDArray[np.int64], n_samples: int) -> Any:
-        if self.groups is None:
+        groups: Any = self.groups
+        if groups is None:
             return None
-        if _is_pair(self.groups):
-            sides: Any = self.groups
-            return tuple(as_ids("groups", side, n_samples)[rows] for side in sides)
-        return as_ids("groups", self.groups, n_samples)[rows]
+        if _is_pair(groups):
+            return tuple(as_ids("groups", side, n_samples)[rows] for side in groups)
+        return as_ids("groups", groups, n_samples)[rows]
 
 
 @dataclass(frozen=True, eq=False)
