@@ -5,7 +5,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.calibration import affine, multiclass_fits
+from fastpsr.calibration import affine, multiclass_fits, newton
 from tests.samples import WEIGHTS, make
 
 
@@ -141,3 +141,10 @@ def test_a_fold_that_is_separable_is_named():
     data = fp.Predictions.from_logits(y, scores)
     with pytest.raises(ValueError, match="separate the classes perfectly"):
         fp.cross_fit(fp.DirectionPreserving(), data)
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_equations_that_overflow_have_no_step(bad):
+    """LAPACK's least squares may never come back from what is not finite."""
+    hessian = np.full((4, 4), bad)
+    assert newton._solve(np.ones(4), hessian, True).tolist() == [0.0] * 4

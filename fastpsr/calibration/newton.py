@@ -218,6 +218,8 @@ def _solve(gradient: Floats, hessian: Floats, with_bias: bool) -> Floats:
     # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
     scaled = full * unit[:, None] * unit
+    if not np.isfinite(scaled).all():  # LAPACK may never come back from these
+        return step
     solution = kernels.solve_positive_definite(scaled, gradient * unit)
     if solution is None:  # no curvature in some direction: stay in the others
         solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
