@@ -146,5 +146,6 @@ def test_a_fold_that_is_separable_is_named():
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
 def test_equations_that_overflow_have_no_step(bad):
     """LAPACK's least squares may never come back from what is not finite."""
-    hessian = np.full((4, 4), bad)
-    assert newton._solve(np.ones(4), hessian, True).tolist() == [0.0] * 4
+    with np.errstate(all="ignore"):
+        step = newton._solve(np.ones(4), np.full((4, 4), bad), True)
+    assert step.tolist() == [0.0] * 4
