@@ -207,8 +207,6 @@ def targets_and_nontargets(s):
 def parts_of_predictions(s):
     made = predictions_for(milder(s))
     n = len(made)
-    if s.chance(0.2):
-        made = fp.Predictions.from_llrs(None, s.rng.normal(size=n))
     index = s.of(
         [0, -1, n - 1, slice(None), slice(0, n, 2), slice(None, None, -1), np.arange(n)[::-1],
          np.arange(n) % 2 == 0, [0], np.zeros(5, np.uint8), np.ones(n, bool), np.int32(0)]
@@ -217,6 +215,10 @@ def parts_of_predictions(s):
               Ellipsis, (slice(None), 0), (0, 0), np.zeros((2, 2), int), "a", np.array(0), [n],
               np.nan, {}, [[0]], np.ones((n, 2), bool), True]
     )  # fmt: skip
+    if s.chance(0.2):
+        unlabelled = fp.Predictions.from_llrs(None, s.rng.normal(size=n))
+        llrs = unlabelled[index].llrs
+        check_array(llrs, (llrs.size,))
     check_predictions(made[index])
 
 
