@@ -386,7 +386,7 @@ def test_ctrl_c_between_replicates(mode):
     ) as process:
         while not process.stdout.readline().startswith("b: " if mode == "compare" else "a: "):
             pass
-        time.sleep(4.0)  # replicates take minutes
+        time.sleep(2.0)  # replicates take minutes
         begun = time.monotonic()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)

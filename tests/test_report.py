@@ -179,8 +179,15 @@ def test_tables_and_figures_can_be_read_out(two):
     assert next(tag for tag, _ in two.elements if tag in ("h1", "h2", "h3")) == "h1"
 
 
+@pytest.fixture(scope="module")
+def plain():
+    samples = reports.llrs(60)
+    return Page(render(reports.report({"a": samples, "b": samples}, conditions=("c", "other"),
+                                      read=["x"], text=["x"], command="x", made="x")))  # fmt: skip
+
+
 @pytest.mark.parametrize("name", reports.NAMES)
-def test_names_are_text(name):
+def test_names_are_text(name, plain):
     samples = reports.llrs(60)
     content = reports.report(
         {name: samples, "b": samples}, conditions=(name, "other"), read=[name], text=[name],
@@ -189,8 +196,6 @@ def test_names_are_text(name):
     html = render(content)
     html.encode()
     page = Page(html)
-    plain = Page(render(reports.report({"a": samples, "b": samples}, conditions=("c", "other"),
-                                       read=["x"], text=["x"], command="x", made="x")))  # fmt: skip
     kinds = {"path", "g", "tspan", "text", "defs", "clippath", "rect", "use"}  # of figures
 
     def skeleton(page):
