@@ -82,7 +82,7 @@ def check(found, expected):
 
 
 def run_here(code, **environment):
-    paths = os.pathsep.join([str(ROOT), str(Path(fp.__file__).parent.parent)])
+    paths = os.pathsep.join([str(Path(fp.__file__).parent.parent), str(ROOT)])
     return run(code, PYTHONPATH=paths, **environment)
 
 
