@@ -347,7 +347,7 @@ class Predictions(Constructors):
     def _logit(self, priors: Floats) -> float:
         if not priors.all():
             k = int(priors.argmin())
-            why = "" if self.given_priors is not None else f": class {k} has no samples"
+            why = "" if self.given_priors is not None else f": class {k} has no weight"
             raise ValueError(
                 "priors must be positive to turn likelihoods into posteriors or back, not "
                 f"{priors.tolist()}{why}"

@@ -286,6 +286,9 @@ def test_scores_far_from_zero(n, far):
     assert_close(fitted.scale_, near.scale_, rtol=1e-7)
     shift = np.diff(fitted.bias_)[0] + fitted.scale_ * far
     assert_close(shift, np.diff(near.bias_)[0], rtol=0.0, atol=1e-7 + 1e-15 * abs(far))
+    made = [fp.Predictions.from_raw_scores(y, scores) for scores in (moved - far, moved)]
+    near_llrs, llrs = (fp.cross_fit(fp.DirectionPreserving(), data).llrs for data in made)
+    assert_close(llrs, near_llrs, rtol=0.0, atol=1e-6 + 1e-15 * abs(far))
 
 
 @pytest.mark.parametrize("n", FEW_AND_MANY)

@@ -39,8 +39,8 @@ def words(ax):
 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize(
-    ("data", "what"), [(NO_TARGETS, "no targets|class 1 has none|class 1 has no samples"),
-                       (ONE, "no non-targets|class 0 has none|class 0 has no samples")]
+    ("data", "what"), [(NO_TARGETS, "no targets|class 1 has none|class 1 has no weight"),
+                       (ONE, "no non-targets|class 0 has none|class 0 has no weight")]
 )  # fmt: skip
 def test_a_missing_class_is_said(name, data, what):
     ax = draw(name, {"good": GOOD, "phone": data})

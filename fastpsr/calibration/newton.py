@@ -42,12 +42,12 @@ def fit_log_loss(
     Newton's method, from `start`, else from the fit to a small part of the samples where there are
     many, else from scale 0 with the biases that give the class frequencies.
     """
-    if scores.ndim == 1 and with_bias and start is None:
-        middle = _far_middle(scores)
-        if middle:
-            at_zero = (scores - middle, y, weights, offset, with_bias, None)
-            scale, bias = fit_log_loss(*at_zero)
-            return scale, bias + scale * middle * np.array([0.5, -0.5])
+    middle = _far_middle(scores) if scores.ndim == 1 and with_bias else 0.0
+    if middle:
+        tilt = middle * np.array([-0.5, 0.5])  # what a scale adds to the biases there
+        near = None if start is None else (start[0], start[1] + start[0] * tilt)
+        scale, bias = fit_log_loss(scores - middle, y, weights, offset, with_bias, near)
+        return scale, bias - scale * tilt
     step_sums = _binary_sums(scores, y, weights) if scores.ndim == 1 else _sums(scores, y, weights)
     if start is not None:
         point = np.concatenate([[start[0]], start[1] + offset])
