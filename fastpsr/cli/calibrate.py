@@ -40,7 +40,6 @@ from fastpsr.cli.options import (
     arrays_beside,
     check_outputs,
     make_calibrator,
-    scale_in_words,
     table_scale,
     trial_scale,
 )
@@ -263,7 +262,7 @@ class _Trials:
 
     def read_others(self, path: Path, training: Predictions | None) -> _Scores:
         prior = None
-        if self.scale == "posterior":  # calibrated they are posteriors at the priors trained at
+        if self.scale == "posteriors":  # calibrated they are posteriors at the priors trained at
             if training is None:
                 raise ValueError(
                     "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
@@ -275,7 +274,7 @@ class _Trials:
     def _scores(
         self, path: Path, made: TrialSet, prior: float | None, groups: Any = None
     ) -> _Scores:
-        console.print(f"scores taken as {scale_in_words(self.scale)}")
+        console.print(f"scores taken as {self.scale}")
         predictions = predictions_of(made, path, self.scale, prior=prior)
         format = self.reader.score_options.format or made.source.format
 

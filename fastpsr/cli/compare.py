@@ -146,7 +146,7 @@ def compare(
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
         scale = trial_scale(scores_are)
-        both = parse_priors(priors, scale)
+        both = parse_priors(priors, scale, of_trials=True)
         measure = TrialMeasure(
             scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, None,
             equalise, intervals,

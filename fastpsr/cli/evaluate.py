@@ -154,7 +154,7 @@ def evaluate(
         if not systems:
             raise ValueError("--key needs --scores FILE, one for each system")
         scale = trial_scale(scores_are)
-        both = parse_priors(priors, scale)
+        both = parse_priors(priors, scale, of_trials=True)
         measure = TrialMeasure(
             scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, by,
             equalise, intervals,

@@ -60,7 +60,6 @@ __all__ = [
     "make_calibrator",
     "parse_priors",
     "read_costs",
-    "scale_in_words",
     "table_scale",
     "trial_scale",
 ]
@@ -252,12 +251,12 @@ Duplicates = Annotated[
 ]
 Nan = Annotated[Drop, typer.Option(help="Scores that are nan.", rich_help_panel=_TRIALS)]
 
-TrialScale = Literal["llr", "log10-llr", "posterior", "raw"]
+TrialScale = Literal["llr", "log10-llr", "posteriors", "raw"]
 _TRIAL_SCALES: dict[ScoresAre, TrialScale] = {
     ScoresAre.LLR: "llr",
     ScoresAre.LOG10_LLR: "log10-llr",
-    ScoresAre.POSTERIORS: "posterior",
-    ScoresAre.POSTERIOR: "posterior",
+    ScoresAre.POSTERIORS: "posteriors",
+    ScoresAre.POSTERIOR: "posteriors",
     ScoresAre.RAW: "raw",
 }
 
@@ -279,12 +278,7 @@ def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
     return _TRIAL_SCALES[scores_are]
 
 
-def scale_in_words(scale: TrialScale) -> Literal["llr", "log10-llr", "posteriors", "raw"]:
-    """Return the scale of trials as --scores-are has it."""
-    return "posteriors" if scale == "posterior" else scale
-
-
-def parse_priors(text: str | None, scale: str) -> list[float] | None:
+def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:
     """Return class priors, checked as far as the scale of the scores allows."""
     if text is None:
         return None
@@ -296,7 +290,7 @@ def parse_priors(text: str | None, scale: str) -> list[float] | None:
         raise ValueError(
             f"--priors must be numbers with commas between, one for each class, not {text!r}"
         ) from None
-    is_binary = scale in ("llr", "log10-llr", "posterior")
+    is_binary = of_trials or scale in ("llr", "log10-llr")
     if is_binary and len(numbers) != 2:
         raise ValueError(f"--priors must be two numbers, non-target and target, not {text!r}")
     priors: list[float] = checks.as_priors("--priors", numbers, len(numbers)).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.cli.intervals import resampling_of_table, resampling_of_trials
-from fastpsr.cli.options import check_folds, scale_in_words
+from fastpsr.cli.options import check_folds
 from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import console, steps
 from fastpsr.cli.table_evaluation import TableMeasure
@@ -68,7 +68,7 @@ def pair_of_trials(a: Path, b: Path, reader: TrialReader, measure: TrialMeasure)
     if measure.folds_are_given:
         check_folds(measure.folds, systems[0], groups)
     metrics = measure.metrics(groups)
-    console.print(f"scores taken as {scale_in_words(measure.scale)}; {reader.clock}")
+    console.print(f"scores taken as {measure.scale}; {reader.clock}")
     console.print(f"{len(one):,} trials, {int(one.y_true.sum()):,} of them targets")
     resampling = resampling_of_trials(measure.intervals, one)
     return Pair((a, b), (systems[0], systems[1]), metrics, resampling)

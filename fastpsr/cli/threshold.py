@@ -23,7 +23,6 @@ from fastpsr.cli.options import (
     ScoreFormat,
     ScoresAre,
     Transpose,
-    scale_in_words,
     trial_scale,
 )
 from fastpsr.cli.show import console
@@ -84,7 +83,7 @@ def threshold(
     if scores is not None:
         made = reader.read(scores)
         predictions = predictions_of(made, scores, scale)
-        _print_best(cost, made, scale_in_words(scale))
+        _print_best(cost, made, scale)
         if scale in ("llr", "log10-llr"):
             _print_actual(cost, predictions)
 

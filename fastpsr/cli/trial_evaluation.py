@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fastpsr.cli.options import scale_in_words
 from fastpsr.cli.reports import report_of_trials
 from fastpsr.cli.show import console, heard, say, steps, warnings_as_lines
 from fastpsr.cli.tables import write_tables
@@ -38,7 +37,7 @@ def evaluate_trials(
                     progress=begin,
                     pooled=None if report is None else pooled,
                 )
-    taken = f"scores taken as {scale_in_words(measure.scale)}"
+    taken = f"scores taken as {measure.scale}"
     console.print(f"{taken}; {reader.clock}")
     if measure.intervals is not None:
         console.print(str(measure.intervals))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import trials
-from fastpsr.cli.options import TrialScale, scale_in_words
+from fastpsr.cli.options import TrialScale
 from fastpsr.cli.show import tell
 from fastpsr.cli.wording import in_options
 from fastpsr.predictions import Predictions
@@ -259,11 +259,11 @@ def predictions_of(
 ) -> Predictions:
     """Make predictions of trials; an error names the file of the scores."""
     try:
-        return made.predictions(scale_in_words(scale), prior=prior, weights=weights)
+        return made.predictions(scale, prior=prior, weights=weights)
     except ValueError as error:
         message = re.sub(r"\b(q|llr|scores)(?=\[| must)", "score", str(error))
         message = re.sub(r"\bscore\[(\d+)\]", lambda row: _name(made, int(row[1])), message)
-        raise ValueError(f"{path}: {message} (taken as {scale_in_words(scale)})") from None
+        raise ValueError(f"{path}: {message} (taken as {scale})") from None
 
 
 def _name(made: TrialSet, row: int) -> str:
