@@ -1,7 +1,7 @@
 """`python -m benchmarks.coverage`: how often intervals cover the population value.
 
 Two generators whose population is known: independent samples, and trials of speakers who differ in
-how easily they are recognised. The population value is the metric on a very large draw; for a
+how easily they are recognized. The population value is the metric on a very large draw; for a
 calibration loss, whose calibrator is refitted, it is the mean over fresh sets of the study's size.
 """
 

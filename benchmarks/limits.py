@@ -49,26 +49,26 @@ class Operation:
     Attributes
     ----------
     name : str
-    summarise : callable of Predictions
+    summarize : callable of Predictions
     promised : float or None
         Times a streaming read, at SITW size.
     binary_only : bool
     """
 
     name: str
-    summarise: Callable[[fp.Predictions], Any]
+    summarize: Callable[[fp.Predictions], Any]
     promised: float | None
     binary_only: bool = False
 
 
 def _ece(predictions: fp.Predictions) -> Any:
     on = "class" if predictions.n_classes == 2 else "confidence"
-    return fp.ECE(bins=15, on=on).summarise(predictions)
+    return fp.ECE(bins=15, on=on).summarize(predictions)
 
 
 OPERATIONS = [
-    Operation("Brier score", fp.BrierScore().summarise, 4),
-    Operation("cross-entropy", fp.CrossEntropy().summarise, 8),
+    Operation("Brier score", fp.BrierScore().summarize, 4),
+    Operation("cross-entropy", fp.CrossEntropy().summarize, 8),
     Operation("ECE", _ece, 10),
     Operation("PAV blocks", pav_blocks, None, binary_only=True),
     Operation("rank cells", RankCells.of, 15, binary_only=True),
@@ -177,7 +177,7 @@ def _measure(data: Size | Softmax) -> Iterator[Case]:
     made = data.make()
     q = made.posteriors
     predictions = fp.Predictions.from_posteriors(made.y, q)
-    _ = predictions.scale  # ranks are those of log-odds
+    _ = predictions.scores  # ranks are those of log-odds
     arrays = [q.ravel(), predictions.labels]
     n_bytes = sum(array.nbytes for array in arrays)
     for operation in OPERATIONS:
@@ -193,7 +193,7 @@ def _time_both(
     operation: Operation, predictions: fp.Predictions, arrays: list[NDArray[Any]]
 ) -> tuple[list[float], list[float]]:
     def ours() -> None:
-        operation.summarise(_forgetful(predictions))
+        operation.summarize(_forgetful(predictions))
 
     once = max(_timed(ours) and _timed(ours), 1e-6)
     seconds, reads = [], []

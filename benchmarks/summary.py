@@ -20,13 +20,13 @@ def main() -> None:
         "--markdown", metavar="FILE", type=Path, help="put the tables between this page's marks"
     )
     given = parser.parse_args()
-    tables = summarise(json.loads(given.figures.read_text(encoding="utf-8")))
+    tables = summarize(json.loads(given.figures.read_text(encoding="utf-8")))
     print(tables)
     if given.markdown:
         write_report(given.markdown, tables)
 
 
-def summarise(figures: dict[str, Any]) -> str:
+def summarize(figures: dict[str, Any]) -> str:
     """Return the comparisons that promise something, and the intervals."""
     lines = [
         "| comparison | size | fastpsr | peer | its time | ratio |",

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from fastpsr import metrics, rules, simulate
+from fastpsr import curves, metrics, rules, simulate
 from fastpsr.bootstrap import (
     IID,
     BootstrapResult,
@@ -26,6 +26,17 @@ from fastpsr.calibration import (
     save_calibrator,
 )
 from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
+from fastpsr.curves import (
+    bayes_error,
+    consistency_band,
+    divergence_curve,
+    empirical_cross_entropy,
+    pav_steps,
+    risk_curve,
+    roc,
+    score_histogram,
+    tippett,
+)
 from fastpsr.evaluate import Evaluation, evaluate
 from fastpsr.metrics import (
     AUC,
@@ -44,15 +55,6 @@ from fastpsr.metrics import (
     MinDCF,
     PavPosterior,
     SemiEmpiricalScore,
-    bayes_error,
-    consistency_band,
-    divergence_curve,
-    empirical_cross_entropy,
-    pav_steps,
-    risk_curve,
-    roc,
-    score_histogram,
-    tippett,
 )
 from fastpsr.predictions import Predictions
 
@@ -100,6 +102,7 @@ __all__ = [
     "compare",
     "consistency_band",
     "cross_fit",
+    "curves",
     "divergence_curve",
     "empirical_cross_entropy",
     "evaluate",

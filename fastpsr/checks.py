@@ -73,7 +73,7 @@ def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floa
         raise ValueError(f"{name} must be {wanted}, not of shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
-    with np.errstate(all="ignore"):  # beyond float64, and signalling nan: the checks will tell
+    with np.errstate(all="ignore"):  # beyond float64, and signaling nan: the checks will tell
         return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -221,7 +221,7 @@ def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:
-    """Return (N, K) log-posteriors, normalised; the rows given may miss a sum of 1 by 1e-6."""
+    """Return (N, K) log-posteriors, normalized; the rows given may miss a sum of 1 by 1e-6."""
     rows, log_sums = _log_softmax(name, log_posteriors)
     row = kernels.find_outside(log_sums, -SUM_TOLERANCE, SUM_TOLERANCE)
     if row >= 0:
@@ -245,7 +245,7 @@ def as_log_rows(name: str, scores: ArrayLike) -> Floats:
 
 
 def log_softmax(name: str, scores: ArrayLike) -> Floats:
-    """Return the normalised log-posteriors of (N, K) logits."""
+    """Return the normalized log-posteriors of (N, K) logits."""
     return _log_softmax(name, scores)[0]
 
 
@@ -258,7 +258,7 @@ def log_of_rows(posteriors: Floats) -> Floats:
 def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
     rows = as_log_rows(name, scores)
     out = np.empty_like(rows) if np.may_share_memory(rows, np.asarray(scores)) else rows
-    return out, kernels.normalise_log_rows(rows, np.zeros(rows.shape[1]), out)
+    return out, kernels.normalize_log_rows(rows, np.zeros(rows.shape[1]), out)
 
 
 def _check_columns(name: str, rows: Floats) -> None:

@@ -1,4 +1,4 @@
-"""Cost matrices, the decisions that minimise their expectation, and what those decisions cost."""
+"""Cost matrices, the decisions that minimize their expectation, and what those decisions cost."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -138,7 +138,7 @@ def bayes_decisions(predictions: Predictions, costs: CostMatrix | ArrayLike) -> 
     matrix = CostMatrix.of(costs)
     predictions.require_posteriors("Bayes decisions")
     matrix.check_classes(predictions.n_classes)
-    if predictions.has_posteriors:  # as given: logarithms would break ties
+    if predictions._has_posteriors:  # as given: logarithms would break ties
         rows = predictions.posteriors
         return np.asarray(kernels.least_costly_decisions_of_odds(rows, *matrix.sparse_columns))
     binary = predictions.n_classes == 2
@@ -178,7 +178,7 @@ def expected_cost(
     ------
     ValueError
         For labels or decisions out of range, lengths that differ, or a best constant decision that
-        costs nothing, which cannot normalise.
+        costs nothing, which cannot normalize.
 
     Examples
     --------

@@ -215,7 +215,7 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions
-        Labelled.
+        Labeled.
     metrics : dict of name to metric, or list of metrics, optional
         Metrics of this package, or any callable that takes predictions and returns a float. By
         default: normalized cross-entropy, Brier score and error rate, relative calibration loss
@@ -236,7 +236,7 @@ def evaluate(
     Raises
     ------
     ValueError
-        For unlabelled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
+        For unlabeled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
         for, and a resampling or seed without `n_resamples`.
 
     Examples
@@ -366,7 +366,7 @@ def _count_infinite(samples: Predictions) -> int:
     """Return how many samples have posterior 0 for their class, of a class that counts."""
     if samples.kind == "raw scores":
         return 0
-    scores, y = samples.scale, samples.labels
+    scores, y = samples.scores, samples.labels
     if scores.ndim == 1:
         hopeless = np.where(y == 0, scores == np.inf, scores == -np.inf)
     else:

@@ -1,23 +1,25 @@
 """`Predictions`: what a classifier said about each sample, checked once, with the labels."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.constructors import Constructors, Floats, Kind
 from fastpsr.kernels.blocks import together
 
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
+
+Floats = NDArray[np.float64]
+Kind = Literal["posteriors", "likelihoods", "raw scores"]
 
 _NO_WEIGHTS = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 
 
-class Predictions(Constructors):
+class Predictions:
     """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
 
     Made by one of the constructors ``from_...``; all validation happens there. Arrays that already
@@ -30,7 +32,7 @@ class Predictions(Constructors):
     n_classes : int
         The number K of classes; class 1 is the positive (target) class in binary tasks.
     y_true : ndarray of uint8 or int32, shape (N,), or None
-        True classes, 0 to K-1; None for unlabelled data.
+        True classes, 0 to K-1; None for unlabeled data.
     sample_weight : ndarray of float64, shape (N,), or None
         Weights; None where all samples count alike. Weight 0 is as if the sample were absent.
 
@@ -60,6 +62,175 @@ class Predictions(Constructors):
         raise TypeError("make Predictions with one of its constructors, such as from_posteriors")
 
     @classmethod
+    def from_posteriors(
+        cls,
+        y_true: ArrayLike | None,
+        q: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from posterior probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of int, shape (N,), or None
+            True classes, 0 to K-1.
+        q : array-like of float, shape (N, K), or (N,) for P(class 1) in a binary task
+            Posteriors as fractions. Rows must sum to 1 within 1e-6; metrics see them divided by
+            their sum, except that the expected calibration error bins them as given.
+        priors : array-like of float, shape (K,), optional
+            Class priors of the evaluation; by default the class frequencies.
+        sample_weight : array-like of float, shape (N,), optional
+            Finite weights, none negative, not all zero.
+
+        Raises
+        ------
+        ValueError
+            For nan, values outside 0..1, rows that do not sum to 1, labels that are no class
+            index, lengths that differ, or no samples at all.
+        """
+        given = checks.read("q", q)
+        if given.ndim == 1:
+            values = checks.as_floats("q", given, 1)
+            checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
+        else:
+            values = checks.as_posterior_rows("q", given)
+        return cls._make(y_true, "posteriors", values, priors, sample_weight, given=True)
+
+    @classmethod
+    def from_log_posteriors(
+        cls,
+        y_true: ArrayLike | None,
+        log_q: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from natural logarithms of posteriors, shape (N, K).
+
+        ``-inf`` is a posterior of 0. The exponentials of a row must sum to 1 within 1e-6, and are
+        normalized. Otherwise as :meth:`from_posteriors`.
+        """
+        rows = checks.as_log_posterior_rows("log_q", log_q)
+        return cls._from_log_rows(y_true, rows, priors, sample_weight)
+
+    @classmethod
+    def from_logits(
+        cls,
+        y_true: ArrayLike | None,
+        z: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from logits: (N, K) for a softmax, (N,) for the log-odds of class 1.
+
+        Rows may hold ``-inf`` but not alone, and no ``+inf``; log-odds may be infinite. Otherwise
+        as :meth:`from_posteriors`.
+        """
+        shape = checks.read("z", z).shape
+        if len(shape) == 1:
+            log_odds = checks.as_floats("z", z, 1)
+            checks.require("z", log_odds, -np.inf, np.inf, "not be nan")
+            return cls._make(y_true, "posteriors", log_odds, priors, sample_weight)
+        if shape[1:] == (2,):  # exact: log-odds need no normalization
+            return cls._from_log_rows(y_true, checks.as_log_rows("z", z), priors, sample_weight)
+        return cls._from_log_rows(y_true, checks.log_softmax("z", z), priors, sample_weight)
+
+    @classmethod
+    def from_log_likelihoods(
+        cls,
+        y_true: ArrayLike | None,
+        log_lk: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from log-likelihoods of the classes, shape (N, K), natural logarithms.
+
+        Each row may have a constant of its own. ``priors`` turn likelihoods into posteriors; left
+        out, the class frequencies do. Otherwise as :meth:`from_logits`.
+        """
+        rows = checks.as_log_rows("log_lk", log_lk)
+        values = _two_columns_apart(rows)
+        return cls._make(y_true, "likelihoods", values, priors, sample_weight)
+
+    @classmethod
+    def from_llrs(
+        cls,
+        y_true: ArrayLike | None,
+        llr: ArrayLike,
+        *,
+        prior: float | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from log-likelihood ratios of class 1 against class 0.
+
+        Parameters
+        ----------
+        y_true : array-like of int, shape (N,), or None
+            0 for non-target, 1 for target.
+        llr : array-like of float, shape (N,)
+            Natural logarithms; may be infinite, not nan.
+        prior : float, optional
+            P(class 1), strictly between 0 and 1; by default the weighted frequency of class 1.
+        sample_weight : array-like of float, shape (N,), optional
+            Finite weights, none negative, not all zero.
+
+        Raises
+        ------
+        ValueError
+            For nan, a prior outside (0, 1), labels other than 0 and 1, or lengths that differ.
+        """
+        values = checks.as_floats("llr", llr, 1)
+        checks.require("llr", values, -np.inf, np.inf, "not be nan")
+        return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight)
+
+    @classmethod
+    def from_target_nontarget(
+        cls, tar: ArrayLike, non: ArrayLike, *, prior: float | None = None
+    ) -> Self:
+        """Make predictions from the LLRs of targets and those of non-targets, as two arrays.
+
+        Targets come first. Otherwise as :meth:`from_llrs`.
+        """
+        targets = checks.as_floats("tar", tar, 1)
+        nontargets = checks.as_floats("non", non, 1)
+        checks.require("tar", targets, -np.inf, np.inf, "not be nan")
+        checks.require("non", nontargets, -np.inf, np.inf, "not be nan")
+        y_true = np.repeat(np.array([1, 0], np.uint8), [targets.size, nontargets.size])
+        return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
+
+    @classmethod
+    def from_raw_scores(
+        cls,
+        y_true: ArrayLike | None,
+        scores: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Make predictions from scores that only rank samples: higher means class 1.
+
+        Rank metrics and calibrators take them; a metric that needs posteriors raises. Infinite
+        scores are allowed, nan is not.
+        """
+        values = checks.as_floats("scores", scores, 1)
+        checks.require("scores", values, -np.inf, np.inf, "not be nan")
+        return cls._make(y_true, "raw scores", values, None, sample_weight)
+
+    @classmethod
+    def _from_log_rows(
+        cls,
+        y_true: ArrayLike | None,
+        rows: Floats,
+        priors: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        values = _two_columns_apart(rows)
+        return cls._make(y_true, "posteriors", values, priors, sample_weight)
+
+    @classmethod
     def _make(
         cls,
         y_true: ArrayLike | None,
@@ -70,6 +241,7 @@ class Predictions(Constructors):
         *,
         given: bool = False,
     ) -> Self:
+        """Check labels, priors and weights, and set the fields."""
         made = cls.__new__(cls)
         made.kind = kind
         made.n_classes = values.shape[1] if values.ndim == 2 else 2
@@ -99,9 +271,9 @@ class Predictions(Constructors):
         return int(self._values.shape[0])
 
     def __repr__(self) -> str:
-        labelled = "" if self.y_true is not None else ", unlabelled"
+        labeled = "" if self.y_true is not None else ", unlabeled"
         return (
-            f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labelled}>"
+            f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labeled}>"
         )
 
     def __getitem__(self, index: Any) -> Self:
@@ -144,7 +316,7 @@ class Predictions(Constructors):
     def labels(self) -> NDArray[Any]:
         """`y_true`, or an error where the data have no labels."""
         if self.y_true is None:
-            raise ValueError("y_true must be given: these predictions are unlabelled")
+            raise ValueError("y_true must be given: these predictions are unlabeled")
         return self.y_true
 
     @property
@@ -153,7 +325,7 @@ class Predictions(Constructors):
         if self.given_priors is not None:
             return self.given_priors
         if self.y_true is None:
-            raise ValueError("priors must be given: unlabelled predictions have no frequencies")
+            raise ValueError("priors must be given: unlabeled predictions have no frequencies")
         total = self.class_weights.sum()
         if total == 0.0:  # of a part of the samples
             raise ValueError("priors must be given: no sample has positive weight")
@@ -174,7 +346,7 @@ class Predictions(Constructors):
 
     @cached_property
     def log_posteriors(self) -> Floats:
-        """Normalised log-posteriors, shape (N, K)."""
+        """Normalized log-posteriors, shape (N, K)."""
         self.require_posteriors("log-posteriors")
         if self.n_classes == 2:
             return np.asarray(kernels.log_sigmoid_columns(self.log_odds))
@@ -183,7 +355,7 @@ class Predictions(Constructors):
         if self.kind == "likelihoods":
             log_priors = checks.log_of_rows(self._fix_posterior_priors())
             out = np.empty_like(self._values)
-            log_sums = kernels.normalise_log_rows(self._values, log_priors, out)
+            log_sums = kernels.normalize_log_rows(self._values, log_priors, out)
             row = kernels.find_outside(log_sums, -_FINITE, np.inf)
             if row >= 0:
                 raise ValueError(
@@ -240,23 +412,23 @@ class Predictions(Constructors):
         return self._weights
 
     @property
-    def has_posteriors(self) -> bool:
+    def _has_posteriors(self) -> bool:
         """Whether the data came as posteriors themselves, not as logarithms or likelihoods."""
         return self._given_posteriors is not None
 
     @property
-    def bare_posteriors(self) -> Floats | None:
+    def _bare_posteriors(self) -> Floats | None:
         """Posteriors of class 1, (N,), where the data came as just these."""
         q = self._given_posteriors
         return q if q is not None and q.ndim == 1 else None
 
     @property
-    def posterior_rows(self) -> Floats | None:
+    def _posterior_rows(self) -> Floats | None:
         """Posteriors, (N, K), where the data came as these, and of more than two classes."""
         return self._given_posteriors if self.n_classes > 2 else None
 
     @property
-    def scale(self) -> Floats:
+    def scores(self) -> Floats:
         """What calibrators work on: LLRs, log-likelihoods, raw scores, log-odds, log-posteriors."""
         if self.kind != "posteriors":
             return self._values
@@ -264,19 +436,19 @@ class Predictions(Constructors):
 
     @property
     def score_range(self) -> tuple[float, float]:
-        """Lowest and highest of :attr:`scale`; may be infinite."""
-        scores = self.scale
+        """Lowest and highest of :attr:`scores`; may be infinite."""
+        scores = self.scores
         low, high = self.remember("range", lambda: together(scores.min, scores.max))
         return float(low), float(high)
 
     @property
     def has_finite_scores(self) -> bool:
-        """Whether all of :attr:`scale` is finite."""
+        """Whether all of :attr:`scores` is finite."""
         return bool(np.isfinite(self.score_range).all())
 
     @property
     def log_odds_offset(self) -> float:
-        """What turns :attr:`scale` of a binary task into log-odds; 0 for posteriors."""
+        """What turns :attr:`scores` of a binary task into log-odds; 0 for posteriors."""
         return self._prior_log_odds() if self.kind == "likelihoods" else 0.0
 
     def remember(self, name: str, make: Callable[[], Any]) -> Any:
@@ -301,7 +473,7 @@ class Predictions(Constructors):
         return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
 
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
-        """Return the same samples with other scores of a `kind`, on the scale of :attr:`scale`."""
+        """Return the same samples with other :attr:`scores`, of a `kind`."""
         made = type(self).__new__(type(self))
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
         made.kind, made._values, made._given_posteriors = kind, values, None
@@ -396,3 +568,20 @@ def _as_rows(index: Any) -> NDArray[Any]:
             f"{rows.dtype} of shape {rows.shape}"
         )
     return rows if rows.size else rows.astype(np.int64)
+
+
+def _two_columns_apart(rows: Floats) -> Floats:
+    """Return log-odds for two classes, the rows themselves for more."""
+    if rows.shape[1] > 2:
+        return rows
+    with np.errstate(over="ignore"):  # further apart than a float can say: certain
+        return np.asarray(rows[:, 1] - rows[:, 0])
+
+
+def _pair(prior: float | None) -> Floats | None:
+    if prior is None:
+        return None
+    value = checks.as_number("prior", prior)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"prior must lie strictly between 0 and 1, not {prior}")
+    return np.array([1.0 - value, value])

@@ -31,11 +31,11 @@ class SyntheticSystems:
     cal : ndarray of float64, shape (N, K)
         Log-posteriors of the calibrated system.
     mcs : ndarray of float64, shape (N, K)
-        `cal` scaled and normalised again: over- or underconfident.
+        `cal` scaled and normalized again: over- or underconfident.
     mcp : ndarray of float64, shape (N, K)
         Log-posteriors computed with mismatched priors.
     mcps : ndarray of float64, shape (N, K)
-        `mcp` scaled and normalised again: both faults at once.
+        `mcp` scaled and normalized again: both faults at once.
     priors : ndarray of float64, shape (K,)
         The priors P_i that the data are drawn with, and that `cal` assumes.
     """
@@ -226,7 +226,7 @@ def trial_list(
     same with its sides swapped, since its score is the same.
 
     Trials are correlated because they share vectors. Speakers far from the origin are easy to
-    recognise, those near it resemble many, and those with a large g are often missed: the sheep,
+    recognize, those near it resemble many, and those with a large g are often missed: the sheep,
     lambs, wolves and goats of [2]_. The standard error of the miss rate is about twice that of
     independent trials.
 

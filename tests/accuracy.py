@@ -434,7 +434,7 @@ def _affine_of_many(errors, y, llr, w, where):
             rows = folds != fold
             found = _fit_in_long_double(llr[rows], y[rows], w[rows], start, offset_of(rows))
             calibrated[~rows] = found[0] * _long(llr[~rows]) + found[1]
-        by_sums = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds)).scale
+        by_sums = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds)).scores
         worst = np.abs(by_sums - calibrated) / np.maximum(np.abs(calibrated), 1)
         errors.add("cross_fit, DirectionPreserving", 1.0 + float(worst.max()), np.longdouble(1),
                    where)  # fmt: skip

@@ -164,10 +164,10 @@ def _fits(n):
     for calibrator in calibrators(2):
         for name, train in trains.items():
             made = fp.cross_fit(calibrator, predictions, train)
-            found[f"{type(calibrator).__name__}, {name}"] = made.scale
+            found[f"{type(calibrator).__name__}, {name}"] = made.scores
     for calibrator in calibrators(3):
         made = fp.cross_fit(calibrator, multiclass(min(n, 20_000)), fp.CrossFit(3))
-        found[f"{type(calibrator).__name__}, 3 classes"] = made.scale
+        found[f"{type(calibrator).__name__}, 3 classes"] = made.scores
     raw = binary(n, kind="raw_scores")
     for calibrator in (fp.PAV(), fp.DirectionPreserving()):
         found[f"{type(calibrator).__name__}, raw"] = fp.cross_fit(calibrator, raw).llrs

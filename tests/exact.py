@@ -29,7 +29,7 @@ def number(fraction):
 
 
 def log_softmax(row):
-    """Normalised log-posteriors of a row of floats."""
+    """Normalized log-posteriors of a row of floats."""
     row = [exactly(x) for x in row]
     top = max(row)
     total = mp.log(mp.fsum(mp.exp(x - top) for x in row if x > -INF))
@@ -225,8 +225,8 @@ def histogram_rows(values, y, mass, bins):
         inside = [(m, c) for m, c, other in zip(mass, y, place, strict=True) if m and other == b]
         weight = sum(m for m, _ in inside)
         hit = sum(m for m, c in inside if c)
-        centre = (Fraction(float(b) / bins) + Fraction(float(b + 1) / bins)) / 2
-        p = hit / weight if weight else centre
+        center = (Fraction(float(b) / bins) + Fraction(float(b + 1) / bins)) / 2
+        p = hit / weight if weight else center
         rows.append([mp.log(number(x)) if x else -INF for x in (1 - p, p)])
     return rows
 

@@ -90,7 +90,7 @@ def check_predictions(predictions):
         check_array(predictions.class_weights, (K,), low=0.0)
         check_array(predictions.priors, (K,), low=0.0, high=1.0)
     if predictions.kind == "raw scores":
-        check_array(predictions.llrs if predictions.kind == "likelihoods" else predictions.scale,
+        check_array(predictions.llrs if predictions.kind == "likelihoods" else predictions.scores,
                     (n,))  # fmt: skip
         return
     check_array(predictions.posteriors, (n, K), low=0.0, high=1.0 + 1e-12)
@@ -105,13 +105,13 @@ def check_predictions(predictions):
 def check_calibrated(calibrator, predictions):
     calibrated = calibrator.fit(predictions).transform(predictions)
     assert len(calibrated) == len(predictions)
-    check_array(calibrated.scale, predictions.scale.shape)
+    check_array(calibrated.scores, predictions.scores.shape)
     return calibrated
 
 
 def bits(predictions):
     """All numbers of predictions, to compare."""
-    held = [predictions.scale, predictions.y_true, predictions.weights, predictions.given_priors]
+    held = [predictions.scores, predictions.y_true, predictions.weights, predictions.given_priors]
     return [None if array is None else (array.dtype, array.tobytes()) for array in held]
 
 
@@ -150,14 +150,14 @@ def options_for(s, kind, n, K):
     return options
 
 
-def predictions_for(s, K=None, n=None, kinds=KINDS, labelled=True):
+def predictions_for(s, K=None, n=None, kinds=KINDS, labeled=True):
     """Predictions by any constructor, of arguments that are good mostly."""
     n = s.size() if n is None else n
     kind = s.of(kinds)
     K = classes(s) if K is None else K
     K = 2 if kind in ("llrs", "raw_scores") else K
     make = getattr(fp.Predictions, f"from_{kind}")
-    y = s.give(s.labels(n, K), whole=True) if labelled else None
+    y = s.give(s.labels(n, K), whole=True) if labeled else None
     return make(y, s.give(scores_for(s, kind, n, K)), **options_for(s, kind, n, K))
 
 
@@ -172,7 +172,7 @@ def milder(s):
 
 @case("Predictions")
 def constructors(s):
-    check_predictions(predictions_for(s, labelled=s.chance(0.9)))
+    check_predictions(predictions_for(s, labeled=s.chance(0.9)))
 
 
 @case("Predictions")
@@ -216,8 +216,8 @@ def parts_of_predictions(s):
               np.nan, {}, [[0]], np.ones((n, 2), bool), True]
     )  # fmt: skip
     if s.chance(0.2):
-        unlabelled = fp.Predictions.from_llrs(None, s.rng.normal(size=n))
-        llrs = unlabelled[index].llrs
+        unlabeled = fp.Predictions.from_llrs(None, s.rng.normal(size=n))
+        llrs = unlabeled[index].llrs
         check_array(llrs, (llrs.size,))
     check_predictions(made[index])
 
@@ -391,7 +391,7 @@ def weighted_rules(s):
 
 @case("CostMatrix", "bayes_decisions")
 def decisions(s):
-    made = predictions_for(milder(s), labelled=s.chance(0.5))
+    made = predictions_for(milder(s), labeled=s.chance(0.5))
     costs = s.of(
         [
             lambda: costs_for(s, made.n_classes),
@@ -421,7 +421,7 @@ def costs_of_decisions(s):
     check_float(value, nan=True)
 
 
-@case("risk_curve", "roc")
+@case("risk_curve", "roc", "curves")
 def curves(s):
     made = predictions_for(milder(s))
     n_points, K = s.size(), made.n_classes
@@ -467,11 +467,11 @@ def calibrators(s):
     made = predictions_for(milder(s))
     calibrator = calibrator_for(s, made.n_classes)
     fitted = calibrator.fit(made)
-    other = predictions_for(s, made.n_classes, labelled=s.chance(0.5)) if s.bad() else made
+    other = predictions_for(s, made.n_classes, labeled=s.chance(0.5)) if s.bad() else made
     calibrated = fitted.transform(other)
     assert len(calibrated) == len(other)
     assert calibrated.n_classes == other.n_classes
-    check_array(calibrated.scale, other.scale.shape)
+    check_array(calibrated.scores, other.scores.shape)
 
 
 @case("save_calibrator", "load_calibrator")
@@ -486,7 +486,7 @@ def saved_calibrators(s):
             cut = int(s.rng.integers(len(text)))
             path.write_text(text[:cut] + s.of(["", "x", "NaN", "1e999", "]"]) + text[cut + 1 :])
         loaded = fp.load_calibrator(path)
-    check_array(loaded.transform(made).scale, made.scale.shape)
+    check_array(loaded.transform(made).scores, made.scores.shape)
 
 
 @case("cross_fit")
@@ -494,7 +494,7 @@ def cross_fitting(s):
     made = predictions_for(milder(s))
     calibrated = fp.cross_fit(calibrator_for(s, made.n_classes), made, training_for(s, made))
     assert len(calibrated) == len(made)
-    check_array(calibrated.scale, made.scale.shape)
+    check_array(calibrated.scores, made.scores.shape)
 
 
 # Intervals, tables

@@ -9,7 +9,7 @@ INF, NAN = np.inf, np.nan
 LEAST, LARGEST = 5e-324, np.finfo(float).max
 NANS = np.array(
     [0x7FF8000000000000, 0x7FF0000000000001, 0xFFF8DEADBEEF0001, 0xFFFFFFFFFFFFFFFF], np.uint64
-).view(np.float64)  # quiet, signalling, with payloads, negative
+).view(np.float64)  # quiet, signaling, with payloads, negative
 EDGES = np.array(
     [0.0, -0.0, LEAST, -LEAST, 2.2250738585072009e-308, 2.2250738585072014e-308, 1e-300, -1e-300,
      1e308, -1e308, LARGEST, -LARGEST, 1.0, -1.0, 0.5, np.nextafter(1, 0), np.nextafter(1, 2),

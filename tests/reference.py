@@ -51,7 +51,7 @@ def weighted_mean(values, mass):
 
 
 def log_softmax(z):
-    """Normalised log-posteriors of rows of logits."""
+    """Normalized log-posteriors of rows of logits."""
     shifted = np.asarray(z, float) - np.max(z, axis=1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
@@ -172,7 +172,7 @@ def threshold_costs(a):
 
 
 def risk_at(y, log_q, a, weights=None, priors=None):
-    """Bayes risk under C_a, not normalised."""
+    """Bayes risk under C_a, not normalized."""
     costs = threshold_costs(a)
     decisions = [decide(posteriors_of_logs(row), costs) for row in log_q]
     return expected_cost(y, decisions, costs, weights, priors, normalized=False)
@@ -261,7 +261,7 @@ def apply_blocks(blocks, score):
 
 
 def histogram_frequencies(values, y, mass, bins=15):
-    """Frequency of class 1 in each bin of [0, 1]; an empty bin's is its centre."""
+    """Frequency of class 1 in each bin of [0, 1]; an empty bin's is its center."""
     edges = uniform_edges(bins)
     frequencies = []
     for b in range(bins):

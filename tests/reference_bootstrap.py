@@ -151,8 +151,8 @@ def interval(value, replicates, level, method, acceleration=0.0):
     low, high = (1 - level) / 2, (1 + level) / 2
     if method == "normal":
         reach = stats.norm.ppf(high) * np.std(kept, ddof=1)
-        centre = 2 * value - np.mean(kept)
-        return centre - reach, centre + reach
+        center = 2 * value - np.mean(kept)
+        return center - reach, center + reach
     if method == "basic":
         return 2 * value - quantile(kept, high), 2 * value - quantile(kept, low)
     if method == "bca":
@@ -166,7 +166,7 @@ def interval(value, replicates, level, method, acceleration=0.0):
 def jackknife_acceleration(value_at, scheme, y, weights=None, ids=None):
     """A sixth of the skewness of the influences, leaving each unit out in turn.
 
-    Influences are centred within their stratum.
+    Influences are centered within their stratum.
     """
     strata, units_of_samples = units_of(scheme, y, weights, ids)
     everything = {unit: 1 for stratum in strata for unit in stratum}

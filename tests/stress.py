@@ -108,7 +108,7 @@ sums on an axis against fits to the samples in long double:
 
 {_accuracy_table(many)}
 
-The vectorised functions over their whole range, in units in the last place, against long double:
+The vectorized functions over their whole range, in units in the last place, against long double:
 
 {table(["function", "inputs", "worst error, ulp", "at"], rows)}
 """,

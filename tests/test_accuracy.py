@@ -15,7 +15,7 @@ def test_small_samples_against_fifty_digits():
     assert errors.failures() == {}
     compared = {name.split(",")[0] for name in errors.cases}
     random = {"consistency_band"}
-    assert set(fp.metrics.__all__) & set(fp.__all__) - compared == random
+    assert {*fp.curves.__all__, *fp.metrics.__all__} & set(fp.__all__) - compared == random
 
 
 @pytest.mark.large

@@ -12,7 +12,7 @@ from tests import reference, samples
 
 every_weights = pytest.mark.parametrize("weights", ["none", "integer", "wild"])
 given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
-OPTIMUM = 1e-8  # relative accuracy where an optimiser decides
+OPTIMUM = 1e-8  # relative accuracy where an optimizer decides
 
 
 def assert_close(value, expected, rtol=1e-12, atol=1e-14):
@@ -317,7 +317,7 @@ def test_separable_data_of_three_classes_raise(sign, gap):
 
 
 def test_touching_classes_are_found_in_spite_of_rounding():
-    # Scores of small integers, and ties between classes: normalising them must not pull the
+    # Scores of small integers, and ties between classes: normalizing them must not pull the
     # classes an ulp into one another.
     z = [[0, -1, -1, -2], [-1, 2, 0, -2], [0, -1, 3, 0], [-1, 1, 0, 0], [2, 1, 0, 0]]
     for shift in (0.0, 0.25, 0.5, 1.0):

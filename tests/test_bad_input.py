@@ -54,7 +54,7 @@ BAD_SCORES = {
         [[0.0, -INF], [INF, 0.0]],
         r"\+inf.*log_q\[1, 0\] is inf",
     ),
-    "unnormalised log-posteriors": (
+    "unnormalized log-posteriors": (
         MAKE.from_log_posteriors,
         "log_q",
         [[0.0, -INF], [0.0, -3.0]],

@@ -618,11 +618,11 @@ def test_data_of_the_wrong_type(bad):
 
 
 def test_data_that_do_not_fit():
-    unlabelled = fp.Predictions.from_posteriors(None, [0.5] * 20)
+    unlabeled = fp.Predictions.from_posteriors(None, [0.5] * 20)
     with pytest.raises(ValueError, match="y_true must be given"):
-        fp.bootstrap(fp.BrierScore(), unlabelled)
+        fp.bootstrap(fp.BrierScore(), unlabeled)
     with pytest.raises(ValueError, match="y_true must be given"):
-        fp.compare(fp.BrierScore(), unlabelled, unlabelled)
+        fp.compare(fp.BrierScore(), unlabeled, unlabeled)
     with pytest.raises(ValueError, match="a and b must be of the same samples: 20 and 10"):
         fp.compare(fp.BrierScore(), GOOD, GOOD[:10])
     other = fp.Predictions.from_posteriors([0, 0, 1, 1] * 4 + [0, 1, 1, 1], [0.5] * 20)

@@ -115,7 +115,7 @@ def test_histogram_binning(bins, weights, priors):
     assert_close(calibrated.posteriors[:, 1], expected)
 
 
-def test_empty_histogram_bins_give_their_centre():
+def test_empty_histogram_bins_give_their_center():
     train = fp.Predictions.from_posteriors([0, 1, 1, 0], [0.1, 0.2, 0.9, 0.9])
     new = fp.Predictions.from_posteriors(None, [0.0, 0.3, 0.5, 0.7, 1.0])
     calibrated = fp.HistogramBinning(5).fit(train).transform(new)

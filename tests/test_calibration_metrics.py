@@ -115,7 +115,7 @@ def test_ece_refuses_bad_fields(argument, value):
 # Semi-empirical scores
 
 
-@pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalised"])
+@pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalized"])
 @pytest.mark.parametrize("weights", ["none", "wild"])
 @every_scores
 @every_K

@@ -27,7 +27,7 @@ FITTED = {
 DOMAINS = ("posteriors", "log-odds", "llr", "raw", "3 posteriors", "3 likelihoods")
 
 
-def sample(domain, seed=0, n=500, labelled=True):
+def sample(domain, seed=0, n=500, labeled=True):
     """Overlapping scores, some of them infinite."""
     rng = np.random.default_rng(seed)
     K = 3 if domain[0] == "3" else 2
@@ -37,7 +37,7 @@ def sample(domain, seed=0, n=500, labelled=True):
     x = z[:, 1] - z[:, 0]
     x[:4] = [INF, -INF, INF, -INF]
     z[:4, :2] = [[-INF, 0], [0, -INF], [-INF, 0], [0, -INF]]
-    y = y if labelled else None
+    y = y if labeled else None
     make = fp.Predictions
     return {
         "posteriors": lambda: make.from_posteriors(y, 1 / (1 + np.exp(-x))),
@@ -69,9 +69,9 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, name, domain):
         one, other = getattr(fitted, attribute), getattr(loaded, attribute)
         np.testing.assert_array_equal(one, other)
         assert np.asarray(other).dtype == np.asarray(one).dtype
-    for new in (sample(domain, seed=1), sample(domain, seed=2, labelled=False)):
+    for new in (sample(domain, seed=1), sample(domain, seed=2, labeled=False)):
         one, other = fitted.transform(new), loaded.transform(new)
-        assert one.scale.tobytes() == other.scale.tobytes()
+        assert one.scores.tobytes() == other.scores.tobytes()
         assert one.kind == other.kind
     fp.save_calibrator(loaded, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "saved.json").read_bytes()

@@ -97,7 +97,7 @@ def test_columns_by_name(ending):
 
 @pytest.mark.parametrize("label", ["y_true", "label", "labels", "target", "targets"])
 @pytest.mark.parametrize("weight", ["sample_weight", "weight", "weights"])
-def test_usual_names_are_recognised(label, weight):
+def test_usual_names_are_recognized(label, weight):
     y, z, w = data()
     write("s.csv", **{weight: w, "z0": z[:, 0], label: y, "z1": z[:, 1]})
     out = succeed("evaluate", "s.csv", "--scores-are", "logits", "--json", "t.json")
@@ -296,18 +296,18 @@ def test_calibrate(calibrator, scores_are, K, ending):
     new_scores, new_predictions = SCORES[scores_are](new_y, new_z)
     write("train.npz", y_true=y, s=scores)
     write("new.npz", y_true=new_y, s=new_scores)
-    write("unlabelled.npz", s=new_scores)
+    write("unlabeled.npz", s=new_scores)
     are = ["--scores-are", scores_are]
     train = ["calibrate", "train.npz", "--calibrator", calibrator, *are]
     succeed(*train, "--apply", "new.npz", "--output", f"a{ending}", "--save", "fitted.json")
     apply = ["calibrate", "--load", "fitted.json", *are]
     succeed(*apply, "--apply", "new.npz", "--output", f"b{ending}")
-    succeed(*apply, "--apply", "unlabelled.npz", "--output", f"c{ending}")
+    succeed(*apply, "--apply", "unlabeled.npz", "--output", f"c{ending}")
     succeed(*train, "--output", f"d{ending}", "--folds", 3)
 
     fitted = CALIBRATORS[calibrator].fit(predictions)
-    expected = fitted.transform(new_predictions).scale
-    crossed = fp.cross_fit(CALIBRATORS[calibrator], predictions, fp.CrossFit(3)).scale
+    expected = fitted.transform(new_predictions).scores
+    crossed = fp.cross_fit(CALIBRATORS[calibrator], predictions, fp.CrossFit(3)).scores
     name = NAMES[scores_are, K]
     for file, labels, values in (
         ("a", new_y, expected), ("b", new_y, expected), ("c", None, expected), ("d", y, crossed)

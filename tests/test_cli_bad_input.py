@@ -364,7 +364,7 @@ CALIBRATE = {
         (), ["calibrate", "--load", "foo.json", *USE],
         ["foo.json", "calibrator must be one of 'PAV', ", "not 'Foo'"],
     ),
-    "unlabelled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
+    "unlabeled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
     "bad among two files": ((), [*CAL, "--apply", "n.npz", "--output", "o.npz"], ["n.npz", "[7]"]),
 }  # fmt: skip
 
@@ -420,7 +420,7 @@ def test_errors_are_not_printed_to_stdout():
         (["evaluate", "s.npz", "--folds", "two"], ["--folds"]),
         (["evaluate", "s.npz", "--scores-are", "tea"], ["--scores-are': 'tea' is ", "posteriors"]),
         (["evaluate", "s.npz", "--calibrator", "platt"], ["--calibrator", "platt", "temperature"]),
-        (["evaluate", "s.npz", "--colour", "red"], ["--colour"]),
+        (["evaluate", "s.npz", "--color", "red"], ["--color"]),
         (["simulate", "nothing"], ["nothing"]),
         (["simulate", "trials"], ["output"]),
         (["simulate", "classes", "o.npz", "--system", "abc"], ["--system", "abc", "mcps"]),
@@ -436,7 +436,7 @@ def test_usage(arguments, words):
 
 
 SEVERAL_TIMES = {
-    "evaluate": {"--key", "--by", "--equalise", "--priors", "--ci", "--missing", "--json"},
+    "evaluate": {"--key", "--by", "--equalize", "--priors", "--ci", "--missing", "--json"},
     "compare": {"--key", "--weights", "--resamples"},
     "calibrate": {"--key", "--scores", "--apply", "--output", "--calibrator"},
     "threshold": {"--dcf", "--scores"},

@@ -150,9 +150,9 @@ def test_trials_that_differ_by_side_alone():
     check(metrics_of_trials(), *both)
 
 
-def test_equalised_trials():
+def test_equalized_trials():
     trials = write_trials()
-    succeed(*TRIALS, *FEW, "--equalise", "session", "--json", "t.json")
+    succeed(*TRIALS, *FEW, "--equalize", "session", "--json", "t.json")
     y, weights = trials.made.y_true, np.zeros(trials.session.size)
     for k in (0, 1):
         for session in "01234":
@@ -310,7 +310,7 @@ BAD = {
         ["--interval must not be bca"],
     ),
     "column": ({}, [*TRIALS, "--resample", "place"], ["--resample must", "session", "'place'"]),
-    "equalise": ({}, [*TRIALS, "--equalise", "place"], ["--equalise", "'place'"]),
+    "equalize": ({}, [*TRIALS, "--equalize", "place"], ["--equalize", "'place'"]),
     "conditions": ({}, [*TRIALS, "--by", "session"], ["--by"]),
     "folds of raw": ({}, [*TRIALS, "--scores-are", "raw", "--folds", "3"], ["--folds", "raw"]),
     "other trials": (
@@ -319,7 +319,7 @@ BAD = {
 }  # fmt: skip
 BAD |= {
     f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key)"])
-    for option in ("--missing=drop", "--speaker-pattern=x", "--format=csv", "--equalise=g")
+    for option in ("--missing=drop", "--speaker-pattern=x", "--format=csv", "--equalize=g")
 } | {
     f"{option} for trials": ({}, [*TRIALS, option], [option.split("=")[0], "is for a table"])
     for option in ("--labels=y", "--weights=w", "--costs=c.json")

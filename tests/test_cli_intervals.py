@@ -251,13 +251,13 @@ def test_a_condition_with_too_little_to_draw_from():
     assert lows == {(True, False), (False, True)}
 
 
-def test_equalised_trials():
+def test_equalized_trials():
     trials = write_trials()
     half = trials.session < "3"
     key = Path("key").read_text("utf-8").splitlines()
     rows = [f"{k}\t{h}" for k, h in zip(key, ["half", *half.astype(int)], strict=True)]
     Path("key").write_text("\n".join(rows) + "\n", "utf-8")
-    succeed(*TRIALS, "--equalise", "half", "--resamples", 40, "--json", "t.json")
+    succeed(*TRIALS, "--equalize", "half", "--resamples", 40, "--json", "t.json")
     y, weights = trials.made.y_true, np.zeros(half.size)
     for k in (0, 1):
         for part in (half, ~half):

@@ -53,7 +53,7 @@ def test_what_reports_need_is_said_before_any_work(tmp_path, missing):
 
 def test_a_table():
     samples = reports.llrs()
-    write("a.csv", y_true=samples.labels, llr=samples.scale)
+    write("a.csv", y_true=samples.labels, llr=samples.scores)
     run = ["evaluate", "a.csv", "--scores-are", "llr", "--ci", 0.9, "--resamples", 20]
     assert succeed(*run, "--report", "r.html") == succeed(*run)
     text = page().text
@@ -71,7 +71,7 @@ def test_a_table():
 
 def test_many_classes_and_raw_scores():
     samples = reports.many_classes()
-    write("k.npz", y_true=samples.labels, z=samples.scale)
+    write("k.npz", y_true=samples.labels, z=samples.scores)
     succeed("evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html")
     assert len(page().all("svg")) == 2
     write("s.csv", y_true=np.arange(40) % 2, s=np.random.default_rng(0).random(40))
@@ -104,7 +104,7 @@ def test_a_condition_without_targets_is_said():
     ]
     Path("key").write_text("modelid segmentid targettype part\n".replace(" ", "\t")
                            + "".join(rows).replace(" ", "\t"), "utf-8")  # fmt: skip
-    scores = [f"m{i} s{i} {x}\n" for i, x in enumerate(samples.scale)]
+    scores = [f"m{i} s{i} {x}\n" for i, x in enumerate(samples.scores)]
     Path("a").write_text("".join(scores), "utf-8")
     succeed("evaluate", "--key", "key", "--scores", "a", "--by", "part", "--report", "r.html")
     assert "part=a has no targets" in page().text

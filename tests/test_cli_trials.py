@@ -117,7 +117,7 @@ def test_keys_of_every_kind(name, packed):
     assert re.search(rf"(?m)^Cllr +{fp.Cllr()(llrs()):.4f} *$", out)
 
 
-LABELLED = {  # lines of score files that hold labels
+LABELED = {  # lines of score files that hold labels
     "wespeaker": "{e} {t} {x!r} {w}\n",
     "3dspeaker": "{e} {t} {y} {x!r}\n",
     "kaldi-eer": "{x!r} {w}\n",
@@ -126,11 +126,11 @@ LABELLED = {  # lines of score files that hold labels
 }
 
 
-@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("name", LABELED)
 def test_scores_with_labels_of_their_own(name):
     rows = zip(IDS, Y.tolist(), X.tolist(), strict=True)
     content = "".join(
-        LABELLED[name].format(e=e, t=t, y=y, w=WORDS[y], b=2 * y - 1, x=x) for (e, t), y, x in rows
+        LABELED[name].format(e=e, t=t, y=y, w=WORDS[y], b=2 * y - 1, x=x) for (e, t), y, x in rows
     )
     save(s="enroll,test,label,llr\n" * (name == "csv") + content)
     out = succeed("evaluate", "--scores", "s", "--json", "t.json")
@@ -274,12 +274,12 @@ def test_calibrator_and_folds_of_the_calibration_loss(name):
     check(llrs(), metrics(folds=3, calibrator=CALIBRATORS[name]))
 
 
-@pytest.mark.parametrize("equalised", [False, True])
-def test_conditions(equalised):
-    evaluated("--by", "take", *["--equalise", "take"] * equalised)
+@pytest.mark.parametrize("equalized", [False, True])
+def test_conditions(equalized):
+    evaluated("--by", "take", *["--equalize", "take"] * equalized)
     cells = {(y, take): (y == Y) & (take == TAKE) for y in (0, 1) for take in "ab"}
     weights = sum((y == Y).sum() / (2 * cell.sum()) * cell for (y, _), cell in cells.items())
-    check(llrs(sample_weight=weights) if equalised else llrs())
+    check(llrs(sample_weight=weights) if equalized else llrs())
     for take in "ab":
         check(llrs(take == TAKE), condition=f"take={take}")
     assert {row["condition"] for row in strict_json("t.json")} == {"pooled", "take=a", "take=b"}
@@ -369,7 +369,7 @@ BAD = {
     "dcf": ({}, [*RUN, *OUT, "--dcf", "sre99"], ["--dcf", "sre16", "P:CMISS:CFA", "'sre99'"]),
     "two numbers": ({}, [*RUN, *OUT, "--dcf", "0.1:2"], ["--dcf", "'0.1:2'"]),
     "--by": ({}, [*RUN, *OUT, "--by", "sex"], ["'sex'", "take, by, of"]),
-    "--equalise": ({}, [*RUN, *OUT, "--equalise", "take,sex"], ["'sex'", "take, by, of"]),
+    "--equalize": ({}, [*RUN, *OUT, "--equalize", "take,sex"], ["'sex'", "take, by, of"]),
     "no targets": ({"key": NO_TARGETS}, [*RUN, *OUT], ["key", "no targets among"]),
     "pattern": ({}, [*RUN, *OUT, "--speaker-pattern", "^x"], ["'^x' has none for 12 enroll ids"]),
     "no expression": ({}, [*RUN, *OUT, "--speaker-pattern", "("], ["regular expression"]),
@@ -378,7 +378,7 @@ BAD = {
     "key format": ({}, [*RUN, *OUT, "--key-format", "htk"], ["kaldi-trials", "'htk'"]),
     "policy": ({}, [*RUN, *OUT, "--missing", "ignore"], ["--missing", "drop", "'ignore'"]),
     "--by nothing": ({}, [*RUN, *OUT, "--by", ""], ["--by", "''", "take, by, of"]),
-    "--equalise nothing": ({}, [*RUN, *OUT, "--equalise", ""], ["--equalise", "''"]),
+    "--equalize nothing": ({}, [*RUN, *OUT, "--equalize", ""], ["--equalize", "''"]),
     "a speaker column": ({}, [*RUN, *OUT, "--speaker-columns", "by,x"], ["--speaker-c", "'x'"]),
     "one speaker column": ({}, [*RUN, *OUT, "--speaker-columns", "by"], ["--speaker-columns"]),
     "columns": ({}, [*RUN, *OUT, "--columns", "llr"], ["--columns", "ROLE=NAME", "'llr'"]),
@@ -426,7 +426,7 @@ BAD = {
 
 ONLY = {  # options that a mode does not have, with a value, and why
     "for a table": (["evaluate", "t.csv"], "is for trials (--key, --scores)", [
-        "--by=take", "--equalise=take", "--speakers=m", "--speaker-columns=by,of",
+        "--by=take", "--equalize=take", "--speakers=m", "--speaker-columns=by,of",
         "--speaker-pattern=x", "--key-format=csv", "--key-columns=label=y", "--key-transpose",
         "--format=csv", "--transpose", "--missing=drop", "--extra=ignore", "--duplicates=first",
         "--nan=drop",

@@ -156,7 +156,7 @@ def test_groups_stay_together():
 
 
 def make_trials(n_speakers=14, n_nontargets=60):
-    """Enrolment and test speakers, labels and logits; speakers 0.. have two targets each."""
+    """Enrollment and test speakers, labels and logits; speakers 0.. have two targets each."""
     rng = np.random.default_rng(11)
     enroll, test = rng.integers(0, n_speakers, (2, 3 * n_nontargets))
     different = np.flatnonzero(enroll != test)[:n_nontargets]

@@ -159,7 +159,7 @@ def test_what_are_no_predictions(predictions):
         fp.evaluate(predictions)
 
 
-def test_unlabelled_predictions():
+def test_unlabeled_predictions():
     with pytest.raises(ValueError, match=r"^y_true must be given"):
         fp.evaluate(fp.Predictions.from_logits(None, [0.0, 1.0]))
 

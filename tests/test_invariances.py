@@ -10,7 +10,7 @@ import fastpsr as fp
 from tests import samples
 
 N = 150
-OPTIMUM = 1e-8  # relative accuracy where an optimiser decides
+OPTIMUM = 1e-8  # relative accuracy where an optimizer decides
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Data:
             self.folds[index],
         )
 
-    def relabelled(self, new_label):
+    def relabeled(self, new_label):
         """The same with class k called new_label[k]."""
         old = np.argsort(new_label)
         priors = None if self.priors is None else self.priors[old]
@@ -207,7 +207,7 @@ def test_order_of_samples_where_something_is_fitted(K):
 def test_names_of_classes(K):
     data = make(K, weights="integer", priors=True)
     new_label = np.roll(np.arange(K), 1)
-    renamed = data.relabelled(new_label)
+    renamed = data.relabeled(new_label)
     costs = np.array(samples.COSTS[K])
     values = plain_values(data, costs)
     others = plain_values(renamed, costs[np.argsort(new_label)])
@@ -221,7 +221,7 @@ def test_names_of_classes(K):
 def test_names_of_classes_where_something_is_fitted(K):
     data = make(K, weights="integer", priors=True)
     new_label = np.roll(np.arange(K), 1)
-    renamed = data.relabelled(new_label)
+    renamed = data.relabeled(new_label)
     one = fitted_values(data, [fp.TrainOnTest()])
     other = fitted_values(renamed, [fp.TrainOnTest()])
     assert_same_values(other, one, rtol=OPTIMUM)
@@ -245,7 +245,7 @@ def test_merged_summaries_of_parts_are_that_of_the_whole(K, priors, weights):
         fp.ECE(on="confidence"),
     ]
     for metric in metrics:
-        parts = [metric.summarise(predictions[rows]) for rows in (slice(0, 7), slice(7, None))]
+        parts = [metric.summarize(predictions[rows]) for rows in (slice(0, 7), slice(7, None))]
         merged = metric.finish(parts[0].merge(parts[1]))
         np.testing.assert_allclose(merged, metric(predictions), rtol=1e-12)
 

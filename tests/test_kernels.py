@@ -141,7 +141,7 @@ EDGES = {
     "infinite": [-INF, -1.0, 0.0, 2.0, INF],
     "only infinite": [-INF, INF],
     "subnormal gaps": np.arange(-20, 20) * LEAST,
-    "neighbours": 1.0 + np.arange(40) * np.finfo(float).eps,
+    "neighbors": 1.0 + np.arange(40) * np.finfo(float).eps,
     "widest range": np.linspace(-1, 1, 31) * LARGEST,
     "half the widest range": np.linspace(0, 1, 31) * LARGEST,
     "every magnitude": [*-np.logspace(300, -300, 301), *np.logspace(-300, 300, 301)],

@@ -35,7 +35,7 @@ def check_blocks(sizes, strata):
     for g, size in enumerate(sizes):  # large groups have blocks of their own, as few as will do
         if size >= SMALL:
             assert np.count_nonzero(group == g) == -(-size // BLOCK)
-    # few blocks: of neighbours that share blocks, two together would be too large
+    # few blocks: of neighbors that share blocks, two together would be too large
     for b in range(n_blocks - 1):
         if group[b] == group[b + 1] == -1 and stratum[b] == stratum[b + 1]:
             assert start[b + 2] - start[b] > BLOCK - SMALL

@@ -46,7 +46,7 @@ def test_streams_differ_by_seed_replicate_and_block():
 
 
 @pytest.mark.parametrize("varied", ["seed", "replicate", "block"])
-def test_neighbouring_streams_are_unrelated(varied):
+def test_neighboring_streams_are_unrelated(varied):
     """Leading and trailing bits over streams that differ by one are uniform, also in pairs."""
     n = 4096
     place = ["seed", "replicate", "block"].index(varied)

@@ -82,7 +82,7 @@ def test_the_shares_of_groups_are_multinomial(sizes):
         reference.assert_distributed(
             np.searchsorted(inner, totals).tolist(), dict(enumerate(mass.tolist()))
         )
-    # totals of neighbours: correlation of a multinomial's cells
+    # totals of neighbors: correlation of a multinomial's cells
     half = n // 2
     one, other = counts[:, : half // 2].sum(axis=1), counts[:, half // 2 : half].sum(axis=1)
     p, q = (half // 2) / n, (half - half // 2) / n

@@ -30,13 +30,13 @@ every_K = pytest.mark.parametrize("K", samples.CLASS_COUNTS)
 every_scores = pytest.mark.parametrize("scores", samples.SCORES)
 every_weights = pytest.mark.parametrize("weights", samples.WEIGHTS)
 given_priors = pytest.mark.parametrize("priors", [False, True], ids=["frequencies", "priors"])
-normalised = pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalised"])
+normalized = pytest.mark.parametrize("normalized", [False, True], ids=["raw", "normalized"])
 
 
 # Expected scores
 
 
-@normalised
+@normalized
 @given_priors
 @every_weights
 @every_scores
@@ -52,7 +52,7 @@ def test_expected_score(rule_name, K, scores, weights, priors, normalized):
     assert_close(metric(sample.predictions), expected)
 
 
-@normalised
+@normalized
 @every_K
 def test_named_scores_are_expected_scores(K, normalized):
     sample = samples.make(K, weights="integer", priors=True)
@@ -136,7 +136,7 @@ def with_an_infinite_loss(**options):
     return fp.Predictions.from_posteriors(y, q, **options)
 
 
-@normalised
+@normalized
 def test_infinite_losses_stay_infinite(normalized):
     infinite = with_an_infinite_loss()
     assert fp.CrossEntropy(normalized=normalized)(infinite) == math.inf
@@ -242,8 +242,8 @@ def test_shortcut_takes_labels_and_posteriors(metric):
 
 
 @every_metric
-def test_metrics_refuse_unlabelled_data(metric):
-    with pytest.raises(ValueError, match="unlabelled"):
+def test_metrics_refuse_unlabeled_data(metric):
+    with pytest.raises(ValueError, match="unlabeled"):
         metric(fp.Predictions.from_posteriors(None, [0.2, 0.4]))
 
 
@@ -300,7 +300,7 @@ def test_decisions_where_posteriors_underflow():
     assert fp.bayes_decisions(sure, [[0.0, 0.0], [1.0, 0.0]]).tolist() == [1, 1]
 
 
-@normalised
+@normalized
 @given_priors
 @every_weights
 @every_K

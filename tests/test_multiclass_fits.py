@@ -79,7 +79,7 @@ def test_calibrated_scores_are_those_of_fits_one_by_one(
     expected = fp.cross_fit(calibrator, data, train)
     assert at_once.kind == expected.kind
     # both take a last step where the gradient is below 1e-8 per unit of weight
-    np.testing.assert_allclose(at_once.scale, expected.scale, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(at_once.scores, expected.scores, rtol=1e-8, atol=1e-8)
 
 
 def test_speakers_on_both_sides(monkeypatch):
@@ -91,7 +91,7 @@ def test_speakers_on_both_sides(monkeypatch):
     found = multiclass_fits.cross_fit_side_by_side(sample.predictions, plan, True)
     one_by_one(monkeypatch)
     expected = fp.cross_fit(fp.DirectionPreserving(), sample.predictions, train)
-    np.testing.assert_allclose(found, expected.scale, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found, expected.scores, rtol=1e-8, atol=1e-8)
 
 
 def test_what_goes_one_by_one():
@@ -117,10 +117,10 @@ def test_a_class_of_tiny_weight_that_differs_between_folds():
     weights[2] = 1e-2
     data = fp.Predictions.from_logits(y, z, sample_weight=weights)
     folds = np.arange(1500) // 3 % 5
-    found = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds)).scale
+    found = fp.cross_fit(fp.DirectionPreserving(), data, fp.CrossFit(folds)).scores
     for fold in range(5):
         alone = fp.DirectionPreserving().fit(data[folds != fold]).transform(data[folds == fold])
-        np.testing.assert_allclose(found[folds == fold], alone.scale, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(found[folds == fold], alone.scores, rtol=1e-4, atol=1e-4)
 
 
 def test_small_parts_take_little_room():

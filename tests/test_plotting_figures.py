@@ -17,7 +17,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 import fastpsr as fp  # noqa: E402
 from fastpsr import plotting  # noqa: E402
-from fastpsr.plotting.canvas import COLOURS, is_guide  # noqa: E402
+from fastpsr.plotting.canvas import COLORS, is_guide  # noqa: E402
 
 
 def detector(seed=0, n=400, shift=1.0):
@@ -89,7 +89,7 @@ def test_signature(name):
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_overlays_are_labelled_and_told_apart(name):
+def test_overlays_are_labeled_and_told_apart(name):
     ax = draw(name)
     assert labels(ax)[:2] == ["A", "B"]
     handles = ax.get_legend().legend_handles[:2]
@@ -97,8 +97,8 @@ def test_overlays_are_labelled_and_told_apart(name):
         handle.get_facecolor() if name == "metric_bars" else handle.get_color()
         for handle in handles
     )  # fmt: skip
-    assert same_color(first, COLOURS[0])
-    assert same_color(second, COLOURS[1])
+    assert same_color(first, COLORS[0])
+    assert same_color(second, COLORS[1])
     assert ax.get_ylabel()
     assert ax.get_xlabel() or name == "metric_bars"
 
@@ -143,12 +143,12 @@ def test_keywords_reach_the_artists(name):
     assert artists
     assert {artist.get_linewidth() for artist in artists} == {3.5}
     first = artists[0]
-    colour = first.get_color() if hasattr(first, "get_color") else first.get_edgecolor()
+    color = first.get_color() if hasattr(first, "get_color") else first.get_edgecolor()
     if name == "metric_bars":
-        colour = first.get_facecolor()
+        color = first.get_facecolor()
     if name == "reliability_bins":
-        colour = first.get_facecolor()
-    assert same_color(colour[:3] if not isinstance(colour, str) else colour, "#123456")
+        color = first.get_facecolor()
+    assert same_color(color[:3] if not isinstance(color, str) else color, "#123456")
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -392,7 +392,7 @@ def test_bins_show_what_the_ece_sums():
     ece = fp.ECE(bins=8)
     ax = plotting.reliability_bins(A, ece=ece, ax=fresh())
     bars, gaps = ax.containers
-    shares, hits, _ = ece.summarise(A).at_priors()
+    shares, hits, _ = ece.summarize(A).at_priors()
     used = shares > 0
     np.testing.assert_allclose([bar.get_height() for bar in bars], (hits / shares)[used])
     np.testing.assert_allclose(

@@ -64,7 +64,7 @@ def test_dropped_vertices_lie_within_a_cell_of_what_is_drawn(falling):
     assert kept[0] == 0
     assert (x[kept[-1]], y[kept[-1]]) == (x[-1], y[-1])
     assert kept.size < x.size / 4
-    # between neighbours the curve leaves no cell: the corners of each dropped run share one
+    # between neighbors the curve leaves no cell: the corners of each dropped run share one
     gone = np.setdiff1d(np.arange(kept[-1]), kept)
     low, high = (kept[np.searchsorted(kept, gone) + shift] for shift in (-1, 0))
     cell = np.stack([np.searchsorted(grid, values) for values in (x, y)])
@@ -72,7 +72,7 @@ def test_dropped_vertices_lie_within_a_cell_of_what_is_drawn(falling):
         axis=0
     )
     straight = (x[low] == x[high]) | (y[low] == y[high])
-    again = np.zeros(gone.size, bool)  # the very point of a neighbour
+    again = np.zeros(gone.size, bool)  # the very point of a neighbor
     for other in (low, high):
         again |= (x[gone] == x[other]) & (y[gone] == y[other])
     assert (together | straight | again).all()

@@ -146,8 +146,8 @@ def test_raw_scores():
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_unlabelled_and_multiclass_are_refused(name):
-    with pytest.raises(ValueError, match="labelled"):
+def test_unlabeled_and_multiclass_are_refused(name):
+    with pytest.raises(ValueError, match="labeled"):
         draw(name, fp.Predictions.from_llrs(None, [1.0], prior=0.5))
     with pytest.raises(ValueError, match="binary"):
         draw(name, fp.Predictions.from_posteriors([0, 1, 2], np.eye(3)))

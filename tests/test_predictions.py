@@ -190,7 +190,7 @@ def test_a_subset_must_not_be_empty(index):
         fp.Predictions.from_posteriors(Y, Q)[index]
 
 
-def test_a_part_of_unlabelled_likelihoods():
+def test_a_part_of_unlabeled_likelihoods():
     data = fp.Predictions.from_llrs(None, [1.0, 2.0, 3.0])
     assert data[:2].llrs.tolist() == [1.0, 2.0]
     rows = fp.Predictions.from_log_likelihoods(None, np.arange(9.0).reshape(3, 3))
@@ -199,11 +199,11 @@ def test_a_part_of_unlabelled_likelihoods():
     np.testing.assert_array_equal(given[1:].posteriors, given.posteriors[1:])
 
 
-def test_unlabelled_data_are_for_transforming_and_deciding():
+def test_unlabeled_data_are_for_transforming_and_deciding():
     made = fp.Predictions.from_posteriors(None, Q)
     assert made.y_true is None
     assert fp.bayes_decisions(made, [[0, 1], [1, 0]]).tolist() == [0, 1, 0, 0]
-    with pytest.raises(ValueError, match="unlabelled"):
+    with pytest.raises(ValueError, match="unlabeled"):
         _ = made.priors
     with pytest.raises(ValueError, match="prior"):
         _ = fp.Predictions.from_llrs(None, Q).log_odds

@@ -147,7 +147,7 @@ def test_weights_on_the_simplex_of_three_classes():
 
 @seldom
 @given(st.data(), st.sampled_from([2, 4]))
-def test_the_mean_minimises_every_expected_divergence(data, K):
+def test_the_mean_minimizes_every_expected_divergence(data, K):
     rule = data.draw(rules(K))
     r = data.draw(distributions(K, rows=6))
     mean = r.mean(axis=0)
@@ -157,7 +157,7 @@ def test_the_mean_minimises_every_expected_divergence(data, K):
         assert at_mean <= elsewhere + 1e-11 * (1 + at_mean)
 
 
-def test_the_mean_does_not_minimise_the_expected_l1_distance():
+def test_the_mean_does_not_minimize_the_expected_l1_distance():
     # The paper's appendix B: the median does, and the two differ where r is skewed.
     r = np.array([[0.9, 0.1], [0.9, 0.1], [0.3, 0.7]])
     mean, median = r.mean(axis=0), np.array([0.9, 0.1])
@@ -174,7 +174,7 @@ def test_the_mean_does_not_minimise_the_expected_l1_distance():
 
 
 def monotone_maps(y, q, w):
-    """Every fit of frequencies to runs of neighbouring scores that does not decrease."""
+    """Every fit of frequencies to runs of neighboring scores that does not decrease."""
     levels = np.unique(q)
     for cuts in itertools.product([False, True], repeat=levels.size - 1):
         block_of_level = np.concatenate([[0], np.cumsum(cuts)]).astype(int)
@@ -276,7 +276,7 @@ def test_beta_rules_are_integrals_of_bayes_risks(data, parameters):
     assert score == pytest.approx(np.average(losses, weights=w), rel=1e-9)
 
 
-# Decompositions, normalisation
+# Decompositions, normalization
 
 
 @seldom

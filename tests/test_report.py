@@ -56,17 +56,17 @@ def test_figures_fit_the_data(two):
     def titles(page):
         return re.findall(r"<h3>(.*?)</h3>", page.html)
 
-    binary = ["Detection error trade-off", "Normalised Bayes error", "Empirical cross-entropy",
+    binary = ["Detection error trade-off", "Normalized Bayes error", "Empirical cross-entropy",
               "Reliability", "Score histogram", "Tippett plot", "PAV map"]  # fmt: skip
-    bars = ["Normalised metrics", "EER by condition", "Cllr by condition"]
+    bars = ["Normalized metrics", "EER by condition", "Cllr by condition"]
     assert titles(two) == [*bars, *binary]
     raw = fp.Predictions.from_raw_scores(np.arange(60) % 2, np.random.default_rng(0).random(60))
     assert titles(page_of({"raw": raw}))[1:] == [
-        "Detection error trade-off", "Receiver operating characteristic", "Normalised Bayes error",
+        "Detection error trade-off", "Receiver operating characteristic", "Normalized Bayes error",
         "Score histogram", "PAV map",
     ]  # fmt: skip
     many = titles(page_of({"k": reports.many_classes()}))
-    assert many == ["Normalised metrics", "Reliability of the confidence"]
+    assert many == ["Normalized metrics", "Reliability of the confidence"]
 
 
 def test_a_report_without_predictions_has_tables_and_bars():
@@ -251,7 +251,7 @@ def test_reports_check_what_they_are_given():
         Report("T", [])
     with pytest.raises(ValueError, match=r"predictions\['a'\] must be Predictions, not list"):
         Report("T", rows, {"a": [1.0]})
-    with pytest.raises(ValueError, match=r"predictions\['a'\] must be labelled"):
+    with pytest.raises(ValueError, match=r"predictions\['a'\] must be labeled"):
         Report("T", rows, {"a": fp.Predictions.from_llrs(None, [1.0], prior=0.5)})
     with pytest.raises(ValueError, match="all be raw scores or none"):
         Report("T", rows, {"a": raw, "b": reports.llrs()})

@@ -112,14 +112,14 @@ return [...document.querySelector("table").tBodies[0].rows].map(
 """
 # luminance contrast of each text with what lies behind it, below what AA asks for
 FAINT = """
-const light = (colour) => colour.slice(0, 3).map((c) => c / 255)
+const light = (color) => color.slice(0, 3).map((c) => c / 255)
   .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
   .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
 const parse = (text) => text.match(/[\\d.]+/g).map(Number);
 const behind = (element) => {
   for (; element; element = element.parentElement) {
-    const colour = parse(getComputedStyle(element).backgroundColor);
-    if (colour.length < 4 || colour[3] === 1) return colour;
+    const color = parse(getComputedStyle(element).backgroundColor);
+    if (color.length < 4 || color[3] === 1) return color;
   }
   return [255, 255, 255];
 };
@@ -200,13 +200,13 @@ def test_tables_are_sorted(browser, pages):
 
 def test_the_switch(browser, pages):
     visit(browser, pages["usual"])
-    colour = "return getComputedStyle(document.body).backgroundColor"
+    color = "return getComputedStyle(document.body).backgroundColor"
     switch = "document.getElementById('theme').click(); return document.getElementById('theme')"
-    before, label = run(browser, colour), run(browser, f"{switch}.textContent")
-    after, other = run(browser, colour), run(browser, f"{switch}.textContent")
+    before, label = run(browser, color), run(browser, f"{switch}.textContent")
+    after, other = run(browser, color), run(browser, f"{switch}.textContent")
     assert {label, other} == {"Light", "Dark"}
     assert before != after
-    assert run(browser, colour) == before
+    assert run(browser, color) == before
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -12,7 +12,7 @@ ARRAYS = ["y_true", "llr", "enroll_speaker", "test_speaker", "enroll", "test"]
 # Naive versions of what the paper measures
 
 
-def normalised_losses(y, log_q):
+def normalized_losses(y, log_q):
     """Log and Brier loss of each sample, divided by their value for the class frequencies."""
     p = np.bincount(y) / y.size
     log_loss = -log_q[np.arange(y.size), y] / -(p * np.log(p)).sum()
@@ -21,10 +21,10 @@ def normalised_losses(y, log_q):
 
 
 def nce(y, log_q):
-    return normalised_losses(y, log_q)[0].mean()
+    return normalized_losses(y, log_q)[0].mean()
 
 
-def normalised_risk(y, log_odds, costs):
+def normalized_risk(y, log_odds, costs):
     costs = np.array(costs)
     q = np.column_stack([expit(-log_odds), expit(log_odds)])
     decisions = (q @ costs).argmin(axis=1)
@@ -125,7 +125,7 @@ def test_figure_with_the_same_cross_entropy(system, kwargs, mean_nce, one_nce, o
     n_seeds, per_sample = 5, []
     for seed in range(n_seeds):
         systems = simulate.gaussian_classes(100_000, prior_first=0.6, seed=seed, **kwargs)
-        per_sample.append(normalised_losses(systems.y_true, getattr(systems, system)))
+        per_sample.append(normalized_losses(systems.y_true, getattr(systems, system)))
     mean = np.mean(per_sample, axis=(0, 2))
     one_error = np.std(per_sample, axis=(0, 2)) / np.sqrt(100_000)
     # The references are themselves of one seed, and a mean over seeds.
@@ -216,8 +216,8 @@ def test_default_list_has_about_the_metrics_of_sitw(sitw):
         "Cab": [[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]],
         "Cimb": [[0.0, 1.0], [10.0, 0.0]],
     }
-    raw = {name: normalised_risk(y, log_odds, c) for name, c in costs.items()}
-    cal = {name: normalised_risk(y, calibrated, c) for name, c in costs.items()}
+    raw = {name: normalized_risk(y, log_odds, c) for name, c in costs.items()}
+    cal = {name: normalized_risk(y, calibrated, c) for name, c in costs.items()}
     raw["NCE"], cal["NCE"] = (nce(y, log_posteriors(z)) for z in (log_odds, calibrated))
     raw["RCL"] = 100.0 * (1.0 - cal["NCE"] / raw["NCE"])
     assert raw["NCE"] == pytest.approx(0.189, rel=0.03)

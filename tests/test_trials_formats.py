@@ -63,10 +63,10 @@ def save(path, content, *, packed=False):
     return path
 
 
-def check(found, *, labelled=True):
+def check(found, *, labeled=True):
     assert list(zip(found.enroll, found.test, strict=True)) == IDS
     assert found.score.tolist() == SCORES
-    assert found.y_true.tolist() == Y if labelled else found.y_true is None
+    assert found.y_true.tolist() == Y if labeled else found.y_true is None
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -115,7 +115,7 @@ def test_scores_with_labels_need_no_key(tmp_path, name, layout, words):
 
 def test_scores_alone(tmp_path):
     path = save(tmp_path / "scores", SCORE_FILES["kaldi-scores"])
-    check(trials.read(None, path), labelled=False)
+    check(trials.read(None, path), labeled=False)
     with pytest.raises(ValueError, match="which has no label"):
         trials.read(path)
 

@@ -250,7 +250,7 @@ def test_split_and_select(tmp_path):
         found.select(found.score > 10)
 
 
-def test_equalised_weights(tmp_path):
+def test_equalized_weights(tmp_path):
     rng = np.random.default_rng(1)
     n = 600
     sex, phone = rng.integers(0, 2, n), rng.integers(0, 3, n)
@@ -258,7 +258,7 @@ def test_equalised_weights(tmp_path):
     columns = {"sex": encode(pl.Series(["mf"[k] for k in sex])), "phone": phone}
     source = trials.Source("npz", {}, None)
     found = trials.TrialSet(None, None, y, rng.normal(size=n), columns, (), source)
-    weights = found.equalised_weights(["sex", "phone"])
+    weights = found.equalized_weights(["sex", "phone"])
     for label in (0, 1):
         assert weights[y == label].mean() == pytest.approx(1.0, abs=1e-12)
         totals = [
@@ -269,13 +269,13 @@ def test_equalised_weights(tmp_path):
         assert np.ptp(totals) < 1e-9
     # a miss rate under these weights is the mean of the partitions' miss rates
     rates = [fp.ActDCF(0.5)(part.predictions()) for part in found.split("phone").values()]
-    weighed = found.predictions(weights=found.equalised_weights("phone"))
+    weighed = found.predictions(weights=found.equalized_weights("phone"))
     assert fp.ActDCF(0.5)(weighed) == pytest.approx(np.mean(rates), abs=1e-12)
     lacking = found.select((sex == 0) | (phone != 1) | (y == 0))
     with pytest.raises(ValueError, match=r"both classes: sex=f, phone=1 has no targets"):
-        lacking.equalised_weights(["sex", "phone"])
+        lacking.equalized_weights(["sex", "phone"])
     with pytest.raises(ValueError, match="at least one column"):
-        found.equalised_weights([])
+        found.equalized_weights([])
 
 
 def test_speakers_of_columns_patterns_and_maps(tmp_path):
@@ -378,8 +378,8 @@ def test_predictions(tmp_path):
         found.predictions("raw", prior=0.5)
     with pytest.raises(ValueError, match="scores_are must be one of"):
         found.predictions("logits")
-    unlabelled = trials.read(None, tmp_path / "scores")
-    assert unlabelled.predictions("raw").y_true is None
+    unlabeled = trials.read(None, tmp_path / "scores")
+    assert unlabeled.predictions("raw").y_true is None
 
 
 def test_codes_pick_and_show():

@@ -44,7 +44,7 @@ def main() -> None:
     figure = Figure(figsize=(12, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     ax = fp.plotting.metric_bars(synthetic.bars(overall), reference=1.0, ax=left)
-    ax.set_ylabel("Normalised")
+    ax.set_ylabel("Normalized")
     fp.plotting.metric_bars(synthetic.bars(calibration), ax=right).set_ylabel("Percent")
     right.get_legend().remove()  # that of the left panel serves both
     common.write(options, "figure3", {**overall, **calibration}, figure)

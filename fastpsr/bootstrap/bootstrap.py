@@ -72,7 +72,7 @@ def bootstrap(
         Metrics of this package, or callables ``f(predictions) -> float``. These must take
         ``predictions.sample_weight`` into account: replicates differ in nothing else.
     predictions : Predictions
-        Labelled.
+        Labeled.
     n_resamples : int
         Number of replicates.
     confidence_level : float
@@ -108,7 +108,7 @@ def bootstrap(
     The interval is meant for the population value of the metric. Calibrators that are cross-fitted,
     or trained on the test data, are trained anew in each replicate, with folds fixed by original
     sample; held-out ones stay as they are. Priors that were not given are those of the replicate.
-    Metrics that optimise on the data (EER, minDCF, minCllr, PAV) and ECE are biased: see `bias`,
+    Metrics that optimize on the data (EER, minDCF, minCllr, PAV) and ECE are biased: see `bias`,
     and docs/intervals.md for how often each method covers.
 
     Rows of positive weight are drawn alike and carry their weight. Metrics of different kinds are
@@ -268,7 +268,7 @@ def _value(name: str, metric: AnyMetric, predictions: Predictions) -> float:
     """Return the value on the data, or raise where it is no number."""
     check_predictions(predictions)
     if predictions.y_true is None:
-        raise ValueError("y_true must be given: these predictions are unlabelled")
+        raise ValueError("y_true must be given: these predictions are unlabeled")
     try:
         value = metric(predictions)
     except Exception as error:

@@ -23,7 +23,7 @@ def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, se
     """Return a sixth of the skewness of the influence of the units on a sum of signed metrics.
 
     Where a summary is small, the influence of a sample is its slope; else the units are left out in
-    about 400 random parts, whose influences are sums of those of the units. Influences are centred
+    about 400 random parts, whose influences are sums of those of the units. Influences are centered
     within strata.
     """
     units = resampling.units(jobs[0].predictions)
@@ -32,14 +32,14 @@ def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, se
         found = _by_slopes(job, units)
         influence = None if found is None or influence is None else influence + sign * found
     if influence is None:
-        centred = _by_leaving_out(jobs, signs, units, seed)
+        centered = _by_leaving_out(jobs, signs, units, seed)
     else:
-        centred = _centred([influence[stratum] for stratum in _strata(units)])
-    largest = float(np.abs(centred).max(initial=0.0))
+        centered = _centered([influence[stratum] for stratum in _strata(units)])
+    largest = float(np.abs(centered).max(initial=0.0))
     if not 0.0 < largest < np.inf:
         return 0.0
-    centred = centred / largest  # of any magnitude: only ratios matter
-    return float((centred**3).sum() / (6.0 * (centred**2).sum() ** 1.5))
+    centered = centered / largest  # of any magnitude: only ratios matter
+    return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))
 
 
 def _by_slopes(job: Job, units: Units) -> Floats | None:
@@ -101,7 +101,7 @@ def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int
     of_strata = [np.array_split(rng.permutation(s), min(most, s.size)) for s in strata]
     parts = [part for of_stratum in of_strata for part in of_stratum]
     without = np.asarray(signs) @ values_under(jobs, LeftOut(units, parts), len(parts))
-    return _centred(np.split(-without, np.cumsum([len(p) for p in of_strata])[:-1]))
+    return _centered(np.split(-without, np.cumsum([len(p) for p in of_strata])[:-1]))
 
 
 def _strata(units: Units) -> list[Any]:
@@ -109,8 +109,8 @@ def _strata(units: Units) -> list[Any]:
     return [s for s in np.split(units.order, units.strata[1:-1]) if s.size]
 
 
-def _centred(strata: list[Floats]) -> Floats:
+def _centered(strata: list[Floats]) -> Floats:
     """Return the finite influences of each stratum less their mean."""
     finite = [values[np.isfinite(values)] for values in strata]
-    centred = [values - values.mean() for values in finite if values.size]
-    return np.concatenate(centred) if centred else np.empty(0)
+    centered = [values - values.mean() for values in finite if values.size]
+    return np.concatenate(centered) if centered else np.empty(0)

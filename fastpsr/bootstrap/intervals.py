@@ -50,9 +50,9 @@ def interval(
     low, high = (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
     if method == "normal":
         with np.errstate(over="ignore"):  # squares of values near the largest float
-            centre = 2.0 * value - float(ordered.mean())  # the value less its bias
+            center = 2.0 * value - float(ordered.mean())  # the value less its bias
             reach = _normal().inv_cdf(high) * float(ordered.std(ddof=1))
-        return Interval(centre - reach, centre + reach)
+        return Interval(center - reach, center + reach)
     if method == "basic":
         return Interval(
             2.0 * value - _quantile(ordered, high), 2.0 * value - _quantile(ordered, low)

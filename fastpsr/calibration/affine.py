@@ -114,7 +114,7 @@ class _Affine(Calibrator):
                 f"not {predictions.n_classes}"
             )
         # a scale of 0 or below would turn -inf into nan or +inf
-        scores = predictions.scale if self.scale_ > 0.0 else _above_floor(predictions, self.floor_)
+        scores = predictions.scores if self.scale_ > 0.0 else _above_floor(predictions, self.floor_)
         kind = self.output_kind
         mapped = self.scale_ * scores
         if scores.ndim == 1:
@@ -125,13 +125,13 @@ class _Affine(Calibrator):
             mapped = np.where(np.isfinite(scores), np.clip(mapped, -_LARGEST, _LARGEST), mapped)
         if kind == "likelihoods":
             return predictions.replace_scores(kind, mapped + self.bias_)
-        kernels.normalise_log_rows(mapped, self.bias_, mapped)
+        kernels.normalize_log_rows(mapped, self.bias_, mapped)
         return predictions.replace_scores(kind, mapped)
 
 
 @dataclass(frozen=True, eq=False)
 class DirectionPreserving(_Affine):
-    """The affine map ``softmax(scale x log q + bias)`` that minimises a proper score.
+    """The affine map ``softmax(scale x log q + bias)`` that minimizes a proper score.
 
     One scale for all classes and a bias per class (the paper's Equation 23, after Brummer and van
     Leeuwen, 2006). In binary tasks this is logistic regression on the log-odds.
@@ -139,9 +139,9 @@ class DirectionPreserving(_Affine):
     Parameters
     ----------
     rule : ScoringRule
-        What to minimise on the training data. For the log rule the problem is convex, and solved
+        What to minimize on the training data. For the log rule the problem is convex, and solved
         to a gradient under 1e-9 per sample; for others the search is local and begins at the
-        optimum for the log rule. Cost rules cannot be minimised so.
+        optimum for the log rule. Cost rules cannot be minimized so.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class DirectionPreserving(_Affine):
         check_rule(self.rule)
         if not self.rule.is_strict:
             raise ValueError(
-                f"rule must be strictly proper to be minimised, not {self.rule!r}: the risk of a "
+                f"rule must be strictly proper to be minimized, not {self.rule!r}: the risk of a "
                 "cost matrix is piecewise constant"
             )
 
@@ -198,7 +198,7 @@ class DirectionPreserving(_Affine):
 
 @dataclass(frozen=True, eq=False)
 class TemperatureScaling(_Affine):
-    """The map ``softmax(scale x log q)`` that minimises the log loss; 1 / scale is the temperature.
+    """The map ``softmax(scale x log q)`` that minimizes the log loss; 1 / scale is the temperature.
 
     Direction-preserving calibration without biases: it cannot mend wrong priors (the paper's
     section 3.3).
@@ -234,7 +234,7 @@ def _floor(samples: Predictions) -> float:
     """Return what stands in for -inf: log(1e-30), or the least finite score if that is lower."""
     low, high = samples.score_range
     if not samples.has_finite_scores:
-        finite = samples.scale[np.isfinite(samples.scale)]
+        finite = samples.scores[np.isfinite(samples.scores)]
         low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
     if samples.n_classes == 2:  # -log-odds are the other class's log-odds
         low = min(low, -high)
@@ -242,7 +242,7 @@ def _floor(samples: Predictions) -> float:
 
 
 def _above_floor(samples: Predictions, floor: float) -> Floats:
-    scores = samples.scale
+    scores = samples.scores
     if samples.has_finite_scores:
         return scores
     return np.clip(scores, floor, -floor if scores.ndim == 1 else None)

@@ -34,7 +34,7 @@ def cross_fit_by_sums(predictions: Predictions, plan: Plan, with_bias: bool) -> 
     if found is None or found[0].min() <= 0.0:  # a warning is due, fit by fit
         return None
     scales, shifts = found
-    return np.asarray(kernels.map_by_part(predictions.scale, plan.served_by, scales, shifts))
+    return np.asarray(kernels.map_by_part(predictions.scores, plan.served_by, scales, shifts))
 
 
 def refitted_sums(
@@ -63,7 +63,7 @@ def refit_summands(
         return None
     axis, scale = planned
     n_parts = plan.trains.shape[0]
-    cell, t = kernels.place_on_axis(predictions.scale, axis.low, axis.width, axis.n_cells)
+    cell, t = kernels.place_on_axis(predictions.scores, axis.low, axis.width, axis.n_cells)
 
     def groups() -> Any:
         part = predictions.labels * np.int32(n_parts) + plan.served_by
@@ -125,7 +125,7 @@ def _plan_axis(predictions: Predictions, with_bias: bool) -> tuple[Axis, float] 
     def fit() -> float | None:
         samples = predictions.present()
         offset = np.zeros(2) if predictions.kind == "posteriors" else np.log(samples.priors)
-        problem = (samples.scale, samples.labels, samples.balanced_weights(), offset, with_bias)
+        problem = (samples.scores, samples.labels, samples.balanced_weights(), offset, with_bias)
         try:
             return fit_roughly(*problem) or fit_log_loss(*problem, None)[0]
         except ValueError:

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Calibrator(ABC):
-    """A map from a classifier's output to calibrated output, trained on labelled predictions.
+    """A map from a classifier's output to calibrated output, trained on labeled predictions.
 
     ``fit`` returns a fitted copy; the original stays as it was. Fitted on posteriors it maps
     log-posteriors to log-posteriors; fitted on likelihoods or raw scores it returns LLRs (or
@@ -47,7 +47,7 @@ class Calibrator(ABC):
             raise ValueError(f"{type(self).__name__} needs a binary task, not {n_classes} classes")
 
     def fit(self, predictions: Predictions) -> Self:
-        """Return a copy fitted to labelled predictions.
+        """Return a copy fitted to labeled predictions.
 
         Sample weights count, and given priors do through the weights they imply. Samples of
         weight 0 are as if absent.
@@ -55,7 +55,7 @@ class Calibrator(ABC):
         Raises
         ------
         ValueError
-            For unlabelled data, a class without samples, or what the calibrator cannot fit.
+            For unlabeled data, a class without samples, or what the calibrator cannot fit.
         """
         return self.fit_from(predictions, None)
 

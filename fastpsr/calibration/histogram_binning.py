@@ -29,7 +29,7 @@ class HistogramBinning(Calibrator):
     """Replace the posterior of class 1 by the frequency of class 1 in its bin.
 
     Binary tasks only. Bins are of equal width, (low, high], and 0 lies in the first; an empty bin
-    gives its centre. This is the map behind the expected calibration error (the paper's section
+    gives its center. This is the map behind the expected calibration error (the paper's section
     2.5.2), offered for comparison rather than for use.
 
     Parameters
@@ -101,9 +101,9 @@ class HistogramBinning(Calibrator):
 
     @staticmethod
     def _frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
-        """Return the frequency in each bin; an empty one gives its centre."""
-        centres = (edges[:-1] + edges[1:]) / 2.0
-        return np.divide(hits, weight, out=centres, where=weight > 0.0)
+        """Return the frequency in each bin; an empty one gives its center."""
+        centers = (edges[:-1] + edges[1:]) / 2.0
+        return np.divide(hits, weight, out=centers, where=weight > 0.0)
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         samples.require_posteriors("bins of posteriors")
@@ -123,4 +123,4 @@ class HistogramBinning(Calibrator):
     def _binned(samples: Predictions, prior_log_odds: float) -> Floats:
         if samples.kind == "posteriors":
             return samples.positive_posteriors
-        return np.asarray(kernels.sigmoid(samples.scale + prior_log_odds))
+        return np.asarray(kernels.sigmoid(samples.scores + prior_log_odds))

@@ -25,9 +25,9 @@ def cross_fit_side_by_side(predictions: Predictions, plan: Plan, with_bias: bool
             return None
         if not np.isfinite(found[0].max() * 10.0 * np.array(predictions.score_range)).all():
             return None
-    mapped = kernels.map_by_part(predictions.scale, plan.served_by, *found)
+    mapped = kernels.map_by_part(predictions.scores, plan.served_by, *found)
     if predictions.kind == "posteriors":
-        kernels.normalise_log_rows(mapped, np.zeros(mapped.shape[1]), mapped)
+        kernels.normalize_log_rows(mapped, np.zeros(mapped.shape[1]), mapped)
     return np.asarray(mapped)
 
 
@@ -39,7 +39,7 @@ def _fits(predictions: Predictions, plan: Plan, with_bias: bool) -> tuple[Floats
         return None
     if given is not None and not given.all():
         return None
-    y, scores, weights = predictions.labels, predictions.scale, predictions.weights
+    y, scores, weights = predictions.labels, predictions.scores, predictions.weights
     if weights.size:
         weights = weights / weights.max(initial=1e-300)  # of any magnitude: only ratios matter
     class_of_part = plan.served_by.astype(np.int64) * n_classes + y

@@ -1,4 +1,4 @@
-"""Minimise an expected score over a scale and biases."""
+"""Minimize an expected score over a scale and biases."""
 
 import math
 from collections.abc import Callable
@@ -243,7 +243,7 @@ def descend(
 
     def log_q_at(point: Floats) -> Floats:
         out = np.empty_like(rows)
-        kernels.normalise_log_rows(point[0] * rows, point[1:] + offset, out)
+        kernels.normalize_log_rows(point[0] * rows, point[1:] + offset, out)
         return out
 
     def score(point: Floats) -> float:

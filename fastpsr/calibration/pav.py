@@ -112,7 +112,8 @@ class PAV(Calibrator):
 
         return step_summands(
             f"PAV {self.floor}", rule, plan, predictions,
-            lambda: kernels.cell_numbers(predictions.scale, cells.edges), cells.lowest.size, levels,
+            lambda: kernels.cell_numbers(predictions.scores, cells.edges), cells.lowest.size,
+            levels,
         )  # fmt: skip
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
@@ -128,5 +129,5 @@ class PAV(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
-        values = kernels.step_function(predictions.scale, self.threshold_[1:], levels)
+        values = kernels.step_function(predictions.scores, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)

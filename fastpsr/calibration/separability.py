@@ -8,7 +8,7 @@ from fastpsr.predictions import Floats
 
 __all__ = ["check_margins", "require_overlap"]
 
-_ROUNDING = 1e-13  # of the largest margin: normalising rows may pull classes so far together
+_ROUNDING = 1e-13  # of the largest margin: normalizing rows may pull classes so far together
 
 _REMEDY = (
     "use PAV(floor=...), calibrate on more data, or add samples near the boundary; "

@@ -134,21 +134,21 @@ class _ByPlan(Training):
         at_once = calibrator.cross_fit_at_once(predictions, plan)
         if at_once is not None:
             return at_once
-        scale = predictions.scale  # taken once, so that subsets find their logarithms ready
+        scores = predictions.scores  # taken once, so that subsets find their logarithms ready
         if not calibrator.bins_posteriors:  # and do not carry the posteriors besides
-            predictions = predictions.replace_scores(predictions.kind, scale)
+            predictions = predictions.replace_scores(predictions.kind, scores)
         # sorted by who serves them, the samples of a calibrator are a slice
         n_served = plan.trains.shape[0]
         order = np.argsort(plan.served_by, kind="stable")
         bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
         parts = [order[a:b] for a, b in pairwise(bounds)]
-        values = np.empty(scale.shape)
+        values = np.empty(scores.shape)
         kind = predictions.kind
         fitted = None  # the one before is a good start for the next
         for rows, may_train in zip(parts, plan.trains, strict=True):
             training = [part for part, used in zip(parts, may_train, strict=True) if used]
             fitted = calibrator.fit_from(predictions[_joined(training)], fitted)
-            values[rows] = fitted.transform(predictions[rows]).scale
+            values[rows] = fitted.transform(predictions[rows]).scores
             kind = fitted.output_kind
         return predictions.replace_scores(kind, values)
 
@@ -181,7 +181,7 @@ class HeldOut(Training):
     Parameters
     ----------
     predictions : Predictions
-        Labelled predictions of the same system on data of their own.
+        Labeled predictions of the same system on data of their own.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def cross_fit(
     ----------
     calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
     predictions : Predictions
-        Labelled, except with ``HeldOut``.
+        Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``: 5 folds, each class spread evenly.
 

@@ -269,7 +269,7 @@ class _Trials:
                     "trials are posteriors without the prior that the calibrator was trained at"
                 )
             prior = float(training.priors[1])
-        return self._scores(path, self.reader.read_unlabelled(path), prior)
+        return self._scores(path, self.reader.read_unlabeled(path), prior)
 
     def _scores(
         self, path: Path, made: TrialSet, prior: float | None, groups: Any = None
@@ -292,14 +292,14 @@ def _write_table(result: Predictions, path: Path) -> str:
     if result.y_true is not None:
         columns["y_true"] = result.y_true
     if result.n_classes == 2:
-        columns["llr" if result.kind == "likelihoods" else "log_odds"] = result.scale
+        columns["llr" if result.kind == "likelihoods" else "log_odds"] = result.scores
     else:
         name = "log_likelihood" if result.kind == "likelihoods" else "log_posterior"
-        columns[name] = result.scale
+        columns[name] = result.scores
     if result.weights.size:
         columns["sample_weight"] = np.asarray(result.weights)
     write_columns(path, columns)
-    return f"{len(result):,} rows of {', '.join(columns)}{_infinite(result.scale)}"
+    return f"{len(result):,} rows of {', '.join(columns)}{_infinite(result.scores)}"
 
 
 def _infinite(scores: NDArray[np.float64]) -> str:

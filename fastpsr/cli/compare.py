@@ -26,7 +26,7 @@ from fastpsr.cli.options import (
     Dcf,
     Drop,
     Duplicates,
-    Equalise,
+    Equalize,
     Extra,
     First,
     Floor,
@@ -98,7 +98,7 @@ def compare(
     labels: Labels = None,
     weights: Weights = None,
     costs: Costs = None,
-    equalise: Equalise = None,
+    equalize: Equalize = None,
     speakers: SpeakerMap = None,
     speaker_columns: SpeakerColumns = None,
     speaker_pattern: SpeakerPattern = None,
@@ -149,7 +149,7 @@ def compare(
         both = parse_priors(priors, scale, of_trials=True)
         measure = TrialMeasure(
             scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, None,
-            equalise, intervals,
+            equalize, intervals,
         )  # fmt: skip
         reader = TrialReader(
             key,

@@ -65,7 +65,7 @@ class MinimalCost(_MeanCost, Metric[PavBlocks | RankCells]):
     def meaning(self) -> str:
         return f"detection cost at the best threshold, target prior {self._priors}"
 
-    def summarise(self, predictions: Predictions) -> PavBlocks | RankCells:
+    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
         return pav_blocks(predictions)
 
     def summands(self, predictions: Predictions) -> Summands:
@@ -77,7 +77,7 @@ class MinimalCost(_MeanCost, Metric[PavBlocks | RankCells]):
 
 @dataclass(frozen=True, eq=False)
 class ActualCost(_MeanCost, Metric[list[DecisionCounts]]):
-    """The mean of `ActDCF` over operating points, whose counts are summarised in their order."""
+    """The mean of `ActDCF` over operating points, whose counts are summarized in their order."""
 
     @property
     def label(self) -> str:
@@ -87,8 +87,8 @@ class ActualCost(_MeanCost, Metric[list[DecisionCounts]]):
     def meaning(self) -> str:
         return f"detection cost of Bayes decisions, target prior {self._priors}"
 
-    def summarise(self, predictions: Predictions) -> list[DecisionCounts]:
-        return [cost.summarise(predictions) for cost in self._costs]
+    def summarize(self, predictions: Predictions) -> list[DecisionCounts]:
+        return [cost.summarize(predictions) for cost in self._costs]
 
     def summands(self, predictions: Predictions) -> Summands:
         """Return trials grouped by class and by how many of the thresholds they reach."""

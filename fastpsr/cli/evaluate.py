@@ -25,7 +25,7 @@ from fastpsr.cli.options import (
     Dcf,
     Drop,
     Duplicates,
-    Equalise,
+    Equalize,
     Extra,
     First,
     Floor,
@@ -107,7 +107,7 @@ def evaluate(
             rich_help_panel="Trial lists",
         ),
     ] = None,
-    equalise: Equalise = None,
+    equalize: Equalize = None,
     speakers: SpeakerMap = None,
     speaker_columns: SpeakerColumns = None,
     speaker_pattern: SpeakerPattern = None,
@@ -157,7 +157,7 @@ def evaluate(
         both = parse_priors(priors, scale, of_trials=True)
         measure = TrialMeasure(
             scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, by,
-            equalise, intervals,
+            equalize, intervals,
         )  # fmt: skip
         reader = TrialReader(
             key,

@@ -12,7 +12,7 @@ SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")
 NEED_KEY = ("--key-format", "--key-columns", "--key-transpose", "--missing", "--extra")
 #: What has no meaning for a table of scores with labels.
 FOR_TRIALS = (
-    "--by", "--equalise", *SPEAKERS, *NEED_KEY, "--format", "--transpose", "--duplicates", "--nan"
+    "--by", "--equalize", *SPEAKERS, *NEED_KEY, "--format", "--transpose", "--duplicates", "--nan"
 )  # fmt: skip
 #: What has no meaning for trials.
 FOR_TABLES = ("--labels", "--weights", "--costs")

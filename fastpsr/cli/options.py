@@ -29,7 +29,7 @@ __all__ = [
     "Costs",
     "Dcf",
     "Duplicates",
-    "Equalise",
+    "Equalize",
     "Extra",
     "Floor",
     "Folds",
@@ -173,7 +173,7 @@ Floor = Annotated[
         metavar="P",
     ),
 ]
-Equalise = Annotated[
+Equalize = Annotated[
     str | None,
     typer.Option(
         help="Columns of the key whose partitions count alike in the pooled result.",

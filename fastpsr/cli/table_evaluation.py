@@ -46,7 +46,7 @@ class TableMeasure:
     folds_are_given: bool
 
     def predictions(self, data: ScoreFile) -> Predictions:
-        """Return the labelled predictions that a file holds; print what was taken for what."""
+        """Return the labeled predictions that a file holds; print what was taken for what."""
         tell(f"{data.taken}; taken as {self.scale}")
         data.require_labels()
         predictions = data.predictions(self.scale, self.priors)

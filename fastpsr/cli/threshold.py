@@ -27,7 +27,8 @@ from fastpsr.cli.options import (
 )
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import FileOptions, TrialReader, predictions_of
-from fastpsr.metrics import MinDCF, roc
+from fastpsr.curves import roc
+from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 

@@ -144,7 +144,7 @@ class TrialReader:
         """Read the scores of a system, with labels; add speakers."""
         key = self._key
         if key is None:
-            made = self._read_alone(path, labelled=True)
+            made = self._read_alone(path, labeled=True)
             self._print(made.taken)
         else:
             self.progress(f"reading {path}")
@@ -186,9 +186,9 @@ class TrialReader:
             numbers = numbers * len(side.names) + side.codes
         return numbers
 
-    def read_unlabelled(self, path: Path) -> TrialSet:
+    def read_unlabeled(self, path: Path) -> TrialSet:
         """Read scores on their own."""
-        made = self._read_alone(path, labelled=False)
+        made = self._read_alone(path, labeled=False)
         self._print(made.taken)
         return made
 
@@ -205,13 +205,13 @@ class TrialReader:
         tell(key.taken)
         return key
 
-    def _read_alone(self, path: Path, *, labelled: bool) -> TrialSet:
+    def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
         self.progress(f"reading {path}")
         options = {f"score_{k}": v for k, v in self.score_options.as_arguments().items()}
         options["transpose"] = options.pop("score_transpose")
         policies = {name: self._policies[name] for name in ("duplicates", "nan")}
         with self.clock.on("read"):
-            if not labelled:
+            if not labeled:
                 return trials.read(None, path, **options, **policies)
             try:
                 return trials.read(path, **options, **policies)

@@ -47,7 +47,7 @@ class TrialRow:
 
 @dataclass(frozen=True, eq=False)
 class TrialMeasure:
-    """What is measured of each system; `by` and `equalise` name columns of the key.
+    """What is measured of each system; `by` and `equalize` name columns of the key.
 
     Folds that are given must fit all trials together; a condition may have too few for a metric.
     """
@@ -59,7 +59,7 @@ class TrialMeasure:
     folds: int
     folds_are_given: bool
     by: str | None
-    equalise: str | None
+    equalize: str | None
     intervals: Intervals | None
 
     def rows(
@@ -121,10 +121,10 @@ class TrialMeasure:
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
         """Return what the trials weigh, None for all alike."""
-        if self.equalise is None:
+        if self.equalize is None:
             return None
-        names = [check_column(made, "--equalise", n) for n in self.equalise.split(",")]
-        return made.equalised_weights(names)
+        names = [check_column(made, "--equalize", n) for n in self.equalize.split(",")]
+        return made.equalized_weights(names)
 
     def _resampling(
         self, made: TrialSet, predictions: Predictions, path: Path, condition: str

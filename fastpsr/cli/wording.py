@@ -23,7 +23,7 @@ _RULES = tuple(
         (r"transpose (?=is for )", r"{dash}transpose "),
         (r"pattern (?=must be a regular|')", r"--speaker-pattern "),
         (r"the mapping (?=has none)", "--speakers "),
-        (r"every partition (?=must have)", "every partition of --equalise "),
+        (r"every partition (?=must have)", "every partition of --equalize "),
         (
             r"predictions (?=must be (?:posteriors|likelihoods|raw scores), as)",
             "--scores-are: scores ",

@@ -61,7 +61,7 @@ _MODULE_OF = {
     "sum_brier_losses_multiclass": "sums",
     "log_odds_from_posteriors": "log_space",
     "log_sigmoid_columns": "log_space",
-    "normalise_log_rows": "log_space",
+    "normalize_log_rows": "log_space",
     "sigmoid_columns": "log_space",
     "sigmoid": "log_space",
     "softplus": "log_space",

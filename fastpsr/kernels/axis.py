@@ -110,7 +110,7 @@ def _sum_on_axis(
             own = scores[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]
             parts = parts_of[block * BLOCK : (block + 1) * BLOCK]
-            for i in range(own.size):  # a loop of its own, so that it vectorises
+            for i in range(own.size):  # a loop of its own, so that it vectorizes
                 position = (own[i] - low) * per_unit
                 place = min(max(np.int32(position), np.int32(0)), last_cell)
                 part = np.int32(classes[i]) * np.int32(n_parts) + np.int32(parts[i])

@@ -65,7 +65,7 @@ def _sum_into_bins(
         for block in range(bounds[part], bounds[part + 1]):
             start = block * BLOCK
             own = values[start : start + BLOCK]
-            for i in range(own.size):  # a loop of its own, so that it vectorises
+            for i in range(own.size):  # a loop of its own, so that it vectorizes
                 buckets[i] = bucket_of(own[i], low, per_unit, limit)
             for i in range(own.size):
                 value = own[i]

@@ -66,7 +66,7 @@ def _count(first, last, bounds, scores, y, low, per_unit, counts):
         for block in range(bounds[part], bounds[part + 1]):
             own = scores[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]
-            for i in range(own.size):  # a loop of its own, so that it vectorises
+            for i in range(own.size):  # a loop of its own, so that it vectorizes
                 buckets[i] = bucket_of(own[i], low, per_unit, limit)
             for i in range(own.size):
                 count[np.uint32(buckets[i]), classes[i]] += np.uint32(1)

@@ -103,7 +103,7 @@ def _count_into_cells(
         for block in range(bounds[part], bounds[part + 1]):
             start = block * BLOCK
             size = min(BLOCK, scores.size - start)
-            for i in range(size):  # a loop of its own, so that it vectorises
+            for i in range(size):  # a loop of its own, so that it vectorizes
                 buckets[i] = bucket_of(scores[start + i], low, per_unit, limit)
             for i in range(size):
                 score = scores[start + i]

@@ -39,7 +39,7 @@ def _find_outside(first, last, values, low, high, found):
         start = block * BLOCK
         stop = min(start + BLOCK, values.size)
         n_inside = 0
-        for i in range(start, stop):  # counting vectorises, leaving the loop early does not
+        for i in range(start, stop):  # counting vectorizes, leaving the loop early does not
             n_inside += (values[i] >= low) & (values[i] <= high)
         found[block] = -1
         if n_inside < stop - start:

@@ -98,12 +98,12 @@ def kernel(function: Any) -> Any:
 
 
 def summing(function: Any) -> Any:
-    """Compile a reduction: its additions may be reordered, so that they vectorise."""
+    """Compile a reduction: its additions may be reordered, so that they vectorize."""
     return _compile(function, {"contract", "reassoc", "nsz"})
 
 
 def comparing(function: Any) -> Any:
-    """Compile a search for an extreme among numbers: without nan it vectorises."""
+    """Compile a search for an extreme among numbers: without nan it vectorizes."""
     return _compile(function, {"nnan", "nsz"})
 
 

@@ -1,4 +1,4 @@
-"""Branch-free exp, log and log1p that the compiler vectorises; each correct to 2 ulp."""
+"""Branch-free exp, log and log1p that the compiler vectorizes; each correct to 2 ulp."""
 
 import math
 

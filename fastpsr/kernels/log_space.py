@@ -23,12 +23,12 @@ def log_odds_from_posteriors(posteriors):
     return out
 
 
-def normalise_log_rows(scores, offset, out):
+def normalize_log_rows(scores, offset, out):
     """Write log softmax of ``scores + offset`` to `out`; return the log of each row's sum."""
     log_sums = np.empty(scores.shape[0])
     n_rows = max(1, BLOCK // offset.size)  # in a block, so that few but wide rows find threads too
     n_blocks = -(-log_sums.size // n_rows)
-    over_blocks(_normalise_log_rows, n_blocks, n_rows, scores, offset, out, log_sums)
+    over_blocks(_normalize_log_rows, n_blocks, n_rows, scores, offset, out, log_sums)
     return log_sums
 
 
@@ -81,7 +81,7 @@ def _log_odds_of_pairs(first, last, posteriors, out):
 
 
 @kernel
-def _normalise_log_rows(first, last, n_rows, scores, offset, out, log_sums):
+def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
     held = np.empty(offset.size)
     for i in range(first * n_rows, min(last * n_rows, log_sums.size)):
         row, own = scores[i], out[i]

@@ -96,7 +96,7 @@ def _by_rejection(n, p, state):
     spread = math.sqrt(n * p * (1.0 - p))
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p
-    centre = n * p + 0.5
+    center = n * p + 0.5
     inside = 0.92 - 4.2 / b
     alpha = (2.83 + 5.1 / b) * spread
     odds = p / (1.0 - p)
@@ -107,7 +107,7 @@ def _by_rejection(n, p, state):
         state += STEP
         v = unit_of(mixed(state))
         edge = 0.5 - abs(u)
-        count = math.floor((2.0 * a / edge + b) * u + centre) if edge > 0.0 else -1.0
+        count = math.floor((2.0 * a / edge + b) * u + center) if edge > 0.0 else -1.0
         if edge >= 0.07 and v <= inside:
             return np.int64(count), state
         if count < 0 or count > n:

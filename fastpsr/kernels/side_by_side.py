@@ -1,6 +1,6 @@
 """Sums over samples of several classes that a Newton step of affine calibration needs.
 
-A block holds samples side by side, a class to a row, so that loops over them vectorise. The samples
+A block holds samples side by side, a class to a row, so that loops over them vectorize. The samples
 of a part, which is a fold, say, have blocks of their own: a fit to some parts reads theirs.
 """
 
@@ -108,7 +108,7 @@ def _exponentials(x, scale, shift, top, q):
 
 
 @kernel
-def _normalise(x, q, norm, mean):
+def _normalize(x, q, norm, mean):
     norm[:] = 0.0
     mean[:] = 0.0
     for k in range(x.shape[0]):
@@ -131,11 +131,11 @@ def _moments(x, mean, weighted):
     """Return the sums of the weights, and of their products with x less its mean, twice."""
     mass = cross = variance = 0.0
     for s in range(mean.size):
-        centred = x[s] - mean[s]
-        share = weighted[s] * centred
+        centered = x[s] - mean[s]
+        share = weighted[s] * centered
         mass += weighted[s]
         cross += share
-        variance += share * centred
+        variance += share * centered
     return mass, cross, variance
 
 
@@ -201,7 +201,7 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
         for block in range(bounds[piece], bounds[piece + 1]):
             own = x[block]
             _exponentials(own, point[0], point[1:], top, q)
-            _normalise(own, q, norm, mean)
+            _normalize(own, q, norm, mean)
             for s in range(width):
                 true = np.int64(y[block, s])
                 w[s] = weights[block, s] * factors[true]

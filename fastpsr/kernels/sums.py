@@ -84,7 +84,7 @@ def _split(losses, y, start, size):
     labels = y[start : start + size]
     negative = 0.0
     for i in range(size):  # a choice, not a product: 0 x inf must not show
-        loss = losses[i]  # loaded before the choice, and a loop for each sum: so they vectorise
+        loss = losses[i]  # loaded before the choice, and a loop for each sum: so they vectorize
         negative += 0.0 if labels[i] != 0 else loss
     positive = 0.0
     for i in range(size):

@@ -31,8 +31,8 @@ class Metric(ABC, Generic[Summary]):
         return ""
 
     @abstractmethod
-    def summarise(self, predictions: Predictions) -> Summary:
-        """Return all that the metric needs of labelled predictions."""
+    def summarize(self, predictions: Predictions) -> Summary:
+        """Return all that the metric needs of labeled predictions."""
 
     @abstractmethod
     def finish(self, summary: Summary) -> float:
@@ -64,7 +64,7 @@ class Metric(ABC, Generic[Summary]):
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
             raise ValueError("priors and weights belong to the Predictions when these are passed")
-        return self.finish(self.summarise(predictions))
+        return self.finish(self.summarize(predictions))
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_posteriors(y_true, x, **options)

@@ -69,7 +69,7 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         amount = f"% of {self.rule.label}" if self.relative else self.rule.label
         return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
 
-    def summarise(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
+    def summarize(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
         raw = ScoreSums.of(self.rule, predictions)
         self.calibrator.check_classes(predictions.n_classes)
         train, calibrated = self.train, None
@@ -121,7 +121,7 @@ class Decomposition:
     divergence : float
         Expected score divergence of the reference from the posteriors.
     refinement : float
-        Expected loss of the reference itself: the generalised entropy that remains.
+        Expected loss of the reference itself: the generalized entropy that remains.
     """
 
     score: float
@@ -171,7 +171,7 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     def label(self) -> str:
         return f"Divergence {self.rule.label}"
 
-    def summarise(self, predictions: Predictions) -> ReferenceSums:
+    def summarize(self, predictions: Predictions) -> ReferenceSums:
         predictions.require_posteriors("score divergences")
         reference = self.train.calibrate(self.calibrator, predictions)
         return self._sum_divergences(reference, predictions)

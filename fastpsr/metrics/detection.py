@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.metrics.expected_score import normalise
+from fastpsr.metrics.expected_score import normalize
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import DecisionCounts
@@ -35,7 +35,7 @@ class _RankMetric(Metric[Summary]):
 class _HullMetric(_RankMetric[PavBlocks | RankCells]):
     """A metric that the convex hull of the ROC decides; replicates come as rank cells."""
 
-    def summarise(self, predictions: Predictions) -> PavBlocks | RankCells:
+    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
         return pav_blocks(predictions)
 
 
@@ -191,7 +191,7 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
 
     meaning = "detection cost of Bayes decisions over the best constant decision's"
 
-    def summarise(self, predictions: Predictions) -> DecisionCounts:
+    def summarize(self, predictions: Predictions) -> DecisionCounts:
         predictions.require_posteriors("decisions at a fixed threshold")
         return DecisionCounts.at_threshold(self.threshold, predictions)
 
@@ -255,7 +255,7 @@ class Cllr(Metric[ScoreSums]):
 
     meaning = "log loss of the LLRs over that of LLR 0"
 
-    def summarise(self, predictions: Predictions) -> ScoreSums:
+    def summarize(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(Log(), self._at_prior(predictions))
 
     def summands(self, predictions: Predictions) -> Summands | None:
@@ -269,7 +269,7 @@ class Cllr(Metric[ScoreSums]):
         return predictions.as_llrs(self.p_target)
 
     def finish(self, summary: ScoreSums) -> float:
-        return normalise(summary.mean(), Log(), summary.priors)
+        return normalize(summary.mean(), Log(), summary.priors)
 
     _takes = "LLRs"
 
@@ -315,7 +315,7 @@ class MinCllr(_HullMetric):
         tar = summary.blocks.positives / positives * self.p_target
         # a block of one class loses nothing
         loss = _times_log(tar, non) + _times_log(non, tar)
-        return normalise(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
+        return normalize(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +337,7 @@ class AUC(_RankMetric[RankCells]):
     label = "AUC"
     meaning = "area under the ROC"
 
-    def summarise(self, predictions: Predictions) -> RankCells:
+    def summarize(self, predictions: Predictions) -> RankCells:
         return RankCells.of(predictions)
 
     def finish(self, summary: RankCells) -> float:

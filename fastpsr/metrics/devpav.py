@@ -59,7 +59,7 @@ class DevPAV(Metric[_PavSteps]):
     label = "devPAV"
     meaning = "mean distance of the LLRs from those after PAV, log10"
 
-    def summarise(self, predictions: Predictions) -> _PavSteps:
+    def summarize(self, predictions: Predictions) -> _PavSteps:
         predictions.require_posteriors("distances between LLRs")
         llrs = predictions.as_llrs()
         pav = PAV().fit(llrs)

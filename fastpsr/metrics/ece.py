@@ -81,7 +81,7 @@ class ECE(Metric[BinSums]):
         binned = "posterior of class 1" if self.on == "class" else "largest posterior"
         return f"calibration error in {self.bins} bins of the {binned}; a diagnostic only"
 
-    def summarise(self, predictions: Predictions) -> BinSums:
+    def summarize(self, predictions: Predictions) -> BinSums:
         predictions.require_posteriors("calibration errors")
         samples = predictions.present()
         posteriors, hits = self._events(samples)

@@ -60,7 +60,7 @@ class ExpectedScore(Metric[ScoreSums]):
     def meaning(self) -> str:
         return "mean loss over that of the priors" if self.normalized else "mean loss"
 
-    def summarise(self, predictions: Predictions) -> ScoreSums:
+    def summarize(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(self.rule, predictions)
 
     def summands(self, predictions: Predictions) -> Summands:
@@ -69,7 +69,7 @@ class ExpectedScore(Metric[ScoreSums]):
 
     def finish(self, summary: ScoreSums) -> float:
         score = summary.mean()
-        return normalise(score, self.rule, summary.priors) if self.normalized else score
+        return normalize(score, self.rule, summary.priors) if self.normalized else score
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     def label(self) -> str:
         return f"{'N' if self.normalized else ''}{self.rule.label} semi-empirical"
 
-    def summarise(self, predictions: Predictions) -> ReferenceSums:
+    def summarize(self, predictions: Predictions) -> ReferenceSums:
         return ReferenceSums.of(self.rule, predictions, self.reference)
 
     def summands(self, predictions: Predictions) -> Summands:
@@ -171,10 +171,10 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
 
     def finish(self, summary: ReferenceSums) -> float:
         score = summary.mean()
-        return normalise(score, self.rule, summary.mean_reference()) if self.normalized else score
+        return normalize(score, self.rule, summary.mean_reference()) if self.normalized else score
 
 
-def normalise(score: float, rule: ScoringRule, priors: Floats) -> float:
+def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:
     """Divide a score by that of the system which always answers the priors."""
     naive = float(rule.entropy(priors))
     if naive == 0.0:

@@ -38,7 +38,7 @@ def metric_bars(
     metrics : sequence of str, optional
         Names of the metrics to draw, in this order; by default all, in the order they first come.
     reference : float, optional
-        A dashed line, such as 1: the naive system of normalised metrics.
+        A dashed line, such as 1: the naive system of normalized metrics.
     ax : Axes, optional
         By default a new figure's. Pass all systems at once: they share the room of a metric.
     **kwargs

@@ -1,4 +1,4 @@
-"""Error of Bayes decisions along the prior: normalised, and as it is."""
+"""Error of Bayes decisions along the prior: normalized, and as it is."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import metrics
-from fastpsr.metrics import BayesErrorCurve
+from fastpsr import curves
+from fastpsr.curves import BayesErrorCurve
 from fastpsr.plotting.canvas import Canvas, reaches
 from fastpsr.predictions import Floats, Predictions
 
@@ -15,11 +15,11 @@ __all__ = ["ape", "bayes_error"]
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
 _PRIOR = "Prior log-odds of a target"
-_HIGHEST = 1.5  # normalised errors above it lie beyond the axes
+_HIGHEST = 1.5  # normalized errors above it lie beyond the axes
 
 
 def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
-    """Draw the normalised Bayes error: actual and minimum normalised DCF along the prior.
+    """Draw the normalized Bayes error: actual and minimum normalized DCF along the prior.
 
     The distance between a system's solid and dashed line is what calibration would save; above 1 a
     constant decision would be better.
@@ -42,7 +42,7 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary.
+        For anything that is not labeled and binary.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     """
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
     top = 1.0
-    for name, curve in canvas.systems(systems, BayesErrorCurve, metrics.bayes_error):
+    for name, curve in canvas.systems(systems, BayesErrorCurve, curves.bayes_error):
         _draw(canvas, name, curve, curve.normalized_actual, curve.normalized_minimum)
         highest = np.nanmax([curve.normalized_actual, curve.normalized_minimum])
         if highest > _HIGHEST:
@@ -67,7 +67,7 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     canvas.guide("constant decision", [-1e3, 1e3], [1.0, 1.0], linestyle=":")
     canvas.ax.set_xlim(x)
     canvas.ax.set_ylim(0.0, max(top, 1.1, canvas.kept_top))
-    return canvas.finish(_PRIOR, "Normalised Bayes error")
+    return canvas.finish(_PRIOR, "Normalized Bayes error")
 
 
 def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
@@ -90,7 +90,7 @@ def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary.
+        For anything that is not labeled and binary.
 
     References
     ----------
@@ -107,7 +107,7 @@ def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
     [[0.3333], [0.1667]]
     """
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
-    for name, curve in canvas.systems(systems, BayesErrorCurve, metrics.bayes_error):
+    for name, curve in canvas.systems(systems, BayesErrorCurve, curves.bayes_error):
         _draw(canvas, name, curve, curve.actual, curve.minimum)
         order = np.argsort(curve.prior_log_odds, kind="stable")
         canvas.guide("constant decision", curve.prior_log_odds[order], curve.default[order],

@@ -1,4 +1,4 @@
-"""What every figure shares: axes, colours, systems by name, notes in words, legends."""
+"""What every figure shares: axes, colors, systems by name, notes in words, legends."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
@@ -13,11 +13,11 @@ from fastpsr.plotting.notes import write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["COLOURS", "Canvas", "is_guide", "reaches"]
+__all__ = ["COLORS", "Canvas", "is_guide", "reaches"]
 
-#: Okabe and Ito's colours, told apart with any kind of colour vision.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-GREY = "0.45"
+#: Okabe and Ito's colors, told apart with any kind of color vision.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GRAY = "0.45"
 _GUIDE = "fastpsr guide"
 
 Result = TypeVar("Result")
@@ -106,33 +106,33 @@ class Canvas(Generic[Result]):
             yield name, result
 
     def style(self, name: str, **defaults: Any) -> dict[str, Any]:
-        """Return keywords for a system's artist: own colour and label, then what was given."""
+        """Return keywords for a system's artist: own color and label, then what was given."""
         self._n_drawn += 1
         shown = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
-        return {"color": self.next_colour(), "label": shown or None, **defaults, **self.options}
+        return {"color": self.next_color(), "label": shown or None, **defaults, **self.options}
 
-    def next_colour(self) -> str:
-        """Return the first colour that no line on the axes has."""
+    def next_color(self) -> str:
+        """Return the first color that no line on the axes has."""
         drawn = [line.get_color() for line in self.ax.lines if not is_guide(line)]
         for patch in self.ax.patches:
             drawn += [patch.get_facecolor(), patch.get_edgecolor()]
-        for colour in COLOURS:
-            if not any(same_color(colour, other) for other in drawn):
-                return colour
-        return COLOURS[len(drawn) % len(COLOURS)]
+        for color in COLORS:
+            if not any(same_color(color, other) for other in drawn):
+                return color
+        return COLORS[len(drawn) % len(COLORS)]
 
     def note(self, name: str, words: str) -> None:
         """Remember what the figure has to say in words."""
         self._notes.append(f"{name}: {words}" if name else words)
 
     def guide(self, name: str, x: Any, y: Any, **style: Any) -> None:
-        """Draw a grey line, such as the identity, unless it is there already.
+        """Draw a gray line, such as the identity, unless it is there already.
 
         An empty line is a key in the legend.
         """
         gid = f"{_GUIDE} {name}"
         if all(line.get_gid() != gid for line in self.ax.lines):
-            look = {"color": GREY, "linewidth": 1.0, "label": name, "zorder": 1.0, **style}
+            look = {"color": GRAY, "linewidth": 1.0, "label": name, "zorder": 1.0, **style}
             self.ax.add_artist(Line2D(x, y, gid=gid, **look))  # which bounds no view
 
     def key(self, name: str, **style: Any) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import metrics
-from fastpsr.metrics import CrossEntropyCurve
+from fastpsr import curves
+from fastpsr.curves import CrossEntropyCurve
 from fastpsr.plotting.canvas import Canvas, reaches
 from fastpsr.predictions import Predictions
 
@@ -40,7 +40,7 @@ def empirical_cross_entropy(
     Raises
     ------
     ValueError
-        For raw scores, and anything that is not labelled and binary.
+        For raw scores, and anything that is not labeled and binary.
 
     References
     ----------
@@ -60,7 +60,7 @@ def empirical_cross_entropy(
     canvas: Canvas[CrossEntropyCurve] = Canvas(ax, kwargs)
     top, highest = 1.05, 1.5
     made = canvas.systems(
-        systems, CrossEntropyCurve, metrics.empirical_cross_entropy, calibrated=True
+        systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
     for name, curve in made:
         order = np.argsort(curve.prior_log10_odds, kind="stable")

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr.metrics import Roc
-from fastpsr.metrics import roc as roc_of
+from fastpsr.curves import Roc
+from fastpsr.curves import roc as roc_of
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
@@ -48,7 +48,7 @@ def det(
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary.
+        For anything that is not labeled and binary.
 
     Notes
     -----

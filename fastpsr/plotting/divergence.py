@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr.metrics import DivergenceCurve
+from fastpsr.curves import DivergenceCurve
 from fastpsr.plotting.canvas import Canvas
 
 __all__ = ["divergence_curve"]

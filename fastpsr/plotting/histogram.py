@@ -6,9 +6,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import StepPatch
 
-from fastpsr import metrics
-from fastpsr.metrics import ScoreHistogram
-from fastpsr.plotting.canvas import COLOURS, Canvas
+from fastpsr import curves
+from fastpsr.curves import ScoreHistogram
+from fastpsr.plotting.canvas import COLORS, Canvas
 from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.predictions import Predictions
 
@@ -31,7 +31,7 @@ def score_histogram(
         By default a new figure's.
     **kwargs
         For the outlines (``Axes.stairs``): targets are solid, non-targets dashed. The classes of a
-        single system also differ in colour.
+        single system also differ in color.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def score_histogram(
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary, and raw scores beside LLRs.
+        For anything that is not labeled and binary, and raw scores beside LLRs.
 
     Notes
     -----
@@ -60,7 +60,7 @@ def score_histogram(
     """
     canvas: Canvas[ScoreHistogram] = Canvas(ax, kwargs, StepPatch)
     single = len(as_mapping(systems)) == 1 and not (ax is not None and ax.patches)
-    found = dict(canvas.systems(systems, ScoreHistogram, metrics.score_histogram))
+    found = dict(canvas.systems(systems, ScoreHistogram, curves.score_histogram))
     kinds = {counts.are_llrs for counts in found.values()}
     if len(kinds) > 1:
         raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")
@@ -71,7 +71,7 @@ def score_histogram(
             if "label" not in canvas.options:
                 targets["label"], others["label"] = _named(name, "targets"), "non-targets"
             if "color" not in canvas.options:
-                others["color"] = COLOURS[1]
+                others["color"] = COLORS[1]
         densities = counts.densities
         if counts.totals[1]:
             canvas.ax.stairs(densities[1], counts.edges, **targets)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import metrics
-from fastpsr.metrics import PavSteps
+from fastpsr import curves
+from fastpsr.curves import PavSteps
 from fastpsr.plotting.canvas import Canvas, is_guide
 from fastpsr.plotting.thinning import span_grid, thin
 from fastpsr.predictions import Predictions
@@ -42,7 +42,7 @@ def pav_map(
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary, and raw scores beside LLRs.
+        For anything that is not labeled and binary, and raw scores beside LLRs.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def pav_map(
     [[-2.0, 0.0], [1.0, 0.0]]
     """
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
-    found = dict(canvas.systems(systems, PavSteps, metrics.pav_steps))
+    found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
     kinds = {steps.kind == "raw scores" for steps in found.values()}
     if len(kinds) > 1:
         raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")

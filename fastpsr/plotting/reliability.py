@@ -7,10 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import checks, metrics
+from fastpsr import checks, curves
 from fastpsr.bootstrap import bootstrap
 from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.metrics import PavPosterior, PavSteps
+from fastpsr.curves import PavSteps
+from fastpsr.metrics import PavPosterior
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Floats, Predictions
@@ -56,7 +57,7 @@ def reliability(
     Raises
     ------
     ValueError
-        For raw scores, anything that is not labelled and binary, and options that are none.
+        For raw scores, anything that is not labeled and binary, and options that are none.
 
     Notes
     -----
@@ -83,7 +84,7 @@ def reliability(
         raise ValueError("resampling is for confidence bands: consistency bands draw samples")
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
     given = as_mapping(systems)
-    for name, steps in canvas.systems(given, PavSteps, metrics.pav_steps, calibrated=True):
+    for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
         if np.isnan(steps.score_log_odds):
             raise ValueError(
                 "systems must be posteriors or likelihoods: raw scores are no forecast"
@@ -103,7 +104,7 @@ def reliability(
             if undefined:
                 canvas.note(name, f"a class is missing in {undefined} replicates of the band")
         else:
-            found = metrics.consistency_band(
+            found = curves.consistency_band(
                 samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
                 seed=seed,
             )  # fmt: skip

@@ -34,7 +34,7 @@ def reliability_bins(
     Parameters
     ----------
     systems : Predictions, or mapping of names to these
-        Labelled posteriors or likelihoods.
+        Labeled posteriors or likelihoods.
     ece : ECE, optional
         Says what is binned, and how; by default ``ECE()``, or ``ECE(on="confidence")`` for more
         than 2 classes.
@@ -71,7 +71,7 @@ def reliability_bins(
                              f"not {type(value).__name__}")  # fmt: skip
         value.require_posteriors("reliability diagrams")
         if value.y_true is None:
-            raise ValueError("systems must be labelled predictions")
+            raise ValueError("systems must be labeled predictions")
     if ece is None:
         many = any(value.n_classes > 2 for value in named.values())
         ece = ECE(on="confidence" if many else "class")
@@ -79,7 +79,7 @@ def reliability_bins(
     canvas: Canvas[BinSums] = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
         try:
-            bins = ece.summarise(value)
+            bins = ece.summarize(value)
             shares, hits, posteriors = bins.at_priors()
         except ValueError as error:
             canvas.note(name, str(error))

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import checks, metrics
-from fastpsr.metrics import RiskCurve
+from fastpsr import checks, curves
+from fastpsr.curves import RiskCurve
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
@@ -83,7 +83,7 @@ def risk_curve(
 
 
 def _curve(predictions: Predictions) -> RiskCurve:
-    return metrics.risk_curve(predictions, _POINTS)
+    return curves.risk_curve(predictions, _POINTS)
 
 
 def _density(weight: ScoringRule | Callable[[Floats], Any] | None) -> Callable[[Floats], Any]:

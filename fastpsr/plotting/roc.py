@@ -5,8 +5,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from fastpsr.metrics import Roc
-from fastpsr.metrics import roc as roc_of
+from fastpsr.curves import Roc
+from fastpsr.curves import roc as roc_of
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Predictions
@@ -42,7 +42,7 @@ def roc(
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary.
+        For anything that is not labeled and binary.
 
     Notes
     -----

@@ -31,7 +31,7 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
             f"{called} must be {wanted}, or a mapping of names to these, not {type(value).__name__}"
         )
     if value.y_true is None:
-        raise ValueError(f"{called} must be labelled predictions")
+        raise ValueError(f"{called} must be labeled predictions")
     if value.n_classes > 2:
         raise ValueError(f"{called} must be binary, not of {value.n_classes} classes")
     if calibrated:

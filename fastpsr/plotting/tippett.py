@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import metrics
-from fastpsr.metrics import TippettCurves
+from fastpsr import curves
+from fastpsr.curves import TippettCurves
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
@@ -42,7 +42,7 @@ def tippett(
     Raises
     ------
     ValueError
-        For anything that is not labelled and binary, and raw scores beside LLRs.
+        For anything that is not labeled and binary, and raw scores beside LLRs.
 
     Notes
     -----
@@ -58,23 +58,23 @@ def tippett(
     [[-2.0, 1.0], [-2.0, 0.5], [0.5, 0.5], [0.5, 0.0]]
     """
     canvas: Canvas[TippettCurves] = Canvas(ax, kwargs)
-    found = dict(canvas.systems(systems, TippettCurves, metrics.tippett))
-    kinds = {curves.are_llrs for curves in found.values()}
+    found = dict(canvas.systems(systems, TippettCurves, curves.tippett))
+    kinds = {each.are_llrs for each in found.values()}
     if len(kinds) > 1:
         raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")
-    for name, curves in found.items():
-        unit = 1.0 / np.log(10.0) if curves.are_llrs else 1.0
+    for name, each in found.items():
+        unit = 1.0 / np.log(10.0) if each.are_llrs else 1.0
         style = canvas.style(name)
         dashed = {**style, "linestyle": "--", "label": None}
         classes = (
-            ("targets", curves.target_scores, curves.p_target, style),
-            ("non-targets", curves.nontarget_scores, curves.p_nontarget, dashed),
+            ("targets", each.target_scores, each.p_target, style),
+            ("non-targets", each.nontarget_scores, each.p_nontarget, dashed),
         )
         for what, scores, shares, own in classes:
             canvas.ax.plot(*_steps(scores * unit, shares), **own)
             _note_infinite(canvas, name, what, scores, shares)
-        ends = {curves.target_scores[0], curves.target_scores[-1],
-                curves.nontarget_scores[0], curves.nontarget_scores[-1]}  # fmt: skip
+        ends = {each.target_scores[0], each.target_scores[-1],
+                each.nontarget_scores[0], each.nontarget_scores[-1]}  # fmt: skip
         if len(ends) == 1:
             canvas.note(name, "all scores are equal")
     canvas.key("targets", linestyle="-")

@@ -67,7 +67,7 @@ class Report:
     Raises
     ------
     ValueError
-        For no results, unlabelled predictions, and predictions of unlike kinds.
+        For no results, unlabeled predictions, and predictions of unlike kinds.
     """
 
     title: str
@@ -89,7 +89,7 @@ class Report:
                     f"predictions[{name!r}] must be Predictions, not {type(samples).__name__}"
                 )
             if samples.y_true is None:
-                raise ValueError(f"predictions[{name!r}] must be labelled")
+                raise ValueError(f"predictions[{name!r}] must be labeled")
             kinds.add((samples.kind == "raw scores", samples.n_classes == 2))
         if len(kinds) > 1:
             raise ValueError("predictions must all be raw scores or none, all binary or none")

@@ -18,7 +18,7 @@ _LONGEST = 32  # characters of a name in a legend
 _MOST_SYSTEMS = 6  # in a figure
 _MOST_LINES = 6  # of notes within the axes
 _MOST_CONDITIONS = 24  # that bars have room for
-_NOT_NORMALISED = ("EER", "AUC", "RCL", "RCL bound", "ECE", "ECEmc")
+_NOT_NORMALIZED = ("EER", "AUC", "RCL", "RCL bound", "ECE", "ECEmc")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ _ROC = _Chart(
     {},
 )
 _BAYES = _Chart(
-    "Normalised Bayes error",
+    "Normalized Bayes error",
     "Error of decisions at each prior, over that of a constant decision. Solid: at the threshold "
     "that the prior asks for; dashed: at the best threshold. The gap is what calibration would "
     "save.",
@@ -64,7 +64,7 @@ _BAYES = _Chart(
     {},
 )
 _MINIMUM = _Chart(
-    "Normalised Bayes error",
+    "Normalized Bayes error",
     "Least error of decisions at each prior, over that of a constant decision: what the scores "
     "could reach once calibrated.",
     plotting.bayes_error,
@@ -179,7 +179,7 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
     metrics = _short([row.metric for result in report.results for row in result.rows])
     systems = {}
     for result in report.pooled:
-        rows = [row for row in result.rows if row.metric not in _NOT_NORMALISED]
+        rows = [row for row in result.rows if row.metric not in _NOT_NORMALIZED]
         if rows and result.system in names:
             named = [replace(row, metric=metrics[row.metric]) for row in rows]
             systems[names[result.system]] = named
@@ -191,7 +191,7 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
         plotting.metric_bars(systems, reference=1.0, ax=ax)
         if len(systems) > 3:
             _make_room(ax, len(systems))
-        pen.keep(ax, "Normalised metrics" + part, caption, list(systems))
+        pen.keep(ax, "Normalized metrics" + part, caption, list(systems))
 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:

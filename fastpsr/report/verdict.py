@@ -113,7 +113,7 @@ def _gain(rcl: Row, nce: Row | None) -> tuple[str, ...]:
         return ()
     after = nce.value * (1.0 - rcl.value / 100.0)
     return (
-        f"It would bring the normalised cross-entropy from {nce.value:.3f} to {after:.3f}, where 1 "
+        f"It would bring the normalized cross-entropy from {nce.value:.3f} to {after:.3f}, where 1 "
         "is a system that knows the priors alone.",
     )
 

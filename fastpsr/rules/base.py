@@ -65,7 +65,7 @@ class ScoringRule(ABC):
         return np.column_stack([-by_log_odds, by_log_odds])
 
     def losses_of(self, predictions: Predictions) -> Floats:
-        """Return the (N,) losses of labelled predictions."""
+        """Return the (N,) losses of labeled predictions."""
         y = predictions.labels
         if predictions.n_classes == 2:
             return self.binary_losses(predictions.log_odds, y)
@@ -85,7 +85,7 @@ class ScoringRule(ABC):
         y : array-like of int, shape (N,)
             True classes, 0 to K-1.
         log_q : array-like of float, shape (N, K)
-            Normalised log-posteriors; rows may miss a sum of 1 by 1e-6.
+            Normalized log-posteriors; rows may miss a sum of 1 by 1e-6.
 
         Returns
         -------

@@ -40,12 +40,12 @@ class Log(ScoringRule):
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
-        q = predictions.bare_posteriors
+        q = predictions._bare_posteriors
         if q is not None:
             return np.asarray(kernels.sum_log_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
             return np.asarray(kernels.sum_log_losses(predictions.log_odds, y, weights))
-        rows = predictions.posterior_rows
+        rows = predictions._posterior_rows
         if rows is not None:
             return np.asarray(kernels.sum_log_losses_of_rows(rows, y, weights))
         return np.asarray(kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights))
@@ -82,12 +82,12 @@ class Brier(ScoringRule):
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
-        q = predictions.bare_posteriors
+        q = predictions._bare_posteriors
         if q is not None:
             return np.asarray(kernels.sum_brier_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
             return np.asarray(kernels.sum_brier_losses(predictions.log_odds, y, weights))
-        rows = predictions.posterior_rows
+        rows = predictions._posterior_rows
         if rows is not None:
             return np.asarray(kernels.sum_brier_losses_of_rows(rows, y, weights))
         log_q = predictions.log_posteriors

@@ -243,7 +243,7 @@ def _beta_integrand(a: float, b: float) -> Integrand:
     """Return what class 0 integrates over v = logit a_1: the density of v, divided by a_1.
 
     The density is taken relative to that at its mode, so that nothing of the size of a Beta
-    function cancels, and normalised by its own integral.
+    function cancels, and normalized by its own integral.
     """
     mode, below, above = np.log(a) - np.log(b), b / (a + b), a / (a + b)
 

@@ -109,7 +109,7 @@ def bin_edges(bins: int, binning: str, posteriors: Floats, weights: Floats) -> F
 def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the largest posterior of each sample, and whether its class (the first) is true."""
     y = predictions.labels
-    if predictions.has_posteriors:  # as given
+    if predictions._has_posteriors:  # as given
         best, top = kernels.top_classes(predictions.posteriors)
         return best, top == y
     if predictions.n_classes == 2:

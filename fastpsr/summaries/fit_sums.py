@@ -53,8 +53,8 @@ class Axis:
 
     def nodes(self, origin: float = 0.0) -> Floats:
         """Return scores that stand for the samples, (n_cells x nodes,), less `origin`."""
-        centres = (self.low - origin) + self.width * (np.arange(self.n_cells) + 0.5)
-        return (centres[:, None] + 0.5 * self.width * _NODES).ravel()
+        centers = (self.low - origin) + self.width * (np.arange(self.n_cells) + 0.5)
+        return (centers[:, None] + 0.5 * self.width * _NODES).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class FitSums:
     ) -> "FitSums":
         """Sum the scores of binary predictions."""
         sums = kernels.sum_on_axis(
-            predictions.scale, predictions.labels, served_by, predictions.weights, axis.low,
+            predictions.scores, predictions.labels, served_by, predictions.weights, axis.low,
             axis.width, axis.n_cells, parts,
         )  # fmt: skip
         return cls(axis, scale, sums)

@@ -57,7 +57,7 @@ class PavBlocks(ClassTotals):
 
     @classmethod
     def of_scores(cls, scores: Floats, y: NDArray[Any], given_priors: Floats | None) -> Self:
-        """Fit scores that count alike, labelled 0 or 1; most are counted and not sorted."""
+        """Fit scores that count alike, labeled 0 or 1; most are counted and not sorted."""
         low, per_unit, n_buckets = _grid(scores)
         by_part = kernels.count_into_buckets(scores, y, low, per_unit, n_buckets)
         counts = by_part.sum(axis=0)

@@ -48,7 +48,7 @@ class RankCells(ClassTotals):
 
     @classmethod
     def of(cls, predictions: Predictions) -> Self:
-        """Count labelled binary predictions into cells on their scale, once for all who ask."""
+        """Count labeled binary predictions into cells on their scale, once for all who ask."""
         cells: Self = predictions.remember("rank cells", lambda: cls._count(predictions))
         return cells
 
@@ -56,7 +56,7 @@ class RankCells(ClassTotals):
     def _count(cls, predictions: Predictions) -> Self:
         if predictions.n_classes > 2:
             raise ValueError(f"ranks need a binary task, not {predictions.n_classes} classes")
-        scores, y, weights = predictions.scale, predictions.labels, predictions.weights
+        scores, y, weights = predictions.scores, predictions.labels, predictions.weights
         n_positive = int(np.count_nonzero(y))
         minority = int(n_positive <= y.size - n_positive)
         n_members = min(n_positive, y.size - n_positive)
@@ -88,7 +88,7 @@ class RankCells(ClassTotals):
         n_cells = cells.negatives.size
 
         def groups() -> NDArray[Any]:
-            places = kernels.cell_numbers(predictions.scale, cells.edges)
+            places = kernels.cell_numbers(predictions.scores, cells.edges)
             places[predictions.labels != 0] += n_cells
             return np.asarray(places)
 
@@ -120,12 +120,12 @@ class RankCells(ClassTotals):
 
 
 def pav_blocks(predictions: Predictions) -> PavBlocks:
-    """Return the isotonic fit of labelled binary predictions, made once for all who ask."""
+    """Return the isotonic fit of labeled binary predictions, made once for all who ask."""
 
     def fit() -> PavBlocks:
         if predictions.n_classes > 2 or predictions.weights.size:
             return RankCells.of(predictions).blocks
-        return PavBlocks.of_scores(predictions.scale, predictions.labels, predictions.given_priors)
+        return PavBlocks.of_scores(predictions.scores, predictions.labels, predictions.given_priors)
 
     fitted: PavBlocks = predictions.remember("PAV blocks", fit)
     return fitted

@@ -81,7 +81,7 @@ def _the_one(
     if not suitable:
         seen = fitting[0]
         lacking = [role for role in request.needed if role not in seen.roles]
-        swapped = "; are key and scores swapped?" if request.wanted != "labelled scores" else ""
+        swapped = "; are key and scores swapped?" if request.wanted != "labeled scores" else ""
         raise ValueError(
             f"{path}: the content looks like {seen.name} ({' '.join(seen.roles)}), which has no "
             f"{' and no '.join(lacking)}{swapped}"

@@ -13,7 +13,7 @@ __all__ = [
     "layout_of",
 ]
 
-#: The four columns that wespeaker's score normalisation appends.
+#: The four columns that wespeaker's score normalization appends.
 NORM_COLUMNS = ("norm_1", "norm_2", "norm_3", "norm_4")
 
 
@@ -36,7 +36,7 @@ class Layout:
     words: str = "target/nontarget"
 
     def with_norms(self) -> "Layout":
-        """Return the layout with the columns that score normalisation appends."""
+        """Return the layout with the columns that score normalization appends."""
         return replace(self, roles=(*self.roles, *NORM_COLUMNS))
 
 

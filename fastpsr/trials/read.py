@@ -98,7 +98,7 @@ def read(
     if key is not None:
         turn, transpose = _of_hdf5(transpose, key, scores)
         key = _read(key, Request("key", key_format, key_columns or {}, turn, "key_"))
-    wanted: Wanted = "labelled scores" if alone else "scores"
+    wanted: Wanted = "labeled scores" if alone else "scores"
     scores = _read(scores, Request(wanted, score_format, score_columns or {}, transpose, "score_"))
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")

@@ -207,7 +207,7 @@ def _make(
 
 
 def _from_hdf5(path: Path, request: Request) -> Reading:
-    if request.wanted == "labelled scores":
+    if request.wanted == "labeled scores":
         raise ValueError(f"{path}: an HDF5 file of scores has no labels: give the key too")
     known, enroll, test, y_true, score, said = read_matrices(path, request)
     models, segments = NAMES[known]

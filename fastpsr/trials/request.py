@@ -9,11 +9,11 @@ __all__ = ["ROLES", "Request", "Wanted"]
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
 
-Wanted = Literal["key", "scores", "labelled scores"]
+Wanted = Literal["key", "scores", "labeled scores"]
 _NEEDED = {
     "key": ("enroll", "test", "label"),
     "scores": ("score",),
-    "labelled scores": ("score", "label"),
+    "labeled scores": ("score", "label"),
 }
 
 
@@ -23,7 +23,7 @@ class Request:
 
     Attributes
     ----------
-    wanted : {"key", "scores", "labelled scores"}
+    wanted : {"key", "scores", "labeled scores"}
         What the file is read for.
     format : str or None
         Name of the format, to force it.

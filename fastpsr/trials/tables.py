@@ -120,7 +120,7 @@ def read_npz(path: Path, request: Request) -> Table:
 
 def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, str]:
     """Return the name of the column of each role: as chosen, or by the usual names."""
-    needed = {*request.needed, *(() if request.wanted == "labelled scores" else ("enroll", "test"))}
+    needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
     chosen, found = request.columns, {}
     lowered = {name.lower(): name for name in names}
     for role, usual in ALIASES.items():

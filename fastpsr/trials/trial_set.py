@@ -12,7 +12,7 @@ from fastpsr import checks
 from fastpsr.predictions import Predictions
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.speakers import Speakers, find_speakers
-from fastpsr.trials.weights import equalised_weights
+from fastpsr.trials.weights import equalized_weights
 
 __all__ = ["Source", "TrialSet"]
 
@@ -90,7 +90,7 @@ class TrialSet:
 
     @property
     def speakers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Speakers of the enrolment and of the test side, as numbers, each of shape (N,)."""
+        """Speakers of the enrollment and of the test side, as numbers, each of shape (N,)."""
         return self._known_speakers().enroll, self._known_speakers().test
 
     @property
@@ -120,7 +120,7 @@ class TrialSet:
         prior : float, optional
             P(target); by default the weighted frequency of targets.
         weights : array-like of float, shape (N,), optional
-            Weights of the trials, such as :meth:`equalised_weights`.
+            Weights of the trials, such as :meth:`equalized_weights`.
 
         Raises
         ------
@@ -207,10 +207,10 @@ class TrialSet:
         mapping : path or mapping of str to str, optional
             Speaker by id, for ids of both sides. A file has lines ``id speaker``.
         column : pair of str, optional
-            Columns with the speaker of the enrolment side and of the test side.
+            Columns with the speaker of the enrollment side and of the test side.
         pattern : str or pair of str, optional
             Regular expression found in every id; its first group, or all of it if there is none,
-            is the speaker. A pair: one for enrolment and one for test ids. VoxCeleb: ``"^[^/]+"``.
+            is the speaker. A pair: one for enrollment and one for test ids. VoxCeleb: ``"^[^/]+"``.
 
         Raises
         ------
@@ -234,7 +234,7 @@ class TrialSet:
         if column is not None:
             if isinstance(column, str) or len(column) != 2:
                 raise ValueError(
-                    "column must be a pair of names, of the enrolment side's column and the test "
+                    "column must be a pair of names, of the enrollment side's column and the test "
                     f"side's, not {column!r}"
                 )
             speakers = Speakers.of_columns(self._column(column[0]), self._column(column[1]))
@@ -243,7 +243,7 @@ class TrialSet:
         said = speakers.taken(self.y_true)
         return replace(self, _speakers=speakers, taken=(*self.taken, said))
 
-    def equalised_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
+    def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights by which all partitions count alike, as NIST's scorers have it.
 
         Partitions are the combinations of values of `columns` that occur. In each class, each
@@ -268,13 +268,13 @@ class TrialSet:
         >>> made = TrialSet(
         ...     None, None, np.array([1, 1, 1, 0, 0], np.uint8), np.zeros(5),
         ...     {"sex": np.array([0, 0, 1, 0, 1])}, (), Source("npz", {}, None))
-        >>> made.equalised_weights("sex").tolist()
+        >>> made.equalized_weights("sex").tolist()
         [0.75, 0.75, 1.5, 1.0, 1.0]
         """
         names = [columns] if isinstance(columns, str) else list(columns)
         if self.y_true is None:
-            raise ValueError("equalised weights need labels")
-        return equalised_weights(self.y_true, {name: _values(self._column(name)) for name in names})
+            raise ValueError("equalized weights need labels")
+        return equalized_weights(self.y_true, {name: _values(self._column(name)) for name in names})
 
     @property
     def ids(self) -> tuple[Coded, Coded]:

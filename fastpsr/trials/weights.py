@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["equalised_weights"]
+__all__ = ["equalized_weights"]
 
 
-def equalised_weights(
+def equalized_weights(
     y_true: NDArray[np.uint8], columns: Mapping[str, tuple[list[str], NDArray[np.int64]]]
 ) -> NDArray[np.float64]:
     """Weigh a trial by N_c / (P n_cp): class c, its N_c trials, P partitions, n_cp in its own.

@@ -58,7 +58,7 @@ def write_scores(
     Notes
     -----
     Numbers are written with as many digits as bring back the same float64. A format read with
-    score-normalisation columns is written without them; NIST's TSV gets ids, side and score; CSV,
+    score-normalization columns is written without them; NIST's TSV gets ids, side and score; CSV,
     Parquet and npz also the labels.
 
     Examples

@@ -51,7 +51,7 @@ def empirical_cross_entropy(
     Parameters
     ----------
     predictions : Predictions
-        Labelled, binary posteriors or likelihoods.
+        Labeled, binary posteriors or likelihoods.
     prior_log10_odds : array-like of float, shape (P,), optional
         Log10 odds of a target's prior, at most 250 in size; by default 101 points from -2.5 to 2.5.
 

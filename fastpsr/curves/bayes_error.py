@@ -1,4 +1,4 @@
-"""The error of Bayes decisions along the prior: what APE and normalised Bayes error plots show."""
+"""The error of Bayes decisions along the prior: what APE and normalized Bayes error plots show."""
 
 from dataclasses import dataclass
 
@@ -38,12 +38,12 @@ class BayesErrorCurve:
 
     @property
     def normalized_actual(self) -> Floats:
-        """`actual` over `default`: the actual normalised DCF, with costs of 1."""
+        """`actual` over `default`: the actual normalized DCF, with costs of 1."""
         return np.asarray(self.actual / self.default)
 
     @property
     def normalized_minimum(self) -> Floats:
-        """`minimum` over `default`: the minimum normalised DCF, with costs of 1."""
+        """`minimum` over `default`: the minimum normalized DCF, with costs of 1."""
         return np.asarray(self.minimum / self.default)
 
 
@@ -52,14 +52,14 @@ def bayes_error(
 ) -> BayesErrorCurve:
     """Return actual and minimum error probabilities as functions of the prior.
 
-    Over the error of the best constant decision they are the normalised Bayes error, which is
+    Over the error of the best constant decision they are the normalized Bayes error, which is
     ``ActDCF(pi)`` and ``MinDCF(pi)`` at each point. Costs other than 1 are priors too: log-odds
     plus ``log(c_miss / c_fa)``.
 
     Parameters
     ----------
     predictions : Predictions
-        Labelled, binary. Of raw scores only the minimum is known.
+        Labeled, binary. Of raw scores only the minimum is known.
     prior_log_odds : array-like of float, shape (P,), optional
         Natural log-odds of a target's prior, at most 600 in size; by default 201 points from -10
         to 10.

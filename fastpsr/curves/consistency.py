@@ -52,7 +52,7 @@ def consistency_band(
     Parameters
     ----------
     predictions : Predictions
-        Labelled, binary posteriors or likelihoods.
+        Labeled, binary posteriors or likelihoods.
     points : array-like of float, shape (P,), optional
         Posteriors of class 1 strictly between 0 and 1; by default 0.005 to 0.995 in steps of 0.005.
     n_resamples : int
@@ -74,7 +74,7 @@ def consistency_band(
     Notes
     -----
     Samples are independent here: where they share speakers the band is too narrow. More than 20,000
-    distinct posteriors are grouped with their neighbours. Samples with weights are drawn alike
+    distinct posteriors are grouped with their neighbors. Samples with weights are drawn alike
     within a group and weigh its mean.
 
     References

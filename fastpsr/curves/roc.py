@@ -60,7 +60,7 @@ def roc(predictions: Predictions) -> Roc:
     Parameters
     ----------
     predictions : Predictions
-        Labelled, of any kind: posteriors, likelihoods or raw scores.
+        Labeled, of any kind: posteriors, likelihoods or raw scores.
 
     Returns
     -------

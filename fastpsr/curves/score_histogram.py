@@ -50,7 +50,7 @@ def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> Sc
     Parameters
     ----------
     predictions : Predictions
-        Labelled, binary. Posteriors are turned into LLRs; raw scores stay what they are.
+        Labeled, binary. Posteriors are turned into LLRs; raw scores stay what they are.
     bins : int, or array-like of float, shape (M + 1,)
         Number of bins over the range of the finite scores, or ascending edges.
 
@@ -81,7 +81,7 @@ def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> Sc
     if samples.kind == "posteriors":  # without a class there are log-odds, and no LLRs
         are_llrs = bool(samples.priors.all())
     y = samples.labels
-    scores = samples.llrs if are_llrs else samples.scale
+    scores = samples.llrs if are_llrs else samples.scores
     edges = _edges(bins, scores[np.isfinite(scores)])
     n_bins = edges.size - 1
     inside = (scores >= edges[0]) & (scores <= edges[-1])

@@ -62,7 +62,7 @@ def test_empirical_cross_entropy_contains_cllr(kind, weights, monkeypatch):
     np.testing.assert_allclose(
         curve.pav, [fp.MinCllr(p)(data) for p in priors] * entropy, rtol=1e-10
     )
-    module = importlib.import_module("fastpsr.metrics.empirical_cross_entropy")
+    module = importlib.import_module("fastpsr.curves.empirical_cross_entropy")
     monkeypatch.setattr(module, "_MANY", 0)  # sums on an axis instead of passes
     by_sums = fp.empirical_cross_entropy(data, [0.0, -2.0, 1.0])
     np.testing.assert_allclose(by_sums.raw, curve.raw, rtol=1e-12)
@@ -70,7 +70,7 @@ def test_empirical_cross_entropy_contains_cllr(kind, weights, monkeypatch):
 
 def test_empirical_cross_entropy_is_infinite_where_an_infinite_llr_is_wrong(monkeypatch):
     data = fp.Predictions.from_llrs([0, 1, 1], [-1.0, -np.inf, 2.0])
-    module = importlib.import_module("fastpsr.metrics.empirical_cross_entropy")
+    module = importlib.import_module("fastpsr.curves.empirical_cross_entropy")
     for many in (1e9, 0):
         monkeypatch.setattr(module, "_MANY", many)
         curve = fp.empirical_cross_entropy(data, [-250.0, 0.0, 250.0])
@@ -165,7 +165,7 @@ def test_consistency_bands_follow_given_priors():
 
 
 def test_consistency_bands_group_many_posteriors(monkeypatch):
-    module = importlib.import_module("fastpsr.metrics.consistency")
+    module = importlib.import_module("fastpsr.curves.consistency")
     data = detector(n=2000)
     full = fp.consistency_band(data, n_resamples=200, seed=0)
     monkeypatch.setattr(module, "_MOST_GROUPS", 500)

@@ -4,15 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastpsr import checks, kernels
+from fastpsr import kernels
 from fastpsr.calibration import PAV
-from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Floats, Kind, Predictions, check_predictions, class_factors
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, pav_blocks
-from fastpsr.summaries.summands import Summands
+from fastpsr.predictions import Floats, Kind, Predictions, check_predictions
+from fastpsr.summaries.rank_cells import pav_blocks
 
-__all__ = ["PavPosterior", "PavSteps", "pav_steps"]
+__all__ = ["PavSteps", "pav_steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +70,7 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     Parameters
     ----------
     predictions : Predictions
-        Labelled, of any kind.
+        Labeled, of any kind.
 
     Returns
     -------
@@ -101,7 +98,7 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     pav = PAV().fit(predictions)
     samples = predictions.present()
     blocks = pav_blocks(samples)
-    highest = kernels.highest_in_steps(samples.scale, samples.weights, pav.threshold_[1:])
+    highest = kernels.highest_in_steps(samples.scores, samples.weights, pav.threshold_[1:])
     # not of frequencies, which may underflow
     weights = samples.class_weights if samples.given_priors is None else samples.given_priors
     offset = float("nan") if samples.kind == "raw scores" else samples.log_odds_offset
@@ -109,60 +106,3 @@ def pav_steps(predictions: Predictions) -> PavSteps:
         pav.threshold_, highest, pav.log_odds_, blocks.negatives, blocks.positives,
         float(np.log(weights[1]) - np.log(weights[0])), offset, samples.kind,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class PavPosterior(Metric[PavBlocks | RankCells]):
-    """The posterior of class 1 that PAV, trained on the same data, gives to one score.
-
-    With :func:`fastpsr.bootstrap`, the confidence band of a reliability diagram.
-
-    Parameters
-    ----------
-    score : float
-        Log-odds for posteriors, LLR for likelihoods, or raw score.
-
-    Returns
-    -------
-    float
-        That of the last step whose lowest score it reaches; of the first for lower ones.
-
-    Examples
-    --------
-    >>> import fastpsr as fp
-    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.1, 0.3, 0.4, 0.6, 0.9])
-    >>> fp.PavPosterior(-0.5)(data)
-    0.5
-    """
-
-    score: float
-
-    def __post_init__(self) -> None:
-        score = checks.as_number("score", self.score)
-        if np.isnan(score):
-            raise ValueError(f"score must be a number, not {self.score!r}")
-        object.__setattr__(self, "score", score)
-
-    @property
-    def label(self) -> str:
-        return f"PAV({self.score:.4g})"
-
-    meaning = "posterior of class 1 after PAV, trained on the same data"
-
-    def summarise(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return pav_blocks(predictions)
-
-    def summands(self, predictions: Predictions) -> Summands:
-        return RankCells.summands(predictions)
-
-    def finish(self, summary: PavBlocks | RankCells) -> float:
-        totals = summary.class_totals("isotonic fits")
-        blocks = summary.blocks
-        factors = class_factors(totals, summary.given_priors)
-        place = np.searchsorted(blocks.lowest, self.score, side="right") - 1
-        step = max(int(place), 0)
-        negative = blocks.negatives[step] * factors[0]
-        positive = blocks.positives[step] * factors[1]
-        if negative + positive == 0.0:
-            raise ValueError("priors must be positive for isotonic fits: a step weighs nothing")
-        return float(positive / (negative + positive))

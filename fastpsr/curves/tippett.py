@@ -48,7 +48,7 @@ def tippett(predictions: Predictions) -> TippettCurves:
     Parameters
     ----------
     predictions : Predictions
-        Labelled. Posteriors are turned into LLRs; raw scores stay what they are.
+        Labeled. Posteriors are turned into LLRs; raw scores stay what they are.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def tippett(predictions: Predictions) -> TippettCurves:
     require_both_classes("Tippett curves", predictions.class_weights)
     samples = predictions.present()
     are_llrs = samples.kind != "raw scores"
-    scores = samples.llrs if are_llrs else samples.scale
+    scores = samples.llrs if are_llrs else samples.scores
     is_target = samples.labels != 0
     weights = samples.weights
     of_targets, of_others = (

@@ -1,0 +1,71 @@
+"""What an isotonic fit maps one score to, as a metric: the bootstrap gives it a band."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.metrics.base import Metric
+from fastpsr.predictions import Predictions, class_factors
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks
+from fastpsr.summaries.summands import Summands
+
+__all__ = ["PavPosterior"]
+
+
+@dataclass(frozen=True, eq=False)
+class PavPosterior(Metric[PavBlocks | RankCells]):
+    """The posterior of class 1 that PAV, trained on the same data, gives to one score.
+
+    With :func:`fastpsr.bootstrap`, the confidence band of a reliability diagram.
+
+    Parameters
+    ----------
+    score : float
+        Log-odds for posteriors, LLR for likelihoods, or raw score.
+
+    Returns
+    -------
+    float
+        That of the last step whose lowest score it reaches; of the first for lower ones.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.1, 0.3, 0.4, 0.6, 0.9])
+    >>> fp.PavPosterior(-0.5)(data)
+    0.5
+    """
+
+    score: float
+
+    def __post_init__(self) -> None:
+        score = checks.as_number("score", self.score)
+        if np.isnan(score):
+            raise ValueError(f"score must be a number, not {self.score!r}")
+        object.__setattr__(self, "score", score)
+
+    @property
+    def label(self) -> str:
+        return f"PAV({self.score:.4g})"
+
+    meaning = "posterior of class 1 after PAV, trained on the same data"
+
+    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
+        return pav_blocks(predictions)
+
+    def summands(self, predictions: Predictions) -> Summands:
+        return RankCells.summands(predictions)
+
+    def finish(self, summary: PavBlocks | RankCells) -> float:
+        totals = summary.class_totals("isotonic fits")
+        blocks = summary.blocks
+        factors = class_factors(totals, summary.given_priors)
+        place = np.searchsorted(blocks.lowest, self.score, side="right") - 1
+        step = max(int(place), 0)
+        negative = blocks.negatives[step] * factors[0]
+        positive = blocks.positives[step] * factors[1]
+        if negative + positive == 0.0:
+            raise ValueError("priors must be positive for isotonic fits: a step weighs nothing")
+        return float(positive / (negative + positive))
