@@ -37,6 +37,7 @@ from fastpsr.curves import (
     score_histogram,
     tippett,
 )
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluate import Evaluation, evaluate
 from fastpsr.metrics import (
     AUC,
@@ -56,6 +57,8 @@ from fastpsr.metrics import (
     PavPosterior,
     SemiEmpiricalScore,
 )
+from fastpsr.plans import PartitionedPredictions, from_parts
+from fastpsr.plans.parquet import scan_parquet
 from fastpsr.predictions import Predictions
 
 if _TYPE_CHECKING:
@@ -71,6 +74,7 @@ __all__ = [
     "IID",
     "PAV",
     "ActDCF",
+    "ArgumentError",
     "BayesRisk",
     "BootstrapResult",
     "BrierScore",
@@ -89,6 +93,7 @@ __all__ = [
     "HistogramBinning",
     "MinCllr",
     "MinDCF",
+    "PartitionedPredictions",
     "PavPosterior",
     "Predictions",
     "SemiEmpiricalScore",
@@ -107,6 +112,7 @@ __all__ = [
     "empirical_cross_entropy",
     "evaluate",
     "expected_cost",
+    "from_parts",
     "load_calibrator",
     "metrics",
     "pav_steps",
@@ -114,6 +120,7 @@ __all__ = [
     "roc",
     "rules",
     "save_calibrator",
+    "scan_parquet",
     "score_histogram",
     "simulate",
     "tippett",

@@ -64,14 +64,16 @@ def as_number(name: str, value: object) -> float:
     return float(array)
 
 
-def as_floats(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
+def as_floats(
+    name: str, values: ArrayLike, ndim: int | tuple[int, ...], *, may_be_empty: bool = False
+) -> Floats:
     """Return `values` as a C-contiguous float64 array; the same memory where it already is one."""
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if array.ndim not in allowed:
         wanted = " or ".join(f"{d}-dimensional" for d in allowed)
         raise ValueError(f"{name} must be {wanted}, not of shape {array.shape}")
-    if array.size == 0:
+    if array.size == 0 and not may_be_empty:
         raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
     with np.errstate(all="ignore"):  # beyond float64, and signaling nan: the checks will tell
         return np.ascontiguousarray(array, dtype=np.float64)
@@ -170,11 +172,11 @@ def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
     """Return sample weights as float64; an empty array stands for equal weights."""
     if weights is None:
         return _EMPTY
-    array = as_floats(name, weights, 1)
+    array = as_floats(name, weights, 1, may_be_empty=True)
     check_length(name, array.size, n_samples)
     require(name, array, 0.0, _FINITE, "be finite and not negative")
     if not array.any():
-        raise ValueError(f"{name} must not all be zero")
+        return array
     if not 1e-290 < float(array.max()) < 1e300 / array.size:
         raise ValueError(
             f"{name} must have a largest entry between 1e-290 and 1e300 / N, so that sums keep "
@@ -197,7 +199,7 @@ def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
 
 def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
     """Return an (N, K) array of posteriors whose rows sum to 1 within 1e-6; not rescaled."""
-    rows = as_floats(name, posteriors, 2)
+    rows = as_floats(name, posteriors, 2, may_be_empty=True)
     _check_columns(name, rows)
     require(name, rows, 0.0, 1.0, "lie in 0 to 1")
     sums = kernels.sum_rows(rows)
@@ -234,10 +236,10 @@ def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:
 
 def as_log_rows(name: str, scores: ArrayLike) -> Floats:
     """Return (N, K) logits or log-likelihoods: no nan, no +inf, no row of -inf alone."""
-    rows = as_floats(name, scores, 2)
+    rows = as_floats(name, scores, 2, may_be_empty=True)
     _check_columns(name, rows)
     require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
-    tops = rows.max(axis=1)
+    tops = rows.max(axis=1, initial=-np.inf)
     row = kernels.find_outside(tops, -_FINITE, np.inf)
     if row >= 0:
         raise ValueError(f"{name} must have a finite entry in every row, but row {row} is all -inf")

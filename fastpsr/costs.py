@@ -75,6 +75,11 @@ class CostMatrix:
         return f"CostMatrix({self.values.tolist()})"
 
     @property
+    def key(self) -> tuple[tuple[int, ...], bytes]:
+        """What tells the matrix from others."""
+        return self.values.shape, self.values.tobytes()
+
+    @property
     def n_decisions(self) -> int:
         """The number M of decisions."""
         return int(self.values.shape[1])
@@ -192,6 +197,8 @@ def expected_cost(
     y = checks.as_labels("y_true", y_true, n_samples, n_classes)
     made = checks.as_labels("decisions", decisions, n_samples, n_decisions)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)
+    if n_samples == 0 or (weights.size and not weights.any()):
+        raise ValueError("y_true must have a sample of positive weight")
     given = None if priors is None else checks.as_priors("priors", priors, n_classes)
     return mean_cost(count_decisions(y, made, weights, matrix), matrix, given, normalized)
 

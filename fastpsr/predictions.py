@@ -1,6 +1,6 @@
 """`Predictions`: what a classifier said about each sample, checked once, with the labels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -82,17 +82,17 @@ class Predictions:
         priors : array-like of float, shape (K,), optional
             Class priors of the evaluation; by default the class frequencies.
         sample_weight : array-like of float, shape (N,), optional
-            Finite weights, none negative, not all zero.
+            Finite weights, none negative.
 
         Raises
         ------
         ValueError
             For nan, values outside 0..1, rows that do not sum to 1, labels that are no class
-            index, lengths that differ, or no samples at all.
+            index, or lengths that differ.
         """
         given = checks.read("q", q)
         if given.ndim == 1:
-            values = checks.as_floats("q", given, 1)
+            values = checks.as_floats("q", given, 1, may_be_empty=True)
             checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
         else:
             values = checks.as_posterior_rows("q", given)
@@ -131,7 +131,7 @@ class Predictions:
         """
         shape = checks.read("z", z).shape
         if len(shape) == 1:
-            log_odds = checks.as_floats("z", z, 1)
+            log_odds = checks.as_floats("z", z, 1, may_be_empty=True)
             checks.require("z", log_odds, -np.inf, np.inf, "not be nan")
             return cls._make(y_true, "posteriors", log_odds, priors, sample_weight)
         if shape[1:] == (2,):  # exact: log-odds need no normalization
@@ -176,14 +176,14 @@ class Predictions:
         prior : float, optional
             P(class 1), strictly between 0 and 1; by default the weighted frequency of class 1.
         sample_weight : array-like of float, shape (N,), optional
-            Finite weights, none negative, not all zero.
+            Finite weights, none negative.
 
         Raises
         ------
         ValueError
             For nan, a prior outside (0, 1), labels other than 0 and 1, or lengths that differ.
         """
-        values = checks.as_floats("llr", llr, 1)
+        values = checks.as_floats("llr", llr, 1, may_be_empty=True)
         checks.require("llr", values, -np.inf, np.inf, "not be nan")
         return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight)
 
@@ -195,8 +195,8 @@ class Predictions:
 
         Targets come first. Otherwise as :meth:`from_llrs`.
         """
-        targets = checks.as_floats("tar", tar, 1)
-        nontargets = checks.as_floats("non", non, 1)
+        targets = checks.as_floats("tar", tar, 1, may_be_empty=True)
+        nontargets = checks.as_floats("non", non, 1, may_be_empty=True)
         checks.require("tar", targets, -np.inf, np.inf, "not be nan")
         checks.require("non", nontargets, -np.inf, np.inf, "not be nan")
         y_true = np.repeat(np.array([1, 0], np.uint8), [targets.size, nontargets.size])
@@ -215,7 +215,7 @@ class Predictions:
         Rank metrics and calibrators take them; a metric that needs posteriors raises. Infinite
         scores are allowed, nan is not.
         """
-        values = checks.as_floats("scores", scores, 1)
+        values = checks.as_floats("scores", scores, 1, may_be_empty=True)
         checks.require("scores", values, -np.inf, np.inf, "not be nan")
         return cls._make(y_true, "raw scores", values, None, sample_weight)
 
@@ -257,6 +257,7 @@ class Predictions:
         if priors is not None:
             made.given_priors = checks.as_priors("priors", priors, made.n_classes)
         made._posterior_priors = made.given_priors
+        made._whole_weights = None
         return made
 
     # What they hold
@@ -265,6 +266,7 @@ class Predictions:
     _given_posteriors: Floats | None  # likelihoods: LLRs or log-likelihoods; raw scores as they are
     _weights: Floats  # empty where all samples count alike
     _posterior_priors: Floats | None  # the priors that turned likelihoods into posteriors
+    _whole_weights: Floats | None  # class weights of the whole, where these samples are a part
     given_priors: Floats | None  #: The priors passed by the caller, or None.
 
     def __len__(self) -> int:
@@ -287,8 +289,7 @@ class Predictions:
             self._fix_posterior_priors()  # posteriors stay what they were
         picked.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
         picked._values = np.ascontiguousarray(self._values[index])
-        if picked._values.shape[0] == 0:
-            raise ValueError("index must pick at least one sample")
+        picked._whole_weights = None
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
             for name in ("log_odds", "log_posteriors"):  # not to take the logarithms again
@@ -310,7 +311,22 @@ class Predictions:
                 n_positive = float(np.count_nonzero(y))
                 return np.array([y.size - n_positive, n_positive])
             return np.bincount(y, minlength=self.n_classes).astype(np.float64)
-        return np.asarray(kernels.sum_by_class(self._weights, y, _NO_WEIGHTS, self.n_classes))
+        return np.asarray(
+            kernels.sum_exactly_by_class(self._weights, y, self.n_classes).sum(axis=1)
+        )
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Number of samples of positive weight of each class, shape (K,); needs labels."""
+        if not self._weights.size:
+            return self.class_weights.astype(np.int64)
+        present = self.labels[self._weights > 0.0]
+        return np.bincount(present, minlength=self.n_classes).astype(np.int64)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether samples may count differently."""
+        return self._weights.size > 0
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -326,10 +342,13 @@ class Predictions:
             return self.given_priors
         if self.y_true is None:
             raise ValueError("priors must be given: unlabeled predictions have no frequencies")
-        total = self.class_weights.sum()
+        weights = self._whole_weights
+        if weights is None:
+            weights = self.class_weights
+        total = weights.sum()
         if total == 0.0:  # of a part of the samples
             raise ValueError("priors must be given: no sample has positive weight")
-        return np.asarray(self.class_weights / total)
+        return np.asarray(weights / total)
 
     @cached_property
     def log_odds(self) -> Floats:
@@ -451,7 +470,7 @@ class Predictions:
         """What turns :attr:`scores` of a binary task into log-odds; 0 for posteriors."""
         return self._prior_log_odds() if self.kind == "likelihoods" else 0.0
 
-    def remember(self, name: str, make: Callable[[], Any]) -> Any:
+    def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
         """Return what `make` gave when it was first asked for by this name."""
         found = self.__dict__.setdefault("_remembered", {})
         if name not in found:
@@ -462,14 +481,16 @@ class Predictions:
         """Return the samples of positive weight: the others are as if absent."""
         if not self._weights.size or self._weights.all():
             return self
-        return self[self._weights > 0.0]
+        present = self[self._weights > 0.0]
+        present._whole_weights = self._whole_weights
+        return present
 
     def balanced_weights(self) -> Floats:
         """Sample weights with given priors worked in: what a calibrator weighs samples by."""
         if self.given_priors is None:
             return self._weights
-        factor = class_factors(self.class_weights, self.given_priors)
-        per_sample = factor[self.labels]
+        totals = self.class_weights if self._whole_weights is None else self._whole_weights
+        per_sample = class_factors(totals, self.given_priors)[self.labels]
         return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
 
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
@@ -491,7 +512,74 @@ class Predictions:
             {k: v for k, v in self.__dict__.items() if k not in _CACHED - per_sample}
         )
         made._weights = made.sample_weight = sample_weight
+        made._whole_weights = None
         return made
+
+    # Parts of a whole
+
+    def as_part_of(self, class_weights: Floats) -> Self:
+        """Return the same samples as a part of a whole, whose total weight of each class this is.
+
+        Frequencies, and posteriors that depend on them, are the whole's.
+        """
+        made = self.compact()
+        made._whole_weights = class_weights
+        return made
+
+    @classmethod
+    def without_scores(
+        cls,
+        y_true: ArrayLike,
+        kind: Kind,
+        shape: tuple[int, ...],
+        priors: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        """Return labels and weights alone, with scores that stand for none."""
+        nothing = np.broadcast_to(np.float64(0.0), shape)
+        return cls._make(y_true, kind, nothing, priors, sample_weight)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the samples of all parts, one after another."""
+        made = cls.__new__(cls)
+        made.__dict__.update({k: v for k, v in parts[0].__dict__.items() if k not in _CACHED})
+        made._whole_weights = None
+        made._values = np.concatenate([part._values for part in parts])
+        if made._given_posteriors is not None:
+            made._given_posteriors = made._values
+        if made.y_true is not None:
+            made.y_true = np.concatenate([part.labels for part in parts])
+        if any(part.weights.size for part in parts):
+            weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
+            made._weights = made.sample_weight = np.concatenate(weights)
+        return made
+
+    def compact(self) -> Self:
+        """Return the same without what was computed from them."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of scores, labels and weights."""
+        labels = 0 if self.y_true is None else self.y_true.nbytes
+        return self._values.nbytes + labels + self._weights.nbytes
+
+    def score_checksum(self) -> int:
+        """Return a number that changes with the scores, and with their order."""
+        return int(kernels.checksum(self._values))
+
+    @property
+    def posterior_priors(self) -> Floats | None:
+        """The priors that likelihoods were turned into posteriors with, where they are settled."""
+        return self._posterior_priors
+
+    def require_samples(self) -> None:
+        """Raise where no sample has positive weight."""
+        if len(self) == 0 or (self._weights.size and not self._weights.any()):
+            raise ValueError("predictions must have a sample of positive weight")
 
     def as_llrs(self, prior: float | None = None) -> Self:
         """Return the LLRs of binary predictions, completed with the prior of class 1 if given."""

@@ -31,9 +31,10 @@ FLOORS = (
     {"calibration"},
     {"summaries"},
     {"rules", "costs"},
+    {"plans"},
     {"predictions"},
     {"ids"},
-    {"caching", "checks", "files", "simulate"},
+    {"caching", "checks", "errors", "files", "simulate"},
     {"kernels"},
 )
 UNDOCUMENTED = {  # defects: no section Examples

@@ -18,7 +18,7 @@ from fastpsr.calibration.folds import Plan
 from fastpsr.calibration.step_sums import step_summands
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.bins import BinSums, bin_edges
+from fastpsr.summaries.bins import BinSums, uniform_edges
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["HistogramBinning"]
@@ -75,7 +75,7 @@ class HistogramBinning(Calibrator):
         check_floor(self.floor)
 
     def check_fitted(self) -> None:
-        uniform = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
+        uniform = uniform_edges(self.bins)
         require_fitted("edges_", np.array_equal(self.edges_, uniform))
         require_fitted("posterior_", np.shape(self.posterior_) == (self.bins,))
         inside = (self.posterior_ >= 0.0) & (self.posterior_ <= 1.0)
@@ -88,7 +88,7 @@ class HistogramBinning(Calibrator):
         # LLRs are binned at the training prior, which differs from replicate to replicate
         if predictions.n_classes > 2 or predictions.kind != "posteriors":
             return None
-        edges = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
+        edges = uniform_edges(self.bins)
 
         def levels(negatives: Floats, positives: Floats) -> Floats:
             posterior = self._frequencies(positives, negatives + positives, edges)
@@ -108,8 +108,8 @@ class HistogramBinning(Calibrator):
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
         samples.require_posteriors("bins of posteriors")
         offset = prior_log_odds(samples)
-        edges = bin_edges(self.bins, "uniform", np.empty(0), np.empty(0))
-        sums = BinSums.of(self._binned(samples, offset), samples.labels, edges, samples)
+        edges = uniform_edges(self.bins)
+        sums = BinSums.of(lambda s: (self._binned(s, offset), s.labels != 0), edges, samples)
         weight, hits, _ = sums.at_priors()
         posterior = self._frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}

@@ -16,6 +16,7 @@ from fastpsr.calibration.base import (
 )
 from fastpsr.calibration.folds import Plan
 from fastpsr.calibration.step_sums import step_summands
+from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.rank_cells import RankCells, pav_blocks
@@ -117,7 +118,7 @@ class PAV(Calibrator):
         )  # fmt: skip
 
     def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        blocks = pav_blocks(samples)
+        blocks = run(lambda: pav_blocks(samples))
         below, above = blocks.at_priors()  # which do not change the order of odds
         above = np.where(below + above > 0.0, above, blocks.positives)  # priors that underflow
         return {

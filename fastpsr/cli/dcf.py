@@ -1,6 +1,6 @@
 """Detection cost presets: where evaluations put their operating points."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.metrics import ActDCF, Metric, MinDCF
+from fastpsr.plans import Data, Part, Plan, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.counts import DecisionCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, pav_blocks
+from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
 from fastpsr.summaries.summands import Summands
 
 __all__ = [
@@ -66,10 +67,13 @@ class MinimalCost(_MeanCost, Metric[PavBlocks | RankCells]):
         return f"detection cost at the best threshold, target prior {self._priors}"
 
     def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return pav_blocks(predictions)
+        return run(lambda: pav_blocks(predictions))
 
-    def summands(self, predictions: Predictions) -> Summands:
-        return RankCells.summands(predictions)
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from pav_blocks(data)))
+
+    def summands(self, data: Data) -> Plan[Summands]:
+        return (yield from cell_summands(data))
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         return float(np.mean([MinDCF(*point).finish(summary) for point in self.at.points]))
@@ -90,29 +94,15 @@ class ActualCost(_MeanCost, Metric[list[DecisionCounts]]):
     def summarize(self, predictions: Predictions) -> list[DecisionCounts]:
         return [cost.summarize(predictions) for cost in self._costs]
 
-    def summands(self, predictions: Predictions) -> Summands:
-        """Return trials grouped by class and by how many of the thresholds they reach."""
-        predictions.require_posteriors("decisions at a fixed threshold")
-        thresholds = [cost.threshold for cost in self._costs]
-        n_counts = len(thresholds) + 1
-        rank = np.argsort(np.argsort(thresholds, kind="stable"))  # of each among the thresholds
+    def merge(self, one: list[DecisionCounts], other: list[DecisionCounts]) -> list[DecisionCounts]:
+        return [a.merge(b) for a, b in zip(one, other, strict=True)]
 
-        def groups() -> NDArray[Any]:
-            llrs = predictions.llrs
-            reached = predictions.labels * np.int32(n_counts)
-            for threshold in thresholds:
-                reached += llrs >= threshold
-            return np.asarray(reached)
-
-        def assemble(weight: Floats, _: Floats) -> list[DecisionCounts]:
-            rejected = weight.reshape(2, n_counts).cumsum(axis=1)
-            totals = rejected[:, -1]
-            return [
-                DecisionCounts(np.column_stack([rejected[:, k], totals - rejected[:, k]]), None)
-                for k in rank
-            ]
-
-        return Summands(f"decisions at LLRs {thresholds}", 2 * n_counts, 2, groups, assemble)
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        data.require_posteriors("decisions at a fixed threshold")
+        if not data.has_fixed_llrs:
+            return None
+        return _PassedSummands(tuple(cost.threshold for cost in self._costs))
+        yield
 
     def finish(self, summary: list[DecisionCounts]) -> float:
         each = zip(self._costs, summary, strict=True)
@@ -121,6 +111,41 @@ class ActualCost(_MeanCost, Metric[list[DecisionCounts]]):
     @property
     def _costs(self) -> list[ActDCF]:
         return [ActDCF(*point) for point in self.at.points]
+
+
+@dataclass(frozen=True, eq=False)
+class _PassedSummands(Summands):
+    """Trials grouped by class and by how many of some thresholds they reach."""
+
+    thresholds: tuple[float, ...]
+
+    stream = ("decisions at thresholds",)
+    n_classes = 2
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """A group for each number of thresholds, and class."""
+        return 2 * (len(self.thresholds) + 1)
+
+    @property
+    def key(self) -> Hashable:
+        return ("decisions at LLRs", self.thresholds)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        llrs = part.predictions.llrs
+        reached = part.predictions.labels * np.int32(len(self.thresholds) + 1)
+        for threshold in self.thresholds:
+            reached += llrs >= threshold
+        return np.asarray(reached)
+
+    def assemble(self, weight: Floats, sums: Floats) -> list[DecisionCounts]:
+        rejected = weight.reshape(2, -1).cumsum(axis=1)
+        totals = rejected[:, -1]
+        rank = np.argsort(np.argsort(self.thresholds, kind="stable"))
+        return [
+            DecisionCounts(np.column_stack([rejected[:, k], totals - rejected[:, k]]), None)
+            for k in rank
+        ]
 
 
 def detection_costs(dcfs: Sequence[OperatingPoints], *, raw: bool) -> dict[str, Metric[Any]]:

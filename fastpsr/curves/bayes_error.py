@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
+from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.summaries.rank_cells import pav_blocks
 
@@ -99,7 +100,7 @@ def bayes_error(
     checks.require("prior_log_odds", points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
     target = 1.0 / (1.0 + np.exp(-points))
     nontarget = 1.0 / (1.0 + np.exp(points))
-    p_miss, p_fa = pav_blocks(predictions).hull
+    p_miss, p_fa = run(lambda: pav_blocks(predictions)).hull
     minimum = np.full(points.size, np.inf)
     for miss, fa in _in_parts(p_miss, p_fa, points.size):
         costs = np.outer(target, miss) + np.outer(nontarget, fa)

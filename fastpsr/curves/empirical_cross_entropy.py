@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions, check_predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.fit_sums import Axis, FitSums
@@ -88,7 +89,7 @@ def empirical_cross_entropy(
     points = checks.as_floats("prior_log10_odds", prior_log10_odds, 1)
     checks.require("prior_log10_odds", points, -_FARTHEST, _FARTHEST, "lie in -250 to 250")
     predictions.require_posteriors("cross-entropies")
-    blocks = pav_blocks(predictions)
+    blocks = run(lambda: pav_blocks(predictions))
     totals = blocks.class_totals("cross-entropies")
     log_odds = points * np.log(10.0)
     target, nontarget = 1.0 / (1.0 + np.exp(-log_odds)), 1.0 / (1.0 + np.exp(log_odds))

@@ -6,6 +6,7 @@ import numpy as np
 
 from fastpsr import kernels
 from fastpsr.calibration import PAV
+from fastpsr.plans import run
 from fastpsr.predictions import Floats, Kind, Predictions, check_predictions
 from fastpsr.summaries.rank_cells import pav_blocks
 
@@ -97,7 +98,7 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     check_predictions(predictions)
     pav = PAV().fit(predictions)
     samples = predictions.present()
-    blocks = pav_blocks(samples)
+    blocks = run(lambda: pav_blocks(samples))
     highest = kernels.highest_in_steps(samples.scores, samples.weights, pav.threshold_[1:])
     # not of frequencies, which may underflow
     weights = samples.class_weights if samples.given_priors is None else samples.given_priors

@@ -7,6 +7,9 @@ import importlib
 from typing import Any
 
 _MODULE_OF = {
+    "checksum": "checksums",
+    "add_exactly": "exact",
+    "sum_exactly_by_class": "exact",
     "cell_numbers": "cells",
     "count_into_cells": "cells",
     "highest_in_steps": "cells",

@@ -1,14 +1,17 @@
 """What every metric offers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
+from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["Metric", "check_metric"]
+__all__ = ["Metric", "Summarize", "check_metric"]
 
 Summary = TypeVar("Summary")
 
@@ -16,8 +19,12 @@ Summary = TypeVar("Summary")
 class Metric(ABC, Generic[Summary]):
     """A number about predictions, computed by way of a summary that can be merged and resampled.
 
-    Call it on ``Predictions``; ``metric(y_true, x, **options)`` is short for the constructor that
-    fits the metric, ``Predictions.from_posteriors(y_true, x, **options)`` for most.
+    Call it on ``Predictions``, in memory or in parts; ``metric(y_true, x, **options)`` is short for
+    the constructor that fits the metric, ``Predictions.from_posteriors(y_true, x, **options)`` for
+    most.
+
+    A metric of one's own says `label`, `summarize` and `finish`. Where summaries have a method
+    ``merge(other)``, or the metric says `merge`, it takes data in parts, too.
     """
 
     @property
@@ -32,30 +39,56 @@ class Metric(ABC, Generic[Summary]):
 
     @abstractmethod
     def summarize(self, predictions: Predictions) -> Summary:
-        """Return all that the metric needs of labeled predictions."""
+        """Return all that the metric needs of labeled predictions, which may be part of a whole.
+
+        Their priors and frequencies are the whole's.
+        """
 
     @abstractmethod
     def finish(self, summary: Summary) -> float:
         """Return the value from a summary."""
 
-    def summands(self, predictions: Predictions) -> Summands | None:
-        """Return what the summary adds up, or None where it is not a sum over samples.
+    def merge(self, one: Summary, other: Summary) -> Summary:
+        """Return the summary of both sets of samples."""
+        joined = getattr(one, "merge", None)
+        if joined is None:
+            raise ValueError(
+                f"metric {self.label} does not take data in parts: it needs a method "
+                "merge(one, other) that joins two of its summaries"
+            )
+        result: Summary = joined(other)
+        return result
 
-        The bootstrap draws sums where there are summands; else it calls the metric on weighted
-        predictions.
+    def plan(self, data: Data) -> Plan[float]:
+        """Ask for what the value needs of the data, and return it."""
+        (summary,) = yield [Summarize(self).over(data)]
+        return self.finish(summary)
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        """Ask for what must be known, and return what the summary adds up.
+
+        The bootstrap draws sums where there are summands; where there are none (None) it computes
+        the metric anew on weighted data.
         """
         return None
+        yield
 
-    def fixed_to(self, predictions: Predictions) -> "Metric[Summary]":
+    def fixed_to(self, data: Data) -> Plan["Metric[Summary]"]:
         """Return the metric with all that must not change between replicates, such as folds."""
         return self
+        yield
+
+    @property
+    def summary_key(self) -> Hashable:
+        """What tells summaries apart: metrics of equal keys have the same, computed once."""
+        return id(self)
 
     #: What the short form ``metric(y_true, x)`` takes for `x`.
     _takes = "posteriors"
 
     def __call__(self, predictions: Any, x: ArrayLike | None = None, **options: Any) -> float:
         """Return the value for `predictions`, or for labels and posteriors as arrays."""
-        if not isinstance(predictions, Predictions):
+        if not isinstance(predictions, (Predictions, PartitionedPredictions)):
             if x is None:
                 raise ValueError(
                     f"{type(self).__name__} takes Predictions, or labels and {self._takes}: "
@@ -64,10 +97,33 @@ class Metric(ABC, Generic[Summary]):
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
             raise ValueError("priors and weights belong to the Predictions when these are passed")
-        return self.finish(self.summarize(predictions))
+        return run(lambda: self.plan_from_start(predictions))
+
+    def plan_from_start(self, data: Data) -> Plan[float]:
+        """Ask for the facts of the data, then for what the value needs."""
+        yield from begin(data)
+        return (yield from self.plan(data))
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_posteriors(y_true, x, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Summarize(Step):
+    """Summarize the parts by a metric."""
+
+    metric: Metric[Any]
+
+    @property
+    def key(self) -> Hashable:
+        return ("summary", self.metric.summary_key)
+
+    def add(self, accumulator: Any, prepared: None, *parts: Any) -> Any:
+        summary = self.metric.summarize(*(part.predictions for part in parts))
+        return summary if accumulator is None else self.metric.merge(accumulator, summary)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return self.metric.merge(one, other)
 
 
 def check_metric(metric: object) -> None:

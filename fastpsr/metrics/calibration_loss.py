@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.summands import Summands, class_summands
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
 
 __all__ = ["CalibrationLoss", "Decomposition", "ExpectedDivergence"]
@@ -82,22 +82,9 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
             calibrated = ScoreSums.of(self.rule, made)
         return raw, calibrated
 
-    def summands(self, predictions: Predictions) -> Summands | None:
-        predictions.require_posteriors("expected scores")
-        if self.train.refits:
-            plan = self.train.plan(predictions)
-            return self.calibrator.refit_summands(self.rule, plan, predictions)
-        calibrated = self.train.calibrate(self.calibrator, predictions)
-        losses = [self.rule.losses_of(predictions), self.rule.losses_of(calibrated)]
-
-        def assemble(weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
-            raw, after = (ScoreSums(loss, weight, predictions.given_priors) for loss in sums.T)
-            return raw, after
-
-        return class_summands(predictions, losses, assemble)
-
-    def fixed_to(self, predictions: Predictions) -> "CalibrationLoss":
-        return replace(self, train=self.train.fixed_to(self.calibrator, predictions))
+    def fixed_to(self, data: Data) -> Plan["CalibrationLoss"]:
+        return replace(self, train=self.train.fixed_to(self.calibrator, data))
+        yield
 
     def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
@@ -176,17 +163,9 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         reference = self.train.calibrate(self.calibrator, predictions)
         return self._sum_divergences(reference, predictions)
 
-    def summands(self, predictions: Predictions) -> Summands | None:
-        if self.train.refits:
-            return None
-        predictions.require_posteriors("score divergences")
-        reference = self.train.calibrate(self.calibrator, predictions)
-        return ReferenceSums.summands(
-            self._divergences(reference, predictions), reference.posteriors, predictions
-        )
-
-    def fixed_to(self, predictions: Predictions) -> "ExpectedDivergence":
-        return replace(self, train=self.train.fixed_to(self.calibrator, predictions))
+    def fixed_to(self, data: Data) -> Plan["ExpectedDivergence"]:
+        return replace(self, train=self.train.fixed_to(self.calibrator, data))
+        yield
 
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()

@@ -1,5 +1,6 @@
 """Detection metrics: error rates and costs of binary systems."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,14 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.expected_score import normalize
+from fastpsr.plans import Data, Part, Plan, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
-from fastpsr.summaries.counts import DecisionCounts
+from fastpsr.summaries.counts import AcceptanceSummands, DecisionCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, pav_blocks
+from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks, rank_cells
 from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import LossSummands, ScoreSums
 
 __all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 
@@ -23,8 +25,8 @@ __all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 class _RankMetric(Metric[Summary]):
     """A metric that depends on the order of the scores alone."""
 
-    def summands(self, predictions: Predictions) -> Summands:
-        return RankCells.summands(predictions)
+    def summands(self, data: Data) -> Plan[Summands]:
+        return (yield from cell_summands(data))
 
     _takes = "scores"
 
@@ -36,7 +38,10 @@ class _HullMetric(_RankMetric[PavBlocks | RankCells]):
     """A metric that the convex hull of the ROC decides; replicates come as rank cells."""
 
     def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return pav_blocks(predictions)
+        return run(lambda: pav_blocks(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from pav_blocks(data)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,10 +200,16 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
         predictions.require_posteriors("decisions at a fixed threshold")
         return DecisionCounts.at_threshold(self.threshold, predictions)
 
-    def summands(self, predictions: Predictions) -> Summands | None:
-        if not predictions.has_fixed_llrs:
+    @property
+    def summary_key(self) -> Hashable:
+        return ("DecisionCounts at LLR", self.threshold)
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        data.require_posteriors("decisions at a fixed threshold")
+        if not data.has_fixed_llrs:
             return None
-        return DecisionCounts.summands_at_threshold(self.threshold, predictions)
+        return AcceptanceSummands(2, 2, data.given_priors, self.threshold)
+        yield
 
     def finish(self, summary: DecisionCounts) -> float:
         p_miss, p_fa = summary.error_rates()
@@ -256,15 +267,21 @@ class Cllr(Metric[ScoreSums]):
     meaning = "log loss of the LLRs over that of LLR 0"
 
     def summarize(self, predictions: Predictions) -> ScoreSums:
-        return ScoreSums.of(Log(), self._at_prior(predictions))
+        return ScoreSums.of(Log(), self.at_prior(predictions))
 
-    def summands(self, predictions: Predictions) -> Summands | None:
-        if not predictions.has_fixed_llrs:
+    @property
+    def summary_key(self) -> Hashable:
+        return ("ScoreSums of LLRs", self.p_target)
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        data.require_posteriors("costs of LLRs")
+        if not data.has_fixed_llrs:
             return None
-        completed = self._at_prior(predictions)
-        return ScoreSums.summands(Log().losses_of(completed), completed)
+        return _LlrSummands(2, Log(), np.array([1.0 - self.p_target, self.p_target]), self)
+        yield
 
-    def _at_prior(self, predictions: Predictions) -> Predictions:
+    def at_prior(self, predictions: Predictions) -> Predictions:
+        """Return the LLRs completed with the prior."""
         predictions.require_posteriors("costs of LLRs")
         return predictions.as_llrs(self.p_target)
 
@@ -338,7 +355,10 @@ class AUC(_RankMetric[RankCells]):
     meaning = "area under the ROC"
 
     def summarize(self, predictions: Predictions) -> RankCells:
-        return RankCells.of(predictions)
+        return run(lambda: rank_cells(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from rank_cells(data)))
 
     def finish(self, summary: RankCells) -> float:
         totals = summary.class_totals("AUC")
@@ -348,6 +368,16 @@ class AUC(_RankMetric[RankCells]):
         below = np.cumsum(non) - non
         wins = (tar * (below + 0.5 * non)).sum()
         return float(wins / totals[1] / totals[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _LlrSummands(LossSummands):
+    """The losses of LLRs, completed with the prior of a metric."""
+
+    metric: Cllr
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return (self.rule.losses_of(self.metric.at_prior(part.predictions)),)
 
 
 def set_p_target(metric: Any) -> None:

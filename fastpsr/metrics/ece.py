@@ -1,15 +1,23 @@
 """The expected calibration error."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.bins import BinSums, bin_edges, confidences
+from fastpsr.summaries.bins import (
+    BinSummands,
+    BinSums,
+    Events,
+    SumIntoBins,
+    quantile_edges,
+    uniform_edges,
+)
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["ECE"]
@@ -82,20 +90,26 @@ class ECE(Metric[BinSums]):
         return f"calibration error in {self.bins} bins of the {binned}; a diagnostic only"
 
     def summarize(self, predictions: Predictions) -> BinSums:
-        predictions.require_posteriors("calibration errors")
-        samples = predictions.present()
-        posteriors, hits = self._events(samples)
-        weights = samples.balanced_weights()
-        edges = bin_edges(self.bins, self.binning, posteriors, weights)
-        return BinSums.of(posteriors, hits, edges, samples)
+        return BinSums.of(self._events, self._uniform_edges, predictions)
 
-    def summands(self, predictions: Predictions) -> Summands | None:
+    @property
+    def summary_key(self) -> Hashable:
+        return ("BinSums", self.bins, self.on)
+
+    def plan(self, data: Data) -> Plan[float]:
+        data.require_posteriors("calibration errors")
+        if self.binning == "uniform":
+            return (yield from super().plan(data))
+        edges = yield from quantile_edges(self._events, self.bins, data)
+        (sums,) = yield [SumIntoBins(self._events, edges).over(data)]
+        return self.finish(sums)
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
         if self.binning == "quantile":  # whose edges move from replicate to replicate
             return None
-        predictions.require_posteriors("calibration errors")
-        edges = bin_edges(self.bins, self.binning, np.empty(0), np.empty(0))
-        name = f"{self.bins} bins of {self.on}"
-        return BinSums.summands(name, *self._events(predictions), edges, predictions)
+        data.require_posteriors("calibration errors")
+        return BinSummands(data.n_classes, self._uniform_edges, self._events, data.given_priors)
+        yield
 
     def finish(self, summary: BinSums) -> float:
         weight, hits, posterior = summary.at_priors()
@@ -105,12 +119,10 @@ class ECE(Metric[BinSums]):
             return float(gaps.sum())
         return float(np.sqrt((gaps * gaps / weight[used]).sum()))
 
-    def _events(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
-        if self.on == "confidence":
-            return confidences(samples)
-        if samples.n_classes > 2:
-            raise ValueError(
-                f'on must be "confidence" for more than 2 classes, and there are '
-                f"{samples.n_classes}"
-            )
-        return samples.positive_posteriors, samples.labels != 0
+    @property
+    def _events(self) -> Events:
+        return Events(self.on)
+
+    @property
+    def _uniform_edges(self) -> Floats:
+        return uniform_edges(self.bins)

@@ -1,13 +1,22 @@
 """Expected scores: cross-entropy, Brier score and their relatives, empirical and semi-empirical."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 
-from fastpsr.metrics.base import Metric
-from fastpsr.predictions import Floats, Predictions, check_predictions
+from fastpsr.metrics.base import Metric, Summarize
+from fastpsr.plans import Data, Plan, begin, check_data
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ReferenceSums, ScoreSums
+from fastpsr.summaries.sums import (
+    LossSummands,
+    ReferenceSummands,
+    ReferenceSums,
+    ScoreSums,
+    expected_losses,
+)
 
 __all__ = ["BrierScore", "CrossEntropy", "ExpectedScore", "SemiEmpiricalScore"]
 
@@ -63,9 +72,14 @@ class ExpectedScore(Metric[ScoreSums]):
     def summarize(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(self.rule, predictions)
 
-    def summands(self, predictions: Predictions) -> Summands:
-        predictions.require_posteriors("expected scores")
-        return ScoreSums.summands(self.rule.losses_of(predictions), predictions)
+    @property
+    def summary_key(self) -> Hashable:
+        return ("ScoreSums", self.rule.key)
+
+    def summands(self, data: Data) -> Plan[Summands]:
+        data.require_posteriors("expected scores")
+        return LossSummands(data.n_classes, self.rule, data.given_priors)
+        yield
 
     def finish(self, summary: ScoreSums) -> float:
         score = summary.mean()
@@ -134,7 +148,8 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     ----------
     rule : ScoringRule
     reference : Predictions
-        Reference posteriors of the same samples, such as calibrated ones.
+        Reference posteriors of the same samples, such as calibrated ones; in parts if the
+        predictions are.
     normalized : bool
         Whether to divide by the entropy of the mean reference.
 
@@ -152,22 +167,36 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     """
 
     rule: ScoringRule
-    reference: Predictions
+    reference: Data
     normalized: bool = True
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
-        check_predictions(self.reference, "reference")
+        check_data(self.reference, "reference")
 
     @property
     def label(self) -> str:
         return f"{'N' if self.normalized else ''}{self.rule.label} semi-empirical"
 
-    def summarize(self, predictions: Predictions) -> ReferenceSums:
-        return ReferenceSums.of(self.rule, predictions, self.reference)
+    def summarize(
+        self, predictions: Predictions, reference: Predictions | None = None
+    ) -> ReferenceSums:
+        if reference is None:
+            assert isinstance(self.reference, Predictions)
+            reference = self.reference
+        return ReferenceSums.of(self.rule, predictions, reference)
 
-    def summands(self, predictions: Predictions) -> Summands:
-        return ReferenceSums.summands_of(self.rule, predictions, self.reference)
+    def plan(self, data: Data) -> Plan[float]:
+        yield from begin(data, self.reference)
+        (summary,) = yield [Summarize(self).over(data, self.reference)]
+        return self.finish(summary)
+
+    def summands(self, data: Data) -> Plan[Summands]:
+        yield from begin(data, self.reference)
+        return ReferenceSummands(
+            data.n_classes, partial(expected_losses, self.rule), data.given_priors,
+            (self.reference,),
+        )  # fmt: skip
 
     def finish(self, summary: ReferenceSums) -> float:
         score = summary.mean()

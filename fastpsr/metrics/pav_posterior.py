@@ -6,9 +6,10 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import Data, Plan, run
 from fastpsr.predictions import Predictions, class_factors
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, pav_blocks
+from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["PavPosterior"]
@@ -53,10 +54,13 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
     meaning = "posterior of class 1 after PAV, trained on the same data"
 
     def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return pav_blocks(predictions)
+        return run(lambda: pav_blocks(predictions))
 
-    def summands(self, predictions: Predictions) -> Summands:
-        return RankCells.summands(predictions)
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from pav_blocks(data)))
+
+    def summands(self, data: Data) -> Plan[Summands]:
+        return (yield from cell_summands(data))
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         totals = summary.class_totals("isotonic fits")

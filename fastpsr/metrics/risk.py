@@ -1,13 +1,15 @@
 """The Bayes risk for one cost matrix."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
 from fastpsr.costs import CostMatrix
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
-from fastpsr.summaries.counts import DecisionCounts
+from fastpsr.summaries.counts import BayesDecisionSummands, DecisionCounts
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["BayesRisk"]
@@ -61,8 +63,17 @@ class BayesRisk(Metric[DecisionCounts]):
     def summarize(self, predictions: Predictions) -> DecisionCounts:
         return DecisionCounts.of(self.matrix, predictions)
 
-    def summands(self, predictions: Predictions) -> Summands:
-        return DecisionCounts.summands(self.matrix, predictions)
+    @property
+    def summary_key(self) -> Hashable:
+        return ("DecisionCounts", self.matrix.key)
+
+    def summands(self, data: Data) -> Plan[Summands]:
+        data.require_posteriors("Bayes decisions")
+        self.matrix.check_classes(data.n_classes)
+        return BayesDecisionSummands(
+            data.n_classes, self.matrix.n_decisions, data.given_priors, self.matrix
+        )
+        yield
 
     def finish(self, summary: DecisionCounts) -> float:
         return summary.risk(self.matrix, self.normalized)

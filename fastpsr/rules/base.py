@@ -1,6 +1,7 @@
 """What every proper scoring rule offers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,11 @@ class ScoringRule(ABC):
 
     #: Whether losses are smooth in the log-odds: polynomials nearly, over a quarter of a unit.
     is_analytic: ClassVar[bool] = False
+
+    @property
+    def key(self) -> Hashable:
+        """What tells the rule from others: rules of equal keys have equal losses."""
+        return id(self)
 
     @property
     def label(self) -> str:

@@ -1,5 +1,6 @@
 """The logarithmic rule, the Brier rule, and the rules of single cost matrices."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ class Log(ScoringRule):
     """
 
     label = "CE"
+    key = "log"
     is_strict = True
     is_analytic = True
 
@@ -67,6 +69,7 @@ class Brier(ScoringRule):
     """
 
     label = "BS"
+    key = "Brier"
     is_strict = True
     is_analytic = True
 
@@ -128,6 +131,10 @@ class Cost(ScoringRule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", CostMatrix.of(self.costs))
+
+    @property
+    def key(self) -> Hashable:
+        return ("cost", self.matrix.key)
 
     @property
     def matrix(self) -> CostMatrix:

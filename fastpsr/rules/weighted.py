@@ -1,6 +1,6 @@
 """Scoring rules as weighted integrals over Bayes risks: the Beta family, and any weight at all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,10 @@ class Beta(ScoringRule):
     def __post_init__(self) -> None:
         for name in ("a", "b"):
             object.__setattr__(self, name, _parameter(name, getattr(self, name)))
+
+    @property
+    def key(self) -> Hashable:
+        return ("Beta", self.a, self.b)
 
     def class_losses(self, log_q: Floats) -> Floats:
         if log_q.shape[1] != 2:

@@ -1,6 +1,6 @@
 """What samples are reduced to before a number is made of them; summaries of chunks merge."""
 
-from fastpsr.summaries.bins import BinSums, bin_edges
+from fastpsr.summaries.bins import BinSums
 from fastpsr.summaries.counts import DecisionCounts, PassedPoints
 from fastpsr.summaries.rank_cells import RankCells
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
@@ -12,5 +12,4 @@ __all__ = [
     "RankCells",
     "ReferenceSums",
     "ScoreSums",
-    "bin_edges",
 ]

@@ -1,5 +1,6 @@
 """Sums per bin of posteriors: what calibration errors and histogram binning need."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -7,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.plans import Collect, Data, Plan, Step
+from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.summands import Summands, group_type
 
-__all__ = ["BinSums", "bin_edges", "confidences"]
+__all__ = ["BinSummands", "BinSums", "Events", "SumIntoBins", "quantile_edges", "uniform_edges"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,38 +37,16 @@ class BinSums:
     given_priors: Floats | None
 
     @classmethod
-    def of(
-        cls, posteriors: Floats, hits: NDArray[Any], edges: Floats, predictions: Predictions
-    ) -> Self:
-        """Sum (N,) posteriors of an event, and whether it came true, into bins."""
+    def of(cls, events: "Events", edges: Floats, predictions: Predictions) -> Self:
+        """Sum the posteriors of events, and whether these came true, into bins."""
+        predictions.require_posteriors("calibration errors")
+        samples = predictions.present()
+        posteriors, hits = events(samples)
         sums = kernels.sum_into_bins(
-            posteriors, hits, predictions.labels, predictions.weights, edges, predictions.n_classes
+            posteriors, hits, samples.labels, samples.weights, edges, samples.n_classes
         )
         weight, hit, posterior = np.moveaxis(sums, -1, 0)
-        return cls(edges, weight, hit, posterior, predictions.given_priors)
-
-    @classmethod
-    def summands(
-        cls,
-        name: str,
-        posteriors: Floats,
-        hits: NDArray[Any],
-        edges: Floats,
-        predictions: Predictions,
-    ) -> Summands:
-        """Return what the sums of (N,) posteriors of an event in bins add up."""
-        shape = (predictions.n_classes, 2, edges.size - 1)
-
-        def groups() -> NDArray[Any]:
-            bins = kernels.bin_numbers(posteriors, edges)
-            return np.asarray((predictions.labels * np.int32(2) + hits) * np.int32(shape[2]) + bins)
-
-        def assemble(weight: Floats, sums: Floats) -> "BinSums":
-            weight = weight.reshape(shape)
-            posterior = sums[:, 0].reshape(shape).sum(axis=1)
-            return cls(edges, weight.sum(axis=1), weight[:, 1], posterior, predictions.given_priors)
-
-        return Summands(name, int(np.prod(shape)), shape[0], groups, assemble, (posteriors,))
+        return cls(edges, weight, hit, posterior, samples.given_priors)
 
     def merge(self, other: Self) -> Self:
         """Return the sums over both sets of samples."""
@@ -89,11 +70,98 @@ class BinSums:
         return weight, hits, posterior
 
 
-def bin_edges(bins: int, binning: str, posteriors: Floats, weights: Floats) -> Floats:
-    """Return the M + 1 edges: i / M, or the order statistics of the posteriors at those shares."""
-    shares = np.arange(bins + 1) / bins
-    if binning == "uniform":
-        return shares
+@dataclass(frozen=True, eq=False)
+class BinSummands(Summands):
+    """Samples grouped by class, by whether an event came true, and by the bin of its posterior."""
+
+    n_classes: int
+    edges: Floats
+    events: "Events"
+    given_priors: Floats | None
+
+    stream = ("bins",)
+    n_columns = 1
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of triples of class, outcome and bin."""
+        return self.n_classes * 2 * (self.edges.size - 1)
+
+    @property
+    def key(self) -> Hashable:
+        return ("bins", self.edges.tobytes(), self.events.key)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        posteriors, hits = self.events(part.predictions)
+        wide = group_type(self.n_groups)
+        classes = part.predictions.labels * wide(2) + hits
+        return np.asarray(
+            classes * wide(self.edges.size - 1) + kernels.bin_numbers(posteriors, self.edges)
+        )
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return (self.events(part.predictions)[0],)
+
+    def assemble(self, weight: Floats, sums: Floats) -> BinSums:
+        weight = weight.reshape(self.n_classes, 2, -1)
+        posterior = sums[:, 0].reshape(weight.shape).sum(axis=1)
+        return BinSums(self.edges, weight.sum(axis=1), weight[:, 1], posterior, self.given_priors)
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events whose posteriors are binned: class 1, or each sample's likeliest class."""
+
+    on: str
+
+    @property
+    def key(self) -> Hashable:
+        """What tells them from others."""
+        return self.on
+
+    def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the (N,) posteriors, and whether the events came true."""
+        if self.on == "confidence":
+            return confidences(samples)
+        if samples.n_classes > 2:
+            raise ValueError(
+                f'on must be "confidence" for more than 2 classes, and there are '
+                f"{samples.n_classes}"
+            )
+        return samples.positive_posteriors, samples.labels != 0
+
+
+@dataclass(frozen=True, eq=False)
+class SumIntoBins(Step):
+    """Sum the posteriors of events into bins."""
+
+    events: Events
+    edges: Floats
+
+    @property
+    def key(self) -> Hashable:
+        return ("bins", self.edges.tobytes(), self.events.key)
+
+    def add(self, accumulator: BinSums | None, prepared: None, part: Part) -> BinSums:
+        sums = BinSums.of(self.events, self.edges, part.predictions)
+        return sums if accumulator is None else accumulator.merge(sums)
+
+    def merge(self, one: BinSums, other: BinSums) -> BinSums:
+        return one.merge(other)
+
+
+def uniform_edges(bins: int) -> Floats:
+    """Return the M + 1 edges i / M."""
+    return np.arange(bins + 1) / bins
+
+
+def quantile_edges(events: Events, bins: int, data: Data) -> Plan[Floats]:
+    """Ask for the order statistics of the events' posteriors at the shares i / M of the weight."""
+    (samples,) = yield [Collect().over(data)]
+    samples = samples.present()
+    posteriors, _ = events(samples)
+    weights = samples.balanced_weights()
+    shares = uniform_edges(bins)
     if weights.size:
         order = np.argsort(posteriors, kind="stable")
         cumulated = np.cumsum(weights[order])

@@ -1,5 +1,6 @@
 """Counts of decisions: what risks need, at one operating point or at many."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,12 +9,13 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
+from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.summands import Summands, group_type
 
-__all__ = ["DecisionCounts", "PassedPoints"]
+__all__ = ["AcceptanceSummands", "BayesDecisionSummands", "DecisionCounts", "PassedPoints"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +54,6 @@ class DecisionCounts:
             counts = np.column_stack([totals - columns, columns])
         return cls(counts, predictions.given_priors)
 
-    @classmethod
-    def summands(cls, costs: CostMatrix, predictions: Predictions) -> Summands:
-        """Return what the counts of Bayes decisions add up."""
-        name = f"decisions at costs {costs.values.tolist()}"
-        decisions = bayes_decisions(predictions, costs)
-        return cls._summands(name, decisions, costs.n_decisions, predictions)
-
-    @classmethod
-    def summands_at_threshold(cls, threshold: float, predictions: Predictions) -> Summands:
-        """Return what the counts of rejected and accepted trials add up."""
-        accepted = predictions.llrs >= threshold
-        return cls._summands(f"decisions at LLR {threshold!r}", accepted, 2, predictions)
-
-    @classmethod
-    def _summands(
-        cls, name: str, decisions: NDArray[Any], n_decisions: int, predictions: Predictions
-    ) -> Summands:
-        shape = (predictions.n_classes, n_decisions)
-
-        def groups() -> NDArray[Any]:
-            return np.asarray(predictions.labels * np.int32(n_decisions) + decisions)
-
-        def assemble(weight: Floats, _: Floats) -> "DecisionCounts":
-            return cls(weight.reshape(shape), predictions.given_priors)
-
-        return Summands(name, shape[0] * shape[1], shape[0], groups, assemble)
-
     def merge(self, other: Self) -> Self:
         """Return the counts over both sets of samples."""
         require_same("given priors", self.given_priors, other.given_priors)
@@ -93,6 +68,64 @@ class DecisionCounts:
     def risk(self, costs: CostMatrix, normalized: bool) -> float:
         """Return the mean cost of the decisions."""
         return mean_cost(self.weight, costs, self.given_priors, normalized)
+
+
+@dataclass(frozen=True, eq=False)
+class _DecisionSummands(Summands):
+    """Samples grouped by class and decision."""
+
+    n_classes: int
+    n_decisions: int
+    given_priors: Floats | None
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of pairs of class and decision."""
+        return self.n_classes * self.n_decisions
+
+    def decisions(self, predictions: Predictions) -> NDArray[Any]:
+        """Return the decision on each sample, (n,)."""
+        raise NotImplementedError
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        predictions = part.predictions
+        factor = group_type(self.n_groups)(self.n_decisions)
+        return np.asarray(predictions.labels * factor + self.decisions(predictions))
+
+    def assemble(self, weight: Floats, sums: Floats) -> DecisionCounts:
+        return DecisionCounts(weight.reshape(self.n_classes, -1), self.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
+class BayesDecisionSummands(_DecisionSummands):
+    """Samples grouped by class and Bayes decision."""
+
+    costs: CostMatrix
+
+    stream = ("Bayes decisions",)
+
+    @property
+    def key(self) -> Hashable:
+        return ("Bayes decisions", self.costs.key)
+
+    def decisions(self, predictions: Predictions) -> NDArray[Any]:
+        return bayes_decisions(predictions, self.costs)
+
+
+@dataclass(frozen=True, eq=False)
+class AcceptanceSummands(_DecisionSummands):
+    """Trials grouped by class, and by whether their LLR reaches a threshold."""
+
+    threshold: float
+
+    stream = ("decisions at a threshold",)
+
+    @property
+    def key(self) -> Hashable:
+        return ("decisions at LLR", self.threshold)
+
+    def decisions(self, predictions: Predictions) -> NDArray[Any]:
+        return np.asarray(predictions.llrs >= self.threshold)
 
 
 @dataclass(frozen=True, eq=False)

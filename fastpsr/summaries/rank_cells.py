@@ -1,5 +1,6 @@
 """Rank cells: all that matters where only the order of binary scores does."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,12 +10,13 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.kernels import blocks
+from fastpsr.plans import Collect, Data, Part, Plan, Shared
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["RankCells", "pav_blocks"]
+__all__ = ["CellSummands", "RankCells", "cell_summands", "pav_blocks", "rank_cells"]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
 
@@ -48,14 +50,7 @@ class RankCells(ClassTotals):
 
     @classmethod
     def of(cls, predictions: Predictions) -> Self:
-        """Count labeled binary predictions into cells on their scale, once for all who ask."""
-        cells: Self = predictions.remember("rank cells", lambda: cls._count(predictions))
-        return cells
-
-    @classmethod
-    def _count(cls, predictions: Predictions) -> Self:
-        if predictions.n_classes > 2:
-            raise ValueError(f"ranks need a binary task, not {predictions.n_classes} classes")
+        """Count labeled binary predictions in memory into cells on their scale."""
         scores, y, weights = predictions.scores, predictions.labels, predictions.weights
         n_positive = int(np.count_nonzero(y))
         minority = int(n_positive <= y.size - n_positive)
@@ -81,26 +76,6 @@ class RankCells(ClassTotals):
         negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
         return cls(edges, lowest, negatives, positives, predictions.given_priors)
 
-    @classmethod
-    def summands(cls, predictions: Predictions) -> Summands:
-        """Return what the cells add up: cells of class 0, then those of class 1."""
-        cells = cls.of(predictions)
-        n_cells = cells.negatives.size
-
-        def groups() -> NDArray[Any]:
-            places = kernels.cell_numbers(predictions.scores, cells.edges)
-            places[predictions.labels != 0] += n_cells
-            return np.asarray(places)
-
-        def assemble(weight: Floats, _: Floats) -> "RankCells":
-            return cls(cells.edges, cells.lowest, weight[:n_cells], weight[n_cells:],
-                       cells.given_priors)  # fmt: skip
-
-        counts = None
-        if not predictions.weights.size:
-            counts = np.concatenate([cells.negatives, cells.positives]).astype(np.int64)
-        return Summands("rank cells", 2 * n_cells, 2, groups, assemble, known_counts=counts)
-
     @cached_property
     def blocks(self) -> PavBlocks:
         """The blocks of the isotonic fit."""
@@ -119,16 +94,77 @@ class RankCells(ClassTotals):
         )
 
 
-def pav_blocks(predictions: Predictions) -> PavBlocks:
-    """Return the isotonic fit of labeled binary predictions, made once for all who ask."""
+@dataclass(frozen=True, eq=False)
+class CellSummands(Summands):
+    """Samples grouped by class and rank cell: cells of class 0, then those of class 1."""
 
-    def fit() -> PavBlocks:
-        if predictions.n_classes > 2 or predictions.weights.size:
-            return RankCells.of(predictions).blocks
-        return PavBlocks.of_scores(predictions.scores, predictions.labels, predictions.given_priors)
+    edges: Floats
+    lowest: Floats
+    given_priors: Floats | None
+    known_counts: NDArray[np.int64] | None
 
-    fitted: PavBlocks = predictions.remember("PAV blocks", fit)
-    return fitted
+    stream = ("rank cells",)
+    n_classes = 2
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Twice the number of cells."""
+        return 2 * self.lowest.size
+
+    @property
+    def key(self) -> Hashable:
+        return "rank cells"
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        predictions = part.predictions
+        places = kernels.cell_numbers(predictions.scores, self.edges)
+        places[predictions.labels != 0] += self.lowest.size
+        return np.asarray(places)
+
+    def assemble(self, weight: Floats, sums: Floats) -> RankCells:
+        n_cells = self.lowest.size
+        return RankCells(
+            self.edges, self.lowest, weight[:n_cells], weight[n_cells:], self.given_priors
+        )
+
+
+def rank_cells(data: Data) -> Plan[RankCells]:
+    """Ask for the rank cells of labeled binary data, counted once for all who ask."""
+    if data.n_classes > 2:
+        raise ValueError(f"ranks need a binary task, not {data.n_classes} classes")
+    (cells,) = yield [Shared("rank cells", data, lambda: _count_cells(data))]
+    found: RankCells = cells
+    return found
+
+
+def cell_summands(data: Data) -> Plan[CellSummands]:
+    """Ask for the rank cells, and return what they add up."""
+    cells = yield from rank_cells(data)
+    counts = None
+    if not data.has_weights:
+        counts = np.concatenate([cells.negatives, cells.positives]).astype(np.int64)
+    return CellSummands(cells.edges, cells.lowest, data.given_priors, counts)
+
+
+def pav_blocks(data: Data) -> Plan[PavBlocks]:
+    """Ask for the isotonic fit of labeled binary data, made once for all who ask."""
+    if data.n_classes > 2:
+        raise ValueError(f"ranks need a binary task, not {data.n_classes} classes")
+    (blocks,) = yield [Shared("PAV blocks", data, lambda: _fit(data))]
+    found: PavBlocks = blocks
+    return found
+
+
+def _count_cells(data: Data) -> Plan[RankCells]:
+    (samples,) = yield [Collect().over(data)]
+    return RankCells.of(samples)
+
+
+def _fit(data: Data) -> Plan[PavBlocks]:
+    if data.has_weights:
+        return (yield from rank_cells(data)).blocks
+    (samples,) = yield [Collect().over(data)]
+    return PavBlocks.of_scores(samples.scores, samples.labels, samples.given_priors)
 
 
 def _distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -1,66 +1,77 @@
 """What a summary is the sum of, sample by sample: all that resampling needs to know."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.caching import cached_property
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans.part import Part
+from fastpsr.plans.steps import ROWS
+from fastpsr.predictions import Floats
 
-__all__ = ["NeedsSamplesError", "Summands", "class_summands"]
+__all__ = ["ClassSummands", "NeedsSamplesError", "Summands", "group_type"]
 
 
 class NeedsSamplesError(Exception):
     """Raised where sums cannot serve a replicate: it goes back to the samples."""
 
 
-@dataclass(frozen=True, eq=False)
-class Summands:
+class Summands(ABC):
     """Samples in groups, and what is summed over each group besides the weight.
+
+    Plain data, without reference to samples, which can be sent to another process.
 
     Attributes
     ----------
-    kind : str
-        Summands of one kind share groups, and are drawn together.
+    stream : tuple of str and int
+        What is drawn, for the random numbers: the same in every process.
     n_groups : int
         Those of a class lie side by side, as many for each class.
     n_classes : int
-    find_groups : callable
-        Returns the (N,) group numbers; called only where counts do not suffice.
-    assemble : callable
-        ``assemble(weight, sums)`` makes the summary of (G,) weights and (G, S) weighted sums.
-    columns : tuple of C arrays of float64, shape (N,)
-        What is summed.
+    n_columns : int
+        Number of arrays that are summed.
     degree : int
         If positive, the last column is a coordinate in [-1, 1] whose Chebyshev polynomials T_1 to
         T_degree are summed instead.
     known_counts : ndarray of int64, shape (G,), or None
-        Number of samples in each group, where it is known already.
+        Number of samples of the whole in each group, where it is known already.
+    reads : frozenset of str
+        What the groups and columns read of a part, as for steps.
+    beside : tuple of data
+        Other data of the same rows, whose parts `groups` and `columns` are given, too.
     """
 
-    kind: str
+    stream: tuple[str | int, ...]
     n_groups: int
     n_classes: int
-    find_groups: Callable[[], NDArray[Any]]
-    assemble: Callable[[Floats, Floats], Any]
-    columns: tuple[Floats, ...] = ()
+    n_columns: int = 0
     degree: int = 0
     known_counts: NDArray[np.int64] | None = None
+    reads: frozenset[str] = ROWS
+    beside: tuple[Any, ...] = ()
 
-    @cached_property
-    def groups(self) -> NDArray[np.int32]:
-        """Group number of each sample, (N,)."""
-        return self.find_groups().astype(np.int32, copy=False)
+    @property
+    @abstractmethod
+    def key(self) -> Hashable:
+        """What the groups are: summands of equal keys share them, and are drawn together.
 
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """Number of samples in each group, (G,)."""
-        if self.known_counts is not None:
-            return self.known_counts
-        return np.bincount(self.groups, minlength=self.n_groups)
+        With polynomials the columns are the same, too.
+        """
+
+    @abstractmethod
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        """Return the group number of each sample of a part, (n,), of type `group_type`."""
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        """Return what is summed, C arrays of float64, (n,) each."""
+        return ()
+
+    @abstractmethod
+    def assemble(self, weight: Floats, sums: Floats) -> Any:
+        """Return the summary of (G,) weights and (G, S) weighted sums."""
 
     @property
     def class_of_group(self) -> NDArray[np.int64]:
@@ -70,14 +81,30 @@ class Summands:
     @property
     def n_sums(self) -> int:
         """Number of sums per group."""
-        return len(self.columns) + (self.degree - 1 if self.degree else 0)
+        return self.n_columns + (self.degree - 1 if self.degree else 0)
 
 
-def class_summands(
-    predictions: Predictions, columns: list[Floats], assemble: Callable[[Floats, Floats], Any]
-) -> Summands:
-    """Return summands grouped by class alone: those of a mean."""
-    n_classes = predictions.n_classes
-    return Summands(
-        "classes", n_classes, n_classes, lambda: predictions.labels, assemble, tuple(columns)
-    )
+@dataclass(frozen=True, eq=False)
+class ClassSummands(Summands):
+    """Samples grouped by class alone: what a mean adds up."""
+
+    n_classes: int
+
+    stream = ("classes",)
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of classes."""
+        return self.n_classes
+
+    @property
+    def key(self) -> Hashable:
+        return "classes"
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        return part.predictions.labels
+
+
+def group_type(n_groups: int) -> type[np.signedinteger[Any]]:
+    """Return the integers that hold the numbers of so many groups."""
+    return np.int32 if n_groups < 1 << 31 else np.int64

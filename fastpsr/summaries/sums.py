@@ -1,17 +1,19 @@
 """Sums of losses: what an expected score needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from fastpsr import kernels
+from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule, dot_or_zero
 from fastpsr.summaries.merging import require_same
-from fastpsr.summaries.summands import Summands, class_summands
+from fastpsr.summaries.summands import ClassSummands
 
-__all__ = ["ReferenceSums", "ScoreSums"]
+__all__ = ["LossSummands", "ReferenceSummands", "ReferenceSums", "ScoreSums", "expected_losses"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +35,12 @@ class ScoreSums:
         """Sum the losses of predictions."""
         predictions.require_posteriors("expected scores")
         if rule.is_analytic:  # the log and Brier rules, which several metrics ask for
-            loss = predictions.remember(f"sum of {rule!r}", lambda: rule.summed_losses(predictions))
+            loss = predictions.remember(
+                ("summed losses", rule.key), lambda: rule.summed_losses(predictions)
+            )
         else:
             loss = rule.summed_losses(predictions)
         return cls(loss, predictions.class_weights, predictions.given_priors)
-
-    @classmethod
-    def summands(cls, losses: Floats, predictions: Predictions) -> Summands:
-        """Return what the sums of (N,) losses add up."""
-        given = predictions.given_priors
-        return class_summands(predictions, [losses], lambda w, sums: cls(sums[:, 0], w, given))
 
     def merge(self, other: Self) -> Self:
         """Return the sums over both sets of samples."""
@@ -71,6 +69,21 @@ class ScoreSums:
 
 
 @dataclass(frozen=True, eq=False)
+class LossSummands(ClassSummands):
+    """The losses of each class."""
+
+    rule: ScoringRule
+    given_priors: Floats | None
+    n_columns = 1
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return (self.rule.losses_of(part.predictions),)
+
+    def assemble(self, weight: Floats, sums: Floats) -> ScoreSums:
+        return ScoreSums(sums[:, 0], weight, self.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
 class ReferenceSums:
     """Sums of losses expected under reference posteriors, and of those references.
 
@@ -95,27 +108,7 @@ class ReferenceSums:
     def of(cls, rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Self:
         """Sum the losses of `predictions` expected under `reference`, sample by sample."""
         r = reference.posteriors
-        return cls.of_values(_expected_losses(rule, predictions, reference), r, predictions)
-
-    @classmethod
-    def summands_of(
-        cls, rule: ScoringRule, predictions: Predictions, reference: Predictions
-    ) -> Summands:
-        """Return what the sums of losses expected under `reference` add up."""
-        r = reference.posteriors
-        return cls.summands(_expected_losses(rule, predictions, reference), r, predictions)
-
-    @classmethod
-    def summands(cls, values: Floats, r: Floats, predictions: Predictions) -> Summands:
-        """Return what the sums of (N,) values and (N, K) reference posteriors add up."""
-        given = predictions.given_priors
-
-        def assemble(weight: Floats, sums: Floats) -> "ReferenceSums":
-            if given is None:
-                weight, sums = weight.sum(keepdims=True), sums.sum(axis=0, keepdims=True)
-            return cls(sums[:, 0], weight, sums[:, 1:], given)
-
-        return class_summands(predictions, [values, *r.T], assemble)
+        return cls.of_values(expected_losses(rule, predictions, reference), r, predictions)
 
     @classmethod
     def of_values(cls, values: Floats, r: Floats, predictions: Predictions) -> Self:
@@ -161,7 +154,32 @@ class ReferenceSums:
         return np.asarray((self._factors()[:, None] * self.reference).sum(axis=0))
 
 
-def _expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
+@dataclass(frozen=True, eq=False)
+class ReferenceSummands(ClassSummands):
+    """Values that belong to reference posteriors, which lie beside the predictions, and these."""
+
+    values: Callable[[Predictions, Predictions], Floats]
+    given_priors: Floats | None
+    beside: tuple[Any, ...] = ()
+
+    @property
+    def n_columns(self) -> int:  # type: ignore[override]
+        """The values, and a posterior of each class."""
+        return 1 + self.n_classes
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        reference = beside[0].predictions
+        values = self.values(part.predictions, reference)
+        return (values, *np.ascontiguousarray(reference.posteriors.T))
+
+    def assemble(self, weight: Floats, sums: Floats) -> ReferenceSums:
+        if self.given_priors is None:
+            weight, sums = weight.sum(keepdims=True), sums.sum(axis=0, keepdims=True)
+        return ReferenceSums(sums[:, 0], weight, sums[:, 1:], self.given_priors)
+
+
+def expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
+    """Return the (N,) losses of `predictions` that are expected under `reference`."""
     predictions.require_posteriors("semi-empirical scores")
     if len(reference) != len(predictions) or reference.n_classes != predictions.n_classes:
         raise ValueError(

@@ -1,0 +1,36 @@
+"""Numbers that tell whether arrays are the same, in the same order."""
+
+import numpy as np
+
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.random import STEP, mixed
+
+_FACTOR = np.uint64(0x9FB21C651E98DF25)
+_S29 = np.uint64(29)
+
+
+def checksum(*arrays):
+    """Return 64 bits that change with any value of the arrays, and with their order."""
+    total = 0
+    for array in arrays:
+        held = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        n_words = held.size // 8
+        of_blocks = np.empty(count_blocks(n_words), np.uint64)
+        words = held[: 8 * n_words].view(np.uint64)
+        over_blocks(_hash_blocks, of_blocks.size, words, of_blocks)
+        rest = int.from_bytes(held[8 * n_words :].tobytes(), "little")
+        for value in (held.size, rest, int(of_blocks.sum())):
+            total = (total * 0x9E3779B97F4A7C15 + value + 1) % (1 << 64)
+            total ^= total >> 31
+    return total
+
+
+@kernel
+def _hash_blocks(first, last, words, out):
+    for block in range(first, last):
+        state = mixed(np.uint64(block) + STEP)
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, words.size)):
+            state = (state ^ words[i]) * _FACTOR
+            state ^= state >> _S29
+        out[block] = mixed(state)

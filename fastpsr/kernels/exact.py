@@ -1,0 +1,53 @@
+"""Sums whose order does not matter: a float64 and what it leaves over, in a second one."""
+
+import numpy as np
+
+from fastpsr.kernels.blocks import BLOCK, cut, over_parts
+from fastpsr.kernels.compiler import kernel
+
+_MOST_PARTS = 8
+
+
+def sum_exactly_by_class(values, y, n_classes):
+    """Return (K, 2): the sum of each class's values, and what rounding left over of it."""
+    n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_classes))))
+    out = np.zeros((n_parts, n_classes, 2))
+    over_parts(_sum_exactly_by_class, cut(values.size, n_parts), values, y, out)
+    return _joined(out)
+
+
+def add_exactly(sums):
+    """Return (K,): the sums (P, K, 2) of several parts, rounded once."""
+    return _joined(sums).sum(axis=1)
+
+
+def _joined(sums):
+    out = np.zeros(sums.shape[1:])
+    _join(np.ascontiguousarray(sums), out)
+    return out
+
+
+@kernel
+def _sum_exactly_by_class(first, last, bounds, values, y, out):
+    for part in range(first, last):
+        total = out[part]
+        for i in range(bounds[part] * BLOCK, min(bounds[part + 1] * BLOCK, values.size)):
+            k = y[i]
+            value = values[i]
+            before = total[k, 0]
+            after = before + value
+            added = after - before
+            total[k, 0] = after
+            total[k, 1] += (before - (after - added)) + (value - added)
+
+
+@kernel
+def _join(sums, out):
+    for part in range(sums.shape[0]):
+        for k in range(out.shape[0]):
+            before = out[k, 0]
+            value = sums[part, k, 0]
+            after = before + value
+            added = after - before
+            out[k, 0] = after
+            out[k, 1] += ((before - (after - added)) + (value - added)) + sums[part, k, 1]

@@ -1,0 +1,35 @@
+"""Plans over data in parts: what they ask for, and how it is answered."""
+
+from fastpsr.plans.collect import Collect
+from fastpsr.plans.part import Part
+from fastpsr.plans.partitioned import (
+    Data,
+    PartitionedPredictions,
+    Transform,
+    check_data,
+    from_parts,
+    mapped,
+)
+from fastpsr.plans.runner import Outcome, begin, run, run_all
+from fastpsr.plans.steps import LABELS, ROWS, Plan, Request, Shared, Step
+
+__all__ = [
+    "LABELS",
+    "ROWS",
+    "Collect",
+    "Data",
+    "Outcome",
+    "Part",
+    "PartitionedPredictions",
+    "Plan",
+    "Request",
+    "Shared",
+    "Step",
+    "Transform",
+    "begin",
+    "check_data",
+    "from_parts",
+    "mapped",
+    "run",
+    "run_all",
+]

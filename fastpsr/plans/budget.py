@@ -1,0 +1,32 @@
+"""How much memory a computation over parts may take."""
+
+import os
+import re
+
+__all__ = ["memory_budget"]
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
+_MOST = 10**9
+
+
+def memory_budget() -> int:
+    """Return the bytes that undecided scores, cells and replicates may take.
+
+    ``FASTPSR_MEMORY`` (such as 500MB or 2GB), else the smaller of 1 GB and a quarter of what the
+    machine has.
+    """
+    asked = os.environ.get("FASTPSR_MEMORY", "").strip()
+    if asked:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", asked)
+        unit = _UNITS.get(match[2].upper()) if match else None
+        if match is None or unit is None or float(match[1]) * unit < 1:
+            raise ValueError(
+                f"FASTPSR_MEMORY must be a positive number of bytes, such as 500MB, not {asked!r}"
+            )
+        return int(float(match[1]) * unit)
+    try:
+        installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on this system
+        return _MOST
+    return min(_MOST, installed // 4)

@@ -1,0 +1,100 @@
+"""What must be known of the whole before its parts are looked at: a row of facts for each part."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.plans.part import Part
+from fastpsr.plans.steps import LABELS, Step
+from fastpsr.predictions import Floats
+
+__all__ = ["CountRows", "Facts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """The table of facts of data in P parts.
+
+    Attributes
+    ----------
+    n_rows : ndarray of int64, shape (P,)
+    sizes : ndarray of int64, shape (P, K)
+        Number of rows of positive weight, by class.
+    class_weights : ndarray of float64, shape (K,)
+        Total weight of each class in the whole, whatever the order of the parts.
+    checksums : ndarray of uint64, shape (P,)
+        Of labels and weights, and their order.
+    has_weights : bool
+    """
+
+    n_rows: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    class_weights: Floats
+    checksums: NDArray[np.uint64]
+    has_weights: bool
+
+    @property
+    def first_rows(self) -> NDArray[np.int64]:
+        """Number of rows before each part, and of all, (P + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.n_rows)])
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Number of rows of positive weight of each class before each part, and of all."""
+        nothing = np.zeros((1, self.sizes.shape[1]), np.int64)
+        return np.concatenate([nothing, np.cumsum(self.sizes, axis=0)])
+
+
+@dataclass(frozen=True, eq=False)
+class CountRows(Step):
+    """Collect the facts of each part, by its number."""
+
+    n_classes: int
+    reads = LABELS
+    is_exact = True
+    takes_all = True
+
+    @property
+    def key(self) -> Hashable:
+        return "facts"
+
+    def start(self) -> dict[int, Any]:
+        return {}
+
+    def add(self, accumulator: dict[int, Any], prepared: None, part: Part) -> dict[int, Any]:
+        predictions = part.predictions
+        y, weights = predictions.labels, predictions.weights
+        present = y if not weights.size else y[weights > 0.0]
+        sizes = np.bincount(present, minlength=self.n_classes).astype(np.int64)
+        exact = np.column_stack([sizes.astype(np.float64), np.zeros(self.n_classes)])
+        if weights.size:
+            exact = kernels.sum_exactly_by_class(weights, y, self.n_classes)
+        accumulator[part.number] = (y.size, sizes, exact, label_checksum(part), weights.size > 0)
+        return accumulator
+
+    def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
+        return {**one, **other}
+
+    def finish(self, rows: dict[int, Any]) -> Facts:
+        n_rows, sizes, exact, checksums, weighted = zip(
+            *(rows[i] for i in sorted(rows)), strict=True
+        )
+        total = kernels.add_exactly(np.stack(exact))
+        return Facts(
+            np.array(n_rows, np.int64), np.stack(sizes), total, np.array(checksums, np.uint64),
+            any(weighted),
+        )  # fmt: skip
+
+
+def label_checksum(part: Part) -> int:
+    """Return a number that changes with the labels, the weights, and their order."""
+
+    def compute() -> int:
+        predictions = part.predictions
+        return int(kernels.checksum(predictions.labels, predictions.weights))
+
+    return int(part.remember("label checksum", compute))

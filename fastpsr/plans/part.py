@@ -1,0 +1,86 @@
+"""A part of some data: rows that are read together, and what the whole says of them."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.ids import as_ids
+from fastpsr.predictions import Predictions
+
+__all__ = ["Part"]
+
+
+class Part:
+    """Predictions of some rows, and where these lie in the whole.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        Priors and frequencies are those of the whole.
+    number : int
+        Of the part, from 0.
+    first_row : int
+        Number of rows before it.
+    ranks : ndarray of int64, shape (K,)
+        Number of rows of positive weight of each class before it.
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        number: int,
+        first_row: int,
+        ranks: NDArray[np.int64],
+        columns: Mapping[str, Any] | None,
+    ) -> None:
+        self.predictions, self.number = predictions, number
+        self.first_row, self.ranks = first_row, ranks
+        self._columns = columns
+        self._remembered: dict[Hashable, Any] = {}
+
+    @classmethod
+    def whole(cls, predictions: Predictions) -> "Part":
+        """Return predictions in memory as the one part that they are."""
+        return cls(predictions, 0, 0, np.zeros(predictions.n_classes, np.int64), None)
+
+    def with_predictions(self, predictions: Predictions) -> "Part":
+        """Return a part of the same place with other predictions."""
+        return Part(predictions, self.number, self.first_row, self.ranks, self._columns)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are predictions in memory, which have no other parts."""
+        return self._columns is None
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether any row has positive weight."""
+        weights = self.predictions.weights
+        return len(self.predictions) > 0 and (not weights.size or bool(weights.any()))
+
+    def ids(self, name: str, ids: Any) -> NDArray[Any]:
+        """Return one id per row: of the column `ids`, or in memory those that `ids` are.
+
+        `name` is the argument that gave them.
+        """
+        if self._columns is None:
+            if isinstance(ids, str):
+                raise ValueError(
+                    f"{name} must have one entry per sample: columns such as {ids!r} are for data "
+                    "in parts"
+                )
+            return as_ids(name, ids, len(self.predictions))
+        return as_ids(name, self._columns[ids], len(self.predictions))
+
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what `make` gave when first asked for by this key, as long as the part is there.
+
+        In memory that is as long as the predictions are.
+        """
+        if self._columns is None:
+            return self.predictions.remember(key, make)
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        return self._remembered[key]

@@ -1,0 +1,321 @@
+"""Predictions in parts: larger than memory, or on a cluster."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.errors import ArgumentError
+from fastpsr.plans.facts import CountRows, Facts, label_checksum
+from fastpsr.plans.part import Part
+from fastpsr.plans.sources import Given, GivenPart, Source
+from fastpsr.plans.steps import Plan
+from fastpsr.predictions import Floats, Kind, Predictions
+
+__all__ = ["Data", "PartitionedPredictions", "Transform", "check_data", "from_parts", "mapped"]
+
+
+class Transform(ABC):
+    """A map of the predictions of a part: plain data, which can be sent to another process."""
+
+    #: Names of columns of ids that it reads.
+    reads: frozenset[str] = frozenset()
+    #: Whether rows and their weights stay, so that the facts of the whole do.
+    keeps_rows: bool = True
+    #: What comes out, where it differs from what goes in.
+    kind: Kind | None = None
+
+    @abstractmethod
+    def __call__(self, part: Part) -> Predictions:
+        """Return the predictions that a part is mapped to."""
+
+
+class PartitionedPredictions:
+    """Predictions whose rows are read part by part, as often as a computation needs them.
+
+    Made by :func:`fastpsr.scan_parquet` and :func:`fastpsr.from_parts`. Metrics, curves,
+    calibrators, ``evaluate``, ``bootstrap`` and ``compare`` take it where they take
+    ``Predictions``, and return the same numbers. Ids of speakers, clusters, groups and folds are
+    named columns.
+
+    Attributes
+    ----------
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    n_classes : int
+    n_parts : int
+    given_priors : ndarray of float64, shape (K,), or None
+
+    Notes
+    -----
+    ``len()``, `priors` and `class_weights` read labels and weights once.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> parts = [fp.Predictions.from_llrs([0, 1], [-2.0, 0.5]), fp.Predictions.from_llrs([1], [3.0])]
+    >>> data = fp.from_parts(parts)
+    >>> data.n_parts, len(data), round(fp.Cllr()(data), 4)
+    (2, 3, 0.2215)
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        parent: "PartitionedPredictions | None" = None,
+        transform: Transform | None = None,
+    ) -> None:
+        self.source = source
+        self._parent, self._transform = parent, transform
+        self.n_classes, self.n_parts = source.n_classes, source.n_parts
+        self.given_priors = source.given_priors
+        before = source.kind if parent is None else parent.kind
+        kind = None if transform is None else transform.kind
+        self.kind: Kind = before if kind is None else kind
+        self._facts: Facts | None = None
+        #: Checksums of scores by part, as first seen.
+        self._seen: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        rows = "" if self.facts_or_none is None else f"{len(self):,} samples in "
+        return (
+            f"<PartitionedPredictions: {rows}{self.n_parts:,} parts, {self.n_classes} classes, "
+            f"{self.kind}>"
+        )
+
+    def __len__(self) -> int:
+        return int(self.facts.n_rows.sum())
+
+    # What the whole is
+
+    @property
+    def facts_or_none(self) -> Facts | None:
+        """The table of facts, where it is known already."""
+        if self._parent is not None and self._transform is not None and self._transform.keeps_rows:
+            return self._parent.facts_or_none
+        return self._facts
+
+    @property
+    def facts(self) -> Facts:
+        """The table of facts; labels and weights are read where they were not yet."""
+        if self.facts_or_none is None:
+            from fastpsr.plans.runner import run
+
+            run(self.find_facts)
+        found = self.facts_or_none
+        assert found is not None
+        return found
+
+    def find_facts(self) -> Plan[None]:
+        """Ask for the facts, where they are not known."""
+        if self.facts_or_none is not None:
+            return
+        if self._parent is not None:
+            yield from self._parent.find_facts()
+        if self.facts_or_none is not None:
+            return
+        (self._facts,) = yield [CountRows(self.n_classes).over(self)]
+
+    @property
+    def class_weights(self) -> Floats:
+        """Total sample weight of each class, shape (K,)."""
+        return self.facts.class_weights
+
+    @property
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Number of samples of positive weight of each class, shape (K,)."""
+        return np.asarray(self.facts.sizes.sum(axis=0))
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether samples may count differently."""
+        return self.facts.has_weights
+
+    @property
+    def priors(self) -> Floats:
+        """Class priors of the evaluation, shape (K,): as given, else the class frequencies."""
+        if self.given_priors is not None:
+            return self.given_priors
+        total = self.class_weights.sum()
+        if total == 0.0:
+            raise ValueError("priors must be given: no sample has positive weight")
+        return np.asarray(self.class_weights / total)
+
+    @property
+    def has_fixed_llrs(self) -> bool:
+        """Whether LLRs are the same for any weights; those of posteriors follow the frequencies."""
+        return self.kind == "likelihoods" or self.given_priors is not None
+
+    def require_posteriors(self, what: str) -> None:
+        """Raise where the data are raw scores."""
+        Predictions.require_posteriors(self, what)  # type: ignore[arg-type]
+
+    # Parts
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        """Names of columns of ids that transforms read."""
+        if self._parent is None or self._transform is None:
+            return frozenset()
+        return self._parent.columns_read | self._transform.reads
+
+    @property
+    def root(self) -> "PartitionedPredictions":
+        """The data that its source gives, unmapped."""
+        return self if self._parent is None else self._parent.root
+
+    def part(self, raw: Part, made: dict[int, Part]) -> Part:
+        """Return this data's part of what the source gave; `made` holds those made already."""
+        if id(self) not in made:
+            made[id(self)] = self._part(raw, made)
+        return made[id(self)]
+
+    def _part(self, raw: Part, made: dict[int, Part]) -> Part:
+        number = raw.number
+        if self._parent is None or self._transform is None:
+            predictions, columns = raw.predictions, raw._columns
+        else:
+            before = self._parent.part(raw, made)
+            predictions, columns = self._transform(before), before._columns
+        facts = self.facts_or_none
+        if facts is None:  # they are being counted
+            return Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
+        bound = predictions.as_part_of(facts.class_weights)
+        return Part(bound, number, int(facts.first_rows[number]), facts.ranks[number], columns)
+
+    def check_unchanged(self, raw: Part, with_scores: bool) -> None:
+        """Raise where a part is not what it was when it was read before."""
+        facts = self._facts
+        if facts is None:
+            return
+        found = label_checksum(raw)
+        if len(raw.predictions) != facts.n_rows[raw.number] or found != facts.checksums[raw.number]:
+            self._raise_changed(raw, "labels or weights")
+        if with_scores:
+            scores = raw.predictions.score_checksum()
+            if self._seen.setdefault(raw.number, scores) != scores:
+                self._raise_changed(raw, "scores")
+
+    def _raise_changed(self, raw: Part, what: str) -> None:
+        raise ArgumentError(
+            "data",
+            f"must not change between reads, but the {what} of {self.source.name_of(raw.number)} "
+            "are not what they were",
+        )
+
+    # For users
+
+    def map(self, function: Callable[[Predictions], Predictions]) -> "PartitionedPredictions":
+        """Return the data with each part's predictions mapped by a function, when they are read.
+
+        The function keeps rows and labels, and may be called on a part several times: it must
+        return the same each time. Predictions of another kind or other priors are refused.
+        """
+        return self.mapped(_Function(function))
+
+    def mapped(self, transform: Transform) -> "PartitionedPredictions":
+        """Return the data with each part mapped when it is read."""
+        return PartitionedPredictions(self.source, self, transform)
+
+    def __iter__(self) -> Iterator[Predictions]:
+        """Yield the predictions of each part in turn."""
+        from fastpsr.plans.runner import parts_of, run
+
+        run(self.find_facts)
+        for part in parts_of(self):
+            yield part.predictions
+
+    def compute(self) -> Predictions:
+        """Return all samples in memory."""
+        return Predictions.joined(list(self))
+
+    def explain(self, metrics: Any = None) -> str:
+        """Say how often a table of metrics reads the data, how many bytes, and how much it holds.
+
+        Parameters
+        ----------
+        metrics : metric, list of metrics, or dict of name to metric, optional
+            By default those of ``evaluate``.
+
+        Returns
+        -------
+        str
+            Found by a rehearsal on a few parts.
+        """
+        from fastpsr.evaluate import explain
+
+        return explain(self, metrics)
+
+
+Data = Predictions | PartitionedPredictions
+
+
+class _Function(Transform):
+    """A user's function of predictions."""
+
+    def __init__(self, function: Callable[[Predictions], Predictions]) -> None:
+        if not callable(function):
+            raise ArgumentError("function", f"must be callable, not {function!r}")
+        self._function = function
+
+    def __call__(self, part: Part) -> Predictions:
+        before = part.predictions
+        after = self._function(before)
+        if not isinstance(after, Predictions) or len(after) != len(before):
+            raise ArgumentError("function", "must return Predictions of the same rows")
+        if after.kind != before.kind or after.n_classes != before.n_classes:
+            raise ArgumentError("function", "must return Predictions of the same kind and classes")
+        return after
+
+
+def from_parts(
+    parts: Iterable[GivenPart | Callable[[], GivenPart]],
+) -> PartitionedPredictions:
+    """Return predictions in parts, which are read one by one, as often as needed.
+
+    Parameters
+    ----------
+    parts : iterable
+        Each a ``Predictions``, a pair of ``Predictions`` and a dict of columns of ids
+        (``{"speaker": ids}``), or a function without arguments that returns either, called anew for
+        every read. Parts may be empty, of one class, or without weight.
+
+    Returns
+    -------
+    PartitionedPredictions
+
+    Raises
+    ------
+    ArgumentError
+        Where there are no parts, or one is no such thing; when read, where parts differ in kind,
+        classes or given priors, or change between reads.
+
+    Examples
+    --------
+    A memory-mapped matrix of scores, a row of it at a time:
+
+    >>> import numpy as np, fastpsr as fp
+    >>> scores = np.array([[2.0, -1.0], [-3.0, 0.5]])  # or np.load(..., mmap_mode="r")
+    >>> is_target = np.eye(2, dtype=bool)
+    >>> def row(i):
+    ...     return lambda: fp.Predictions.from_llrs(is_target[i], scores[i])
+    >>> fp.EER()(fp.from_parts([row(i) for i in range(2)]))
+    0.0
+    """
+    return PartitionedPredictions(Given(parts))
+
+
+def mapped(data: Data, transform: Transform) -> Any:
+    """Return data with each part mapped: at once in memory, else when it is read."""
+    if isinstance(data, PartitionedPredictions):
+        return data.mapped(transform)
+    return transform(Part.whole(data))
+
+
+def check_data(data: object, name: str = "predictions") -> None:
+    """Raise unless these are predictions, in memory or in parts."""
+    if isinstance(data, (Predictions, PartitionedPredictions)):
+        return
+    found = repr(data) if isinstance(data, (str, int, float)) else type(data).__name__
+    raise ArgumentError(name, f"must be Predictions, or predictions in parts, not {found}")

@@ -1,0 +1,79 @@
+"""Where parts come from: anything that reads rows by the number of their part, as often as asked."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
+
+from fastpsr.errors import ArgumentError
+from fastpsr.plans.steps import ROWS
+from fastpsr.predictions import Floats, Kind, Predictions
+
+__all__ = ["Given", "Source"]
+
+#: What a user may give as a part.
+GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
+
+
+class Source(ABC):
+    """Parts by number, and what is known of all of them before any is read."""
+
+    kind: Kind
+    n_classes: int
+    given_priors: Floats | None
+    n_parts: int
+    #: Names of columns of ids that parts have; None where only reading can tell.
+    columns: frozenset[str] | None = None
+
+    @property
+    def reader(self) -> Hashable:
+        """What reads: sources of equal readers share each read."""
+        return id(self)
+
+    @abstractmethod
+    def name_of(self, number: int) -> str:
+        """Return what messages call a part."""
+
+    def wanted(self, reads: frozenset[str]) -> frozenset[str]:
+        """Return what the reader must read for `reads` of a step."""
+        return reads
+
+    @abstractmethod
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        """Read what is `wanted` of a part; sources of equal readers take the same."""
+
+    @abstractmethod
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        """Return predictions and columns of ids of what was loaded."""
+
+
+class Given(Source):
+    """Parts that the caller gives, each as itself or as a function that returns it."""
+
+    def __init__(self, parts: Iterable[GivenPart | Callable[[], GivenPart]]) -> None:
+        self._parts = list(parts)
+        self.n_parts = len(self._parts)
+        if not self._parts:
+            raise ArgumentError("parts", "must not be empty")
+        first, columns = self.build(self.load(0, ROWS), ROWS)
+        self.kind, self.n_classes = first.kind, first.n_classes
+        self.given_priors = first.given_priors
+        self.columns = frozenset(columns)
+
+    def name_of(self, number: int) -> str:
+        return f"parts[{number}]"
+
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        part = self._parts[number]
+        return part() if callable(part) else part
+
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        predictions, columns = loaded, {}
+        if isinstance(loaded, tuple) and len(loaded) == 2:
+            predictions, columns = loaded
+        if not isinstance(predictions, Predictions) or not isinstance(columns, Mapping):
+            raise ArgumentError(
+                "parts",
+                "must be Predictions, pairs of Predictions and a dict of columns, or functions "
+                f"that return one of these, not {type(loaded).__name__}",
+            )
+        return predictions, columns

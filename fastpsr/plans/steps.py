@@ -1,0 +1,98 @@
+"""What plans ask for: steps over the rows of data, and plans that several others share.
+
+A *plan* is a generator. It yields lists of requests, is sent the list of their answers, and returns
+its result. A request is a step over data (:meth:`Step.over`), or another plan (:class:`Shared`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+__all__ = ["LABELS", "ROWS", "Plan", "Request", "Shared", "Step"]
+
+Result = TypeVar("Result")
+
+Plan = Generator[list[Any], list[Any], Result]
+
+#: What a step may read of a part, besides columns of ids.
+LABELS = frozenset({"labels", "weights"})
+ROWS = LABELS | {"scores"}
+
+
+class Step(ABC):
+    """Something that is counted over rows: plain data, which can be sent to another process.
+
+    An accumulator begins with `start`, takes parts by `add`, is joined with that of other parts by
+    `merge`, in any tree, and comes to an answer by `finish`. All may change and return their first
+    argument.
+    """
+
+    #: What it reads of each part: of `LABELS`, `ROWS`, or besides them names of columns of ids.
+    reads: frozenset[str] = ROWS
+    #: Whether accumulators do not depend on the order of the parts, not even to rounding.
+    is_exact: ClassVar[bool] = False
+    #: Whether it takes parts without weight, too, which are as if absent.
+    takes_all: ClassVar[bool] = False
+    #: Numbers of the parts that it looks at; None for all.
+    only_parts: tuple[int, ...] | None = None
+
+    @property
+    @abstractmethod
+    def key(self) -> Hashable:
+        """What tells this step from others: steps of equal keys over the same data are one."""
+
+    def prepare(self) -> Any:
+        """Return what all parts need, such as a lookup table; made once per process and read."""
+        return None
+
+    def start(self) -> Any:
+        """Return an accumulator that holds nothing; None stands for one, too."""
+        return None
+
+    @abstractmethod
+    def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
+        """Return the accumulator with a part of the data in it, one part of each data."""
+
+    def merge(self, one: Any, other: Any) -> Any:
+        """Return what both accumulators hold together."""
+        return one + other
+
+    def finish(self, accumulator: Any) -> Any:
+        """Return the answer that an accumulator of all parts comes to."""
+        return accumulator
+
+    def over(self, *data: Any) -> "Request":
+        """Ask for this step over data; several must have the same rows."""
+        return Request(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A step over data."""
+
+    step: Step
+    data: tuple[Any, ...]
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this request from others."""
+        return (self.step.key, *map(id, self.data))
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A plan of one data set that several others ask for, by its key: it runs once for all.
+
+    Predictions in memory remember the result, unless `is_kept` is False.
+    """
+
+    name: Hashable
+    data: Any
+    plan: Callable[[], Plan[Any]]
+    is_kept: bool = True
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this plan from others."""
+        return (self.name, id(self.data))
