@@ -160,6 +160,9 @@ class _Files:
                     parts += [[piece] for piece in pieces]
                     held = size if n_pieces == 1 else 2 * _PART_BYTES
         self.parts = parts
+        self.n_rows: int | None = None
+        if filters is None:
+            self.n_rows = sum(piece.stop - piece.start for part in parts for piece in part)
         self._open: tuple[int, int, tuple[str, ...], Iterator[Any]] | None = None
 
     @classmethod
@@ -316,6 +319,10 @@ class _Columns(Source):
         if priors is not None:
             self.given_priors = checks.as_priors("priors", priors, self.n_classes)
         self.columns = frozenset(files.schema.names)
+
+    @property
+    def n_rows(self) -> int | None:
+        return self._files.n_rows
 
     @property
     def reader(self) -> Hashable:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared
+from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
 
 __all__ = ["Outcome", "begin", "parts_of", "run", "run_all", "run_here"]
@@ -275,6 +277,23 @@ class _Slot:
         self._levels = {}
 
 
+def _held_by(slots: list[_Slot]) -> int:
+    """Return the bytes of arrays that steps hold."""
+    return sum(_n_bytes(slot.__dict__) for slot in slots)
+
+
+def _n_bytes(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Predictions):
+        return value.nbytes
+    if isinstance(value, dict):
+        return sum(_n_bytes(each) for each in value.values())
+    if isinstance(value, (list, tuple)):
+        return sum(_n_bytes(each) for each in value)
+    return 0
+
+
 def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
     """Yield the parts of data in turn."""
     for raws in _raw_parts({data.source}, ROWS | data.columns_read, range(data.n_parts), [data]):
@@ -294,12 +313,17 @@ def _read(slots: list[_Slot]) -> None:
         n_parts = next(iter(sources)).n_parts
         numbers = [n for n in range(n_parts) if any(slot.wants(n) for slot in group)]
         data_of = [data for slot in group for data in slot.request.data]
-        for raws in _raw_parts(sources, reads, numbers, data_of):
+        report = tell(len(numbers), len(numbers) < n_parts)
+        for done, raws in enumerate(_raw_parts(sources, reads, numbers, data_of), 1):
             number = next(iter(raws.values())).number
             made: dict[int, Part] = {}
             for slot in group:
                 if slot.wants(number):
                     slot.take(raws, made)
+            if report is not None:
+                n_rows = len(next(iter(raws.values())).predictions)
+                n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
+                report(done, n_rows, n_bytes, partial(_held_by, group))
             del raws, made
         for slot in group:
             slot.finish()

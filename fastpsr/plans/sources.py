@@ -25,6 +25,11 @@ class Source(ABC):
     columns: frozenset[str] | None = None
 
     @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where it is known without reading."""
+        return None
+
+    @property
     def reader(self) -> Hashable:
         """What reads: sources of equal readers share each read."""
         return id(self)
