@@ -36,8 +36,10 @@ class Outcome:
         return self.result
 
 
-def run(plan: Callable[[], Plan[Result]]) -> Result:
-    """Return the result of a plan, or raise what it raised."""
+def run(plan: Callable[[], Plan[Result]], *data: Data) -> Result:
+    """Return the result of a plan over data, or raise what it raised."""
+    if data and all(isinstance(each, Predictions) for each in data):
+        return run_here(plan())
     result: Result = run_all([plan])[0].get()
     return result
 
@@ -203,7 +205,14 @@ def _meet(request: Any) -> Any:
         if request.is_kept:
             return request.data.remember(request.name, lambda: run_here(request.plan()))
         return run_here(request.plan())
+    if isinstance(request.data[0], PartitionedPredictions):  # of training data in parts
+        return run(lambda: _ask(request))
     return _count_here(request)
+
+
+def _ask(request: Request) -> Plan[Any]:
+    (answer,) = yield [request]
+    return answer
 
 
 def _count_here(request: Request) -> Any:
