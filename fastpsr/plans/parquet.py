@@ -105,11 +105,11 @@ def scan_parquet(
     >>> len(data), fp.EER()(data)
     (3, 0.0)
     """
-    named = {
+    given: dict[str, Names | None] = {
         "llrs": llrs, "posteriors": posteriors, "log_posteriors": log_posteriors,
         "logits": logits, "log_likelihoods": log_likelihoods, "raw_scores": raw_scores,
     }  # fmt: skip
-    named = {name: column for name, column in named.items() if column is not None}
+    named = {name: column for name, column in given.items() if column is not None}
     if len(named) > 1:
         raise ArgumentError("scores", f"must be named once, not by {' and '.join(named)}")
     if not named:
@@ -399,10 +399,9 @@ class _Columns(Source):
             places = pc.index_in(column.cast(column.type), value_set=pa.array(self._classes))
             if places.null_count:
                 row = pc.index(pc.is_null(places), True).as_py()
-                raise ArgumentError(
-                    self._y_true, f"must be one of {list(self._classes)}, not {column[row].as_py()!r}",
-                    row,
-                )  # fmt: skip
+                found = column[row].as_py()
+                rule = f"must be one of {list(self._classes)}, not {found!r}"
+                raise ArgumentError(self._y_true, rule, row)
             column = places
         elif not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type)
                   or pa.types.is_floating(column.type)):  # fmt: skip

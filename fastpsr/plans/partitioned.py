@@ -54,10 +54,10 @@ class PartitionedPredictions:
     Examples
     --------
     >>> import fastpsr as fp
-    >>> parts = [fp.Predictions.from_llrs([0, 1], [-2.0, 0.5]), fp.Predictions.from_llrs([1], [3.0])]
-    >>> data = fp.from_parts(parts)
+    >>> first = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5])
+    >>> data = fp.from_parts([first, fp.Predictions.from_llrs([1], [3.0])])
     >>> data.n_parts, len(data), round(fp.Cllr()(data), 4)
-    (2, 3, 0.2215)
+    (2, 3, 0.2801)
     """
 
     def __init__(

@@ -121,10 +121,8 @@ class _Run:
             assert slots, "plans wait for one another"
             _read(list(slots.values()))
             del slots
-            ready = True
-            while ready:  # a plan that ends may make others ready
-                ready = [node for node in self._nodes if _is_ready(node)]
-                for node in ready:
+            while ready := [node for node in self._nodes if _is_ready(node)]:
+                for node in ready:  # a plan that ends may make others ready
                     self._advance(node)
                 self._nodes = [node for node in self._nodes if not node.is_done]
 
@@ -310,7 +308,7 @@ def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
 
 
 def _read(slots: list[_Slot]) -> None:
-    """Answer steps with as few reads as may be: one for all sources that have to do with another."""
+    """Answer steps with as few reads as may be."""
     for group in _groups(slots):
         sources = {data.source for slot in group for data in slot.request.data}
         reads: frozenset[str] = frozenset()
@@ -418,7 +416,8 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
         if found != wanted:
             raise ArgumentError("parts", f"must agree in {name}: {wanted} and {found}")
     one, other = source.given_priors, predictions.given_priors
-    if (one is None) != (other is None) or not (one is None or np.array_equal(one, other)):
+    alike = one is other if one is None or other is None else np.array_equal(one, other)
+    if not alike:
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):
         if name not in columns:

@@ -1,4 +1,4 @@
-"""Where parts come from: anything that reads rows by the number of their part, as often as asked."""
+"""Where parts come from: what reads rows by the number of their part, as often as asked."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -72,9 +72,8 @@ class Given(Source):
         return part() if callable(part) else part
 
     def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
-        predictions, columns = loaded, {}
-        if isinstance(loaded, tuple) and len(loaded) == 2:
-            predictions, columns = loaded
+        is_pair = isinstance(loaded, tuple) and len(loaded) == 2
+        predictions, columns = loaded if is_pair else (loaded, {})
         if not isinstance(predictions, Predictions) or not isinstance(columns, Mapping):
             raise ArgumentError(
                 "parts",
