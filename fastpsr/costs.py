@@ -182,7 +182,7 @@ def bayes_decisions(
     if isinstance(predictions, PartitionedPredictions):
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: logarithms would break ties
-        rows = predictions.posteriors
+        rows = predictions._given_rows
         return np.asarray(kernels.least_costly_decisions_of_odds(rows, *matrix.sparse_columns))
     binary = predictions.n_classes == 2
     scores = predictions.log_odds if binary else predictions.log_posteriors

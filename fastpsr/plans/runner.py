@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -103,7 +104,8 @@ class _Run:
 
     def __init__(self) -> None:
         self._nodes: list[_Node] = []
-        self._shared: dict[Hashable, _Node] = {}
+        #: By data, which may go when the plans that asked are done.
+        self._shared: WeakKeyDictionary[Any, dict[Hashable, _Node]] = WeakKeyDictionary()
         self._slots: dict[Hashable, _Slot] = {}
 
     def begin(self, plan: Plan[Any]) -> _Node:
@@ -140,10 +142,10 @@ class _Run:
                 else:
                     requests = node.plan.send([asked.result for asked in waiting])
             except StopIteration as stop:
-                node.result, node.is_done = stop.value, True
+                node.result, node.is_done, node.plan = stop.value, True, None
                 return
             except ValueError as error:
-                node.error, node.is_done = error, True
+                node.error, node.is_done, node.plan = error, True, None
                 return
             del waiting
             node.waiting = [self._resolve(request) for request in requests]
@@ -155,9 +157,10 @@ class _Run:
         if isinstance(request, Shared):
             if isinstance(request.data, Predictions):
                 return _here(request)
-            if request.key not in self._shared:
-                self._shared[request.key] = self.begin(request.plan())
-            return self._shared[request.key]
+            of_data = self._shared.setdefault(request.data, {})
+            if request.name not in of_data:
+                of_data[request.name] = self.begin(request.plan())
+            return of_data[request.name]
         if isinstance(request.data[0], Predictions):
             return _here(request)
         if request.key not in self._slots:

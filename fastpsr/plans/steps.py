@@ -91,8 +91,3 @@ class Shared:
     data: Any
     plan: Callable[[], Plan[Any]]
     is_kept: bool = True
-
-    @property
-    def key(self) -> Hashable:
-        """What tells this plan from others."""
-        return (self.name, id(self.data))

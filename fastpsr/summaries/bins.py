@@ -178,7 +178,7 @@ def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the largest posterior of each sample, and whether its class (the first) is true."""
     y = predictions.labels
     if predictions._has_posteriors:  # as given
-        best, top = kernels.top_classes(predictions.posteriors)
+        best, top = kernels.top_classes(predictions._given_rows)
         return best, top == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds
