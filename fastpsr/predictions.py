@@ -262,12 +262,11 @@ class Predictions:
 
     # What they hold
 
-    _values: NDArray[
-        Any
-    ]  # float64 or float32, strided or not; posteriors: see _given_posteriors, else log-odds or log-posteriors;
-    _given_posteriors: (
-        NDArray[Any] | None
-    )  # likelihoods: LLRs or log-likelihoods; raw scores as they are
+    # As given, float64 or float32, strided or not. Posteriors: these where they came so (then
+    # _given_posteriors is the same array), else log-odds or log-posteriors. Likelihoods: LLRs or
+    # log-likelihoods. Raw scores as they are.
+    _values: NDArray[Any]
+    _given_posteriors: NDArray[Any] | None
     _weights: Floats  # empty where all samples count alike
     _posterior_priors: Floats | None  # the priors that turned likelihoods into posteriors
     _whole_weights: Floats | None  # class weights of the whole, where these samples are a part
@@ -691,7 +690,7 @@ def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:
     if rows.shape[1] > 2:
         return rows
     with np.errstate(over="ignore"):  # further apart than a float can say: certain
-        return np.subtract(rows[:, 1], rows[:, 0], dtype=np.float64)
+        return np.asarray(np.subtract(rows[:, 1], rows[:, 0], dtype=np.float64))
 
 
 def _pair(prior: float | None) -> Floats | None:
