@@ -323,6 +323,10 @@ class Predictions:
         """Number of samples of positive weight of each class, shape (K,); needs labels."""
         if not self._weights.size:
             return self.class_weights.astype(np.int64)
+        if self.n_classes == 2:
+            is_present = self._weights > 0.0
+            n_positive = np.count_nonzero(is_present & (self.labels != 0))
+            return np.array([np.count_nonzero(is_present) - n_positive, n_positive])
         present = self.labels[self._weights > 0.0]
         return np.bincount(present, minlength=self.n_classes).astype(np.int64)
 
