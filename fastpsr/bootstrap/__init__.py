@@ -1,16 +1,20 @@
-"""Replicates, confidence intervals, and paired comparison."""
+"""Replicates, confidence intervals, and paired comparison.
+
+`RESAMPLINGS` lists all schemes: warm-up, fuzzing and tests go over it.
+"""
 
 from fastpsr.bootstrap.bootstrap import bootstrap, compare
-from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.resampling import IID, Clusters, Resampling, Stratified, TwoWay
+from fastpsr.bootstrap.intervals import Interval as Interval
+from fastpsr.bootstrap.resampling import IID, Clusters, Stratified, TwoWay
+from fastpsr.bootstrap.resampling import Resampling as Resampling
 from fastpsr.bootstrap.result import BootstrapResult
+
+RESAMPLINGS: tuple[type[Resampling], ...] = (IID, Stratified, Clusters, TwoWay)
 
 __all__ = [
     "IID",
     "BootstrapResult",
     "Clusters",
-    "Interval",
-    "Resampling",
     "Stratified",
     "TwoWay",
     "bootstrap",

@@ -1,22 +1,33 @@
-"""Calibrators, and how to train them without cheating."""
+"""Calibrators, and how to train them without cheating.
+
+`CALIBRATORS` and `TRAININGS` list all there are: files, options, warm-up, fuzzing and tests go over
+them.
+"""
 
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
-from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.base import Calibrator as Calibrator
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
-from fastpsr.calibration.training import CrossFit, HeldOut, Training, TrainOnTest, cross_fit
+from fastpsr.calibration.training import CrossFit, HeldOut, TrainOnTest, cross_fit
+from fastpsr.calibration.training import Training as Training
+
+CALIBRATORS: tuple[type[Calibrator], ...] = (
+    PAV,
+    HistogramBinning,
+    DirectionPreserving,
+    TemperatureScaling,
+)
+TRAININGS: tuple[type[Training], ...] = (CrossFit, TrainOnTest, HeldOut)
 
 __all__ = [
     "PAV",
-    "Calibrator",
     "CrossFit",
     "DirectionPreserving",
     "HeldOut",
     "HistogramBinning",
     "TemperatureScaling",
     "TrainOnTest",
-    "Training",
     "cross_fit",
     "load_calibrator",
     "save_calibrator",

@@ -26,6 +26,11 @@ class Training(ABC):
     #: Whether the calibrator is trained on the evaluated data, so anew in each replicate.
     refits: ClassVar[bool] = True
 
+    @classmethod
+    def examples(cls, data: Any) -> "list[Training]":
+        """Return trainings of this class for data: what tests, warm-up and fuzzing go over."""
+        return [cls()]
+
     def plan(self, predictions: Predictions) -> dealing.Plan:
         """Return who trains for whom, where the calibrator is trained on the evaluated data."""
         raise NotImplementedError
@@ -195,6 +200,10 @@ class HeldOut(Training):
     predictions: Predictions
     name = "trained on held-out data"
     refits = False
+
+    @classmethod
+    def examples(cls, data: Any) -> list[Training]:
+        return [cls(data)]
 
     def __post_init__(self) -> None:
         check_predictions(self.predictions)

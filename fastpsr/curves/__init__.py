@@ -1,25 +1,53 @@
-"""What is drawn: each curve is a function that returns arrays in a dataclass."""
+"""What is drawn: each curve is a function that returns arrays in a dataclass.
 
-from fastpsr.curves.bayes_error import BayesErrorCurve, bayes_error
-from fastpsr.curves.consistency import ConsistencyBand, consistency_band
-from fastpsr.curves.divergence_curve import DivergenceCurve, divergence_curve
-from fastpsr.curves.empirical_cross_entropy import CrossEntropyCurve, empirical_cross_entropy
-from fastpsr.curves.pav_steps import PavSteps, pav_steps
-from fastpsr.curves.risk_curve import RiskCurve, risk_curve
-from fastpsr.curves.roc import Roc, roc
-from fastpsr.curves.score_histogram import ScoreHistogram, score_histogram
-from fastpsr.curves.tippett import TippettCurves, tippett
+`CURVES` lists all there are, each with a function of the number of classes that returns keywords
+of an example: tests, warm-up and fuzzing go over it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastpsr.curves.bayes_error import BayesErrorCurve as BayesErrorCurve
+from fastpsr.curves.bayes_error import bayes_error
+from fastpsr.curves.consistency import ConsistencyBand as ConsistencyBand
+from fastpsr.curves.consistency import consistency_band
+from fastpsr.curves.divergence_curve import DivergenceCurve as DivergenceCurve
+from fastpsr.curves.divergence_curve import divergence_curve
+from fastpsr.curves.empirical_cross_entropy import CrossEntropyCurve as CrossEntropyCurve
+from fastpsr.curves.empirical_cross_entropy import empirical_cross_entropy
+from fastpsr.curves.pav_steps import PavSteps as PavSteps
+from fastpsr.curves.pav_steps import pav_steps
+from fastpsr.curves.risk_curve import RiskCurve as RiskCurve
+from fastpsr.curves.risk_curve import risk_curve
+from fastpsr.curves.roc import Roc as Roc
+from fastpsr.curves.roc import roc
+from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram
+from fastpsr.curves.score_histogram import score_histogram
+from fastpsr.curves.tippett import TippettCurves as TippettCurves
+from fastpsr.curves.tippett import tippett
+from fastpsr.rules import Brier
+
+
+def _operating_points(n_classes: int) -> dict[str, Any]:
+    if n_classes == 2:
+        return {"points": [0.01, 0.3, 0.5, 0.9]}
+    shares = [[1.0 + (k == j) for k in range(n_classes)] for j in range(n_classes)]
+    return {"points": [[share / (n_classes + 1.0) for share in row] for row in shares]}
+
+
+CURVES: dict[Callable[..., Any], Callable[[int], dict[str, Any]]] = {
+    bayes_error: lambda n_classes: {},
+    consistency_band: lambda n_classes: {"n_resamples": 20, "seed": 0},
+    divergence_curve: lambda n_classes: {"rule": Brier()},
+    empirical_cross_entropy: lambda n_classes: {},
+    pav_steps: lambda n_classes: {},
+    risk_curve: _operating_points,
+    roc: lambda n_classes: {},
+    score_histogram: lambda n_classes: {"bins": 20},
+    tippett: lambda n_classes: {},
+}
 
 __all__ = [
-    "BayesErrorCurve",
-    "ConsistencyBand",
-    "CrossEntropyCurve",
-    "DivergenceCurve",
-    "PavSteps",
-    "RiskCurve",
-    "Roc",
-    "ScoreHistogram",
-    "TippettCurves",
     "bayes_error",
     "consistency_band",
     "divergence_curve",

@@ -1,7 +1,13 @@
-"""What is measured: each metric summarizes predictions, then finishes the summary."""
+"""What is measured: each metric summarizes predictions, then finishes the summary.
 
-from fastpsr.metrics.base import Metric
-from fastpsr.metrics.calibration_loss import CalibrationLoss, Decomposition, ExpectedDivergence
+`METRICS` lists all there are: tests, warm-up and fuzzing go over it.
+"""
+
+from typing import Any
+
+from fastpsr.metrics.base import Metric as Metric
+from fastpsr.metrics.calibration_loss import CalibrationLoss, ExpectedDivergence
+from fastpsr.metrics.calibration_loss import Decomposition as Decomposition
 from fastpsr.metrics.detection import AUC, EER, ActDCF, Cllr, MinCllr, MinDCF
 from fastpsr.metrics.devpav import DevPAV
 from fastpsr.metrics.ece import ECE
@@ -14,6 +20,25 @@ from fastpsr.metrics.expected_score import (
 from fastpsr.metrics.pav_posterior import PavPosterior
 from fastpsr.metrics.risk import BayesRisk
 
+METRICS: tuple[type[Metric[Any]], ...] = (
+    CrossEntropy,
+    BrierScore,
+    ExpectedScore,
+    SemiEmpiricalScore,
+    BayesRisk,
+    CalibrationLoss,
+    ExpectedDivergence,
+    ECE,
+    EER,
+    MinDCF,
+    ActDCF,
+    Cllr,
+    MinCllr,
+    AUC,
+    DevPAV,
+    PavPosterior,
+)
+
 __all__ = [
     "AUC",
     "ECE",
@@ -24,11 +49,9 @@ __all__ = [
     "CalibrationLoss",
     "Cllr",
     "CrossEntropy",
-    "Decomposition",
     "DevPAV",
     "ExpectedDivergence",
     "ExpectedScore",
-    "Metric",
     "MinCllr",
     "MinDCF",
     "PavPosterior",

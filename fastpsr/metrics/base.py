@@ -37,6 +37,25 @@ class Metric(ABC, Generic[Summary]):
         """What the number is, in a few words."""
         return ""
 
+    @property
+    def unit(self) -> str:
+        """What the number is in: "fraction", "percent", "nats", "bits", or "" for ratios."""
+        return ""
+
+    @property
+    def reference_value(self) -> float | None:
+        """The value of a system that is worth nothing, for figures; None where there is none."""
+        return None
+
+    @classmethod
+    def examples(cls, data: Data) -> "list[Metric[Any]]":
+        """Return metrics of this class for data: what tests, warm-up and fuzzing go over.
+
+        By default the one that is made without arguments. None where the number of classes does
+        not fit.
+        """
+        return [cls()]
+
     @abstractmethod
     def summarize(self, predictions: Predictions) -> Summary:
         """Return all that the metric needs of labeled predictions, which may be part of a whole.

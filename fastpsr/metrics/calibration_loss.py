@@ -1,13 +1,15 @@
 """What calibration would bring: calibration loss, and the expected score divergence."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.rules import ScoringRule
+from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.sums import ReferenceSums, ScoreSums
 
@@ -68,6 +70,20 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     def meaning(self) -> str:
         amount = f"% of {self.rule.label}" if self.relative else self.rule.label
         return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
+
+    @property
+    def unit(self) -> str:
+        if self.relative:
+            return "percent"
+        return "nats" if isinstance(self.rule, Log) else ""
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [
+            cls(rule, calibrator, train, relative)
+            for rule, relative in ((Log(), True), (Brier(), False))
+            for calibrator, train in _trained(data)
+        ]
 
     def summarize(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
         raw = ScoreSums.of(self.rule, predictions)
@@ -158,6 +174,14 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     def label(self) -> str:
         return f"Divergence {self.rule.label}"
 
+    @property
+    def unit(self) -> str:
+        return "nats" if isinstance(self.rule, Log) else ""
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(Log(), calibrator, train) for calibrator, train in _trained(data)]
+
     def summarize(self, predictions: Predictions) -> ReferenceSums:
         predictions.require_posteriors("score divergences")
         reference = self.train.calibrate(self.calibrator, predictions)
@@ -187,3 +211,10 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     def _sum_divergences(self, reference: Predictions, predictions: Predictions) -> ReferenceSums:
         values = self._divergences(reference, predictions)
         return ReferenceSums.of_values(values, reference.posteriors, predictions)
+
+
+def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
+    """Return each calibrator for the data with each way to train it."""
+    trains = [train for kind in TRAININGS for train in kind.examples(data)]
+    made = [kind() for kind in CALIBRATORS if data.n_classes == 2 or not kind.binary_only]
+    return [(calibrator, train) for calibrator in made for train in trains]

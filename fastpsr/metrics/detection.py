@@ -78,6 +78,8 @@ class EER(_HullMetric):
 
     label = "EER"
     meaning = "equal error rate on the convex hull of the ROC"
+    unit = "fraction"
+    reference_value = 0.5
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         p_miss, p_fa = summary.blocks.hull
@@ -155,6 +157,11 @@ class MinDCF(_Cost, _HullMetric):
         return f"minDCF({self.point})"
 
     meaning = "detection cost at the best threshold over the best constant decision's"
+    reference_value = 1.0
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.01), cls(0.5, 1.0, 10.0)]
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         return float(self.normalized_cost(*summary.blocks.hull).min())
@@ -195,6 +202,11 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
         return f"actDCF({self.point})"
 
     meaning = "detection cost of Bayes decisions over the best constant decision's"
+    reference_value = 1.0
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.01), cls(0.5, 1.0, 10.0)]
 
     def summarize(self, predictions: Predictions) -> DecisionCounts:
         predictions.require_posteriors("decisions at a fixed threshold")
@@ -265,6 +277,15 @@ class Cllr(Metric[ScoreSums]):
         return "Cllr" if self.p_target == 0.5 else f"Cllr({self.p_target:g})"
 
     meaning = "log loss of the LLRs over that of LLR 0"
+    reference_value = 1.0
+
+    @property
+    def unit(self) -> str:
+        return "bits" if self.p_target == 0.5 else ""
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(), cls(0.01)]
 
     def summarize(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(Log(), self.at_prior(predictions))
@@ -325,6 +346,15 @@ class MinCllr(_HullMetric):
         return "minCllr" if self.p_target == 0.5 else f"minCllr({self.p_target:g})"
 
     meaning = "Cllr after the best monotone map, trained on the same data"
+    reference_value = 1.0
+
+    @property
+    def unit(self) -> str:
+        return "bits" if self.p_target == 0.5 else ""
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(), cls(0.01)]
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         negatives, positives = summary.class_totals("minCllr")
@@ -353,6 +383,8 @@ class AUC(_RankMetric[RankCells]):
 
     label = "AUC"
     meaning = "area under the ROC"
+    unit = "fraction"
+    reference_value = 0.5
 
     def summarize(self, predictions: Predictions) -> RankCells:
         return run(lambda: rank_cells(predictions))

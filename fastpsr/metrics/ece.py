@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -88,6 +88,15 @@ class ECE(Metric[BinSums]):
     def meaning(self) -> str:
         binned = "posterior of class 1" if self.on == "class" else "largest posterior"
         return f"calibration error in {self.bins} bins of the {binned}; a diagnostic only"
+
+    unit = "fraction"
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        made: list[Metric[Any]] = [
+            cls(on="confidence"), cls(7, "confidence", 2), cls(5, "confidence", 1, "quantile")
+        ]  # fmt: skip
+        return made if data.n_classes > 2 else [cls(), cls(10, "class", 2, "quantile"), *made]
 
     def summarize(self, predictions: Predictions) -> BinSums:
         return BinSums.of(self._events, self._uniform_edges, predictions)

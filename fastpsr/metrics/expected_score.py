@@ -3,11 +3,14 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from fastpsr.metrics.base import Metric, Summarize
 from fastpsr.plans import Data, Plan, begin, check_data
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.rules import Brier, Log, ScoringRule
+from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import (
@@ -69,6 +72,21 @@ class ExpectedScore(Metric[ScoreSums]):
     def meaning(self) -> str:
         return "mean loss over that of the priors" if self.normalized else "mean loss"
 
+    @property
+    def unit(self) -> str:
+        return "nats" if isinstance(self.rule, Log) and not self.normalized else ""
+
+    @property
+    def reference_value(self) -> float | None:
+        return 1.0 if self.normalized else None
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        costs = 1.0 - np.eye(data.n_classes)
+        costs[0, -1] = 2.5
+        rules = [Cost(costs), *([Beta(2.0, 1.0)] if data.n_classes == 2 else [])]
+        return [cls(rule, normalized) for rule in rules for normalized in (True, False)]
+
     def summarize(self, predictions: Predictions) -> ScoreSums:
         return ScoreSums.of(self.rule, predictions)
 
@@ -112,6 +130,10 @@ class CrossEntropy(ExpectedScore):
     def meaning(self) -> str:
         return f"cross-entropy{' over that of the priors' if self.normalized else ' in nats'}"
 
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(), cls(normalized=False)]
+
 
 @dataclass(frozen=True, eq=False)
 class BrierScore(ExpectedScore):
@@ -135,6 +157,10 @@ class BrierScore(ExpectedScore):
     @property
     def meaning(self) -> str:
         return f"Brier score{' over that of the priors' if self.normalized else ''}"
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(), cls(normalized=False)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +203,18 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     @property
     def label(self) -> str:
         return f"{'N' if self.normalized else ''}{self.rule.label} semi-empirical"
+
+    @property
+    def unit(self) -> str:
+        return "nats" if isinstance(self.rule, Log) and not self.normalized else ""
+
+    @property
+    def reference_value(self) -> float | None:
+        return 1.0 if self.normalized else None
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(Log(), data), cls(Brier(), data, normalized=False)]
 
     def summarize(
         self, predictions: Predictions, reference: Predictions | None = None

@@ -1,6 +1,7 @@
 """What an isotonic fit maps one score to, as a metric: the bootstrap gives it a band."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,11 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
         return f"PAV({self.score:.4g})"
 
     meaning = "posterior of class 1 after PAV, trained on the same data"
+    unit = "fraction"
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(-1.0), cls(0.5), cls(float("-inf"))]
 
     def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
         return run(lambda: pav_blocks(predictions))

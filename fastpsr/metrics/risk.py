@@ -2,7 +2,9 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.costs import CostMatrix
@@ -59,6 +61,15 @@ class BayesRisk(Metric[DecisionCounts]):
     def meaning(self) -> str:
         over = " over that of the best constant decision" if self.normalized else ""
         return f"mean cost of Bayes decisions{over}"
+
+    @property
+    def reference_value(self) -> float | None:
+        return 1.0 if self.normalized else None
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        costs = np.column_stack([1.0 - np.eye(data.n_classes), np.full(data.n_classes, 0.3)])
+        return [cls(CostMatrix.zero_one(data.n_classes)), cls(costs, normalized=False)]
 
     def summarize(self, predictions: Predictions) -> DecisionCounts:
         return DecisionCounts.of(self.matrix, predictions)
