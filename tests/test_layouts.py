@@ -66,7 +66,7 @@ CASES = {f"{kind} {x.shape[1:]}": (kind, y, x) for kind, y, x in cases()}
 
 def metrics_of(predictions):
     for metric in fp.metrics.METRICS:
-        yield from metric.examples(predictions.n_classes)
+        yield from metric.examples(predictions)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
