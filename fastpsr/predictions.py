@@ -275,6 +275,10 @@ class Predictions:
     def __len__(self) -> int:
         return int(self._values.shape[0])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was computed: it would travel to other processes."""
+        return {k: v for k, v in self.__dict__.items() if k not in _CACHED}
+
     def __repr__(self) -> str:
         labeled = "" if self.y_true is not None else ", unlabeled"
         return (

@@ -13,12 +13,11 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared
+from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
 
 __all__ = ["Outcome", "begin", "parts_of", "run", "run_all", "run_here"]
-
-_RUN = 16  # parts that are added up in turn; sums of runs are joined in one tree, however many work
 
 Result = TypeVar("Result")
 
@@ -237,7 +236,10 @@ class _Slot:
     _prepared: Any = None
     _accumulator: Any = None
     _run: int = -1
-    _levels: dict[int, Any] = field(default_factory=dict)
+    _tree: Tree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tree = Tree(self.request.step.merge)
 
     def prepare(self) -> None:
         self._prepared = self.request.step.prepare()
@@ -252,44 +254,33 @@ class _Slot:
         parts = [data.part(raws[id(data.source)], made) for data in self.request.data]
         if not (step.takes_all or all(part.has_weight for part in parts)):
             return
-        if not step.is_exact and parts[0].number // _RUN != self._run:
+        run = 0 if step.is_exact else parts[0].number // step.parts_per_run
+        if run != self._run:
             self._close_run()
-            self._run = parts[0].number // _RUN
-        if self._accumulator is None:
-            self._accumulator = step.start()
+            self._run, self._accumulator = run, step.start()
         self._accumulator = step.add(self._accumulator, self._prepared, *parts)
 
     def _close_run(self) -> None:
-        """Join the sums of runs as a binary counter carries: one tree for any number of workers."""
-        carried, self._accumulator = self._accumulator, None
-        if self._run < 0:
-            return
-        level, place = 0, self._run
-        while place & 1:
-            before = self._levels.pop(level, None)
-            carried = self._joined(before, carried)
-            level, place = level + 1, place >> 1
-        self._levels[level] = carried
-
-    def _joined(self, one: Any, other: Any) -> Any:
-        if one is None or other is None:
-            return other if one is None else one
-        return self.request.step.merge(one, other)
+        if self._run >= 0:
+            self._tree.add(self._run, self._accumulator)
 
     def finish(self) -> None:
-        total = self._accumulator
-        for level in sorted(self._levels):
-            total = self._joined(self._levels[level], total)
-        step = self.request.step
+        """Come to the answer."""
+        self._close_run()
+        step, total = self.request.step, self._tree.total()
         self.result = step.finish(step.start() if total is None else total)
         self.is_done = True
         self._prepared = self._accumulator = None
-        self._levels = {}
+
+    @property
+    def held(self) -> int:
+        """Bytes of arrays that are held."""
+        return _n_bytes([self._prepared, self._accumulator, self._tree.held])
 
 
 def _held_by(slots: list[_Slot]) -> int:
     """Return the bytes of arrays that steps hold."""
-    return sum(_n_bytes(slot.__dict__) for slot in slots)
+    return sum(slot.held for slot in slots)
 
 
 def _n_bytes(value: Any) -> int:

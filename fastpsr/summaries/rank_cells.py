@@ -131,9 +131,7 @@ class CellSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        places = kernels.cell_numbers(
-            predictions.scores, self.edges, group_type(self.n_groups)
-        )
+        places = kernels.cell_numbers(predictions.scores, self.edges, group_type(self.n_groups))
         places[predictions.labels != 0] += self.lowest.size
         return np.asarray(places)
 
