@@ -147,6 +147,13 @@ class PartitionedPredictions:
         """Whether LLRs are the same for any weights; those of posteriors follow the frequencies."""
         return self.kind == "likelihoods" or self.given_priors is not None
 
+    @property
+    def log_odds_offset(self) -> float:
+        """What turns scores of a binary task into log-odds; 0 for posteriors."""
+        if self.kind != "likelihoods":
+            return 0.0
+        return Predictions._logit(self, self.priors)  # type: ignore[arg-type]
+
     def require_posteriors(self, what: str) -> None:
         """Raise where the data are raw scores."""
         Predictions.require_posteriors(self, what)  # type: ignore[arg-type]

@@ -60,6 +60,10 @@ class Column(ABC):
     def __call__(self, part: Part) -> tuple[Floats, NDArray[Any], Floats]:
         """Return values, labels 0 or 1, and weights; these empty where all count alike."""
 
+    def sample(self, part: Part, stride: int) -> Floats:
+        """Return every n-th value."""
+        return self(part)[0][::stride]
+
 
 @dataclass(frozen=True)
 class ScoresByClass(Column):
@@ -170,7 +174,7 @@ class _SampleValues(Step):
         return []
 
     def add(self, accumulator: list[Floats], prepared: None, part: Part) -> list[Floats]:
-        values = self.column(part)[0][:: self.stride]
+        values = self.column.sample(part, self.stride)
         accumulator.append(values[np.isfinite(values)])
         return accumulator
 
@@ -300,6 +304,9 @@ class PickValues(Step):
             accumulator[part.number] = kernels.pick_from_buckets(
                 values, y, self.grid.low, self.grid.per_unit, by_thread, self.picked
             )
+            return accumulator
+        if self.grid.n_places == 1 and not weights.size:  # all
+            accumulator[part.number] = kernels.split_by_class(values, y)
             return accumulator
         marked = kernels.mark_in_places(values, self.grid.arrays, self.picked)
         if weights.size:

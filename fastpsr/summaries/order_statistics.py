@@ -33,12 +33,15 @@ class _ValuesOf(Column):
         return np.array([data.class_sizes.sum(), 0])
 
     def __call__(self, part: Part) -> tuple[Floats, NDArray[Any], Floats]:
-        samples = part.remember("present", part.predictions.present)
-        values = part.remember(("values", self.key), lambda: self.values(samples))
+        samples = part.predictions.present()
+        values = self.values(samples)
         weights = samples.balanced_weights() if self.has_weights else np.empty(0)
         if self.has_weights and not weights.size:  # of a part, where others have weights
             weights = np.ones(values.size)
         return values, np.zeros(values.size, np.uint8), weights
+
+    def sample(self, part: Part, stride: int) -> Floats:
+        return self.values(part.predictions[::stride])
 
 
 def order_statistics(

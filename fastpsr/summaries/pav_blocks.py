@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.predictions import Floats, class_factors
 
@@ -74,6 +74,13 @@ class PavBlocks(ClassTotals):
         p_fa = np.concatenate([np.cumsum(self.negatives[::-1])[::-1] / totals[0], [0.0]])
         p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
         return p_miss, p_fa
+
+    @property
+    def log_odds(self) -> Floats:
+        """Log-odds of class 1 in each block, at the given priors; infinite where one is absent."""
+        below, above = self.at_priors()  # which do not change the order of odds
+        above = np.where(below + above > 0.0, above, self.positives)  # priors that underflow
+        return checks.log_of_rows(above) - checks.log_of_rows(below)
 
     def at_priors(self) -> tuple[Floats, Floats]:
         """Return the weights of class 0 and class 1 with given priors worked in."""

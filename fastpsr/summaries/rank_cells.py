@@ -203,6 +203,7 @@ class CollectClass(Step):
     take: int
     has_weights: bool
     scores: Scores = field(default_factory=Scores)
+    what: str = "ranks"
 
     is_exact = True
 
@@ -224,12 +225,12 @@ class CollectClass(Step):
             own = np.ones(members.size) if self.has_weights else np.empty(0)
         accumulator.add(part.number, scores[members], own)
         if not part.is_whole:
-            accumulator.require_room(self.take)
+            accumulator.require_room(self.take, self.what)
         return accumulator
 
     def merge(self, one: "_Held", other: "_Held") -> "_Held":
         one.take(other)
-        one.require_room(self.take)
+        one.require_room(self.take, self.what)
         return one
 
     def finish(self, accumulator: "_Held") -> tuple[Floats, Floats]:
@@ -252,7 +253,7 @@ class _Held:
         self._rows.update(other._rows)
         self._count(other._values, other._counts)
 
-    def require_room(self, class_number: int) -> None:
+    def require_room(self, class_number: int, what: str) -> None:
         """Raise where the scores exceed the budget; those that count alike are counted first."""
         budget = memory_budget()
         if self._bytes <= budget // 2:
@@ -262,9 +263,9 @@ class _Held:
         if self._bytes > budget:
             raise ArgumentError(
                 "data",
-                f"must have fewer scores of class {class_number}, the smaller, for what depends on "
-                f"ranks: they take more than the budget of {budget:,} bytes; set FASTPSR_MEMORY to "
-                "more, use metrics that need no ranks, or take a sample",
+                f"must have fewer scores of class {class_number} for {what}: they take more than "
+                f"the budget of {budget:,} bytes; set FASTPSR_MEMORY to more, use metrics that need "
+                "no ranks, or take a sample",
             )
 
     @property
