@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import kernels
+from fastpsr.errors import ArgumentError
 
 __all__ = [
     "SUM_TOLERANCE",
@@ -101,7 +102,8 @@ def require(name: str, values: NDArray[Any], low: float, high: float, rule: str)
     if position >= 0:
         index = np.unravel_index(position, values.shape)
         where = ", ".join(str(int(i)) for i in index)
-        raise ValueError(f"{name} must {rule}, but {name}[{where}] is {values[index]}")
+        row = int(index[0])
+        raise ArgumentError(name, f"must {rule}, but {name}[{where}] is {values[index]}", row)
 
 
 def as_inner_points(points: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
@@ -133,7 +135,7 @@ def check_bins(bins: object) -> None:
     check_number("bins", bins, 1, 1 << 24, "be at most 16,777,216")
 
 
-def check_instance(name: str, value: object, wanted: type, words: str) -> None:
+def check_instance(name: str, value: object, wanted: type | tuple[type, ...], words: str) -> None:
     """Raise unless `value` is one of `wanted`, which `words` describe."""
     if isinstance(value, wanted):
         return
@@ -176,9 +178,10 @@ def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> N
         wide = np.ascontiguousarray(array, dtype=np.int64)
         position = kernels.compact_labels(wide, n_classes, codes)
     if position >= 0:
-        raise ValueError(
-            f"{name} must be integers 0 to {n_classes - 1}, "
-            f"but {name}[{position}] is {array[position]}"
+        raise ArgumentError(
+            name,
+            f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}",
+            int(position),
         )
     return codes
 
@@ -225,9 +228,11 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
     sums = kernels.sum_rows(rows)
     row = kernels.find_outside(sums, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
     if row >= 0:
-        raise ValueError(
-            f"{name} must have rows that sum to 1 within {SUM_TOLERANCE}, "
-            f"but row {row} sums to {sums[row]}"
+        raise ArgumentError(
+            name,
+            f"must have rows that sum to 1 within {SUM_TOLERANCE}, "
+            f"but row {row} sums to {sums[row]}",
+            int(row),
         )
     return rows
 
@@ -247,9 +252,11 @@ def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:
     rows, log_sums = _log_softmax(name, log_posteriors)
     row = kernels.find_outside(log_sums, -SUM_TOLERANCE, SUM_TOLERANCE)
     if row >= 0:
-        raise ValueError(
-            f"{name} must have rows whose exponentials sum to 1 within {SUM_TOLERANCE}, "
-            f"but the logarithm of the sum of row {row} is {log_sums[row]}"
+        raise ArgumentError(
+            name,
+            f"must have rows whose exponentials sum to 1 within {SUM_TOLERANCE}, "
+            f"but the logarithm of the sum of row {row} is {log_sums[row]}",
+            int(row),
         )
     return rows
 
@@ -262,7 +269,8 @@ def as_log_rows(name: str, scores: ArrayLike) -> NDArray[Any]:
     tops = rows.max(axis=1, initial=-np.inf)
     row = kernels.find_outside(tops, -_FINITE, np.inf)
     if row >= 0:
-        raise ValueError(f"{name} must have a finite entry in every row, but row {row} is all -inf")
+        rule = f"must have a finite entry in every row, but row {row} is all -inf"
+        raise ArgumentError(name, rule, int(row))
     return rows
 
 

@@ -136,11 +136,6 @@ class Counter:
             self._references = [one for one in self._references if one() is not None]
         self.most_alive = max(self.most_alive, len(self._references))
 
-    @property
-    def reads(self):
-        """How often the part that was read most was."""
-        return max(self.calls.values(), default=0)
-
 
 def _labels(rng, n, K, minority):
     y = (rng.random(n) < minority).astype(np.int64) if K == 2 else rng.integers(0, K, n)

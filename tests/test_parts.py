@@ -71,7 +71,7 @@ def require_same_failure(one, other):
 
 
 def _plain(error):
-    text = re.sub(r"^data cannot be read, in parts\[\d+\]: ", "", str(error))
+    text = re.sub(r"^data cannot be read, in (row [\d,]+ of )?parts\[\d+\]: ", "", str(error))
     return re.sub(r"row \d+ is .*", "row", text)
 
 

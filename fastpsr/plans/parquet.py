@@ -140,15 +140,17 @@ class _Files:
         self.key, self._filters = key, filters
         self.schema = dataset.schema
         self._fragments: list[Any] = []
-        self._labels: list[str] = []
+        self._places: list[tuple[str, int, int]] = []  # file, row group, rows before it
         parts: list[list[_Piece]] = []
         held = 0
         for fragment in dataset.get_fragments(filter=filters):
+            sizes = [group.num_rows for group in fragment.row_groups]
+            first_rows = [0, *itertools.accumulate(sizes)]
             for group in fragment.split_by_row_group(filter=filters, schema=dataset.schema):
                 info = group.row_groups[0]
                 place = len(self._fragments)
                 self._fragments.append(group)
-                self._labels.append(f"{fragment.path}, row group {info.id}")
+                self._places.append((fragment.path, info.id, first_rows[info.id]))
                 size = max(info.total_byte_size, 8 * info.num_rows)
                 n_pieces = -(-size // (2 * _PART_BYTES)) if filters is None else 1
                 bounds = np.linspace(0, info.num_rows, n_pieces + 1).astype(np.int64).tolist()
@@ -193,7 +195,19 @@ class _Files:
         first = self.parts[number][0]
         more = f" and {len(self.parts[number]) - 1} more" if len(self.parts[number]) > 1 else ""
         start = f", from row {first.start:,}" if first.start else ""
-        return f"{self._labels[first.fragment]}{start}{more}"
+        path, group, _ = self._places[first.fragment]
+        return f"{path}, row group {group}{start}{more}"
+
+    def name_of_row(self, number: int, row: int) -> str:
+        """Return the file, and the number of a row of a part in it."""
+        if self._filters is not None:  # rows that are left out are not counted
+            return f"row {row:,} after filters of {self.name_of(number)}"
+        for piece in self.parts[number]:
+            if row < piece.stop - piece.start:
+                path, _, before = self._places[piece.fragment]
+                return f"{path}, row {before + piece.start + row:,}"
+            row -= piece.stop - piece.start
+        return self.name_of(number)
 
     def load(self, number: int, names: frozenset[str]) -> Any:
         """Return columns of a part as a pyarrow table."""
@@ -331,6 +345,9 @@ class _Columns(Source):
     def name_of(self, number: int) -> str:
         return self._files.name_of(number)
 
+    def name_of_row(self, number: int, row: int) -> str:
+        return self._files.name_of_row(number, row)
+
     def wanted(self, reads: frozenset[str]) -> frozenset[str]:
         names = set(reads - {"labels", "weights", "scores"})
         if "labels" in reads:
@@ -444,7 +461,7 @@ def _require_no_null(column: Any, name: str) -> None:
         import pyarrow.compute as pc
 
         row = pc.index(pc.is_null(column), True).as_py()
-        raise ArgumentError(name, f"must not be null, but row {row:,} of the part is", row)
+        raise ArgumentError(name, "must not be null", row)
 
 
 def _is_list(kind: Any) -> bool:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
-from fastpsr.plans.sources import Given, GivenPart, Source
+from fastpsr.plans.sources import Given, GivenPart, Source, naming
 from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
 
@@ -184,7 +185,12 @@ class PartitionedPredictions:
             predictions, columns = raw.predictions, raw._columns
         else:
             before = self._parent.part(raw, made)
-            predictions, columns = self._transform(before), before._columns
+            columns = before._columns
+            if isinstance(self._transform, _Function):
+                with naming(self.source, number):
+                    predictions = self._transform(before)
+            else:
+                predictions = self._transform(before)
         facts = self.facts_or_none
         if facts is None:  # they are being counted
             return Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
@@ -281,8 +287,21 @@ class _Function(Transform):
         after = self._function(before)
         if not isinstance(after, Predictions) or len(after) != len(before):
             raise ArgumentError("function", "must return Predictions of the same rows")
-        if after.kind != before.kind or after.n_classes != before.n_classes:
-            raise ArgumentError("function", "must return Predictions of the same kind and classes")
+        one, other = before.given_priors, after.given_priors
+        if (
+            after.kind != before.kind
+            or after.n_classes != before.n_classes
+            or (one is None) != (other is None)
+            or not (one is None or np.array_equal(one, other))
+        ):
+            raise ArgumentError(
+                "function", "must return Predictions of the same kind, classes and priors"
+            )
+        if not (
+            np.array_equal(after.labels, before.labels)
+            and np.array_equal(after.weights, before.weights)
+        ):
+            raise ArgumentError("function", "must leave labels and weights as they are")
         return after
 
 
@@ -310,9 +329,13 @@ def from_parts(
 
     Examples
     --------
+    >>> import numpy as np, fastpsr as fp
+    >>> one, other = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5]), fp.Predictions.from_llrs([1], [3])
+    >>> len(fp.from_parts([(one, {"speaker": ["a", "b"]}), (other, {"speaker": ["a"]})]))
+    3
+
     A memory-mapped matrix of scores, a row of it at a time:
 
-    >>> import numpy as np, fastpsr as fp
     >>> scores = np.array([[2.0, -1.0], [-3.0, 0.5]])  # or np.load(..., mmap_mode="r")
     >>> is_target = np.eye(2, dtype=bool)
     >>> def row(i):
@@ -332,7 +355,5 @@ def mapped(data: Data, transform: Transform) -> Any:
 
 def check_data(data: object, name: str = "predictions") -> None:
     """Raise unless these are predictions, in memory or in parts."""
-    if isinstance(data, (Predictions, PartitionedPredictions)):
-        return
-    found = repr(data) if isinstance(data, (str, int, float)) else type(data).__name__
-    raise ArgumentError(name, f"must be Predictions, or predictions in parts, not {found}")
+    wanted = (Predictions, PartitionedPredictions)
+    checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")

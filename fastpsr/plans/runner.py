@@ -12,6 +12,7 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
+from fastpsr.plans.sources import naming
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared
 from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
@@ -361,11 +362,11 @@ def _raw_parts(
     def load(number: int) -> dict[Hashable, Part]:
         loaded = {}
         for reader, source in of_reader.items():
-            with _named(source, number):
+            with naming(source, number):
                 loaded[reader] = source.load(number, wanted[reader])
         found: dict[Hashable, Part] = {}
         for source in sources:
-            with _named(source, number):
+            with naming(source, number):
                 predictions, columns = source.build(loaded[source.reader], reads)
                 _check_part(source, predictions, columns, reads)
             ranks = np.zeros(source.n_classes, np.int64)
@@ -382,23 +383,6 @@ def _raw_parts(
                 ahead = reading.submit(load, numbers[place + 1])
             yield parts
             del parts
-
-
-class _named:  # noqa: N801
-    """Errors inside name the part."""
-
-    def __init__(self, source: Any, number: int) -> None:
-        self._source, self._number = source, number
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception):
-            name = self._source.name_of(self._number)
-            row = getattr(error, "index", None)
-            said = str(error) or type(error).__name__
-            raise ArgumentError("data", f"cannot be read, in {name}: {said}", row) from error
 
 
 def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:

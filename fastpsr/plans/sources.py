@@ -1,14 +1,15 @@
 """Where parts come from: what reads rows by the number of their part, as often as asked."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["Given", "Source"]
+__all__ = ["Given", "GivenPart", "Source", "naming"]
 
 #: What a user may give as a part.
 GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
@@ -38,6 +39,10 @@ class Source(ABC):
     def name_of(self, number: int) -> str:
         """Return what messages call a part."""
 
+    def name_of_row(self, number: int, row: int) -> str:
+        """Return what messages call a row of a part."""
+        return f"row {row:,} of {self.name_of(number)}"
+
     def wanted(self, reads: frozenset[str]) -> frozenset[str]:
         """Return what the reader must read for `reads` of a step."""
         return reads
@@ -49,6 +54,19 @@ class Source(ABC):
     @abstractmethod
     def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
         """Return predictions and columns of ids of what was loaded."""
+
+
+@contextmanager
+def naming(source: Source, number: int) -> Iterator[None]:
+    """Errors inside name the part, and the row if they know it."""
+    try:
+        yield
+    except Exception as error:
+        row = getattr(error, "index", None)
+        row = row if isinstance(row, int) else None  # also a method of sequences
+        name = source.name_of(number) if row is None else source.name_of_row(number, row)
+        message = str(error) or type(error).__name__
+        raise ArgumentError("data", f"cannot be read, in {name}: {message}", row) from error
 
 
 class Given(Source):

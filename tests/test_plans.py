@@ -1,0 +1,775 @@
+"""The runner, steps and facts of `fastpsr.plans`; faults of parts."""
+
+import functools
+import math
+import pickle
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr.plans import (
+    LABELS,
+    ROWS,
+    Collect,
+    Shared,
+    Step,
+    Transform,
+    begin,
+    mapped,
+    run,
+    run_all,
+)
+from fastpsr.plans.budget import memory_budget
+
+
+def predictions(n=40, seed=0, weights=False):
+    rng = np.random.default_rng([seed, n])
+    y = rng.integers(0, 2, n)
+    w = rng.integers(1, 50, n) * 0.1 if weights else None
+    return fp.Predictions.from_llrs(y, rng.normal(size=n) + y, sample_weight=w)
+
+
+class Reads:
+    """Parts as functions, which note what is read."""
+
+    def __init__(self, whole, n_parts=5):
+        self.calls = []
+        cuts = np.linspace(0, len(whole), n_parts + 1).astype(int)
+        self.data = fp.from_parts(
+            [functools.partial(self._read, i, whole[cuts[i] : cuts[i + 1]])
+             for i in range(n_parts)]
+        )  # fmt: skip
+        self.n_parts = n_parts
+        self.calls.clear()
+
+    def _read(self, number, part):
+        self.calls.append(number)
+        return part.compact()
+
+    @property
+    def n_reads(self):
+        counts = np.bincount(self.calls, minlength=self.n_parts)
+        assert (counts == counts[0]).all()
+        return int(counts[0])
+
+
+@dataclass(frozen=True, eq=False)
+class CountAll(Step):
+    """Count rows."""
+
+    name: str = "rows"
+    reads: frozenset[str] = LABELS
+    only_parts: tuple[int, ...] | None = None
+    log: list = field(default_factory=list)
+
+    @property
+    def key(self):
+        return self.name
+
+    def prepare(self):
+        self.log.append("prepare")
+        return 1
+
+    def start(self):
+        return 0
+
+    def add(self, accumulator, prepared, *parts):
+        self.log.append(parts[0].number)
+        return accumulator + prepared * len(parts[0].predictions)
+
+
+def count(data, step, n_rounds=1):
+    total = 0
+    for _ in range(n_rounds):
+        (found,) = yield [step.over(data)]
+        total += found
+    return total
+
+
+# Rounds
+
+
+def test_plans_advance_in_lockstep_with_a_read_per_round():
+    source = Reads(predictions())
+    run(source.data.find_facts)
+    assert source.n_reads == 1
+    found = run_all([
+        lambda: count(source.data, CountAll("a"), 3),
+        lambda: count(source.data, CountAll("b"), 2),
+        lambda: count(source.data, CountAll("c"), 1),
+    ])  # fmt: skip
+    assert [outcome.get() for outcome in found] == [120, 80, 40]
+    assert source.n_reads == 1 + 3
+
+
+def test_equal_keys_are_computed_once():
+    source = Reads(predictions())
+    steps = [CountAll("same"), CountAll("same"), CountAll("other")]
+
+    def plan():
+        return (yield [step.over(source.data) for step in steps])
+
+    assert run(plan) == [40, 40, 40]
+    assert steps[0].log == ["prepare", 0, 1, 2, 3, 4]
+    assert steps[1].log == []
+    assert steps[2].log == steps[0].log
+
+
+def test_equal_keys_over_other_data_are_not():
+    one, other = Reads(predictions(40)), Reads(predictions(30))
+    step = CountAll("same")
+    found = run_all([lambda: count(one.data, step), lambda: count(other.data, step)])
+    assert [outcome.get() for outcome in found] == [40, 30]
+
+
+def test_shared_plans_run_once():
+    source = Reads(predictions())
+    begun = []
+
+    def plan():
+        begun.append(1)
+        return (yield from count(source.data, CountAll(), 2))
+
+    def ask():
+        (found,) = yield [Shared("it", source.data, plan)]
+        return found
+
+    found = run_all([ask, ask, ask])
+    assert [outcome.get() for outcome in found] == [80, 80, 80]
+    assert len(begun) == 1
+    assert source.n_reads == 2
+
+
+def test_shared_plans_are_kept_by_predictions_in_memory():
+    whole, begun = predictions(), []
+
+    def plan():
+        begun.append(1)
+        return (yield from count(whole, CountAll()))
+
+    def ask(is_kept):
+        return (yield [Shared("it", whole, plan, is_kept)])[0]
+
+    assert [run(lambda: ask(True)) for _ in range(2)] == [40, 40]
+    assert len(begun) == 1
+    assert [run(lambda: ask(False)) for _ in range(2)] == [40, 40]
+    assert len(begun) == 3
+
+
+def test_plans_ask_for_plans():
+    source = Reads(predictions())
+
+    def plan():
+        one, two = yield [
+            count(source.data, CountAll("a"), 2),
+            count(source.data, CountAll("b"), 1),
+        ]
+        (three,) = yield [count(source.data, CountAll("c"))]
+        return one, two, three
+
+    assert run(plan) == (80, 40, 40)
+    assert source.n_reads == 3
+    whole = predictions()
+    assert run(lambda: count(whole, CountAll(), 3)) == 120
+
+
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_errors_are_thrown_into_plans(in_parts):
+    data = Reads(predictions()).data if in_parts else predictions()
+
+    def fails():
+        yield [CountAll().over(data)]
+        raise ValueError("no")
+
+    def recovers():
+        try:
+            yield [fails(), CountAll("b").over(data)]
+        except ValueError as error:
+            (found,) = yield [CountAll("c").over(data)]
+            return str(error), found
+
+    def passes():
+        yield [Shared("fails", data, fails)]
+
+    found = run_all([recovers, passes, lambda: count(data, CountAll("d"))])
+    assert found[0].get() == ("no", 40)
+    with pytest.raises(ValueError, match=r"^no$"):
+        found[1].get()
+    assert found[2].get() == 40
+
+
+def test_other_errors_stop_the_run():
+    source = Reads(predictions())
+
+    def fails():
+        yield [CountAll().over(source.data)]
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError):
+        run_all([fails, lambda: count(source.data, CountAll("b"), 3)])
+
+
+def test_only_parts_are_read():
+    source = Reads(predictions())
+    step = CountAll(only_parts=(1, 3))
+    assert run(lambda: count(source.data, step)) == 16
+    assert step.log == ["prepare", 1, 3]
+    assert source.calls == [1, 3]
+    both = [CountAll("a", only_parts=(1,)), CountAll("b")]
+    source.calls.clear()
+
+    def plan():
+        return (yield [step.over(source.data) for step in both])
+
+    assert run(plan) == [8, 40]
+    assert source.calls == [0, 1, 2, 3, 4]
+
+
+def test_two_sources_are_read_side_by_side():
+    one, other = Reads(predictions(seed=1)), Reads(predictions(seed=1))
+
+    @dataclass(frozen=True, eq=False)
+    class Differences(CountAll):
+        reads = ROWS
+
+        def add(self, accumulator, prepared, *parts):
+            a, b = (part.predictions.scores for part in parts)
+            return accumulator + float(np.abs(a - b).sum())
+
+    def plan():
+        yield from begin(one.data, other.data)
+        return (yield [Differences().over(one.data, other.data)])[0]
+
+    assert run(plan) == 0.0
+    assert one.n_reads == other.n_reads == 2
+
+
+def test_sources_of_other_rows_are_refused():
+    one = Reads(predictions(40)).data
+
+    def both(other):
+        return lambda: begin(one, other)
+
+    with pytest.raises(fp.ArgumentError, match="parts of the same lengths"):
+        run(both(Reads(predictions(30)).data))
+    with pytest.raises(fp.ArgumentError, match=r"labels or weights differ in parts\[0\]"):
+        run(both(Reads(predictions(40, seed=1)).data))
+    with pytest.raises(fp.ArgumentError, match="both be in parts, or both in memory"):
+        run(both(predictions(40)))
+
+
+# Order
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(Step):
+    """The tree in which parts are joined, as text."""
+
+    reads = LABELS
+
+    @property
+    def key(self):
+        return "tree"
+
+    def add(self, accumulator, prepared, part):
+        held = "" if accumulator is None else accumulator + " "
+        return held + str(part.number)
+
+    def merge(self, one, other):
+        return f"({one} + {other})"
+
+
+def test_sums_are_joined_in_one_tree():
+    """Runs of 16 parts, as a binary counter carries them."""
+    runs = [" ".join(map(str, range(i, min(i + 16, 70)))) for i in range(0, 70, 16)]
+    data = Reads(predictions(140), 70).data
+    found = run(lambda: count_tree(data))
+    a, b, c, d, e = runs
+    assert found == f"((({a} + {b}) + ({c} + {d})) + {e})"
+
+
+def count_tree(data):
+    return (yield [Tree().over(data)])[0]
+
+
+def test_parts_without_weight_are_skipped():
+    """They leave the tree of the others as it is."""
+    nothing = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[0.0, 0.0])
+    empty = fp.Predictions.from_llrs([], [], sample_weight=[])
+    some = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[1.0, 0.5])
+    data = fp.from_parts([nothing, some, empty, some])
+    assert run(lambda: count_tree(data)) == "1 3"
+    assert len(data) == 6
+
+
+@dataclass(frozen=True, eq=False)
+class Big(Step):
+    """Counts as if parts had thousands of millions of rows."""
+
+    is_exact = True
+    reads = LABELS
+
+    @property
+    def key(self):
+        return "big"
+
+    def start(self):
+        return np.zeros(2, np.int64)
+
+    def add(self, accumulator, prepared, part):
+        accumulator += part.first_row + part.ranks + (1 << 33)
+        return accumulator
+
+
+def test_counts_and_row_numbers_beyond_32_bits():
+    source = Reads(predictions(40))
+    run(source.data.find_facts)
+    facts = source.data.facts
+    n_rows = facts.n_rows.copy()
+    facts.n_rows[:] = 3_000_000_000
+    facts.sizes[:] = 1_500_000_000, 1_500_000_000
+    assert facts.first_rows.tolist() == [3_000_000_000 * i for i in range(6)]
+    assert facts.ranks[-1].tolist() == [7_500_000_000] * 2
+    assert len(source.data) == 15_000_000_000
+    assert source.data.class_sizes.tolist() == [7_500_000_000] * 2
+    facts.n_rows[:] = n_rows  # which are checked when parts are read
+    firsts = [8 * i for i in range(5)]
+
+    def plan():
+        return (yield [Big().over(source.data)])[0]
+
+    ranks = 1_500_000_000 * 10
+    assert run(plan).tolist() == [sum(firsts) + ranks + 5 * (1 << 33)] * 2
+
+
+def test_first_rows_and_ranks():
+    whole = predictions(50, weights=True)
+    data = Reads(whole, 7).data
+    run(data.find_facts)
+    seen = {}
+
+    class Look(CountAll):
+        def add(self, accumulator, prepared, part):
+            seen[part.number] = part.first_row, part.ranks.tolist(), len(part.predictions)
+            return 0
+
+    run(lambda: count(data, Look()))
+    cuts = np.linspace(0, 50, 8).astype(int)
+    for i in range(7):
+        before = whole.y_true[: cuts[i]]
+        ranks = [int((before == k).sum()) for k in (0, 1)]
+        assert seen[i] == (cuts[i], ranks, cuts[i + 1] - cuts[i])
+
+
+# Facts
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_class_weights_are_exact_in_any_order(seed):
+    rng = np.random.default_rng(seed)
+    n = 300
+    y = rng.integers(0, 3, n)
+    w = rng.uniform(0.1, 1.0, n) * 10.0 ** rng.integers(-12, 12, n)
+    z = rng.normal(size=(n, 3))
+    exact = [math.fsum(w[y == k]) for k in range(3)]
+    for order in (np.arange(n), rng.permutation(n), np.argsort(w)):
+        parts = [
+            fp.Predictions.from_logits(y[rows], z[rows], sample_weight=w[rows])
+            for rows in np.array_split(order, int(rng.integers(1, 30)))
+        ]
+        assert fp.from_parts(parts).class_weights.tolist() == exact
+        assert fp.Predictions.joined(parts).class_weights.tolist() == exact
+
+
+def test_facts_of_weights_in_some_parts():
+    weighted = fp.Predictions.from_llrs([0, 1, 1], [0.0, 1.0, 2.0], sample_weight=[0.5, 0.0, 2.0])
+    plain = fp.Predictions.from_llrs([0, 1], [0.0, 1.0])
+    data = fp.from_parts([weighted, plain])
+    assert data.has_weights
+    assert data.class_weights.tolist() == [1.5, 3.0]
+    assert data.class_sizes.tolist() == [2, 2]
+    assert data.facts.ranks.tolist() == [[0, 0], [1, 1], [2, 2]]
+    whole = data.compute()
+    assert whole.class_weights.tolist() == [1.5, 3.0]
+    for metric in (fp.CrossEntropy(), fp.Cllr(), fp.EER(), fp.MinDCF(0.1), fp.ECE()):
+        assert metric(data) == pytest.approx(metric(whole), rel=1e-12)
+    assert fp.BrierScore()(data) == pytest.approx(fp.BrierScore()(whole), rel=1e-12)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_checksums_change_with_order(weights):
+    whole = predictions(40, weights=weights)
+    swapped = np.arange(40)
+    i = int(np.flatnonzero(whole.y_true != whole.y_true[0])[0])
+    swapped[[0, i]] = i, 0
+    one, other = (fp.from_parts([data]).facts.checksums for data in (whole, whole[swapped]))
+    assert one != other
+    assert fp.from_parts([whole[:]]).facts.checksums == one
+
+
+def test_checksums_change_with_any_weight():
+    whole = predictions(40, weights=True)
+    seen = {int(fp.from_parts([whole]).facts.checksums[0])}
+    for i in range(40):
+        w = whole.weights.copy()
+        w[i] = np.nextafter(w[i], 9.0)
+        changed = fp.Predictions.from_llrs(whole.y_true, whole.llrs, sample_weight=w)
+        seen.add(int(fp.from_parts([changed]).facts.checksums[0]))
+    assert len(seen) == 41
+
+
+def test_facts_are_read_once_for_all():
+    source = Reads(predictions())
+    assert len(source.data) == 40
+    assert source.data.priors.sum() == pytest.approx(1.0)
+    fp.CrossEntropy()(source.data)
+    assert source.n_reads == 2
+
+
+# Data
+
+
+def test_iteration_and_compute():
+    whole = predictions(40, weights=True)
+    data = Reads(whole).data
+    parts = list(data)
+    assert sum(map(len, parts)) == 40
+    assert all((part.priors == whole.priors).all() for part in parts)
+    joined = data.compute()
+    assert joined.scores.tobytes() == whole.scores.tobytes()
+    assert joined.y_true.tobytes() == whole.y_true.tobytes()
+    assert joined.weights.tobytes() == whole.weights.tobytes()
+
+
+def test_map():
+    whole = predictions()
+    source = Reads(whole)
+    twice = source.data.map(lambda part: part.replace_scores(part.kind, 2.0 * part.scores))
+    expected = whole.replace_scores(whole.kind, 2.0 * whole.scores)
+    assert fp.EER()(twice) == fp.EER()(expected)
+    assert fp.Cllr()(twice) == pytest.approx(fp.Cllr()(expected), rel=1e-12)
+    assert len(twice) == 40
+    assert twice.priors.tolist() == whole.priors.tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda part: part[:-1], "Predictions of the same rows"),
+        (lambda part: part.scores, "Predictions of the same rows"),
+        (lambda part: part.replace_scores("raw scores", part.scores), "same kind, classes"),
+        (lambda part: 1 / 0, "division by zero"),
+        (
+            lambda part: fp.Predictions.from_llrs(part.y_true, part.llrs, prior=0.3),
+            "same kind, classes and priors",
+        ),
+        (lambda part: part[np.arange(len(part))[::-1]], "labels and weights"),
+    ],
+)
+def test_functions_that_map_otherwise(function, message):
+    data = Reads(predictions()).data
+    with pytest.raises(fp.ArgumentError, match=message) as caught:
+        fp.Cllr()(data.map(function))
+    assert "parts[0]" in str(caught.value)
+
+
+def test_map_needs_a_function():
+    with pytest.raises(fp.ArgumentError, match="function must be callable, not 3"):
+        Reads(predictions()).data.map(3)
+
+
+@dataclass(frozen=True)
+class FirstHalf(Transform):
+    """Keep the lower half of the scores."""
+
+    keeps_rows = False
+
+    def __call__(self, part):
+        return part.predictions[part.predictions.scores < 0.5]
+
+
+def test_transforms_that_drop_rows_have_facts_of_their_own():
+    whole = predictions(weights=True)
+    view = mapped(Reads(whole).data, FirstHalf())
+    expected = mapped(whole, FirstHalf())
+    assert len(view) == len(expected) < len(whole)
+    assert view.class_weights.tolist() == expected.class_weights.tolist()
+    assert fp.Cllr()(view) == pytest.approx(fp.Cllr()(expected), rel=1e-12)
+
+
+def test_steps_and_transforms_can_be_sent():
+    for sent in (FirstHalf(), Collect(), Tree()):
+        assert type(pickle.loads(pickle.dumps(sent))) is type(sent)
+
+
+def test_collect_refuses_what_the_budget_does_not_hold(monkeypatch):
+    data = Reads(predictions(4_000)).data
+    monkeypatch.setenv("FASTPSR_MEMORY", "20 kB")
+
+    def plan():
+        return (yield [Collect(what="a test").over(data)])[0]
+
+    with pytest.raises(fp.ArgumentError, match=r"fit in memory for a test.*20,000 bytes") as caught:
+        run(plan)
+    assert "FASTPSR_MEMORY" in str(caught.value)
+    monkeypatch.setenv("FASTPSR_MEMORY", "1MiB")
+    assert len(run(plan)) == 4_000
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("500MB", 5 * 10**8), ("1.5 GiB", 3 << 29), ("70000", 70_000), ("2kb", 2000)]
+)
+def test_budget(monkeypatch, text, size):
+    monkeypatch.setenv("FASTPSR_MEMORY", text)
+    assert memory_budget() == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "0", "5 parsecs", "1e9", "nan"])
+def test_budgets_that_are_none(monkeypatch, text):
+    monkeypatch.setenv("FASTPSR_MEMORY", text)
+    with pytest.raises(ValueError, match="FASTPSR_MEMORY must be a positive number of bytes"):
+        memory_budget()
+
+
+def test_budget_without_a_wish(monkeypatch):
+    monkeypatch.delenv("FASTPSR_MEMORY", raising=False)
+    assert 10**7 < memory_budget() <= 10**9
+
+
+# Faults
+
+
+def from_functions(*parts):
+    return fp.from_parts([(lambda part=part: part()) for part in parts])
+
+
+def good(n=20, seed=0):
+    return lambda: predictions(n, seed)
+
+
+class Changing:
+    """A part that is another one from its n-th read on."""
+
+    def __init__(self, before, after, n):
+        self.before, self.after, self.n = before, after, n
+
+    def __call__(self):
+        self.n -= 1
+        return self.before if self.n >= 0 else self.after
+
+
+Y, S = np.array([0, 1, 0, 1, 1, 0]), np.array([0.5, 1.0, -1.0, 2.0, 0.0, -3.0])
+BEFORE = fp.Predictions.from_llrs(Y, S)
+WEIGHTED = fp.Predictions.from_llrs(Y, S, sample_weight=np.ones(6))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        (BEFORE, fp.Predictions.from_llrs(1 - Y, S), "labels or weights"),
+        (BEFORE, fp.Predictions.from_llrs(Y[::-1].copy(), S), "labels or weights"),
+        (BEFORE, fp.Predictions.from_llrs(Y[:5], S[:5]), "labels or weights"),
+        (BEFORE, fp.Predictions.from_llrs(np.append(Y, 0), np.append(S, 0)), "labels or weights"),
+        (WEIGHTED, fp.Predictions.from_llrs(Y, S, sample_weight=Y + 0.5), "labels or weights"),
+    ],
+    ids=["labels", "order", "shorter", "longer", "weights"],
+)
+@pytest.mark.parametrize(
+    "metric", [fp.CrossEntropy(), fp.EER(), fp.ECE(), fp.BayesRisk([[0, 1], [1, 0]])]
+)
+def test_parts_that_change_between_reads(before, after, what, metric):
+    data = from_functions(good(), Changing(before, after, 1), good(seed=1))
+    with pytest.raises(fp.ArgumentError, match=rf"the {what} of parts\[1\] are not") as caught:
+        metric(data)
+    assert caught.value.argument == "data"
+
+
+def test_scores_that_change_between_reads():
+    after = fp.Predictions.from_llrs(Y, S + 0.1)
+    data = from_functions(good(), Changing(BEFORE, after, 2))
+    assert fp.Cllr()(data) > 0.0  # scores are read once
+    with pytest.raises(fp.ArgumentError, match=r"the scores of parts\[1\] are not"):
+        fp.Cllr()(data)
+
+
+def test_labels_that_change_after_the_facts_are_noticed_though_scores_are_not_read():
+    after = fp.Predictions.from_llrs(1 - Y, S)
+    data = from_functions(Changing(BEFORE, after, 2))
+    assert len(data) == 6
+    with pytest.raises(fp.ArgumentError, match="must not change between reads"):
+        run(lambda: count(data, CountAll()))
+
+
+class Broken(Exception):
+    pass
+
+
+def raises(error):
+    def part():
+        raise error
+
+    return part
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Broken("disk on fire"), OSError(5, "Input/output error"), ValueError("bad"), KeyError("x")],
+    ids=["own", "system", "value", "key"],
+)
+def test_parts_that_raise(error):
+    data = from_functions(good(), good(), raises(error))
+    with pytest.raises(fp.ArgumentError, match=r"data cannot be read, in parts\[2\]: ") as caught:
+        fp.Cllr()(data)
+    assert caught.value.__cause__ is error
+    assert str(error) in str(caught.value)
+
+
+def test_parts_that_raise_what_has_a_row():
+    bad = lambda: fp.Predictions.from_llrs(Y, np.where(np.arange(6) == 4, np.nan, S))  # noqa: E731
+    with pytest.raises(fp.ArgumentError, match=r"in row 4 of parts\[1\]: .*\b4\b") as caught:
+        fp.Cllr()(from_functions(good(), bad))
+    assert caught.value.index == 4
+
+
+def test_interrupts_pass():
+    with pytest.raises(KeyboardInterrupt):
+        fp.Cllr()(from_functions(good(), raises(KeyboardInterrupt())))
+
+
+ROWS_OF_3 = np.log(np.full((6, 3), 1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (fp.Predictions.from_logits(Y, S), "must agree in kind: likelihoods and posteriors"),
+        (fp.Predictions.from_raw_scores(Y, S), "must agree in kind: likelihoods and raw scores"),
+        (fp.Predictions.from_log_likelihoods(Y, ROWS_OF_3), "must agree in n_classes: 2 and 3"),
+        (fp.Predictions.from_llrs(Y, S, prior=0.3), "priors must be the same in all parts"),
+        (fp.Predictions.from_llrs(None, S), "y_true must be given in every part"),
+        (S, "not ndarray"),
+        (None, "not NoneType"),
+        ((BEFORE, {}, {}), "not tuple"),
+        ((BEFORE, ["speaker"]), "not tuple"),
+    ],
+    ids=["kind", "raw", "classes", "priors", "unlabeled", "array", "none", "triple", "list"],
+)
+def test_parts_that_differ(other, message):
+    data = from_functions(good(), lambda: other)
+    with pytest.raises(fp.ArgumentError, match=r"in parts\[1\]: ") as caught:
+        fp.Cllr()(data)
+    assert message in str(caught.value)
+
+
+def test_unlike_given_priors():
+    one, other = (fp.Predictions.from_llrs(Y, S, prior=p) for p in (0.3, 0.4))
+    with pytest.raises(fp.ArgumentError, match=r"in parts\[1\]: priors must be the same"):
+        fp.Cllr()(fp.from_parts([one, other]))
+
+
+@dataclass(frozen=True, eq=False)
+class CountIds(Step):
+    """Count distinct ids of a column."""
+
+    column: str
+
+    @property
+    def reads(self):
+        return LABELS | {self.column}
+
+    @property
+    def key(self):
+        return self.column
+
+    def start(self):
+        return set()
+
+    def add(self, accumulator, prepared, part):
+        accumulator |= set(part.ids("groups", self.column).tolist())
+        return accumulator
+
+
+def test_columns_of_ids():
+    parts = [(BEFORE, {"speaker": list("abcabc")}), (BEFORE, {"speaker": list("cdcdcd")})]
+    assert run(lambda: (yield [CountIds("speaker").over(fp.from_parts(parts))]))[0] == set("abcd")
+
+
+def test_columns_that_lack_or_misfit():
+    ids = {"speaker": list("abcabc")}
+    data = fp.from_parts([(BEFORE, ids), (BEFORE, {})])
+    with pytest.raises(fp.ArgumentError, match=r"parts\[1\].*column 'speaker'; there are: none"):
+        run(lambda: count(data, CountIds("speaker")))
+    data = fp.from_parts([(BEFORE, ids), (BEFORE, {"speaker": ["a"]})])
+    with pytest.raises(ValueError, match=r"groups must have one (entry|id) per sample"):
+        run(lambda: count(data, CountIds("speaker")))
+
+
+@pytest.mark.parametrize("parts", [[], [3], [None], 5])
+def test_parts_that_are_none(parts):
+    with pytest.raises((fp.ArgumentError, TypeError)):
+        fp.from_parts(parts)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [fp.Predictions.from_llrs([], [])],
+        [fp.Predictions.from_llrs(Y, S, sample_weight=np.zeros(6))] * 3,
+    ],
+    ids=["empty", "no weight"],
+)
+@pytest.mark.parametrize("metric", [fp.CrossEntropy(), fp.EER(), fp.Cllr(), fp.AUC(), fp.ECE()])
+def test_data_without_weight(parts, metric):
+    with pytest.raises(ValueError, match="predictions must have a sample of positive weight"):
+        metric(fp.from_parts(parts))
+
+
+# A matrix of scores
+
+
+def test_a_memory_map_with_its_key(tmp_path):
+    rng = np.random.default_rng(0)
+    is_target = rng.random((30, 50)) < 0.1
+    np.save(tmp_path / "scores.npy", (rng.normal(size=(30, 50)) + 2 * is_target).astype("f4"))
+    scores = np.load(tmp_path / "scores.npy", mmap_mode="r")
+    speakers = np.arange(50) % 7
+
+    def row(i):
+        made = fp.Predictions.from_llrs(is_target[i], scores[i])
+        return made, {"enroll": np.full(50, i), "test": speakers}
+
+    data = fp.from_parts([functools.partial(row, i) for i in range(30)])
+    whole = fp.Predictions.from_llrs(is_target.ravel(), np.array(scores).ravel())
+    assert fp.EER()(data) == fp.EER()(whole)
+    assert fp.MinDCF(0.01)(data) == fp.MinDCF(0.01)(whole)
+    assert fp.ActDCF(0.01)(data) == fp.ActDCF(0.01)(whole)
+    assert fp.Cllr()(data) == pytest.approx(fp.Cllr()(whole), rel=1e-12)
+
+
+# A metric of one's own
+
+
+class MeanScore(fp.metrics.Metric):
+    label = "mean"
+
+    def summarize(self, predictions):
+        return np.array([predictions.scores.sum(), len(predictions)])
+
+    def finish(self, summary):
+        return float(summary[0] / summary[1])
+
+
+class Mergeable(MeanScore):
+    def merge(self, one, other):
+        return one + other
+
+
+def test_metrics_of_ones_own():
+    whole = predictions()
+    data = Reads(whole).data
+    assert Mergeable()(data) == pytest.approx(MeanScore()(whole), rel=1e-12)
+    with pytest.raises(ValueError, match=r"metric mean does not take data in parts: .*merge"):
+        MeanScore()(data)
+    assert MeanScore()(fp.from_parts([whole])) == MeanScore()(whole)
