@@ -221,7 +221,7 @@ class _Slot:
     request: Request
     is_done: bool = False
     result: Any = None
-    error: None = None
+    error: ValueError | None = None
     _prepared: Any = None
     _accumulator: Any = None
     _run: int = -1
@@ -231,6 +231,8 @@ class _Slot:
         self._prepared = self.request.step.prepare()
 
     def wants(self, number: int) -> bool:
+        if self.error is not None:
+            return False
         only = self.request.step.only_parts
         return only is None or number in only
 
@@ -265,14 +267,21 @@ class _Slot:
         return self.request.step.merge(one, other)
 
     def finish(self) -> None:
+        if self.error is None:
+            try:
+                self._finish()
+            except ValueError as error:
+                self.error = error
+        self.is_done = True
+        self._prepared = self._accumulator = None
+        self._levels = {}
+
+    def _finish(self) -> None:
         total = self._accumulator
         for level in sorted(self._levels):
             total = self._joined(self._levels[level], total)
         step = self.request.step
         self.result = step.finish(step.start() if total is None else total)
-        self.is_done = True
-        self._prepared = self._accumulator = None
-        self._levels = {}
 
 
 def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
@@ -299,7 +308,10 @@ def _read(slots: list[_Slot]) -> None:
             made: dict[int, Part] = {}
             for slot in group:
                 if slot.wants(number):
-                    slot.take(raws, made)
+                    try:
+                        slot.take(raws, made)
+                    except ValueError as error:  # of one who asks; the others go on
+                        slot.error = error
             del raws, made
         for slot in group:
             slot.finish()
