@@ -41,6 +41,7 @@ _MODULE_OF = {
     "pair_folds": "dealing",
     "cut_into_blocks": "grouping",
     "order_by_group": "grouping",
+    "divide_over_parts": "resampling",
     "draw_units": "resampling",
     "sum_draws": "resampling",
     "sum_units": "resampling",

@@ -233,7 +233,7 @@ class _Slot:
     request: Request
     is_done: bool = False
     result: Any = None
-    error: None = None
+    error: ValueError | None = None
     _prepared: Any = None
     _accumulator: Any = None
     _run: int = -1
@@ -246,8 +246,10 @@ class _Slot:
         self._prepared = self.request.step.prepare()
 
     def wants(self, number: int) -> bool:
+        if self.error is not None:
+            return False
         only = self.request.step.only_parts
-        return only is None or number in only
+        return self.error is None and (only is None or number in only)
 
     def take(self, raws: dict[Hashable, Part], made: dict[int, Part]) -> None:
         """Add a part to the sums of its run."""
@@ -266,10 +268,14 @@ class _Slot:
             self._tree.add(self._run, self._accumulator)
 
     def finish(self) -> None:
-        """Come to the answer."""
-        self._close_run()
-        step, total = self.request.step, self._tree.total()
-        self.result = step.finish(step.start() if total is None else total)
+        """Come to the answer, unless counting failed."""
+        if self.error is None:
+            try:
+                self._close_run()
+                step, total = self.request.step, self._tree.total()
+                self.result = step.finish(step.start() if total is None else total)
+            except ValueError as error:
+                self.error = error
         self.is_done = True
         self._prepared = self._accumulator = None
 
@@ -321,7 +327,10 @@ def _read(slots: list[_Slot]) -> None:
             made: dict[int, Part] = {}
             for slot in group:
                 if slot.wants(number):
-                    slot.take(raws, made)
+                    try:
+                        slot.take(raws, made)
+                    except ValueError as error:  # of one who asks; the others go on
+                        slot.error = error
             if report is not None:
                 n_rows = len(next(iter(raws.values())).predictions)
                 n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
