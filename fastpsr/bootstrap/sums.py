@@ -245,9 +245,7 @@ def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64
     return counts
 
 
-def known_sums(
-    draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int
-) -> Floats:
+def known_sums(draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int) -> Floats:
     """Return (R, G, 1) replicates of counts of groups: multinomials, which need no rows."""
     seed, n_draws, blocks, bounds = draws.of_whole(counts, n_replicates)
     nothing = np.empty(0)

@@ -50,9 +50,7 @@ class BayesErrorCurve:
         return np.asarray(self.minimum / self.default)
 
 
-def bayes_error(
-    predictions: Data, prior_log_odds: ArrayLike | None = None
-) -> BayesErrorCurve:
+def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> BayesErrorCurve:
     """Return actual and minimum error probabilities as functions of the prior.
 
     Over the error of the best constant decision they are the normalized Bayes error, which is

@@ -153,7 +153,9 @@ class _CountIntoBins(Step):
             for side, end in enumerate((-np.inf, np.inf)):
                 there = (y == k) & (scores == end)
                 infinite[k, side] += (
-                    samples.weights[there].sum() if samples.weights.size else np.count_nonzero(there)
+                    samples.weights[there].sum()
+                    if samples.weights.size
+                    else np.count_nonzero(there)
                 )
         return accumulator
 
