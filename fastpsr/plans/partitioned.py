@@ -204,17 +204,20 @@ class PartitionedPredictions:
             return
         found = label_checksum(raw)
         if len(raw.predictions) != facts.n_rows[raw.number] or found != facts.checksums[raw.number]:
-            self._raise_changed(raw, "labels or weights")
+            self._raise_changed(raw.number, "labels or weights")
         if with_scores:
-            scores = raw.predictions.score_checksum()
-            if self._seen.setdefault(raw.number, scores) != scores:
-                self._raise_changed(raw, "scores")
+            self.note_scores(raw.number, raw.predictions.score_checksum())
 
-    def _raise_changed(self, raw: Part, what: str) -> None:
+    def note_scores(self, number: int, checksum: int | None) -> None:
+        """Raise where the scores of a part have another checksum than when they were first seen."""
+        if checksum is not None and self._seen.setdefault(number, checksum) != checksum:
+            self._raise_changed(number, "scores")
+
+    def _raise_changed(self, number: int, what: str) -> None:
         raise ArgumentError(
             "data",
-            f"must not change between reads, but the {what} of {self.source.name_of(raw.number)} "
-            "are not what they were",
+            f"must not change between reads, but the {what} of {self.source.name_of(number)} "
+            f"are not what they were{self.source.hint_if_changed}",
         )
 
     # For users
@@ -233,7 +236,8 @@ class PartitionedPredictions:
 
     def __iter__(self) -> Iterator[Predictions]:
         """Yield the predictions of each part in turn."""
-        from fastpsr.plans.runner import parts_of, run
+        from fastpsr.plans.reading import parts_of
+        from fastpsr.plans.runner import run
 
         run(self.find_facts)
         for part in parts_of(self):
@@ -287,12 +291,10 @@ class _Function(Transform):
         after = self._function(before)
         if not isinstance(after, Predictions) or len(after) != len(before):
             raise ArgumentError("function", "must return Predictions of the same rows")
-        one, other = before.given_priors, after.given_priors
         if (
             after.kind != before.kind
             or after.n_classes != before.n_classes
-            or (one is None) != (other is None)
-            or not (one is None or np.array_equal(one, other))
+            or not alike(before.given_priors, after.given_priors)
         ):
             raise ArgumentError(
                 "function", "must return Predictions of the same kind, classes and priors"
@@ -303,6 +305,13 @@ class _Function(Transform):
         ):
             raise ArgumentError("function", "must leave labels and weights as they are")
         return after
+
+
+def alike(one: Floats | None, other: Floats | None) -> bool:
+    """Whether both are absent, or equal."""
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def from_parts(
@@ -330,7 +339,8 @@ def from_parts(
     Examples
     --------
     >>> import numpy as np, fastpsr as fp
-    >>> one, other = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5]), fp.Predictions.from_llrs([1], [3])
+    >>> one = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5])
+    >>> other = fp.Predictions.from_llrs([1], [3.0])
     >>> len(fp.from_parts([(one, {"speaker": ["a", "b"]}), (other, {"speaker": ["a"]})]))
     3
 

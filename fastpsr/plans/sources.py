@@ -24,6 +24,10 @@ class Source(ABC):
     n_parts: int
     #: Names of columns of ids that parts have; None where only reading can tell.
     columns: frozenset[str] | None = None
+    #: What to do where parts change between reads.
+    hint_if_changed: str = ""
+    #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
+    counts: Callable[[Any], list[Any]] | None = None
 
     @property
     def n_rows(self) -> int | None:
