@@ -19,8 +19,8 @@ from fastpsr.predictions import Floats
 
 __all__ = [
     "Column",
-    "Counted",
     "CountBuckets",
+    "Counted",
     "Grid",
     "PickValues",
     "ScoresByClass",
