@@ -65,7 +65,11 @@ def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
         scores, y = make_scores(kind, n, rng)
         expected = naive_blocks(scores, y)
         data = fp.Predictions.from_raw_scores(y, scores)
-        for one in (data, cut_into_parts(data, rng), cut_into_parts(ordered(data, "sorted", rng), rng)):
+        for one in (
+            data,
+            cut_into_parts(data, rng),
+            cut_into_parts(ordered(data, "sorted", rng), rng),
+        ):
             fit = run(lambda one=one: pav_blocks(one))
             np.testing.assert_array_equal([fit.lowest, fit.negatives, fit.positives], expected)
 
@@ -158,7 +162,9 @@ def test_cells_are_those_in_memory(share, weighted, how):
     y = (rng.random(n) < share).astype(np.uint8)
     weights = rng.random(n) * (rng.random(n) < 0.8) * 10.0 ** rng.integers(-8, 8, n)
     for scores in (rng.normal(y), rng.normal(y).round(1)):
-        data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights if weighted else None)
+        data = fp.Predictions.from_raw_scores(
+            y, scores, sample_weight=weights if weighted else None
+        )
         data = ordered(data, how, rng)
         expected = run(lambda data=data: rank_cells(data))
         parts = cut_into_parts(data, rng, 40)
@@ -269,7 +275,9 @@ def test_order_statistics(kind, budget, n, monkeypatch):
     ranks = np.unique(np.concatenate([[0, n - 1], rng.integers(0, n, 20)]))
     expected = np.sort(scores)
     for one in (data, cut_into_parts(data, rng), cut_into_parts(ordered(data, "sorted", rng), rng)):
-        values, n_below = run(lambda one=one: begun(one, lambda: order_statistics(one, log_odds, ranks)))
+        values, n_below = run(
+            lambda one=one: begun(one, lambda: order_statistics(one, log_odds, ranks))
+        )
         np.testing.assert_array_equal(values, expected[ranks])
         np.testing.assert_array_equal(n_below, np.searchsorted(expected, expected[ranks]))
 
