@@ -97,7 +97,7 @@ def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Plan[Float
 
     def targets(cumulated: Floats) -> Floats:
         # rounding must not push one further, nor to where nothing weighs anything
-        return np.maximum(shares * cumulated[-1] * (1.0 - 1e-12), 5e-324)
+        return np.asarray(np.maximum(shares * cumulated[-1] * (1.0 - 1e-12), 5e-324))
 
     def holding(sums: Floats) -> tuple[Floats, NDArray[np.int64]]:
         cumulated = kernels.cumulate_exactly(sums)
