@@ -266,7 +266,7 @@ def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int
     else:
         assert isinstance(units, IdUnits)
         sizes = np.array([units.ids.size])
-    most = max(_LEFT_OUT // max(np.count_nonzero(sizes), 1), 2)
+    most = max(_LEFT_OUT // max(int(np.count_nonzero(sizes)), 1), 2)
     n_shares = np.minimum(most, sizes)
     draws = LeftOut(units, n_shares.tolist(), seed)
     found = yield from values_under(jobs, draws, int(n_shares.sum()))

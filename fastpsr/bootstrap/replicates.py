@@ -19,6 +19,7 @@ from fastpsr.bootstrap.sums import (
     known_sums,
 )
 from fastpsr.bootstrap.units import Kept, sizes_by_part
+from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
@@ -57,7 +58,7 @@ class Job:
     summands: Summands | None = None
     _pinned: list[AnyMetric] = field(default_factory=list)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """What the metric is called in messages."""
         return name_of(self.metric)

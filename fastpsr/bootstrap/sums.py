@@ -289,13 +289,19 @@ class UnitSums(Step):
             sets = slice(begin // LANES, begin // LANES + counts.shape[0])
             for layout, sums in zip(self.layouts, accumulator, strict=True):
                 rows = layout.rows(parts)
-                first, second = layout.kept.of(
-                    layout.own(parts), ("units", id(layout), id(draws)),
-                    lambda r=rows: tuple(n[r.order] for n in draws.units.numbers(parts[0])),
-                )  # fmt: skip
+                first, second = self._numbers(layout, rows, parts)
                 kernels.sum_units(counts, first, second, rows.bounds, rows.weights, rows.columns,
                                   layout.degree, sums[sets])  # fmt: skip
         return accumulator
+
+    def _numbers(self, layout: Layout, rows: Rows, parts: tuple[Part, ...]) -> Any:
+        """Return the units of each sorted row."""
+        draws = self.draws
+
+        def make() -> list[NDArray[Any]]:
+            return [numbers[rows.order] for numbers in draws.units.numbers(parts[0])]
+
+        return layout.kept.of(layout.own(parts), ("units", id(layout), id(draws)), make)
 
     def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
         for mine, theirs in zip(one, other, strict=True):
