@@ -3,7 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,6 +59,16 @@ class Calibrator(ABC):
     #: Whether it takes two classes and no more.
     binary_only: ClassVar[bool] = False
     domain_: Kind
+
+    def option_names(self) -> list[str]:
+        """Return the names of what the calibrator was made with, and a file can hold: numbers."""
+        if not is_dataclass(self):
+            return []
+        return [
+            field.name
+            for field in fields(self)
+            if field.init and isinstance(getattr(self, field.name), (bool, int, float, np.number))
+        ]
 
     def check_classes(self, n_classes: int) -> None:
         """Raise for more than two classes where the calibrator takes no more."""

@@ -366,7 +366,8 @@ def fit_rows(
     ])  # fmt: skip
     sizes = (weights * factors).sum(axis=1)
     middle = _far_middle(score_range) if n_classes == 2 and with_bias else 0.0
-    tilt = middle * np.array([-0.5, 0.5])  # what a scale adds to the biases there
+    # what a scale adds to the biases there
+    tilt = middle * np.array([-0.5, 0.5]) if middle else np.zeros(n_classes)
 
     def ask(
         by: ScoringRule | None, at: float, places: list[int], asked: list[Asked]

@@ -42,6 +42,15 @@ class Training(ABC):
         raise NotImplementedError
         yield
 
+    def folds_of(self, predictions: Data) -> Folds:
+        """Return who trains for whom."""
+
+        def plan() -> Plan[Folds]:
+            yield from begin(predictions)
+            return (yield from self.folds_plan(predictions))
+
+        return run(plan)
+
     @abstractmethod
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
         """Ask for fits, and return the data as these map them."""

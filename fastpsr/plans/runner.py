@@ -100,6 +100,7 @@ class _Run:
     def __init__(self) -> None:
         self._nodes: list[_Node] = []
         self._shared: dict[Hashable, _Node] = {}
+        self._alive: list[Any] = []  # data of shared plans: another's id must not be theirs
         self._slots: dict[Hashable, _Slot] = {}
 
     def begin(self, plan: Plan[Any]) -> _Node:
@@ -154,6 +155,7 @@ class _Run:
             if isinstance(request.data, Predictions):
                 return _here(request)
             if request.key not in self._shared:
+                self._alive.append(request.data)
                 self._shared[request.key] = self.begin(request.plan())
             return self._shared[request.key]
         if isinstance(request.data[0], Predictions):
