@@ -19,7 +19,7 @@ from fastpsr.summaries.fit_sums import Axis, FitSums
 from fastpsr.summaries.summands import NeedsSamplesError, Summands, group_type
 from fastpsr.summaries.sums import ScoreSums
 
-__all__ = ["affine_fits_by_sums", "affine_losses_by_sums", "affine_summands"]
+__all__ = ["affine_fits_by_sums", "affine_losses_by_sums", "affine_summands", "sums_on_axis"]
 
 _VERY_THIN = 1 << 12  # samples per class that are enough for a rough scale
 
@@ -197,8 +197,12 @@ class _SumOnAxis(Step):
 
 
 def _sums(data: Data, folds: Folds, planned: Planned) -> Plan[FitSums]:
-    """Ask for the sums, made once for all who ask."""
-    step = _SumOnAxis(folds, planned)
+    return (yield from sums_on_axis(data, folds, planned.axis, planned.scale))
+
+
+def sums_on_axis(data: Data, folds: Folds, axis: Axis, scale: float) -> Plan[FitSums]:
+    """Ask for the sums of each class and fold in the cells of an axis, made once for all who ask."""
+    step = _SumOnAxis(folds, Planned(axis, scale))
 
     def plan() -> Plan[FitSums]:
         (sums,) = yield [step.over(data)]
