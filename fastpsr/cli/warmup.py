@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import fastpsr as fp
+from fastpsr.calibration import CALIBRATORS
 from fastpsr.cli.show import console, steps
 
 __all__ = ["compile_all", "warmup"]
@@ -68,11 +69,9 @@ def _scores(samples: list[fp.Predictions]) -> None:
 
 def _calibrators(samples: list[fp.Predictions]) -> None:
     for predictions in samples:
-        calibrators = [fp.DirectionPreserving(), fp.TemperatureScaling()]
-        if predictions.n_classes == 2:
-            calibrators += [fp.PAV(), fp.HistogramBinning()]  # type: ignore[list-item]
-        for calibrator in calibrators:
-            fp.cross_fit(calibrator, predictions)
+        for made in CALIBRATORS.values():
+            if predictions.n_classes == 2 or not made.binary_only:
+                fp.cross_fit(made(), predictions)
 
 
 def _beta() -> None:

@@ -173,6 +173,13 @@ class PartitionedPredictions:
         """The data that its source gives, unmapped."""
         return self if self._parent is None else self._parent.root
 
+    @property
+    def depth(self) -> int:
+        """How often transforms have changed rows or weights."""
+        if self._parent is None or self._transform is None:
+            return 0
+        return self._parent.depth + (not self._transform.keeps_rows)
+
     def part(self, raw: Part, made: dict[int, Part]) -> Part:
         """Return this data's part of what the source gave; `made` holds those made already."""
         if id(self) not in made:
@@ -180,7 +187,7 @@ class PartitionedPredictions:
         return made[id(self)]
 
     def _part(self, raw: Part, made: dict[int, Part]) -> Part:
-        number = raw.number
+        number, before = raw.number, None
         if self._parent is None or self._transform is None:
             predictions, columns = raw.predictions, raw._columns
         else:
@@ -193,9 +200,14 @@ class PartitionedPredictions:
                 predictions = self._transform(before)
         facts = self.facts_or_none
         if facts is None:  # they are being counted
-            return Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
-        bound = predictions.as_part_of(facts.class_weights)
-        return Part(bound, number, int(facts.first_rows[number]), facts.ranks[number], columns)
+            part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
+        else:
+            bound = predictions.as_part_of(facts.class_weights)
+            first_row, ranks = int(facts.first_rows[number]), facts.ranks[number]
+            part = Part(bound, number, first_row, ranks, columns)
+        if before is None or self._transform is None:
+            return part
+        return part.made_from(before, keeps_rows=self._transform.keeps_rows)
 
     def check_unchanged(self, raw: Part, with_scores: bool) -> None:
         """Raise where a part is not what it was when it was read before."""
