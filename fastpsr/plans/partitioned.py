@@ -11,7 +11,7 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
-from fastpsr.plans.sources import Given, GivenPart, Source, naming
+from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
 
@@ -58,7 +58,7 @@ class PartitionedPredictions:
     >>> one, other = ([0, 1], [-2.0, 0.5]), ([1], [3.0])
     >>> data = fp.from_parts([fp.Predictions.from_llrs(*part) for part in (one, other)])
     >>> data.n_parts, len(data), round(fp.Cllr()(data), 4)
-    (2, 3, 0.2215)
+    (2, 3, 0.2801)
     """
 
     def __init__(
@@ -270,12 +270,10 @@ class _Function(Transform):
         after = self._function(before)
         if not isinstance(after, Predictions) or len(after) != len(before):
             raise ArgumentError("function", "must return Predictions of the same rows")
-        one, other = before.given_priors, after.given_priors
         if (
             after.kind != before.kind
             or after.n_classes != before.n_classes
-            or (one is None) != (other is None)
-            or not (one is None or np.array_equal(one, other))
+            or not same_priors(after.given_priors, before.given_priors)
         ):
             raise ArgumentError(
                 "function", "must return Predictions of the same kind, classes and priors"
@@ -313,7 +311,8 @@ def from_parts(
     Examples
     --------
     >>> import numpy as np, fastpsr as fp
-    >>> one, other = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5]), fp.Predictions.from_llrs([1], [3])
+    >>> one = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5])
+    >>> other = fp.Predictions.from_llrs([1], [3.0])
     >>> len(fp.from_parts([(one, {"speaker": ["a", "b"]}), (other, {"speaker": ["a"]})]))
     3
 

@@ -10,7 +10,7 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
-from fastpsr.plans.sources import naming
+from fastpsr.plans.sources import naming, same_priors
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared
 from fastpsr.predictions import Predictions
 
@@ -118,10 +118,8 @@ class _Run:
             assert slots, "plans wait for one another"
             _read(list(slots.values()))
             del slots
-            ready = True
-            while ready:  # a plan that ends may make others ready
-                ready = [node for node in self._nodes if _is_ready(node)]
-                for node in ready:
+            while ready := [node for node in self._nodes if _is_ready(node)]:
+                for node in ready:  # a plan that ends may make others ready
                     self._advance(node)
                 self._nodes = [node for node in self._nodes if not node.is_done]
 
@@ -368,10 +366,15 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
         found, wanted = getattr(predictions, name), getattr(source, name)
         if found != wanted:
             raise ArgumentError("parts", f"must agree in {name}: {wanted} and {found}")
-    one, other = source.given_priors, predictions.given_priors
-    if (one is None) != (other is None) or not (one is None or np.array_equal(one, other)):
+    if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):
         if name not in columns:
             have = ", ".join(sorted(columns)) or "none"
             raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")
+        if len(columns[name]) != len(predictions):
+            raise ArgumentError(
+                "data",
+                f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
+                f"{len(columns[name])}",
+            )
