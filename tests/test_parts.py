@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import fastpsr as fp
-from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.calibration import CALIBRATORS, TRAININGS
+from fastpsr.bootstrap import RESAMPLINGS, Resampling
+from fastpsr.calibration import CALIBRATORS, TRAININGS, Calibrator, Training
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
 from fastpsr.plans import Collect
@@ -262,12 +262,12 @@ def check_calibrator(kind, case):
 
 
 @nasty
-@pytest.mark.parametrize("kind", CALIBRATORS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", CALIBRATORS.values(), ids=lambda kind: kind.__name__)
 def test_calibrators(kind, name):
     check_calibrator(kind, partitions.NASTY[name])
 
 
-@pytest.mark.parametrize("kind", CALIBRATORS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", CALIBRATORS.values(), ids=lambda kind: kind.__name__)
 def test_calibrators_of_drawn_cases(kind):
     @drawn
     @given(partitions.cases())
@@ -373,9 +373,9 @@ def test_registries_hold_all_there_are():
     public = [getattr(fp, name) for name in fp.__all__]
     for base, registry in (
         (fp.metrics.Metric, METRICS),
-        (fp.calibration.Calibrator, CALIBRATORS),
-        (fp.calibration.Training, TRAININGS),
-        (fp.bootstrap.__globals__["Resampling"], RESAMPLINGS),
+        (Calibrator, CALIBRATORS.values()),
+        (Training, TRAININGS),
+        (Resampling, RESAMPLINGS),
     ):
         found = {x for x in public if inspect.isclass(x) and issubclass(x, base)}
         assert found == set(registry)

@@ -216,5 +216,5 @@ class ExpectedDivergence(Metric[ReferenceSums]):
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
     """Return each calibrator for the data with each way to train it."""
     trains = [train for kind in TRAININGS for train in kind.examples(data)]
-    made = [kind() for kind in CALIBRATORS if data.n_classes == 2 or not kind.binary_only]
+    made = [kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only]
     return [(calibrator, train) for calibrator in made for train in trains]
