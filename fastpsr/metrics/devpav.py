@@ -58,6 +58,7 @@ class DevPAV(Metric[_PavSteps]):
 
     label = "devPAV"
     meaning = "mean distance of the LLRs from those after PAV, log10"
+    binary_only = True
 
     def summarize(self, predictions: Predictions) -> _PavSteps:
         predictions.require_posteriors("distances between LLRs")
