@@ -82,11 +82,9 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [
-            cls(rule, calibrator, train, relative)
-            for rule, relative in ((Log(), True), (Brier(), False))
-            for calibrator, train in _trained(data)
-        ]
+        pairs = _trained(data)
+        made: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
+        return [*made, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
 
     def summarize(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
         return run(lambda: self._sums(predictions))
@@ -259,11 +257,10 @@ class ExpectedDivergence(Metric[ReferenceSums]):
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
-    """Return each calibrator for the data with each way to train it."""
-    trains = [train for kind in TRAININGS for train in kind.examples(data)]
-    kinds = CALIBRATORS.values()
-    made = [kind() for kind in kinds if data.n_classes == 2 or not kind.binary_only]
-    return [(calibrator, train) for calibrator in made for train in trains]
+    """Return each calibrator for the data, trained in the first way, and one in each other way."""
+    first, *others = [train for kind in TRAININGS for train in kind.examples(data)]
+    made = [kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only]
+    return [*((calibrator, first) for calibrator in made), *((made[0], train) for train in others)]
 
 
 def divergences(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:

@@ -60,6 +60,7 @@ class DevPAV(Metric[_PavSteps]):
 
     label = "devPAV"
     meaning = "mean distance of the LLRs from those after PAV, log10"
+    binary_only = True
 
     def summarize(self, predictions: Predictions) -> _PavSteps:
         return run(lambda: self._steps(predictions))

@@ -188,7 +188,10 @@ class _Files:
         expression = filters
         if isinstance(filters, (list, tuple)):
             expression = pq.filters_to_expression(filters)
-        dataset = ds.dataset(found, format="parquet", filesystem=filesystem)
+        try:
+            dataset = ds.dataset(found, format="parquet", filesystem=filesystem)
+        except (ValueError, OSError) as error:  # of pyarrow, which names the file
+            raise ArgumentError("paths", f"must be Parquet files: {error}") from error
         options = tuple(sorted((storage_options or {}).items(), key=str))
         files = cls((tuple(found), str(expression), str(options)), dataset, expression)
         if not files.parts:
@@ -398,7 +401,10 @@ class TableSource(Source):
         weights = None
         if self._sample_weight is not None:
             weights = _numbers(loaded, self._sample_weight)
-        columns = {name: _Ids(loaded[name]) for name in reads - {"labels", "weights", "scores"}}
+        columns = {}
+        for name in sorted(reads - {"labels", "weights", "scores"}):
+            _require_no_null(loaded[name], name)
+            columns[name] = _Ids(loaded[name])
         if "scores" not in reads:
             shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
             return Predictions.without_scores(
@@ -424,12 +430,19 @@ class TableSource(Source):
         raise ArgumentError(self._what, "must have a row, to tell the number of classes")
 
     def _scores(self, loaded: Any) -> NDArray[Any]:
+        import pyarrow.compute as pc
+
         if self._is_list:
             column = loaded[self._names[0]].combine_chunks()
             _require_no_null(column, self._names[0])
+            wrong = pc.not_equal(pc.list_value_length(column), self.n_classes)
+            if pc.any(wrong).as_py():
+                row = pc.index(wrong, True).as_py()
+                found = len(column[row].as_py())
+                raise ArgumentError(
+                    self._what, f"must have {self.n_classes} numbers in every row, not {found}", row
+                )
             flat = column.flatten().to_numpy(zero_copy_only=False)
-            if flat.size != len(column) * self.n_classes:
-                raise ArgumentError(self._what, f"must have {self.n_classes} numbers in every row")
             return np.asarray(flat).reshape(len(column), self.n_classes)
         columns = [_numbers(loaded, name) for name in self._names]
         return columns[0] if len(columns) == 1 else np.column_stack(columns)
@@ -464,11 +477,13 @@ class _Ids:
     def __init__(self, column: Any) -> None:
         self._column = column
 
+    def __len__(self) -> int:
+        return len(self._column)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         import pyarrow as pa
 
         column = self._column
-        _require_no_null(column, "ids")
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             coded = column.combine_chunks().dictionary_encode()
             values = np.asarray(coded.dictionary.to_pylist() or [""], dtype=str)

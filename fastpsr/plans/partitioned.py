@@ -11,7 +11,7 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
-from fastpsr.plans.sources import Given, GivenPart, Source, naming
+from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
 
@@ -306,7 +306,7 @@ class _Function(Transform):
         if (
             after.kind != before.kind
             or after.n_classes != before.n_classes
-            or not alike(before.given_priors, after.given_priors)
+            or not same_priors(before.given_priors, after.given_priors)
         ):
             raise ArgumentError(
                 "function", "must return Predictions of the same kind, classes and priors"
@@ -317,13 +317,6 @@ class _Function(Transform):
         ):
             raise ArgumentError("function", "must leave labels and weights as they are")
         return after
-
-
-def alike(one: Floats | None, other: Floats | None) -> bool:
-    """Whether both are absent, or equal."""
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 def from_parts(

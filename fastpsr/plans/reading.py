@@ -10,8 +10,8 @@ import numpy as np
 
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
-from fastpsr.plans.partitioned import PartitionedPredictions, alike
-from fastpsr.plans.sources import naming
+from fastpsr.plans.partitioned import PartitionedPredictions
+from fastpsr.plans.sources import naming, same_priors
 from fastpsr.plans.steps import ROWS, Request, Step
 from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
@@ -228,12 +228,18 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
         found, wanted = getattr(predictions, name), getattr(source, name)
         if found != wanted:
             raise ArgumentError("parts", f"must agree in {name}: {wanted} and {found}")
-    if not alike(source.given_priors, predictions.given_priors):
+    if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):
         if name not in columns:
             have = ", ".join(sorted(columns)) or "none"
             raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")
+        if len(columns[name]) != len(predictions):
+            raise ArgumentError(
+                "data",
+                f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
+                f"{len(columns[name])}",
+            )
 
 
 def _n_bytes(value: Any) -> int:
