@@ -74,7 +74,7 @@ def schemes_in_parts():
 
 
 def test_every_scheme_is_listed():
-    assert RESAMPLINGS == tuple(type(scheme) for scheme in schemes_in_parts())
+    assert tuple(type(scheme) for scheme in schemes_in_parts()) == RESAMPLINGS
 
 
 def replicates(metrics, data, n=40, **options):

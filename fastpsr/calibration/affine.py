@@ -66,9 +66,7 @@ class _Affine(Calibrator):
                 return losses
         return (yield from super().losses_plan(rule, folds, data))
 
-    def refit_summands(
-        self, rule: ScoringRule, folds: Folds, data: Data
-    ) -> Plan[Summands | None]:
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         if not isinstance(self._rule(), Log):
             return None
         return (yield from affine_summands(rule, data, folds, with_bias=self._with_bias))

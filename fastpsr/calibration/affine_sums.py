@@ -259,7 +259,10 @@ def _rough_scale(data: Data, sample: SampledRows, with_bias: bool) -> float | No
         for w, mean in zip((negatives, positives), means, strict=True)
     )
     scale = (means[1] - means[0]) * totals.sum() / squares
-    starts = [np.array([scale, prior - scale * (means[0] + means[1]) / 2.0]), np.array([0.0, prior])]
+    starts = [
+        np.array([scale, prior - scale * (means[0] + means[1]) / 2.0]),
+        np.array([0.0, prior]),
+    ]
     features = affine_features(scores, with_bias)
     n = features.shape[0]
     for start in starts:

@@ -294,8 +294,7 @@ class _FitSumsAtPoints(Step):
 
     def merge(self, one: Any, other: Any) -> Any:
         return [
-            (a + c, None if b is None else b + d)
-            for (a, b), (c, d) in zip(one, other, strict=True)
+            (a + c, None if b is None else b + d) for (a, b), (c, d) in zip(one, other, strict=True)
         ]
 
 
@@ -504,5 +503,3 @@ def _runs(trains: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return (first, beyond last) of the runs of folds that train."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], trains, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
-
-

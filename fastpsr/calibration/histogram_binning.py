@@ -85,9 +85,7 @@ class HistogramBinning(Calibrator):
         require_fitted("posterior_", np.all(inside))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_summands(
-        self, rule: ScoringRule, folds: Folds, data: Data
-    ) -> Plan[Summands | None]:
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         # LLRs are binned at the training prior, which differs from replicate to replicate
         if data.n_classes > 2 or data.kind != "posteriors":
             return None

@@ -332,9 +332,7 @@ def _solve_free(hessian, gradient, is_free, damping, factor, step):
 
 
 @kernel
-def _fit_features(
-    first, last, features, negatives, positives, offset, start, penalty, lower, out
-):
+def _fit_features(first, last, features, negatives, positives, offset, start, penalty, lower, out):
     """Projected Newton steps: parameters that a bound holds back stay, the others step."""
     n, size = features.shape
     parameters, trial = np.empty(n), np.empty(n)
