@@ -78,6 +78,9 @@ def order_statistics(
     counted, _, flags = yield from count_until_few(column, data, needed)
     picked, _ = yield from pick(column, data, counted, flags)
     picked = np.sort(picked)
+    if flags.size == 1 and flags[0]:  # few values, all of which were picked
+        found = picked[wanted]
+        return found, np.searchsorted(picked, found)
     buckets, sizes = holding(counted), counted.counts[:, 0]
     begins = np.cumsum(sizes) - sizes
     in_picked = np.cumsum(np.where(flags, sizes, 0)) - np.where(flags, sizes, 0)

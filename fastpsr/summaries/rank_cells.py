@@ -368,8 +368,8 @@ def _fit(data: Data) -> Plan[PavBlocks]:
     blocks.sort_in_place(*picked)
     undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
-    lowest, *by_class = kernels.pool_buckets(counted.counts, undecided, known, *picked)
-    return PavBlocks(lowest, *by_class, data.given_priors)
+    lowest, negatives, positives = kernels.pool_buckets(counted.counts, undecided, known, *picked)
+    return PavBlocks(lowest, negatives, positives, data.given_priors)
 
 
 def _known_starts(counted: Counted) -> Floats:
