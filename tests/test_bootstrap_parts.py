@@ -1,5 +1,6 @@
 """Replicates of data in parts: memory's own, or of the same law."""
 
+import itertools
 import math
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap import influence
+from fastpsr.bootstrap import replicates as module
 from fastpsr.bootstrap.draws import LeftOut, UnitDraws
 from fastpsr.bootstrap.resampling import RESAMPLINGS
 from fastpsr.bootstrap.streams import seed_of
@@ -58,8 +60,7 @@ def ids_of(n_ids=25):
 def in_parts(data, cuts=CUTS, ids=None):
     one, other = ids_of() if ids is None else ids
     return fp.from_parts(
-        (data[a:b], {"one": one[a:b], "other": other[a:b]})
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        (data[a:b], {"one": one[a:b], "other": other[a:b]}) for a, b in itertools.pairwise(cuts)
     )
 
 
@@ -74,7 +75,7 @@ def schemes_in_parts():
 
 
 def test_every_scheme_is_listed():
-    assert RESAMPLINGS == tuple(type(scheme) for scheme in schemes_in_parts())
+    assert tuple(type(scheme) for scheme in schemes_in_parts()) == RESAMPLINGS
 
 
 def replicates(metrics, data, n=40, **options):
@@ -408,7 +409,7 @@ def test_replicates_do_not_depend_on_the_batch(monkeypatch, resampling):
         return load
 
     columns = dict(zip(("one", "other"), ids_of(), strict=True))
-    parts = [part(a, b) for a, b in zip(CUTS, CUTS[1:], strict=False)]
+    parts = [part(a, b) for a, b in itertools.pairwise(CUTS)]
     metrics = [fp.CrossEntropy(), fp.ECE(), _MeanSquare(1.0), fp.ECE(binning="quantile")]
 
     def found():
@@ -422,6 +423,23 @@ def test_replicates_do_not_depend_on_the_batch(monkeypatch, resampling):
     np.testing.assert_array_equal(large, small)
     assert few <= 10  # facts, ids and values among them
     assert many > 2 * few
+
+
+class _Hull(fp.EER):
+    """EER without summands: each replicate's isotonic fit is shared, under a name of its own."""
+
+    def summands(self, data):
+        return None
+        yield
+
+
+def test_what_replicates_share_is_their_own(monkeypatch):
+    data = detector("weights")
+    here, there = next(by_unit())
+    expected = replicates([fp.EER()], data, resampling=here)
+    monkeypatch.setattr(module, "_BYTES_PER_ROW", 10**12)  # a replicate at a time
+    found = replicates([_Hull(), fp.ECE(binning="quantile")], in_parts(data), resampling=there)
+    np.testing.assert_allclose(found[:1], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)

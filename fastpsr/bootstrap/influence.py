@@ -59,9 +59,7 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
         for one in needed:
             if not any(one is other for other in data):
                 data.append(one)
-        places = tuple(
-            next(k for k, other in enumerate(data) if other is one) for one in needed
-        )
+        places = tuple(next(k for k, other in enumerate(data) if other is one) for one in needed)
         layouts.append(Layout((job.summands,), (places,), kept))
     totals = yield [_GroupTotals(layout).over(*data) for layout in layouts]
     slopes = []
@@ -131,9 +129,7 @@ def _terms(layout: Layout, parts: tuple[Part, ...]) -> tuple[Any, Floats, list[F
     predictions = layout.own(parts).predictions
     weights = predictions.weights if predictions.weights.size else np.ones(len(predictions))
     # where the metric is finite, infinite summands are of weight or prior 0
-    columns = [
-        np.where((weights > 0.0) & np.isfinite(c), c, 0.0) for c in layout.columns(parts)
-    ]
+    columns = [np.where((weights > 0.0) & np.isfinite(c), c, 0.0) for c in layout.columns(parts)]
     return layout.groups(parts), weights, columns
 
 

@@ -153,11 +153,12 @@ class _Kind:
             if isinstance(job.data, PartitionedPredictions) and own is not None and own.beside:
                 raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                     "replicates need samples beside others")  # fmt: skip
-        found = yield [
-            self.jobs[place].value_under(times, first + replicate) for place, replicate in unserved
-        ]
-        for (place, replicate), value in zip(unserved, found, strict=True):
-            out[self.places[place], first + replicate] = value
+        data = self.jobs[0].data
+        for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
+            some = unserved[chunk.start : chunk.stop]
+            found = yield [self.jobs[job].value_under(times, first + r) for job, r in some]
+            for (job, r), value in zip(some, found, strict=True):
+                out[self.places[job], first + r] = value
 
 
 def draw_replicates(
@@ -265,13 +266,21 @@ def _chunks_of(
     Data that are read take as many as the memory budget allows, since each chunk is a read.
     """
     if isinstance(data, PartitionedPredictions):
-        room = memory_budget() // (2 * n_sharing)
+        n_held = 2 + (data.n_parts // 16).bit_length()  # sums of runs of parts, in a tree
+        room = memory_budget() // (n_held * n_sharing)
         most = min(_MOST_PER_READ, room // (8 * max(n_numbers, 1)))
     else:
         most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // (8 * max(n_numbers, 1)))
     size = max(1, most // LANES) * LANES if in_lanes else max(1, most)
     for first in range(0, n_replicates, size):
         yield range(first, min(first + size, n_replicates))
+
+
+def _numbers_of_samples(data: Data) -> int:
+    """Return how many numbers a replicate of the samples takes, while a part of them is read."""
+    if isinstance(data, PartitionedPredictions):
+        return int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
+    return 0  # one after another
 
 
 def _draw_rows(
@@ -355,9 +364,7 @@ def _go_to_samples(
     data = next(iter(jobs.values())).data
     for job in jobs.values():
         yield from job.pin()
-    n_numbers = 0
-    if isinstance(data, PartitionedPredictions):
-        n_numbers = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8 * len(jobs)
+    n_numbers = _numbers_of_samples(data) * len(jobs)
 
     def one(replicate: int) -> Plan[None]:
         values = yield [job.value_under(draws, replicate) for job in jobs.values()]

@@ -10,6 +10,7 @@ from fastpsr.plans import Data, Plan
 
 __all__ = ["IID", "RESAMPLINGS", "Clusters", "Resampling", "Stratified", "TwoWay"]
 
+
 class Resampling(ABC):
     """A way to draw replicates."""
 

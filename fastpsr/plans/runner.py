@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -99,7 +100,8 @@ class _Run:
 
     def __init__(self) -> None:
         self._nodes: list[_Node] = []
-        self._shared: dict[Hashable, _Node] = {}
+        #: By data: ids of data that are gone, such as a replicate's, come again.
+        self._shared: WeakKeyDictionary[Any, dict[Hashable, _Node]] = WeakKeyDictionary()
         self._slots: dict[Hashable, _Slot] = {}
 
     def begin(self, plan: Plan[Any]) -> _Node:
@@ -153,9 +155,10 @@ class _Run:
         if isinstance(request, Shared):
             if isinstance(request.data, Predictions):
                 return _here(request)
-            if request.key not in self._shared:
-                self._shared[request.key] = self.begin(request.plan())
-            return self._shared[request.key]
+            shared = self._shared.setdefault(request.data, {})
+            if request.name not in shared:
+                shared[request.name] = self.begin(request.plan())
+            return shared[request.name]
         if isinstance(request.data[0], Predictions):
             return _here(request)
         if request.key not in self._slots:
