@@ -156,9 +156,9 @@ class _Kind:
         data = self.jobs[0].data
         for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
             some = unserved[chunk.start : chunk.stop]
-            found = yield [self.jobs[job].value_under(times, first + r) for job, r in some]
-            for (job, r), value in zip(some, found, strict=True):
-                out[self.places[job], first + r] = value
+            found = yield [self.jobs[k].value_under(times, first + r) for k, r in some]
+            for (k, r), value in zip(some, found, strict=True):
+                out[self.places[k], first + r] = value
 
 
 def draw_replicates(
@@ -278,9 +278,12 @@ def _chunks_of(
 
 def _numbers_of_samples(data: Data) -> int:
     """Return how many numbers a replicate of the samples takes, while a part of them is read."""
-    if isinstance(data, PartitionedPredictions):
-        return int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
-    return 0  # one after another
+    if not isinstance(data, PartitionedPredictions):
+        return 0  # one after another
+    of_part = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
+    of_whole = len(data) * (2 + (data.n_classes if data.n_classes > 2 else 1))
+    # each replicate may collect its samples, unless that would be refused
+    return max(of_part, of_whole) if 8 * of_whole <= memory_budget() else of_part
 
 
 def _draw_rows(
