@@ -378,6 +378,28 @@ def test_replicates_go_back_to_the_samples_that_were_drawn(shape, resampling):
     np.testing.assert_allclose(some, none, rtol=1e-12)
 
 
+class _Counts(_Fickle):
+    n_columns = 0
+
+    def columns(self, part, *beside):
+        return ()
+
+    def assemble(self, weight, sums):
+        raise NeedsSamplesError
+
+
+class _OfCounts(_MeanSquare):
+    def summands(self, data):
+        return _Counts(2)
+        yield
+
+
+def test_counts_alone_must_serve():
+    for data in (detector(), in_parts(detector())):
+        with pytest.raises(ValueError, match="must not need samples where its summands are counts"):
+            fp.bootstrap(_OfCounts(), data, seed=0)
+
+
 def test_undefined_replicates_are_nan():
     """A rare class: some replicates have none of it, by sums, ranks and samples."""
     y = np.zeros(60, int)
@@ -385,9 +407,8 @@ def test_undefined_replicates_are_nan():
     z = np.random.default_rng(0).normal(size=60) + y
     data = fp.Predictions.from_llrs(y, z)
     parts = fp.from_parts([data[:20], data[20:50], data[50:]])
-    metrics = [fp.EER(), fp.Cllr(), fp.ECE(binning="quantile"), fp.DevPAV()]
-    found = replicates(metrics[:3], parts, 400)
-    for values in found[:2]:
+    found = replicates([fp.EER(), fp.Cllr(), _Hull()], parts, 400)
+    for values in found:
         missing = np.isnan(values).mean()
         expected = (1.0 - 2.0 / 60) ** 60
         assert abs(missing - expected) < 5.0 * math.sqrt(expected / 400)

@@ -142,12 +142,20 @@ class _Kind:
                     begin = end
         return out, unserved
 
-    def write(self, pieces: Floats, first: int, times: Times, out: Floats) -> Plan[None]:
-        """Write the values of (R, G, 1 + sums) of replicates from `first` on."""
+    def write(self, pieces: Floats, first: int, times: Times | None, out: Floats) -> Plan[None]:
+        """Write the values of (R, G, 1 + sums) of replicates from `first` on.
+
+        `times` are the rows drawn; None where no rows were, but only counts of groups.
+        """
         values, unserved = self.values_of(pieces)
         out[self.places, first : first + pieces.shape[0]] = values
         if not unserved:
             return
+        if times is None:
+            raise ValueError(
+                f"metric {self.jobs[unserved[0][0]].name} must not need samples where its summands "
+                "are counts alone: give them a column"
+            )
         for job in self.jobs:
             own = job.summands
             if isinstance(job.data, PartitionedPredictions) and own is not None and own.beside:
@@ -307,7 +315,8 @@ def _draw_rows(
         else:
             step = DrawnSums(layout, draws, chunk.start, len(chunk))
             (sums,) = yield [step.over(*beside)]
-        yield from kind.write(sums, chunk.start, draws, out)
+        rows_drawn = draws if counts is None else None
+        yield from kind.write(sums, chunk.start, rows_drawn, out)
         advance(len(chunk))
 
 
