@@ -1,5 +1,6 @@
 """Replicates of data in parts: memory's own, or of the same law."""
 
+import itertools
 import math
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap import influence
+from fastpsr.bootstrap import replicates as module
 from fastpsr.bootstrap.draws import LeftOut, UnitDraws
 from fastpsr.bootstrap.resampling import RESAMPLINGS
 from fastpsr.bootstrap.streams import seed_of
@@ -58,8 +60,7 @@ def ids_of(n_ids=25):
 def in_parts(data, cuts=CUTS, ids=None):
     one, other = ids_of() if ids is None else ids
     return fp.from_parts(
-        (data[a:b], {"one": one[a:b], "other": other[a:b]})
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        (data[a:b], {"one": one[a:b], "other": other[a:b]}) for a, b in itertools.pairwise(cuts)
     )
 
 
@@ -377,6 +378,28 @@ def test_replicates_go_back_to_the_samples_that_were_drawn(shape, resampling):
     np.testing.assert_allclose(some, none, rtol=1e-12)
 
 
+class _Counts(_Fickle):
+    n_columns = 0
+
+    def columns(self, part, *beside):
+        return ()
+
+    def assemble(self, weight, sums):
+        raise NeedsSamplesError
+
+
+class _OfCounts(_MeanSquare):
+    def summands(self, data):
+        return _Counts(2)
+        yield
+
+
+def test_counts_alone_must_serve():
+    for data in (detector(), in_parts(detector())):
+        with pytest.raises(ValueError, match="must not need samples where its summands are counts"):
+            fp.bootstrap(_OfCounts(), data, seed=0)
+
+
 def test_undefined_replicates_are_nan():
     """A rare class: some replicates have none of it, by sums, ranks and samples."""
     y = np.zeros(60, int)
@@ -384,9 +407,8 @@ def test_undefined_replicates_are_nan():
     z = np.random.default_rng(0).normal(size=60) + y
     data = fp.Predictions.from_llrs(y, z)
     parts = fp.from_parts([data[:20], data[20:50], data[50:]])
-    metrics = [fp.EER(), fp.Cllr(), fp.ECE(binning="quantile"), fp.DevPAV()]
-    found = replicates(metrics[:3], parts, 400)
-    for values in found[:2]:
+    found = replicates([fp.EER(), fp.Cllr(), _Hull()], parts, 400)
+    for values in found:
         missing = np.isnan(values).mean()
         expected = (1.0 - 2.0 / 60) ** 60
         assert abs(missing - expected) < 5.0 * math.sqrt(expected / 400)
@@ -408,7 +430,7 @@ def test_replicates_do_not_depend_on_the_batch(monkeypatch, resampling):
         return load
 
     columns = dict(zip(("one", "other"), ids_of(), strict=True))
-    parts = [part(a, b) for a, b in zip(CUTS, CUTS[1:], strict=False)]
+    parts = [part(a, b) for a, b in itertools.pairwise(CUTS)]
     metrics = [fp.CrossEntropy(), fp.ECE(), _MeanSquare(1.0), fp.ECE(binning="quantile")]
 
     def found():
@@ -422,6 +444,23 @@ def test_replicates_do_not_depend_on_the_batch(monkeypatch, resampling):
     np.testing.assert_array_equal(large, small)
     assert few <= 10  # facts, ids and values among them
     assert many > 2 * few
+
+
+class _Hull(fp.EER):
+    """EER without summands: each replicate's isotonic fit is shared, under a name of its own."""
+
+    def summands(self, data):
+        return None
+        yield
+
+
+def test_what_replicates_share_is_their_own(monkeypatch):
+    data = detector("weights")
+    here, there = next(by_unit())
+    expected = replicates([fp.EER()], data, resampling=here)
+    monkeypatch.setattr(module, "_BYTES_PER_ROW", 10**12)  # a replicate at a time
+    found = replicates([_Hull(), fp.ECE(binning="quantile")], in_parts(data), resampling=there)
+    np.testing.assert_allclose(found[:1], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)

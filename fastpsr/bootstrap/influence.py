@@ -65,7 +65,8 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
     slopes = []
     for job, sign, total in zip(jobs, signs, totals, strict=True):
         metric, summands = job.metric, job.summands
-        assert isinstance(metric, Metric) and summands is not None
+        assert isinstance(metric, Metric)
+        assert summands is not None
         with np.errstate(all="ignore"):
             by_weight, by_sum = _slopes(metric, summands, total.weight, total.sums, total.least)
         slopes.append((sign * by_weight, sign * by_sum))

@@ -11,6 +11,7 @@ from fastpsr.plans import Data, Plan
 __all__ = ["IID", "Clusters", "Resampling", "Stratified", "TwoWay"]
 
 
+
 class Resampling(ABC):
     """A way to draw replicates."""
 

@@ -21,6 +21,9 @@ from fastpsr.summaries.summands import Summands
 __all__ = ["DrawnSums", "Layout", "RowDraws", "UnitSums", "known_counts", "known_sums"]
 
 
+_WHOLE = 1 << 62  # rows: groups are not cut
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of positive weight sorted by group, with what they add to its sums."""
@@ -146,7 +149,7 @@ class RowDraws(Times):
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", 0))
         n_draws = np.repeat(sizes[None], n_replicates, axis=0)
-        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata), bounds
+        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata, _WHOLE), bounds
 
     def times(self, part: Part, replicate: int) -> Floats:
         layout, n = self._layout, len(part.predictions)
