@@ -17,6 +17,7 @@ Kind = Literal["posteriors", "likelihoods", "raw scores"]
 
 _NO_WEIGHTS = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
+_WORTH_A_THREAD = 1 << 16  # scores, to find their range
 
 
 class Predictions:
@@ -457,7 +458,14 @@ class Predictions:
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest of :attr:`scores`; may be infinite."""
         scores = self.scores
-        low, high = self.remember("range", lambda: together(scores.min, scores.max))
+        low, high = self.remember(
+            "range",
+            lambda: (
+                (scores.min(), scores.max())
+                if scores.size < _WORTH_A_THREAD
+                else together(scores.min, scores.max)
+            ),
+        )
         return float(low), float(high)
 
     @property

@@ -269,7 +269,7 @@ class _TrainingRows(Transform):
             return predictions
         if not self.with_posteriors:  # and do not carry the posteriors besides
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
-        return predictions[may_train]
+        return predictions[np.flatnonzero(may_train)]
 
 
 @dataclass(frozen=True, eq=False)
