@@ -550,6 +550,9 @@ class Predictions:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the samples of all parts, one after another."""
+        forms = {(part._given_posteriors is None, part._values.ndim) for part in parts}
+        if len(forms) > 1:  # posteriors here, their logarithms there
+            parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         made = cls.__new__(cls)
         made.__dict__.update({k: v for k, v in parts[0].__dict__.items() if k not in _CACHED})
         made._whole_weights = None
