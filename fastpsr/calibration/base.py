@@ -263,11 +263,9 @@ class _TrainingRows(Transform):
         may_train: NDArray[np.bool_] = self.folds.trains[self.number][self.folds.served_by(part)]
         if predictions.weights.size:
             may_train = may_train & (predictions.weights > 0.0)
-        if may_train.all():
-            return predictions
         if not self.with_posteriors:  # and do not carry the posteriors besides
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
-        return predictions[may_train]
+        return predictions[np.flatnonzero(may_train)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,19 +114,19 @@ def newton(
     """
     n = point.size
     bound = np.full(n, -np.inf) if lower is None else lower
-    pull = np.zeros((n, n)) if penalty is None else total * penalty
+    pull: Any = 0.0 if penalty is None else total * penalty
     free = np.asarray(is_free, bool)
     constant = np.zeros(n, bool) if gauge is None else gauge
     point = np.maximum(point, bound)
 
     gradient, hessian = yield Asked(point)
-    gradient, hessian = gradient + pull @ point, hessian + pull
+    gradient, hessian = gradient + np.dot(pull, point), hessian + pull
     if not np.isfinite(hessian).all():
         raise ValueError("scores must be of a magnitude whose squares are finite to fit a scale")
     curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
     damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):
-        moves = free & ((point > bound) | (gradient < 0.0))
+        moves = free if lower is None else free & ((point > bound) | (gradient < 0.0))
         plain = -_solve(gradient, hessian, moves, constant)
         spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
         size = np.where(moves, np.abs(gradient) / total, 0.0)
@@ -143,7 +143,7 @@ def newton(
         step = trial - point
         renew = bool(is_near or wins > _LITTLE or largest > _SLOW * before)
         there, renewed = yield Asked(trial, renew)
-        there = there + pull @ trial
+        there = there + np.dot(pull, trial)
         if float(there @ step) <= -0.5 * float(gradient @ step):
             point, gradient, before = trial, there, largest
             is_fresh = renewed is not None
@@ -159,28 +159,30 @@ def newton(
 def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
     """Solve for a Newton step of the parameters that move."""
     step = np.zeros(gradient.size)
-    used = np.flatnonzero(moves)
-    if used.size == 0:
+    n_used = int(np.count_nonzero(moves))
+    if n_used == 0:
         return step
-    if used.size == 1:
-        k = int(used[0])
+    if n_used == 1:
+        k = int(moves.argmax())
         step[k] = gradient[k] / max(hessian[k, k], 1e-300)
         return step
-    full = hessian[np.ix_(used, used)].copy()
-    alike = np.flatnonzero(gauge[used])
-    if alike.size:
-        trace = max(float(np.diagonal(full)[alike].sum()), 1e-300)
-        full[np.ix_(alike, alike)] += trace / full.shape[0] ** 2
+    if n_used < gradient.size:
+        step[moves] = _solve(
+            gradient[moves], hessian[moves][:, moves], np.ones(n_used, bool), gauge[moves]
+        )
+        return step
+    alike = gauge.astype(np.float64)
+    trace = max(float((np.diagonal(hessian) * alike).sum()), 1e-300)
+    full = hessian + (trace / gradient.size**2) * (alike[:, None] * alike)
     # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
     scaled = full * unit[:, None] * unit
     if not np.isfinite(scaled).all():  # LAPACK may never come back from these
         return step
-    solution = kernels.solve_positive_definite(scaled, gradient[used] * unit)
+    solution = kernels.solve_positive_definite(scaled, gradient * unit)
     if solution is None:  # no curvature in some direction: stay in the others
-        solution = np.linalg.lstsq(scaled, gradient[used] * unit, rcond=1e-15)[0]
-    step[used] = solution * unit
-    return step
+        solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
+    return np.asarray(solution * unit)
 
 
 def bfgs(point: Floats) -> Search:

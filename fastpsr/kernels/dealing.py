@@ -86,21 +86,40 @@ def _count_classes(first, last, y, weights, counts):
 
 
 @kernel
-def _permuted(rank, size, width, keys):
-    """Return where a keyed permutation of the numbers below `size` takes one of them.
+def _permute(first_rank, n, size, width, keys, out):
+    """Write where a keyed permutation of the numbers below `size` takes n ranks from the first on.
 
     Rounds of multiplication, addition and a folding of the high bits onto the low ones permute the
     numbers of `width` bits; one that lands at `size` or beyond walks on until it does not.
     """
     mask = (_ONE << np.uint64(width)) - _ONE
     third = np.uint64(max(1, width // 3))
-    x = np.uint64(rank)
-    while True:
+    if width <= 32:  # narrow numbers, of which a register holds more
+        scratch = np.empty(n, np.uint32)
+        narrow = np.uint32(mask)
+        for i in range(n):
+            scratch[i] = np.uint32(first_rank + i)
         for turn in range(ROUNDS):
-            x = (x * keys[2 * turn] + keys[2 * turn + 1]) & mask
-            x ^= x >> third
-        if x < np.uint64(size):
-            return np.int64(x)
+            factor, added = np.uint32(keys[2 * turn]), np.uint32(keys[2 * turn + 1])
+            for i in range(n):
+                x = np.uint32(np.uint32(scratch[i] * factor + added) & narrow)
+                scratch[i] = x ^ np.uint32(x >> third)
+        for i in range(n):
+            out[i] = scratch[i]
+    else:
+        for i in range(n):
+            out[i] = _walked(np.uint64(first_rank + i), mask, third, keys)
+    for i in range(n):
+        while out[i] >= size:
+            out[i] = _walked(np.uint64(out[i]), mask, third, keys)
+
+
+@kernel
+def _walked(x, mask, third, keys):
+    for turn in range(ROUNDS):
+        x = (x * keys[2 * turn] + keys[2 * turn + 1]) & mask
+        x ^= x >> third
+    return np.int64(x)
 
 
 @kernel
@@ -108,24 +127,39 @@ def _deal_ranks(
     first, last, y, weights, before, sizes, widths, first_folds, tables, places, keys, n_folds,
     folds,
 ):  # fmt: skip
+    n_classes = sizes.size
     per_fold = 1.0 / n_folds
+    counts = np.empty(n_classes, np.int64)
+    next_place = np.empty(n_classes, np.int64)
+    dealt = np.empty(BLOCK, np.int64)
     for block in range(first, last):
-        next_rank = before[block]
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
-            folds[i] = 0
-            if weights.size and not weights[i] > 0.0:
-                continue
-            k = y[i]
-            rank = next_rank[k]
-            next_rank[k] += 1
-            if rank >= sizes[k]:  # of other data than the folds were dealt for
-                continue
+        begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
+        counts[:] = 0
+        for i in range(begin, end):
+            if weights.size == 0 or weights[i] > 0.0:
+                counts[y[i]] += 1
+        place = 0
+        for k in range(n_classes):
+            next_place[k] = place
+            # none are left of other data than the folds were dealt for
+            n = max(np.int64(0), min(counts[k], sizes[k] - before[block, k]))
+            own = dealt[place : place + counts[k]]
+            own[:] = 0
             if places[k] >= 0:
-                place = tables[places[k] + rank]
+                for i in range(n):
+                    own[i] = tables[places[k] + before[block, k] + i]
+            elif n:
+                _permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
+            for i in range(n):
+                turn = own[i] + first_folds[k]
+                # the remainder, without a division of integers, which is slow
+                fold = turn - np.int64(turn * per_fold) * n_folds
+                fold = fold + n_folds if fold < 0 else fold
+                own[i] = fold - n_folds if fold >= n_folds else fold
+            place += counts[k]
+        for i in range(begin, end):
+            if weights.size == 0 or weights[i] > 0.0:
+                folds[i] = dealt[next_place[y[i]]]
+                next_place[y[i]] += 1
             else:
-                place = _permuted(rank, sizes[k], widths[k], keys[k])
-            place += first_folds[k]
-            # the remainder, without a division of integers, which is slow
-            fold = place - np.int64(place * per_fold) * n_folds
-            fold = fold + n_folds if fold < 0 else fold
-            folds[i] = fold - n_folds if fold >= n_folds else fold
+                folds[i] = 0
