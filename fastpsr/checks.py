@@ -19,6 +19,7 @@ __all__ = [
     "as_number",
     "as_posterior_rows",
     "as_priors",
+    "as_rows",
     "as_weights",
     "check_bins",
     "check_choice",
@@ -26,6 +27,7 @@ __all__ = [
     "check_integer",
     "check_length",
     "check_number",
+    "check_posterior_rows",
     "log_of_rows",
     "log_softmax",
     "read",
@@ -80,15 +82,28 @@ def as_floats(
         return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def require(name: str, values: Floats, low: float, high: float, rule: str) -> None:
+def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArray[Any]:
+    """Return `values` as kernels take rows of scores: float64 or float32, strided or not.
+
+    Other types become float64. No rows are allowed.
+    """
+    array = read(name, values)
+    allowed = (ndim,) if isinstance(ndim, int) else ndim
+    plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
+    if not (plain and array.flags.aligned) or array.ndim not in allowed:
+        return as_floats(name, array, ndim, may_be_empty=True)
+    return array
+
+
+def require(name: str, values: NDArray[Any], low: float, high: float, rule: str) -> None:
     """Raise unless ``low <= value <= high`` for all values; nan never passes."""
-    flat = values.ravel()
-    position = kernels.find_outside(flat, low, high)
+    is_plain = values.flags.c_contiguous or values.ndim == 1
+    position = kernels.find_outside(values.reshape(-1) if is_plain else values, low, high)
     if position >= 0:
         index = np.unravel_index(position, values.shape)
         where = ", ".join(str(int(i)) for i in index)
         row = int(index[0])
-        raise ArgumentError(name, f"must {rule}, but {name}[{where}] is {flat[position]}", row)
+        raise ArgumentError(name, f"must {rule}, but {name}[{where}] is {values[index]}", row)
 
 
 def as_inner_points(points: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
@@ -202,7 +217,12 @@ def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
 
 def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
     """Return an (N, K) array of posteriors whose rows sum to 1 within 1e-6; not rescaled."""
-    rows = as_floats(name, posteriors, 2, may_be_empty=True)
+    return np.ascontiguousarray(check_posterior_rows(name, posteriors), dtype=np.float64)
+
+
+def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
+    """Return the same as kernels take it, whose values it references where it can."""
+    rows = as_rows(name, posteriors, 2)
     _check_columns(name, rows)
     require(name, rows, 0.0, 1.0, "lie in 0 to 1")
     sums = kernels.sum_rows(rows)
@@ -241,9 +261,9 @@ def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:
     return rows
 
 
-def as_log_rows(name: str, scores: ArrayLike) -> Floats:
+def as_log_rows(name: str, scores: ArrayLike) -> NDArray[Any]:
     """Return (N, K) logits or log-likelihoods: no nan, no +inf, no row of -inf alone."""
-    rows = as_floats(name, scores, 2, may_be_empty=True)
+    rows = as_rows(name, scores, 2)
     _check_columns(name, rows)
     require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
     tops = rows.max(axis=1, initial=-np.inf)
@@ -262,12 +282,13 @@ def log_softmax(name: str, scores: ArrayLike) -> Floats:
 def log_of_rows(posteriors: Floats) -> Floats:
     """Return the logarithms of posteriors: -inf at 0, without a warning."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(posteriors))
+        return np.asarray(np.log(posteriors, dtype=np.float64))
 
 
 def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
     rows = as_log_rows(name, scores)
-    out = np.empty_like(rows) if np.may_share_memory(rows, np.asarray(scores)) else rows
+    is_own = rows.dtype == np.float64 and not np.may_share_memory(rows, np.asarray(scores))
+    out = rows if is_own else np.empty(rows.shape)
     return out, kernels.normalize_log_rows(rows, np.zeros(rows.shape[1]), out)
 
 

@@ -1,14 +1,16 @@
 """Cost matrices, the decisions that minimize their expectation, and what those decisions cost."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.predictions import Floats, Predictions, check_predictions, class_factors
+from fastpsr.plans import Data, PartitionedPredictions, check_data
+from fastpsr.predictions import Floats, Predictions, class_factors
 
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 
@@ -113,19 +115,53 @@ class CostMatrix:
         return starts.astype(np.int64), classes.astype(np.int64), rest[decisions, classes]
 
 
-def bayes_decisions(predictions: Predictions, costs: CostMatrix | ArrayLike) -> NDArray[np.int32]:
+@dataclass(frozen=True, eq=False)
+class PartitionedDecisions:
+    """Decisions on data in parts, made when they are read.
+
+    Iterating yields an array of int32 for each part in turn.
+    """
+
+    _predictions: PartitionedPredictions
+    _costs: CostMatrix
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        for predictions in self._predictions:
+            yield bayes_decisions(predictions, self._costs)
+
+    def compute(self) -> NDArray[np.int32]:
+        """Return the decisions on all samples, (N,)."""
+        return np.concatenate(list(self))
+
+
+@overload
+def bayes_decisions(
+    predictions: Predictions, costs: CostMatrix | ArrayLike
+) -> NDArray[np.int32]: ...
+
+
+@overload
+def bayes_decisions(
+    predictions: PartitionedPredictions, costs: CostMatrix | ArrayLike
+) -> PartitionedDecisions: ...
+
+
+def bayes_decisions(
+    predictions: Data, costs: CostMatrix | ArrayLike
+) -> NDArray[np.int32] | PartitionedDecisions:
     """Return the decision of least expected cost under each sample's posterior.
 
     Parameters
     ----------
-    predictions : Predictions
-        Posteriors or likelihoods; labels are not needed.
+    predictions : Predictions or PartitionedPredictions
+        Posteriors or likelihoods; labels are not needed in memory.
     costs : CostMatrix or array-like, shape (K, M)
 
     Returns
     -------
     ndarray of int32, shape (N,)
-        Decisions 0 to M-1; ties go to the lowest index (the paper's Equation 1).
+        Decisions 0 to M-1; ties go to the lowest index (the paper's Equation 1). For data in parts
+        an object that yields an array for each part, and whose ``compute()`` returns all of them.
 
     Raises
     ------
@@ -139,12 +175,14 @@ def bayes_decisions(predictions: Predictions, costs: CostMatrix | ArrayLike) -> 
     >>> fp.bayes_decisions(predictions, [[0, 1], [10, 0]]).tolist()
     [0, 1, 1]
     """
-    check_predictions(predictions)
+    check_data(predictions)
     matrix = CostMatrix.of(costs)
     predictions.require_posteriors("Bayes decisions")
     matrix.check_classes(predictions.n_classes)
+    if isinstance(predictions, PartitionedPredictions):
+        return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: logarithms would break ties
-        rows = predictions.posteriors
+        rows = predictions._given_rows
         return np.asarray(kernels.least_costly_decisions_of_odds(rows, *matrix.sparse_columns))
     binary = predictions.n_classes == 2
     scores = predictions.log_odds if binary else predictions.log_posteriors

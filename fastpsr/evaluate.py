@@ -1,10 +1,12 @@
 """The table of everything."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.bootstrap import Resampling, bootstrap
@@ -26,7 +28,17 @@ from fastpsr.metrics import (
     MinCllr,
 )
 from fastpsr.metrics.base import check_metric
-from fastpsr.predictions import Kind, Predictions, check_predictions
+from fastpsr.plans import (
+    Data,
+    Part,
+    PartitionedPredictions,
+    Plan,
+    Step,
+    begin,
+    check_data,
+    run_all,
+)
+from fastpsr.predictions import Kind, Predictions
 from fastpsr.rules import Log
 
 __all__ = ["Evaluation", "Intervals", "Row", "default_metrics", "evaluate", "in_brackets"]
@@ -200,7 +212,7 @@ def default_metrics(
 
 
 def evaluate(
-    predictions: Predictions,
+    predictions: Data,
     metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None = None,
     *,
     n_resamples: int = 0,
@@ -215,7 +227,7 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions
-        Labeled.
+        Labeled; in memory or in parts.
     metrics : dict of name to metric, or list of metrics, optional
         Metrics of this package, or any callable that takes predictions and returns a float. By
         default: normalized cross-entropy, Brier score and error rate, relative calibration loss
@@ -256,27 +268,27 @@ def evaluate(
     95 % intervals: percentile, 200 replicates, resampling IID, seed 0
     NBS      0.7400  [0.6010, 0.8787]  Brier score over that of the priors
     """
-    check_predictions(predictions)
-    labels = predictions.labels
+    check_data(predictions)
+    if isinstance(predictions, Predictions):
+        _ = predictions.labels
     chosen = _named(metrics, predictions)
     if not chosen:
         raise ValueError("metrics must not be empty")
     intervals = _intervals(n_resamples, confidence_level, method, resampling, seed)
-    n_infinite = _count_infinite(predictions.present())
+    infinite, *outcomes = run_all(_plans(chosen, predictions, progress))
+    n_infinite = infinite.get()
     rows = []
-    for place, (name, metric) in enumerate(chosen.items()):
-        if progress is not None:
-            progress(name, place, len(chosen))
-        try:
-            value = float(metric(predictions))
+    for (name, metric), outcome in zip(chosen.items(), outcomes, strict=True):
+        if outcome.error is None:
+            value = float(outcome.result)
             rows.append(Row(name, value, note=_note(metric, value, n_infinite)))
-        except ValueError as error:
-            rows.append(Row(name, float("nan"), note=f"not computed: {error}"))
+        else:
+            rows.append(Row(name, float("nan"), note=f"not computed: {outcome.error}"))
     if intervals is not None:
         rows = _with_intervals(rows, chosen, predictions, intervals, resampling, progress)
     priors = tuple(float(prior) for prior in predictions.priors)
     return Evaluation(
-        tuple(rows), labels.size, predictions.n_classes, priors, n_infinite, predictions.kind,
+        tuple(rows), len(predictions), predictions.n_classes, priors, n_infinite, predictions.kind,
         intervals,
     )  # fmt: skip
 
@@ -314,7 +326,7 @@ def _intervals(
 def _with_intervals(
     rows: list[Row],
     metrics: Mapping[str, AnyMetric],
-    predictions: Predictions,
+    predictions: Data,
     intervals: Intervals,
     resampling: Resampling | None,
     progress: Progress | None,
@@ -362,20 +374,75 @@ def _say_infinite(n_infinite: int) -> str:
     return f"{n_infinite:,} {have} posterior 0 for the true class"
 
 
-def _count_infinite(samples: Predictions) -> int:
-    """Return how many samples have posterior 0 for their class, of a class that counts."""
-    if samples.kind == "raw scores":
+def _plans(
+    metrics: Mapping[str, AnyMetric], data: Data, progress: Progress | None
+) -> list[Callable[[], Plan[Any]]]:
+    """Return plans of the number of infinite losses, and of each metric."""
+
+    def value(place: int, name: str, metric: AnyMetric) -> Plan[Any]:
+        if progress is not None:
+            progress(name, place, len(metrics))
+        if isinstance(metric, Metric):
+            return (yield from metric.plan_from_start(data))
+        if not isinstance(data, Predictions):
+            raise ValueError(
+                f"the function {name} takes Predictions in memory; for data in parts pass a metric"
+            )
+        return metric(data)
+
+    of_metrics = [
+        partial(value, place, name, metric) for place, (name, metric) in enumerate(metrics.items())
+    ]
+    return [lambda: _count_infinite(data), *of_metrics]
+
+
+def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
+    if isinstance(metrics, Metric):
+        metrics = [metrics]
+    return _plans(_named(metrics, data), data, None)
+
+
+PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)
+
+
+def _count_infinite(data: Data) -> Plan[int]:
+    """Ask how many samples have posterior 0 for their class, of a class that counts."""
+    yield from begin(data)
+    if data.kind == "raw scores":
         return 0
-    scores, y = samples.scores, samples.labels
-    if scores.ndim == 1:
-        hopeless = np.where(y == 0, scores == np.inf, scores == -np.inf)
-    else:
-        hopeless = scores[np.arange(y.size), y] == -np.inf
-    return int(np.count_nonzero(hopeless & (samples.priors[y] > 0.0)))
+    (counts,) = yield [CountInfinite(data.n_classes).over(data)]
+    return int(counts[data.priors > 0.0].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class CountInfinite(Step):
+    """Count the samples of each class whose posterior of it is 0."""
+
+    n_classes: int
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return "infinite losses"
+
+    def start(self) -> NDArray[np.int64]:
+        return np.zeros(self.n_classes, np.int64)
+
+    def add(self, accumulator: NDArray[np.int64], prepared: None, part: Part) -> NDArray[np.int64]:
+        samples = part.predictions.present()
+        scores, y = samples.scores, samples.labels
+        if scores.ndim == 1:
+            if samples.has_finite_scores:
+                return accumulator
+            hopeless = np.where(y == 0, scores == np.inf, scores == -np.inf)
+        else:
+            hopeless = scores[np.arange(y.size), y] == -np.inf
+        accumulator += np.bincount(y[hopeless], minlength=self.n_classes)
+        return accumulator
 
 
 def _named(
-    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, predictions: Predictions
+    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, predictions: Data
 ) -> Mapping[str, AnyMetric]:
     if metrics is None:
         return default_metrics(predictions.n_classes, raw=predictions.kind == "raw scores")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 
-__all__ = ["as_ids", "coded"]
+__all__ = ["as_ids", "coded", "numbered"]
 
 _ROOMY = 4  # times as many possible integers as ids: then a table beats a sort
 _MOST = int(np.iinfo(np.int64).max)
@@ -36,8 +36,16 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
     return array
 
 
-def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[np.int32]]]:
+def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[Any]]]:
     """Return how many different ids there are, and each side's as numbers in their order."""
+    distinct, codes = numbered(*sides)
+    return distinct.size, codes
+
+
+def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    """Return the different ids in ascending order, and each side's as numbers in that order."""
+    n = sum(side.size for side in sides)
+    wide = np.int32 if n < 1 << 31 else np.int64
     if all(side.dtype.kind in "iu" for side in sides):
         low = min(int(side.min()) for side in sides)
         span = max(int(side.max()) for side in sides) - low + 1
@@ -47,12 +55,16 @@ def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[np.int32]]]:
             shifted = [np.subtract(s, low, dtype=np.int64) if low else s for s in sides]
             for side in shifted:
                 present[side] = True
-            number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-            return int(number[-1]) + 1, [number[side] for side in shifted]
+            number = np.cumsum(present, dtype=wide) - wide(1)
+            distinct = np.flatnonzero(present)
+            if low + span - 1 <= _MOST:
+                return distinct + np.int64(low), [number[side] for side in shifted]
+            ids = np.array([low + int(d) for d in distinct], object)  # beyond int64
+            return ids, [number[side] for side in shifted]
         if len({side.dtype.kind for side in sides}) > 1:  # as floats, large ones would be merged
             sides = tuple(side.astype(object) for side in sides)
-    found, codes = np.unique(np.concatenate(sides), return_inverse=True)
-    return found.size, np.split(codes.astype(np.int32), len(sides))
+    distinct, codes = np.unique(np.concatenate(sides), return_inverse=True)
+    return distinct, np.split(codes.astype(wide), len(sides))
 
 
 def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -22,8 +22,8 @@ _FINITE = float(np.finfo(np.float64).max)
 class Predictions:
     """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
 
-    Made by one of the constructors ``from_...``; all validation happens there. Arrays that already
-    are contiguous float64 are referenced and not copied: do not change them afterwards.
+    Made by one of the constructors ``from_...``; all validation happens there. Arrays of float64 or
+    float32, strided or not, are referenced and not copied: do not change them afterwards.
 
     Attributes
     ----------
@@ -92,10 +92,10 @@ class Predictions:
         """
         given = checks.read("q", q)
         if given.ndim == 1:
-            values = checks.as_floats("q", given, 1, may_be_empty=True)
+            values = checks.as_rows("q", given, 1)
             checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
         else:
-            values = checks.as_posterior_rows("q", given)
+            values = checks.check_posterior_rows("q", given)
         return cls._make(y_true, "posteriors", values, priors, sample_weight, given=True)
 
     @classmethod
@@ -131,7 +131,7 @@ class Predictions:
         """
         shape = checks.read("z", z).shape
         if len(shape) == 1:
-            log_odds = checks.as_floats("z", z, 1, may_be_empty=True)
+            log_odds = checks.as_rows("z", z, 1)
             checks.require("z", log_odds, -np.inf, np.inf, "not be nan")
             return cls._make(y_true, "posteriors", log_odds, priors, sample_weight)
         if shape[1:] == (2,):  # exact: log-odds need no normalization
@@ -183,7 +183,7 @@ class Predictions:
         ValueError
             For nan, a prior outside (0, 1), labels other than 0 and 1, or lengths that differ.
         """
-        values = checks.as_floats("llr", llr, 1, may_be_empty=True)
+        values = checks.as_rows("llr", llr, 1)
         checks.require("llr", values, -np.inf, np.inf, "not be nan")
         return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight)
 
@@ -215,7 +215,7 @@ class Predictions:
         Rank metrics and calibrators take them; a metric that needs posteriors raises. Infinite
         scores are allowed, nan is not.
         """
-        values = checks.as_floats("scores", scores, 1, may_be_empty=True)
+        values = checks.as_rows("scores", scores, 1)
         checks.require("scores", values, -np.inf, np.inf, "not be nan")
         return cls._make(y_true, "raw scores", values, None, sample_weight)
 
@@ -235,7 +235,7 @@ class Predictions:
         cls,
         y_true: ArrayLike | None,
         kind: Kind,
-        values: Floats,
+        values: NDArray[Any],
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
         *,
@@ -262,8 +262,11 @@ class Predictions:
 
     # What they hold
 
-    _values: Floats  # posteriors: see _given_posteriors, else log-odds or log-posteriors;
-    _given_posteriors: Floats | None  # likelihoods: LLRs or log-likelihoods; raw scores as they are
+    # As given, float64 or float32, strided or not. Posteriors: these where they came so (then
+    # _given_posteriors is the same array), else log-odds or log-posteriors. Likelihoods: LLRs or
+    # log-likelihoods. Raw scores as they are.
+    _values: NDArray[Any]
+    _given_posteriors: NDArray[Any] | None
     _weights: Floats  # empty where all samples count alike
     _posterior_priors: Floats | None  # the priors that turned likelihoods into posteriors
     _whole_weights: Floats | None  # class weights of the whole, where these samples are a part
@@ -271,6 +274,10 @@ class Predictions:
 
     def __len__(self) -> int:
         return int(self._values.shape[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was computed: it would travel to other processes."""
+        return {k: v for k, v in self.__dict__.items() if k not in _CACHED}
 
     def __repr__(self) -> str:
         labeled = "" if self.y_true is not None else ", unlabeled"
@@ -320,6 +327,10 @@ class Predictions:
         """Number of samples of positive weight of each class, shape (K,); needs labels."""
         if not self._weights.size:
             return self.class_weights.astype(np.int64)
+        if self.n_classes == 2:
+            is_present = self._weights > 0.0
+            n_positive = np.count_nonzero(is_present & (self.labels != 0))
+            return np.array([np.count_nonzero(is_present) - n_positive, n_positive])
         present = self.labels[self._weights > 0.0]
         return np.bincount(present, minlength=self.n_classes).astype(np.int64)
 
@@ -360,8 +371,8 @@ class Predictions:
             return np.asarray(kernels.log_odds_from_posteriors(self._given_posteriors))
         if self.kind == "likelihoods":
             prior_log_odds = self._prior_log_odds()
-            return self._values + prior_log_odds if prior_log_odds else self._values
-        return self._values
+            return self._floats + prior_log_odds if prior_log_odds else self._floats
+        return self._floats
 
     @cached_property
     def log_posteriors(self) -> Floats:
@@ -373,7 +384,7 @@ class Predictions:
             return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
         if self.kind == "likelihoods":
             log_priors = checks.log_of_rows(self._fix_posterior_priors())
-            out = np.empty_like(self._values)
+            out = np.empty(self._values.shape)
             log_sums = kernels.normalize_log_rows(self._values, log_priors, out)
             row = kernels.find_outside(log_sums, -_FINITE, np.inf)
             if row >= 0:
@@ -382,15 +393,15 @@ class Predictions:
                     f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}"
                 )
             return out
-        return self._values
+        return self._floats
 
     @cached_property
     def posteriors(self) -> Floats:
         """Posteriors, shape (N, K)."""
         if self._given_posteriors is not None:
             if self._given_posteriors.ndim == 2:
-                return self._given_posteriors
-            return np.column_stack([1.0 - self._given_posteriors, self._given_posteriors])
+                return self._floats
+            return np.column_stack([1.0 - self._floats, self._floats])
         if self.n_classes == 2:
             return np.asarray(kernels.sigmoid_columns(self.log_odds))
         return np.asarray(kernels.exp(self.log_posteriors))
@@ -403,8 +414,8 @@ class Predictions:
         if self.n_classes > 2:
             raise ValueError(f"the posterior of class 1 needs 2 classes, not {self.n_classes}")
         if self._given_posteriors.ndim == 1:
-            return self._given_posteriors
-        return np.ascontiguousarray(self._given_posteriors[:, 1])
+            return self._floats
+        return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
 
     @property
     def llrs(self) -> Floats:
@@ -415,7 +426,7 @@ class Predictions:
         if self.n_classes > 2:
             raise ValueError(f"LLRs need a binary task, not {self.n_classes} classes")
         if self.kind == "likelihoods":
-            return self._values
+            return self._floats
         return self.log_odds - self._logit(self.priors)
 
     @property
@@ -436,13 +447,13 @@ class Predictions:
         return self._given_posteriors is not None
 
     @property
-    def _bare_posteriors(self) -> Floats | None:
+    def _bare_posteriors(self) -> NDArray[Any] | None:
         """Posteriors of class 1, (N,), where the data came as just these."""
         q = self._given_posteriors
         return q if q is not None and q.ndim == 1 else None
 
     @property
-    def _posterior_rows(self) -> Floats | None:
+    def _posterior_rows(self) -> NDArray[Any] | None:
         """Posteriors, (N, K), where the data came as these, and of more than two classes."""
         return self._given_posteriors if self.n_classes > 2 else None
 
@@ -450,13 +461,37 @@ class Predictions:
     def scores(self) -> Floats:
         """What calibrators work on: LLRs, log-likelihoods, raw scores, log-odds, log-posteriors."""
         if self.kind != "posteriors":
-            return self._values
+            return self._floats
         return self.log_odds if self.n_classes == 2 else self.log_posteriors
+
+    @property
+    def _score_rows(self) -> NDArray[Any]:
+        """The same as kernels take them: float64 or float32, strided or not."""
+        if self._given_posteriors is not None or (self.kind == "posteriors" and self.n_classes > 2):
+            return self.scores
+        return self._values
+
+    @property
+    def _log_odds_rows(self) -> NDArray[Any]:
+        """Log-odds as kernels take them: float64 or float32, strided or not."""
+        is_given = self.kind == "posteriors" and self._given_posteriors is None
+        return self._values if is_given else self.log_odds
+
+    @property
+    def _given_rows(self) -> NDArray[Any]:
+        """Posteriors that were given, (N, K), as kernels take them."""
+        q = self._given_posteriors
+        return self.posteriors if q is None or q.ndim == 1 else q
+
+    @cached_property
+    def _floats(self) -> Floats:
+        """What was given, as float64."""
+        return np.asarray(self._values, dtype=np.float64)
 
     @property
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest of :attr:`scores`; may be infinite."""
-        scores = self.scores
+        scores = self._score_rows
         low, high = self.remember("range", lambda: together(scores.min, scores.max))
         return float(low), float(high)
 
@@ -620,7 +655,7 @@ def check_predictions(predictions: object, name: str = "predictions") -> None:
     checks.check_instance(name, predictions, Predictions, "Predictions")
 
 
-_CACHED = {"_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
+_CACHED = {"_floats", "_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
 
 
 def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
@@ -658,12 +693,12 @@ def _as_rows(index: Any) -> NDArray[Any]:
     return rows if rows.size else rows.astype(np.int64)
 
 
-def _two_columns_apart(rows: Floats) -> Floats:
+def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:
     """Return log-odds for two classes, the rows themselves for more."""
     if rows.shape[1] > 2:
         return rows
     with np.errstate(over="ignore"):  # further apart than a float can say: certain
-        return np.asarray(rows[:, 1] - rows[:, 0])
+        return np.asarray(np.subtract(rows[:, 1], rows[:, 0], dtype=np.float64))
 
 
 def _pair(prior: float | None) -> Floats | None:

@@ -12,13 +12,16 @@ from fastpsr.bootstrap.replicates import (
     Progress,
     as_number,
     draw_replicates,
+    in_silence,
     name_of,
 )
 from fastpsr.bootstrap.request import Request
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
-from fastpsr.metrics.base import check_metric
-from fastpsr.predictions import Predictions, check_predictions
+from fastpsr.errors import ArgumentError
+from fastpsr.metrics.base import Metric, check_metric
+from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
+from fastpsr.predictions import Predictions
 
 __all__ = ["bootstrap", "check_same_samples", "compare"]
 
@@ -28,7 +31,7 @@ Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
 @overload
 def bootstrap(
     metrics: AnyMetric,
-    predictions: Predictions,
+    predictions: Data,
     *,
     n_resamples: int = ...,
     confidence_level: float = ...,
@@ -42,7 +45,7 @@ def bootstrap(
 @overload
 def bootstrap(
     metrics: Metrics,
-    predictions: Predictions,
+    predictions: Data,
     *,
     n_resamples: int = ...,
     confidence_level: float = ...,
@@ -55,7 +58,7 @@ def bootstrap(
 
 def bootstrap(
     metrics: AnyMetric | Metrics,
-    predictions: Predictions,
+    predictions: Data,
     *,
     n_resamples: int = 1000,
     confidence_level: float = 0.95,
@@ -71,7 +74,7 @@ def bootstrap(
     metrics : metric, list of metrics, or dict of name to metric
         Metrics of this package, or callables ``f(predictions) -> float``. These must take
         ``predictions.sample_weight`` into account: replicates differ in nothing else.
-    predictions : Predictions
+    predictions : Predictions or PartitionedPredictions
         Labeled.
     n_resamples : int
         Number of replicates.
@@ -128,13 +131,18 @@ def bootstrap(
     (0.74, 1000)
     """
     chosen = _named(metrics)
+    check_data(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
     request = Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
-    values = [_value(name, metric, predictions) for name, metric in chosen]
-    replicates = draw_replicates(jobs, request.resampling, n_resamples, request.seed,
-                                 jointly=False, progress=request.progress)  # fmt: skip
+    names = [name for name, _ in chosen]
+    values = _begin(names, jobs)
+    with in_silence():
+        replicates = run(lambda: draw_replicates(
+            jobs, request.resampling, n_resamples, request.seed, jointly=False,
+            progress=request.progress,
+        ))  # fmt: skip
     results = []  # not a comprehension: warnings point at the caller
-    for (name, _), job, value, row in zip(chosen, jobs, values, replicates, strict=True):
+    for name, job, value, row in zip(names, jobs, values, replicates, strict=True):
         results.append(request.result(name, value, row, [job], [1.0]))
     return results[0] if callable(metrics) else results
 
@@ -142,8 +150,8 @@ def bootstrap(
 @overload
 def compare(
     metric: AnyMetric,
-    a: Predictions,
-    b: Predictions,
+    a: Data,
+    b: Data,
     *,
     n_resamples: int = ...,
     confidence_level: float = ...,
@@ -157,8 +165,8 @@ def compare(
 @overload
 def compare(
     metric: Metrics,
-    a: Predictions,
-    b: Predictions,
+    a: Data,
+    b: Data,
     *,
     n_resamples: int = ...,
     confidence_level: float = ...,
@@ -171,8 +179,8 @@ def compare(
 
 def compare(
     metric: AnyMetric | Metrics,
-    a: Predictions,
-    b: Predictions,
+    a: Data,
+    b: Data,
     *,
     n_resamples: int = 1000,
     confidence_level: float = 0.95,
@@ -190,8 +198,9 @@ def compare(
     ----------
     metric : metric, list of metrics, or dict of name to metric
         As for :func:`bootstrap`.
-    a, b : Predictions
-        Of the same samples in the same order, with the same labels.
+    a, b : Predictions or PartitionedPredictions
+        Of the same samples in the same order, with the same labels; both in memory, or both in
+        parts of the same lengths. Columns of ids must be in both.
     n_resamples, confidence_level, method, resampling, seed, progress
         As for :func:`bootstrap`.
 
@@ -217,9 +226,12 @@ def compare(
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     request = Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
-    values = [_value(name, metric, side) for name, metric in chosen for side in (a, b)]
-    replicates = draw_replicates(jobs, request.resampling, n_resamples, request.seed,
-                                 jointly=True, progress=request.progress)  # fmt: skip
+    values = _begin([name for name, _ in chosen for _ in (a, b)], jobs)
+    with in_silence():
+        replicates = run(lambda: draw_replicates(
+            jobs, request.resampling, n_resamples, request.seed, jointly=True,
+            progress=request.progress,
+        ))  # fmt: skip
     with np.errstate(invalid="ignore"):  # inf - inf is undefined
         differences = replicates[::2] - replicates[1::2]
     results = []
@@ -229,10 +241,15 @@ def compare(
     return results[0] if callable(metric) else results
 
 
-def check_same_samples(a: Predictions, b: Predictions) -> None:
+def check_same_samples(a: Data, b: Data) -> None:
     """Raise unless two systems were run on the same samples, as far as labels and weights tell."""
     for name, side in (("a", a), ("b", b)):
-        check_predictions(side, name)
+        check_data(side, name)
+    if not (isinstance(a, Predictions) and isinstance(b, Predictions)):
+        if a.n_classes != b.n_classes:
+            raise ValueError(f"a and b must have the same classes: {a.n_classes} and {b.n_classes}")
+        run(lambda: begin(a, b))
+        return
     if len(a) != len(b):
         raise ValueError(f"a and b must be of the same samples: {len(a)} and {len(b)}")
     if a.n_classes != b.n_classes:
@@ -264,13 +281,35 @@ def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
     return named
 
 
-def _value(name: str, metric: AnyMetric, predictions: Predictions) -> float:
-    """Return the value on the data, or raise where it is no number."""
-    check_predictions(predictions)
-    if predictions.y_true is None:
-        raise ValueError("y_true must be given: these predictions are unlabeled")
+def _begin(names: list[str], jobs: list[Job]) -> list[float]:
+    """Return the values on the data, asked for together with what replicates need."""
+
+    def plan() -> Plan[list[float]]:
+        values = [_value(name, job) for name, job in zip(names, jobs, strict=True)]
+        found = yield [*values, *(job.prepare() for job in jobs)]
+        return found[: len(jobs)]
+
+    for job in jobs:
+        data = job.data
+        if isinstance(data, Predictions) and data.y_true is None:
+            raise ValueError("y_true must be given: these predictions are unlabeled")
+    return run(plan)
+
+
+def _value(name: str, job: Job) -> Plan[float]:
+    """Ask for the value on the data; raise where it is no number."""
+    metric, data = job.metric, job.data
     try:
-        value = metric(predictions)
+        if isinstance(metric, Metric):
+            value: object = yield from metric.plan_from_start(data)
+        elif isinstance(data, PartitionedPredictions):
+            raise ArgumentError(
+                "metrics",
+                f"must be metrics of this package for data in parts, not the function {name}: make "
+                "it a Metric with summarize, merge and finish",
+            )
+        else:
+            value = metric(data)
     except Exception as error:
         raise ValueError(f"metric {name} cannot be computed: {error}") from error
     number = as_number(name, value)

@@ -1,13 +1,19 @@
 """How much each drawn unit moves a metric: the acceleration of BCa intervals."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fastpsr.bootstrap.draws import LeftOut
 from fastpsr.bootstrap.replicates import Job, values_under
-from fastpsr.bootstrap.resampling import Resampling, Units
-from fastpsr.bootstrap.sums import LeftOut
+from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.sums import Layout
+from fastpsr.bootstrap.units import IdUnits, Kept, RowUnits, Units
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import LABELS, Data, Plan, Step
+from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
 
@@ -15,57 +21,214 @@ __all__ = ["acceleration"]
 
 _MOST_SLOPES = 20_000  # numbers in a summary whose slopes are taken one by one
 _LEAST_SHARE = 1e-5  # of a group's weight that slopes are taken over: rounding is far below
-_LEFT_OUT = 400  # parts of the units that are left out in turn, else
+_LEFT_OUT = 400  # shares of the units that are left out in turn, else
 
 
-@np.errstate(over="ignore", invalid="ignore")  # values near the largest float have no skewness
-def acceleration(jobs: list[Job], signs: list[float], resampling: Resampling, seed: int) -> float:
-    """Return a sixth of the skewness of the influence of the units on a sum of signed metrics.
+def acceleration(
+    jobs: list[Job], signs: list[float], resampling: Resampling, seed: int
+) -> Plan[float]:
+    """Ask for a sixth of the skewness of the influence of the units on a sum of signed metrics.
 
-    Where a summary is small, the influence of a sample is its slope; else the units are left out in
-    about 400 random parts, whose influences are sums of those of the units. Influences are centered
-    within strata.
+    Where summaries are small, the influence of a sample is its slope; else the units are left out
+    in about 400 random shares, whose influences are sums of those of the units. Influences are
+    centered within strata.
     """
-    units = resampling.units(jobs[0].predictions)
-    influence: Floats | None = np.zeros(units.n_units)
-    for job, sign in zip(jobs, signs, strict=True):
-        found = _by_slopes(job, units)
-        influence = None if found is None or influence is None else influence + sign * found
-    if influence is None:
-        centered = _by_leaving_out(jobs, signs, units, seed)
-    else:
-        centered = _centered([influence[stratum] for stratum in _strata(units)])
-    largest = float(np.abs(centered).max(initial=0.0))
-    if not 0.0 < largest < np.inf:
-        return 0.0
-    centered = centered / largest  # of any magnitude: only ratios matter
-    return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))
+    units = yield from resampling.units(jobs[0].data)
+    if all(_has_slopes(job) for job in jobs):
+        return (yield from _by_slopes(jobs, signs, units))
+    return (yield from _by_leaving_out(jobs, signs, units, seed))
 
 
-def _by_slopes(job: Job, units: Units) -> Floats | None:
-    """Return the influence of each unit, (U,); None where a summary is too large for it."""
-    metric, predictions, summands = job.metric, job.predictions, job.summands
+# Slopes
+
+
+def _has_slopes(job: Job) -> bool:
+    summands = job.summands
     if summands is None or summands.degree:
-        return None
-    if summands.n_groups * (1 + summands.n_sums) > _MOST_SLOPES:
-        return None
-    assert isinstance(metric, Metric)
-    n_groups, groups = summands.n_groups, summands.groups
+        return False
+    return summands.n_groups * (1 + summands.n_sums) <= _MOST_SLOPES
+
+
+def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]:
+    """Ask for the sums of each group, then for the moments of what each unit adds to them."""
+    data: list[Data] = [jobs[0].data]
+    kept, layouts = Kept(), []
+    for job in jobs:
+        assert job.summands is not None
+        needed = (job.data, *job.summands.beside)
+        for one in needed:
+            if not any(one is other for other in data):
+                data.append(one)
+        places = tuple(next(k for k, other in enumerate(data) if other is one) for one in needed)
+        layouts.append(Layout((job.summands,), (places,), kept))
+    totals = yield [_GroupTotals(layout).over(*data) for layout in layouts]
+    slopes = []
+    for job, sign, total in zip(jobs, signs, totals, strict=True):
+        metric, summands = job.metric, job.summands
+        assert isinstance(metric, Metric) and summands is not None
+        with np.errstate(all="ignore"):
+            by_weight, by_sum = _slopes(metric, summands, total.weight, total.sums, total.least)
+        slopes.append((sign * by_weight, sign * by_sum))
+    influences = _Influences(tuple(layouts), tuple(slopes), units)
+    if isinstance(units, IdUnits):
+        (by_unit,) = yield [_UnitInfluences(influences, units.ids.size).over(*data)]
+        return _sixth_of_skewness(_centered([by_unit]))
+    (first,) = yield [_FirstMoments(influences).over(*data)]
+    with np.errstate(all="ignore"):
+        means = first.total / first.count
+        scale = first.largest + float(np.abs(np.where(first.count, means, 0.0)).max(initial=0.0))
+    if not 0.0 < scale < np.inf:
+        return 0.0
+    (sums,) = yield [_HigherMoments(influences, means, scale).over(*data)]
+    squares, cubes = sums
+    # deviations that rounding leaves of influences that are all alike have no skewness
+    return float(cubes / (6.0 * squares**1.5)) if squares > 0.0 else 0.0
+
+
+@dataclass(eq=False)
+class _Totals:
+    weight: Floats
+    sums: Floats
+    least: float
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupTotals(Step):
+    """Weight and sums of each group, and the least positive weight of a row."""
+
+    layout: Layout
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return self.layout.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("group totals", id(self.layout))
+
+    def start(self) -> _Totals:
+        n, n_sums = self.layout.n_groups, self.layout.n_sums
+        return _Totals(np.zeros(n), np.zeros((n, n_sums)), np.inf)
+
+    def add(self, accumulator: _Totals, prepared: None, *parts: Part) -> _Totals:
+        groups, weights, columns = _terms(self.layout, parts)
+        n = self.layout.n_groups
+        accumulator.weight += np.bincount(groups, weights, n)
+        for place, column in enumerate(columns):
+            accumulator.sums[:, place] += np.bincount(groups, weights * column, n)
+        accumulator.least = min(accumulator.least, float(weights[weights > 0.0].min()))
+        return accumulator
+
+    def merge(self, one: _Totals, other: _Totals) -> _Totals:
+        return _Totals(one.weight + other.weight, one.sums + other.sums,
+                       min(one.least, other.least))  # fmt: skip
+
+
+def _terms(layout: Layout, parts: tuple[Part, ...]) -> tuple[Any, Floats, list[Floats]]:
+    """Return group, weight and summands of each row."""
+    predictions = layout.own(parts).predictions
     weights = predictions.weights if predictions.weights.size else np.ones(len(predictions))
     # where the metric is finite, infinite summands are of weight or prior 0
-    columns = [np.where((weights > 0.0) & np.isfinite(c), c, 0.0) for c in summands.columns]
-    weight = np.asarray(np.bincount(groups, weights, n_groups), np.float64)
-    sums = np.zeros((n_groups, len(columns)))
-    for place, column in enumerate(columns):
-        sums[:, place] = np.bincount(groups, weights * column, n_groups)
-    step = float(weights[weights > 0.0].min())
-    with np.errstate(all="ignore"):
-        by_weight, by_sum = _slopes(metric, summands, weight, sums, step)
-    influence = by_weight[groups]
-    for place, column in enumerate(columns):
-        influence += by_sum[groups, place] * column
-    by_unit = np.bincount(units.first, influence * weights, units.n_units)
-    return np.asarray(by_unit, np.float64)
+    columns = [np.where((weights > 0.0) & np.isfinite(c), c, 0.0) for c in layout.columns(parts)]
+    return layout.groups(parts), weights, columns
+
+
+@dataclass(frozen=True, eq=False)
+class _Influences:
+    """The influence of each row, from the slopes of each job's summary."""
+
+    layouts: tuple[Layout, ...]
+    slopes: tuple[tuple[Floats, Floats], ...]
+    units: Units
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return LABELS.union(self.units.reads, *(layout.reads for layout in self.layouts))
+
+    def of_rows(self, parts: tuple[Part, ...]) -> Floats:
+        """Return (n,) influences."""
+        total: Any = 0.0
+        for layout, (by_weight, by_sum) in zip(self.layouts, self.slopes, strict=True):
+            groups, weights, columns = _terms(layout, parts)
+            influence = by_weight[groups]
+            for place, column in enumerate(columns):
+                influence += by_sum[groups, place] * column
+            total = total + influence * weights
+        return np.asarray(total)
+
+    def by_stratum(self, parts: tuple[Part, ...]) -> list[Floats]:
+        """Return the finite influences of the rows of each stratum."""
+        assert isinstance(self.units, RowUnits)
+        order, bounds = self.units.order(parts[0])
+        influence = self.of_rows(parts)[order]
+        strata = np.split(influence, bounds[1:-1])
+        return [values[np.isfinite(values)] for values in strata]
+
+
+@dataclass(frozen=True, eq=False)
+class _InfluenceStep(Step):
+    influences: _Influences
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return self.influences.reads
+
+    @property
+    def key(self) -> Hashable:
+        return (type(self).__name__, id(self.influences))
+
+
+@dataclass(frozen=True, eq=False)
+class _UnitInfluences(_InfluenceStep):
+    """Sum the influences of the rows of each unit."""
+
+    n_units: int
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+        first, _ = self.influences.units.numbers(parts[0])
+        found = np.bincount(first, self.influences.of_rows(parts), self.n_units)
+        return found if accumulator is None else accumulator + found
+
+
+@dataclass(eq=False)
+class _Moments:
+    count: Floats
+    total: Floats
+    largest: float
+
+
+@dataclass(frozen=True, eq=False)
+class _FirstMoments(_InfluenceStep):
+    """Number and sum of finite influences in each stratum, and the largest of all."""
+
+    def add(self, accumulator: _Moments | None, prepared: None, *parts: Part) -> _Moments:
+        strata = self.influences.by_stratum(parts)
+        found = _Moments(
+            np.array([float(values.size) for values in strata]),
+            np.array([values.sum() for values in strata]),
+            max(float(np.abs(values).max(initial=0.0)) for values in strata),
+        )
+        return found if accumulator is None else self.merge(accumulator, found)
+
+    def merge(self, one: _Moments, other: _Moments) -> _Moments:
+        return _Moments(one.count + other.count, one.total + other.total,
+                        max(one.largest, other.largest))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _HigherMoments(_InfluenceStep):
+    """Sums of squares and cubes of centered influences, in units of `scale`."""
+
+    means: Floats
+    scale: float
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+        found = np.zeros(2)
+        for values, mean in zip(self.influences.by_stratum(parts), self.means, strict=True):
+            if values.size:
+                centered = (values - mean) / self.scale  # of any magnitude: only ratios matter
+                found += (centered**2).sum(), (centered**3).sum()
+        return found if accumulator is None else accumulator + found
 
 
 def _slopes(
@@ -93,20 +256,22 @@ def _slopes(
     return by_weight, by_sum
 
 
-def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int) -> Floats:
-    """Return the influence of random parts of each stratum's units: the value without them."""
-    rng = np.random.default_rng(seed)
-    strata = _strata(units)
-    most = max(_LEFT_OUT // len(strata), 2)
-    of_strata = [np.array_split(rng.permutation(s), min(most, s.size)) for s in strata]
-    parts = [part for of_stratum in of_strata for part in of_stratum]
-    without = np.asarray(signs) @ values_under(jobs, LeftOut(units, parts), len(parts))
-    return _centered(np.split(-without, np.cumsum([len(p) for p in of_strata])[:-1]))
+# Leaving out
 
 
-def _strata(units: Units) -> list[Any]:
-    """Return the units of each stratum that has some."""
-    return [s for s in np.split(units.order, units.strata[1:-1]) if s.size]
+def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int) -> Plan[float]:
+    """Ask for the values without random shares of each stratum's units, and return the skewness."""
+    if isinstance(units, RowUnits):
+        sizes = units.sizes.sum(axis=0)
+    else:
+        assert isinstance(units, IdUnits)
+        sizes = np.array([units.ids.size])
+    most = max(_LEFT_OUT // max(np.count_nonzero(sizes), 1), 2)
+    n_shares = np.minimum(most, sizes)
+    draws = LeftOut(units, n_shares.tolist(), seed)
+    found = yield from values_under(jobs, draws, int(n_shares.sum()))
+    without = np.asarray(signs) @ found
+    return _sixth_of_skewness(_centered(np.split(-without, np.cumsum(n_shares)[:-1])))
 
 
 def _centered(strata: list[Floats]) -> Floats:
@@ -114,3 +279,11 @@ def _centered(strata: list[Floats]) -> Floats:
     finite = [values[np.isfinite(values)] for values in strata]
     centered = [values - values.mean() for values in finite if values.size]
     return np.concatenate(centered) if centered else np.empty(0)
+
+
+def _sixth_of_skewness(centered: Floats) -> float:
+    largest = float(np.abs(centered).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return 0.0
+    centered = centered / largest  # of any magnitude: only ratios matter
+    return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))

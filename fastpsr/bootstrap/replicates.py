@@ -3,17 +3,28 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from fastpsr.bootstrap.draws import Draws, Reweighted, Times, UnitDraws
 from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.sums import Draws, SampleSums, UnitDraws, UnitSums, chunks_of
-from fastpsr.caching import cached_property
+from fastpsr.bootstrap.sums import (
+    DrawnSums,
+    Layout,
+    RowDraws,
+    UnitSums,
+    known_counts,
+    known_sums,
+)
+from fastpsr.bootstrap.units import Kept, sizes_by_part
+from fastpsr.errors import ArgumentError
+from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, mapped
+from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 
@@ -23,6 +34,7 @@ __all__ = [
     "Progress",
     "as_number",
     "draw_replicates",
+    "in_silence",
     "name_of",
     "values_under",
 ]
@@ -30,39 +42,56 @@ __all__ = [
 AnyMetric = Metric[Any] | Callable[[Predictions], float]
 Progress = Callable[[int, int], object]
 
+_DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
+_BYTES_PER_CHUNK = 1 << 27
+_MOST_PER_READ = 2048  # replicates
+_BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(eq=False)
 class Job:
-    """A metric of some predictions."""
+    """A metric of some data, and what was asked for it."""
 
     metric: AnyMetric
-    predictions: Predictions
+    data: Data
+    summands: Summands | None = None
+    _pinned: list[AnyMetric] = field(default_factory=list)
 
-    @cached_property
-    def summands(self) -> Summands | None:
-        """What the metric's summary adds up, or None."""
-        return self.metric.summands(self.predictions) if isinstance(self.metric, Metric) else None
+    @property
+    def name(self) -> str:
+        """What the metric is called in messages."""
+        return name_of(self.metric)
 
-    @cached_property
-    def _pinned(self) -> AnyMetric:
-        """The metric with its folds dealt."""
-        metric = self.metric
-        return metric.fixed_to(self.predictions) if isinstance(metric, Metric) else metric
+    def prepare(self) -> Plan[None]:
+        """Ask for what the metric's summary adds up."""
+        if isinstance(self.metric, Metric):
+            yield from begin(self.data)
+            self.summands = yield from self.metric.summands(self.data)
 
-    def value_at(self, times: Floats) -> float:
-        """Return the value where each sample is there so many times, nan where it is undefined."""
-        own = self.predictions.weights
-        weights = times * own if own.size else times
-        if not weights.any():  # two-way: no trial has both its speakers
-            return float("nan")
+    def pin(self) -> Plan[AnyMetric]:
+        """Ask for the metric with its folds dealt."""
+        if not self._pinned:
+            found: AnyMetric = self.metric
+            if isinstance(self.metric, Metric):
+                found = yield from self.metric.fixed_to(self.data)
+            self._pinned.append(found)
+        return self._pinned[0]
+
+    def value_under(self, times: Times, replicate: int) -> Plan[float]:
+        """Ask for the value where rows are there so many times, nan where it is undefined."""
+        pinned = yield from self.pin()
         try:
-            value = self._pinned(self.predictions.reweighted(weights))
+            view = mapped(self.data, Reweighted(times, replicate))
+            if isinstance(pinned, Metric):
+                value: Any = yield from pinned.plan_from_start(view)
+            else:
+                view.require_samples()  # two-way: no trial may have both its speakers
+                value = pinned(view)
         except ValueError:
             return float("nan")
         except Exception as error:
-            name = name_of(self.metric)
-            raise ValueError(f"metric {name} fails on a replicate: {error!r}") from error
-        return as_number(name_of(self.metric), value)
+            raise ValueError(f"metric {self.name} fails on a replicate: {error!r}") from error
+        return as_number(self.name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +100,32 @@ class _Kind:
 
     places: list[int]
     jobs: list[Job]
-    summands: list[Summands]
 
-    def values_of(self, pieces: Floats, times_of: Callable[[int], Floats]) -> Floats:
-        """Return (jobs, R) values of (R, G, 1 + sums); `times_of` goes back to the samples."""
+    @property
+    def summands(self) -> list[Summands]:
+        return [job.summands for job in self.jobs if job.summands is not None]
+
+    def layout(self, kept: Kept, data: list[Data]) -> Layout:
+        """Return the layout of the kind; data that it needs are appended to those given."""
+        places = []
+        for job, own in zip(self.jobs, self.summands, strict=True):
+            needed = (job.data, *own.beside)
+            for one in needed:
+                if not any(one is other for other in data):
+                    data.append(one)
+            places.append(tuple(_place_of(one, data) for one in needed))
+        return Layout(tuple(self.summands), tuple(places), kept)
+
+    def values_of(self, pieces: Floats) -> tuple[Floats, list[tuple[int, int]]]:
+        """Return (jobs, R) values of (R, G, 1 + sums), and which of them need the samples."""
         out = np.full((len(self.jobs), pieces.shape[0]), np.nan)
+        unserved = []
+        summands = self.summands
         for replicate, sums in enumerate(pieces):
             if not sums[:, 0].any():
                 continue  # no sample was drawn
             begin, assembled = 1, None
-            for place, (job, own) in enumerate(zip(self.jobs, self.summands, strict=True)):
+            for place, (job, own) in enumerate(zip(self.jobs, summands, strict=True)):
                 end = begin + own.n_sums
                 metric = job.metric
                 assert isinstance(metric, Metric)
@@ -89,12 +134,29 @@ class _Kind:
                         assembled = own.assemble(sums[:, 0], sums[:, begin:end])
                     out[place, replicate] = metric.finish(assembled)
                 except NeedsSamplesError:
-                    out[place, replicate] = job.value_at(times_of(replicate))
+                    unserved.append((place, replicate))
                 except ValueError:
                     pass  # undefined, as with a class missing: stays nan
                 if not own.degree:  # else all of a kind sum the same
                     begin = end
-        return out
+        return out, unserved
+
+    def write(self, pieces: Floats, first: int, times: Times, out: Floats) -> Plan[None]:
+        """Write the values of (R, G, 1 + sums) of replicates from `first` on."""
+        values, unserved = self.values_of(pieces)
+        out[self.places, first : first + pieces.shape[0]] = values
+        if not unserved:
+            return
+        for job in self.jobs:
+            own = job.summands
+            if isinstance(job.data, PartitionedPredictions) and own is not None and own.beside:
+                raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
+                                    "replicates need samples beside others")  # fmt: skip
+        found = yield [
+            self.jobs[place].value_under(times, first + replicate) for place, replicate in unserved
+        ]
+        for (place, replicate), value in zip(unserved, found, strict=True):
+            out[self.places[place], first + replicate] = value
 
 
 def draw_replicates(
@@ -105,36 +167,39 @@ def draw_replicates(
     *,
     jointly: bool,
     progress: Progress,
-) -> Floats:
-    """Return (J, R) replicates, nan where a metric is undefined.
+) -> Plan[Floats]:
+    """Ask for (J, R) replicates, nan where a metric is undefined.
 
     Parameters
     ----------
     jobs : list of Job
-        All on the same samples, whose weights are positive.
+        All on the same samples, and prepared.
     jointly : bool
         Whether all metrics must see the same draws, so that they can be subtracted.
     progress : callable
         Called with the number of replicates done and their total, over all passes.
     """
-    by_unit = jointly or not resampling.draws_samples
     kinds, others = _sorted_by_kind(jobs)
     out = np.full((len(jobs), n_resamples), np.nan)
     advance = _Count(progress, n_resamples * (len(kinds) + bool(others)))
-    if not by_unit:
-        _draw_samples(kinds, resampling, seed, out, advance)
+    plans: list[Plan[None]] = []
+    if not jointly and resampling.draws_samples:
+        share = len(kinds) + bool(others)
+        plans = [_draw_rows(kind, resampling, seed, out, advance, share) for kind in kinds]
         kinds = []
     if kinds or others:
-        draws = UnitDraws(resampling.units(jobs[0].predictions), seed)
-        _draw_units(kinds, {place: jobs[place] for place in others}, draws, out, advance)
+        units = yield from resampling.units(jobs[0].data)
+        draws = UnitDraws(units, seed)
+        plans += _plans_under(jobs, kinds, others, draws, out, advance)
+    yield plans
     return out
 
 
-def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Floats:
-    """Return (J, R) values of metrics where units are there as often as `draws` say."""
+def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Plan[Floats]:
+    """Ask for (J, R) values of metrics where units are there as often as `draws` say."""
     kinds, others = _sorted_by_kind(jobs)
     out = np.full((len(jobs), n_replicates), np.nan)
-    _draw_units(kinds, {place: jobs[place] for place in others}, draws, out, lambda n: None)
+    yield _plans_under(jobs, kinds, others, draws, out, lambda n: None)
     return out
 
 
@@ -154,19 +219,29 @@ def as_number(name: str, value: object) -> float:
     raise ValueError(f"metric {name} must return a number, not {type(value).__name__}")
 
 
+@contextmanager
+def in_silence() -> Iterator[None]:
+    """Let no warnings through: what a replicate is warned of is not the user's doing."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _place_of(one: Data, data: list[Data]) -> int:
+    return next(place for place, other in enumerate(data) if other is one)
+
+
 def _sorted_by_kind(jobs: list[Job]) -> tuple[list[_Kind], list[int]]:
     """Return the jobs with summands by kind, and the places of those without."""
-    kinds: dict[tuple[int, str], _Kind] = {}
+    kinds: dict[Any, _Kind] = {}
     others = []
     for place, job in enumerate(jobs):
-        summands = job.summands
-        if summands is None:
+        if job.summands is None:
             others.append(place)
             continue
-        kind = kinds.setdefault((id(job.predictions), summands.kind), _Kind([], [], []))
+        kind = kinds.setdefault((id(job.data), job.summands.key), _Kind([], []))
         kind.places.append(place)
         kind.jobs.append(job)
-        kind.summands.append(summands)
     return list(kinds.values()), others
 
 
@@ -181,59 +256,113 @@ class _Count:
         self._progress(self._done, self._total)
 
 
-@contextmanager
-def _in_silence() -> Iterator[None]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # what a replicate is warned of is not the user's doing
-        yield
+def _chunks_of(
+    n_replicates: int, data: Data, n_numbers: int, n_sharing: int, *, in_lanes: bool = True
+) -> Iterator[range]:
+    """Cut replicates into chunks, in whole lanes, that take little time and memory each.
+
+    Data that are read take as many as the memory budget allows, since each chunk is a read.
+    """
+    if isinstance(data, PartitionedPredictions):
+        room = memory_budget() // (2 * n_sharing)
+        most = min(_MOST_PER_READ, room // (8 * max(n_numbers, 1)))
+    else:
+        most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // (8 * max(n_numbers, 1)))
+    size = max(1, most // LANES) * LANES if in_lanes else max(1, most)
+    for first in range(0, n_replicates, size):
+        yield range(first, min(first + size, n_replicates))
 
 
-def _draw_samples(
-    kinds: list[_Kind],
+def _draw_rows(
+    kind: _Kind,
     resampling: Resampling,
     seed: int,
     out: Floats,
     advance: Callable[[int], object],
-) -> None:
-    """Write the replicates of each kind, which draws samples of its own."""
-    n_replicates = out.shape[1]
-    for kind in kinds:
-        predictions = kind.jobs[0].predictions
-        source = SampleSums(kind.summands, predictions, resampling, seed)
-        n_numbers = source.n_groups * (1 + source.n_sums)
-        for chunk in chunks_of(n_replicates, len(predictions), n_numbers):
-            first = chunk.start
-            sums = source.draw(first, len(chunk))
-            times_of = partial(_times_of_samples, source, first)
-            with _in_silence():
-                out[kind.places, first : chunk.stop] = kind.values_of(sums, times_of)
-            advance(len(chunk))
+    n_sharing: int,
+) -> Plan[None]:
+    """Write the replicates of a kind, which draws rows of its own."""
+    data = kind.jobs[0].data
+    beside = [data]
+    layout = kind.layout(Kept(), beside)
+    draws = RowDraws(layout, sizes_by_part(data, resampling.by_class), resampling.by_class, seed)
+    counts = yield from known_counts(layout, tuple(beside))
+    n_numbers = layout.n_groups * (1 + layout.n_sums)
+    for chunk in _chunks_of(out.shape[1], data, n_numbers, n_sharing):
+        if counts is not None:
+            sums = known_sums(draws, counts, chunk.start, len(chunk))
+        else:
+            step = DrawnSums(layout, draws, chunk.start, len(chunk))
+            (sums,) = yield [step.over(*beside)]
+        yield from kind.write(sums, chunk.start, draws, out)
+        advance(len(chunk))
 
 
-def _times_of_samples(source: SampleSums, first: int, place: int) -> Floats:
-    return source.sample_times(first + place)
-
-
-def _draw_units(
+def _plans_under(
+    jobs: list[Job],
     kinds: list[_Kind],
-    others: dict[int, Job],
+    others: list[int],
     draws: Draws,
     out: Floats,
     advance: Callable[[int], object],
-) -> None:
-    """Write the replicates of jobs that all see the same units."""
+) -> list[Plan[None]]:
+    """Return plans that write the replicates of jobs that all see the same units."""
+    plans = []
+    if kinds:
+        plans.append(_sum_units(jobs[0].data, kinds, draws, out, advance, 1 + bool(others)))
+    if others:
+        chosen = {place: jobs[place] for place in others}
+        plans.append(_go_to_samples(chosen, draws, out, advance, 1 + bool(kinds)))
+    return plans
+
+
+def _sum_units(
+    data: Data,
+    kinds: list[_Kind],
+    draws: Draws,
+    out: Floats,
+    advance: Callable[[int], object],
+    n_sharing: int,
+) -> Plan[None]:
+    """Write the replicates of kinds that have summands."""
+    beside = [data]
+    kept = Kept()
+    layouts = tuple(kind.layout(kept, beside) for kind in kinds)
     n_replicates = out.shape[1]
-    sources = [UnitSums(k.summands, k.jobs[0].predictions, draws.units) for k in kinds]
-    for first, times in draws.sets(n_replicates):
-        used = min(times.shape[0] * LANES, n_replicates - first)
-        times_of = partial(draws.sample_times, times)
-        with _in_silence():
-            for kind, source in zip(kinds, sources, strict=True):
-                sums = source.draw(times)[:used]
-                out[kind.places, first : first + used] = kind.values_of(sums, times_of)
-                advance(used)
-            for place in range(used if others else 0):
-                of_samples = times_of(place)
-                for job_place, job in others.items():
-                    out[job_place, first + place] = job.value_at(of_samples)
-                advance(1)
+    if isinstance(data, PartitionedPredictions):
+        n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
+        chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing)
+    else:
+        size = LANES * thread_count()
+        chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
+    for chunk in chunks:
+        (pieces,) = yield [UnitSums(layouts, draws, chunk.start, len(chunk)).over(*beside)]
+        for kind, sums in zip(kinds, pieces, strict=True):
+            yield from kind.write(sums, chunk.start, draws, out)
+            advance(len(chunk))
+
+
+def _go_to_samples(
+    jobs: dict[int, Job],
+    draws: Draws,
+    out: Floats,
+    advance: Callable[[int], object],
+    n_sharing: int,
+) -> Plan[None]:
+    """Write the replicates of jobs without summands, each from weighted samples."""
+    n_replicates = out.shape[1]
+    data = next(iter(jobs.values())).data
+    for job in jobs.values():
+        yield from job.pin()
+    n_numbers = 0
+    if isinstance(data, PartitionedPredictions):
+        n_numbers = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8 * len(jobs)
+
+    def one(replicate: int) -> Plan[None]:
+        values = yield [job.value_under(draws, replicate) for job in jobs.values()]
+        out[list(jobs), replicate] = values
+        advance(1)
+
+    chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing, in_lanes=False)
+    for chunk in chunks:
+        yield [one(replicate) for replicate in chunk]

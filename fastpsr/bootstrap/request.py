@@ -11,10 +11,11 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.bootstrap.influence import acceleration
 from fastpsr.bootstrap.intervals import Interval, Method, interval
-from fastpsr.bootstrap.replicates import Job, Progress
+from fastpsr.bootstrap.replicates import Job, Progress, in_silence
 from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import run
 from fastpsr.predictions import Floats
 
 __all__ = ["Request"]
@@ -113,7 +114,8 @@ class Request:
             method = "percentile"
         skew = 0.0
         if method == "bca":
-            skew = acceleration(jobs, signs, self.resampling, self.seed)
+            with in_silence():  # values near the largest float have no skewness
+                skew = run(lambda: acceleration(jobs, signs, self.resampling, self.seed))
         try:
             found = interval(value, defined, self.confidence_level, method, skew)
         except ValueError as error:

@@ -2,41 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from fastpsr.ids import as_ids, coded
-from fastpsr.predictions import Predictions
+from fastpsr.bootstrap.units import IdUnits, RowUnits, Units, id_units, row_units
+from fastpsr.plans import Data, Plan
 
-__all__ = ["IID", "Clusters", "Resampling", "Stratified", "TwoWay", "Units"]
-
-Ints = NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """What is drawn, and which units each sample depends on.
-
-    Attributes
-    ----------
-    n_units : int
-        Units are numbered 0 to U - 1.
-    order : ndarray of int, shape (at most U,)
-        The units that are drawn from, those of a stratum side by side.
-    strata : ndarray of int, shape (S + 1,)
-        Bounds of the strata in `order`; each is drawn from as often as it has units.
-    first, second : ndarray of int32, shape (N,)
-        A sample weighs as often as its first unit was drawn, times as often as its second; unit U
-        counts as drawn once.
-    """
-
-    n_units: int
-    order: Ints
-    strata: Ints
-    first: Ints
-    second: Ints
+__all__ = ["IID", "Clusters", "Resampling", "Stratified", "TwoWay"]
 
 
 class Resampling(ABC):
@@ -47,8 +19,8 @@ class Resampling(ABC):
     by_class = False
 
     @abstractmethod
-    def units(self, predictions: Predictions) -> Units:
-        """Return what is drawn; samples of weight 0 are as if absent."""
+    def units(self, data: Data) -> Plan[Units]:
+        """Ask for what is drawn; samples of weight 0 are as if absent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +37,9 @@ class IID(Resampling):
 
     draws_samples = True
 
-    def units(self, predictions: Predictions) -> Units:
-        rows = _present(predictions)
-        return _rows_as_units(rows, np.array([0, rows.size]), len(predictions))
+    def units(self, data: Data) -> Plan[RowUnits]:
+        return row_units(self.by_class, data)
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +57,9 @@ class Stratified(Resampling):
     draws_samples = True
     by_class = True
 
-    def units(self, predictions: Predictions) -> Units:
-        rows = _present(predictions)
-        y = predictions.labels[rows]
-        strata = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=predictions.n_classes))])
-        return _rows_as_units(rows[np.argsort(y, kind="stable")], strata, len(predictions))
+    def units(self, data: Data) -> Plan[RowUnits]:
+        return row_units(self.by_class, data)
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +68,8 @@ class Clusters(Resampling):
 
     Parameters
     ----------
-    ids : array-like of shape (N,)
-        Cluster of each sample: integers or strings.
+    ids : array-like of shape (N,), or str
+        Cluster of each sample: integers or strings; for data in parts the name of their column.
 
     Raises
     ------
@@ -115,12 +85,10 @@ class Clusters(Resampling):
     0.185
     """
 
-    ids: ArrayLike
+    ids: ArrayLike | str
 
-    def units(self, predictions: Predictions) -> Units:
-        (codes,), n_clusters = _coded(["ids"], [self.ids], "clusters", predictions)
-        second = np.full(codes.size, n_clusters, np.int32)
-        return _of_one_stratum(n_clusters, codes, second)
+    def units(self, data: Data) -> Plan[IdUnits]:
+        return (yield from id_units(("ids",), (self.ids,), "clusters", data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +100,9 @@ class TwoWay(Resampling):
 
     Parameters
     ----------
-    enroll_speakers, test_speakers : array-like of shape (N,)
-        Speaker of each trial's two sides, integers or strings, in one naming.
+    enroll_speakers, test_speakers : array-like of shape (N,), or str
+        Speaker of each trial's two sides, integers or strings, in one naming; for data in parts the
+        names of their columns.
 
     Raises
     ------
@@ -156,47 +125,13 @@ class TwoWay(Resampling):
     0.1366
     """
 
-    enroll_speakers: ArrayLike
-    test_speakers: ArrayLike
+    enroll_speakers: ArrayLike | str
+    test_speakers: ArrayLike | str
 
-    def units(self, predictions: Predictions) -> Units:
-        names = ["enroll_speakers", "test_speakers"]
-        sides = [self.enroll_speakers, self.test_speakers]
-        (first, second), n_speakers = _coded(names, sides, "speakers", predictions)
-        second[first == second] = n_speakers  # one speaker on both sides counts once
-        return _of_one_stratum(n_speakers, first, second)
+    def units(self, data: Data) -> Plan[IdUnits]:
+        names = ("enroll_speakers", "test_speakers")
+        sides = (self.enroll_speakers, self.test_speakers)
+        return (yield from id_units(names, sides, "speakers", data))
 
 
-def _present(predictions: Predictions) -> Ints:
-    weights = predictions.weights
-    return np.flatnonzero(weights > 0.0) if weights.size else np.arange(len(predictions))
-
-
-def _rows_as_units(order: Ints, strata: Ints, n: int) -> Units:
-    return Units(n, order, strata, np.arange(n, dtype=np.int32), np.full(n, n, np.int32))
-
-
-def _of_one_stratum(n_units: int, first: Ints, second: Ints) -> Units:
-    return Units(n_units, np.arange(n_units), np.array([0, n_units]), first, second)
-
-
-def _coded(
-    names: list[str], sides: list[ArrayLike], what: str, predictions: Predictions
-) -> tuple[list[Ints], int]:
-    """Return the ids of each side as numbers from 0, in one numbering, and how many there are."""
-    n = len(predictions)
-    arrays = [as_ids(name, side, n) for name, side in zip(names, sides, strict=True)]
-    if len(arrays) == 2 and arrays[0].dtype.kind != arrays[1].dtype.kind:
-        raise ValueError(
-            f"{names[0]} and {names[1]} must be ids of one type, "
-            f"not {arrays[0].dtype} and {arrays[1].dtype}"
-        )
-    rows = _present(predictions)
-    n_units, present = coded(*(a[rows] for a in arrays))
-    if n_units < 2:
-        raise ValueError(f"{names[0]} must name at least two {what}, not {n_units}")
-    if rows.size == n:
-        return present, n_units
-    codes = np.zeros((len(arrays), n), np.int32)  # samples of weight 0 weigh 0 whatever their unit
-    codes[:, rows] = present
-    return list(codes), n_units
+#: All ways to draw replicates.

@@ -1,191 +1,311 @@
-"""Replicates of sums: drawn directly where samples are drawn, else by the weights of units."""
+"""Replicates of sums: drawn directly where rows are drawn, else by the weights of units."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.resampling import Resampling, Units
+from fastpsr.bootstrap.draws import Draws, PartDraws, Times
+from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.units import Kept
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans import LABELS, Plan, Step
+from fastpsr.plans.part import Part
+from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
 
-__all__ = [
-    "Draws",
-    "LeftOut",
-    "SampleSums",
-    "UnitDraws",
-    "UnitSums",
-    "chunks_of",
-    "seed_of",
-]
-
-_DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
-_BYTES_PER_CHUNK = 1 << 27
+__all__ = ["DrawnSums", "Layout", "RowDraws", "UnitSums", "known_counts", "known_sums"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Samples of positive weight sorted by group, with what they add to its sums."""
+class Rows:
+    """Rows of positive weight sorted by group, with what they add to its sums."""
 
     bounds: NDArray[np.int64]
-    order: NDArray[Any]  # empty where only counts matter
+    order: NDArray[Any]
     weights: Floats
     columns: Floats  # (C, rows)
-    degree: int
 
-    @classmethod
-    def of(
-        cls, summands: list[Summands], predictions: Predictions, *, ordered: bool = False
-    ) -> "_Rows":
-        first = summands[0]
-        columns = [column for s in _that_add(summands) for column in s.columns]
-        weights = predictions.weights
-        counts = first.counts if not weights.size else None
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Summands that share groups, over some of the data that lie beside each other: plain data.
+
+    Attributes
+    ----------
+    summands : tuple of Summands
+    places : tuple of tuples of int
+        For each summands, which of the parts is its own, and which lie beside it.
+    """
+
+    summands: tuple[Summands, ...]
+    places: tuple[tuple[int, ...], ...]
+    kept: Kept
+
+    @property
+    def n_groups(self) -> int:
+        return self.summands[0].n_groups
+
+    @property
+    def degree(self) -> int:
+        return self.summands[0].degree
+
+    @property
+    def that_add(self) -> tuple[Summands, ...]:
+        """The summands whose columns differ: with polynomials, all of a kind have the same."""
+        return self.summands[:1] if self.degree else self.summands
+
+    @property
+    def n_sums(self) -> int:
+        return sum(s.n_sums for s in self.that_add)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return LABELS.union(*(s.reads for s in self.summands))
+
+    def own(self, parts: Sequence[Part]) -> Part:
+        """Return the part whose rows are summed."""
+        return parts[self.places[0][0]]
+
+    def groups(self, parts: Sequence[Part]) -> NDArray[Any]:
+        """Return the group of each row, (n,)."""
+        return self.summands[0].groups(*(parts[place] for place in self.places[0]))
+
+    def columns(self, parts: Sequence[Part]) -> list[Floats]:
+        """Return all that is summed, (n,) each."""
+        return [
+            column
+            for s, places in zip(self.that_add, self.places, strict=False)
+            for column in s.columns(*(parts[place] for place in places))
+        ]
+
+    def counts(self, parts: Sequence[Part]) -> NDArray[np.int64]:
+        """Return the number of rows of positive weight in each group, (G,)."""
+        groups, weights = self.groups(parts), self.own(parts).predictions.weights
+        present = groups[weights > 0.0] if weights.size and not weights.all() else groups
+        return np.bincount(present, minlength=self.n_groups)
+
+    def rows(self, parts: Sequence[Part]) -> Rows:
+        """Return the rows of a part, sorted; in memory they are sorted once."""
+        found: Rows = self.kept.of(self.own(parts), ("rows", id(self)), lambda: self._sort(parts))
+        return found
+
+    def _sort(self, parts: Sequence[Part]) -> Rows:
+        part = self.own(parts)
+        weights = part.predictions.weights
+        groups = self.groups(parts)
         present = None
         if weights.size and not weights.all():
             present = np.flatnonzero(weights > 0.0)
+            groups = groups[present]
+        counts = self.summands[0].known_counts if part.is_whole and not weights.size else None
         if counts is None:
-            groups = first.groups if present is None else first.groups[present]
-            counts = np.bincount(groups, minlength=first.n_groups)
+            counts = np.bincount(groups, minlength=self.n_groups)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        if not (ordered or columns or weights.size):
-            return cls(bounds, np.empty(0, np.int32), weights, np.empty((0, 0)), 0)
-        groups = first.groups if present is None else first.groups[present]
         order = kernels.order_by_group(groups, bounds)
         order = order if present is None else present[order]
+        columns = self.columns(parts)
         held = np.empty((len(columns), order.size))
         for place, column in enumerate(columns):
             np.take(column, order, out=held[place])
-        return cls(bounds, order, weights[order] if weights.size else weights, held, first.degree)
+        return Rows(bounds, order, weights[order] if weights.size else weights, held)
 
 
-class SampleSums:
-    """Sums of one kind of summands where samples are drawn one by one."""
+# Rows drawn one by one
 
-    def __init__(
-        self, summands: list[Summands], predictions: Predictions, resampling: Resampling, seed: int
-    ) -> None:
-        self.n_groups, self.n_sums = summands[0].n_groups, _n_sums(summands)
-        self._n_samples = len(predictions)
-        self._seed = seed_of(seed, summands[0].kind)
-        self._rows = _Rows.of(summands, predictions)
-        strata = np.zeros(self.n_groups, np.int64)
-        if resampling.by_class:
-            strata = summands[0].class_of_group
-        self._blocks = kernels.cut_into_blocks(self._rows.bounds, strata)
-        self._group_of_row = np.repeat(
-            np.arange(self.n_groups, dtype=np.int32), np.diff(self._rows.bounds)
-        )
 
-    def draw(self, first: int, n_replicates: int) -> Floats:
-        """Return (R, G, 1 + sums) of replicates from `first` on."""
-        rows = self._rows
+class RowDraws(Times):
+    """Draws of the rows of one layout, which are its own."""
+
+    def __init__(self, layout: Layout, sizes: NDArray[np.int64], by_class: bool, seed: int) -> None:
+        self._layout, self._seed = layout, seed
+        self._stream = layout.summands[0].stream
+        self._in_parts = PartDraws(seed, self._stream, sizes)
+        self._strata = np.zeros(layout.n_groups, np.int64)
+        if by_class:
+            self._strata = layout.summands[0].class_of_group
+        self.reads = layout.reads
+
+    def blocks(self, part: Part, bounds: NDArray[np.int64]) -> Any:
+        """Return the blocks of sorted rows."""
+        return kernels.cut_into_blocks(bounds, self._strata)
+
+    def within(self, part: int, first: int, n_replicates: int) -> tuple[int, NDArray[np.int64]]:
+        """Return the seed of a part, and how many draws fall in it, (R, S)."""
+        seed = seed_of(self._seed, (*self._stream, "part", part))
+        return seed, self._in_parts.of(part, first, n_replicates)
+
+    def of_whole(self, counts: NDArray[np.int64], n_replicates: int) -> tuple[Any, ...]:
+        """Return seed, draws, blocks and bounds where only the whole's counts of groups matter."""
+        n_strata = int(self._strata[-1]) + 1 if self._strata.size else 1
+        sizes = np.bincount(self._strata, counts, n_strata).astype(np.int64)
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        seed = seed_of(self._seed, (*self._stream, "part", 0))
+        n_draws = np.repeat(sizes[None], n_replicates, axis=0)
+        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata), bounds
+
+    def times(self, part: Part, replicate: int) -> Floats:
+        layout, n = self._layout, len(part.predictions)
+        # rows lie in groups, which data beside them may decide on
+        parts = [part, *(Part.whole(data) for data in layout.summands[0].beside)]
+        places = tuple(range(len(parts)))
+        alone = Layout(layout.summands[:1], (places,), layout.kept)
+        key = ("drawn rows", id(layout))
+
+        def make() -> tuple[Any, Any]:
+            counts = alone.counts(parts)
+            bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            groups = alone.groups(parts)
+            weights = part.predictions.weights
+            present = np.flatnonzero(weights > 0.0) if weights.size else np.arange(n)
+            order = present[kernels.order_by_group(groups[present], bounds)]
+            return order, self.blocks(part, bounds)
+
+        order, blocks = layout.kept.of(part, key, make)
+        seed, n_draws = self.within(part.number, replicate, 1)
+        drawn = kernels.draw_units(seed, replicate, n_draws, blocks, order, n)
+        return np.asarray(drawn[0, :n, 0].astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnSums(Step):
+    """Sums of one layout in some replicates, (R, G, 1 + sums), where rows are drawn one by one."""
+
+    layout: Layout
+    draws: RowDraws
+    first: int
+    n_replicates: int
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return self.layout.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("drawn sums", id(self.draws), self.first)
+
+    def start(self) -> Floats:
+        layout = self.layout
+        return np.zeros((self.n_replicates, layout.n_groups, 1 + layout.n_sums))
+
+    def add(self, accumulator: Floats, prepared: None, *parts: Part) -> Floats:
+        layout, part = self.layout, self.layout.own(parts)
+        rows = layout.rows(parts)
+        blocks = layout.kept.of(part, ("blocks", id(self.draws)),
+                                lambda: self.draws.blocks(part, rows.bounds))  # fmt: skip
+        seed, n_draws = self.draws.within(part.number, self.first, self.n_replicates)
         return np.asarray(
-            kernels.sum_draws(self._seed, first, n_replicates, self._blocks, self._group_of_row,
-                              rows.weights, rows.columns, rows.degree, self.n_groups)
+            kernels.sum_draws(seed, self.first, n_draws, blocks, rows.bounds, rows.weights,
+                              rows.columns, layout.degree, accumulator)
         )  # fmt: skip
 
-    def sample_times(self, replicate: int) -> Floats:
-        """Return how often each sample was drawn in a replicate, (N,)."""
-        order = self._rows.order
-        drawn = kernels.draw_units(self._seed, replicate, 1, self._blocks, order, self._n_samples)
-        return np.asarray(drawn[0, : self._n_samples, 0].astype(np.float64))
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        one += other
+        return one
 
 
-class Draws(ABC):
-    """How often each unit is there in each replicate, the same for all that ask."""
+@dataclass(frozen=True, eq=False)
+class CountGroups(Step):
+    """Count the rows of positive weight in each group."""
 
-    def __init__(self, units: Units) -> None:
-        self.units = units
+    layout: Layout
+    is_exact = True
 
-    @abstractmethod
-    def sets(self, n_replicates: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Return (L, U + 1, 8) counts, in sets of 8 replicates, with the first one's number.
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return self.layout.reads
 
-        Replicates beyond the last may come too, to fill the sets.
-        """
+    @property
+    def key(self) -> Hashable:
+        return ("group counts", self.layout.summands[0].key)
 
-    def sample_times(self, sets: NDArray[np.float32], place: int) -> Floats:
-        """Return how often each sample is there, (N,), in a replicate by its place in the sets."""
-        times = sets[place // LANES, :, place % LANES].astype(np.float64)
-        return np.asarray(times[self.units.first] * times[self.units.second])
+    def start(self) -> NDArray[np.int64]:
+        return np.zeros(self.layout.n_groups, np.int64)
 
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+        accumulator += self.layout.counts(parts)
+        return accumulator
 
-class UnitDraws(Draws):
-    """Units drawn with replacement."""
-
-    def __init__(self, units: Units, seed: int) -> None:
-        super().__init__(units)
-        self._seed = seed_of(seed, "units")
-        n_strata = units.strata.size - 1
-        # a stratum is cut as a group is; its units share blocks with no other's
-        self._blocks = kernels.cut_into_blocks(units.strata, np.arange(n_strata))
-
-    def sets(self, n_replicates: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        order, n_units = self.units.order, self.units.n_units
-        n_sets = thread_count()
-        for first in range(0, n_replicates, n_sets * LANES):
-            used = min(n_sets, -(-(n_replicates - first) // LANES))
-            yield first, kernels.draw_units(self._seed, first, used, self._blocks, order, n_units)
+    def merge(self, one: Any, other: Any) -> Any:
+        one += other
+        return one
 
 
-class LeftOut(Draws):
-    """All units but those of one part, part after part."""
-
-    def __init__(self, units: Units, parts: list[NDArray[Any]]) -> None:
-        super().__init__(units)
-        self._parts = parts
-
-    def sets(self, n_replicates: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        for first in range(0, n_replicates, LANES):
-            times = np.ones((1, self.units.n_units + 1, LANES), np.float32)
-            for lane, part in enumerate(self._parts[first : first + LANES]):
-                times[0, part, lane] = 0.0
-            yield first, times
+def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
+    """Ask for the counts of groups, where these are all that matters; else return None."""
+    if layout.n_sums or data[0].has_weights:
+        return None
+    counts = layout.summands[0].known_counts
+    if counts is None:
+        (counts,) = yield [CountGroups(layout).over(*data)]
+    return counts
 
 
-class UnitSums:
-    """Sums of one kind of summands where samples weigh what their units were drawn."""
-
-    def __init__(self, summands: list[Summands], predictions: Predictions, units: Units) -> None:
-        self.n_groups, self.n_sums = summands[0].n_groups, _n_sums(summands)
-        self._rows = rows = _Rows.of(summands, predictions, ordered=True)
-        self._first, self._second = units.first[rows.order], units.second[rows.order]
-
-    def draw(self, drawn: NDArray[np.float32]) -> Floats:
-        """Return (8 L, G, 1 + sums) of the replicates of (L, U + 1, 8) counts of units."""
-        rows = self._rows
-        return np.asarray(
-            kernels.sum_units(drawn, self._first, self._second, rows.bounds, rows.weights,
-                              rows.columns, rows.degree)
-        )  # fmt: skip
+def known_sums(draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int) -> Floats:
+    """Return (R, G, 1) replicates of counts of groups: multinomials, which need no rows."""
+    seed, n_draws, blocks, bounds = draws.of_whole(counts, n_replicates)
+    nothing = np.empty(0)
+    out = np.zeros((n_replicates, counts.size, 1))
+    return np.asarray(
+        kernels.sum_draws(seed, first, n_draws, blocks, bounds, nothing, np.empty((0, 0)), 0, out)
+    )
 
 
-def _that_add(summands: list[Summands]) -> list[Summands]:
-    """Return the summands whose columns differ: with polynomials, all of a kind have the same."""
-    return summands[:1] if summands[0].degree else summands
+# Rows that weigh what their units were drawn
 
 
-def _n_sums(summands: list[Summands]) -> int:
-    return sum(s.n_sums for s in _that_add(summands))
+@dataclass(frozen=True, eq=False)
+class UnitSums(Step):
+    """Sums of several layouts in some replicates, where all see the same units."""
 
+    layouts: tuple[Layout, ...]
+    draws: Draws
+    first: int
+    n_replicates: int
 
-def seed_of(seed: int, purpose: str) -> int:
-    """Return 64 bits for a purpose, so that what is drawn for one tells nothing of another."""
-    state = np.random.SeedSequence([seed, crc32(purpose.encode())])
-    return int(state.generate_state(1, np.uint64)[0])
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return self.draws.reads.union(*(layout.reads for layout in self.layouts))
 
+    @property
+    def key(self) -> Hashable:
+        return ("sums over units", id(self.draws), self.first)
 
-def chunks_of(n_resamples: int, n_samples: int, n_numbers: int) -> Iterator[range]:
-    """Cut replicates into chunks, of whole lanes, that take little time and memory each."""
-    most = min(_DRAWS_PER_CHUNK // max(n_samples, 1), _BYTES_PER_CHUNK // (8 * max(n_numbers, 1)))
-    size = max(1, most // LANES) * LANES
-    for first in range(0, n_resamples, size):
-        yield range(first, min(first + size, n_resamples))
+    def start(self) -> list[Floats]:
+        n_sets = -(-self.n_replicates // LANES)
+        return [np.zeros((n_sets, one.n_groups, 1 + one.n_sums, LANES)) for one in self.layouts]
+
+    def add(self, accumulator: list[Floats], prepared: None, *parts: Part) -> list[Floats]:
+        draws, n = self.draws, self.n_replicates
+        # units of a part are rows: their counts in all replicates would take too much room
+        at_once = n if draws.units.are_shared else LANES * thread_count()
+        for begin in range(0, n, at_once):
+            size = min(at_once, n - begin)
+            counts = draws.counts(parts[0], self.first + begin, size)
+            sets = slice(begin // LANES, begin // LANES + counts.shape[0])
+            for layout, sums in zip(self.layouts, accumulator, strict=True):
+                rows = layout.rows(parts)
+                first, second = layout.kept.of(
+                    layout.own(parts), ("units", id(layout), id(draws)),
+                    lambda r=rows: tuple(n[r.order] for n in draws.units.numbers(parts[0])),
+                )  # fmt: skip
+                kernels.sum_units(counts, first, second, rows.bounds, rows.weights, rows.columns,
+                                  layout.degree, sums[sets])  # fmt: skip
+        return accumulator
+
+    def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
+        for mine, theirs in zip(one, other, strict=True):
+            mine += theirs
+        return one
+
+    def finish(self, accumulator: list[Floats]) -> list[Floats]:
+        """Return (R, G, 1 + sums) of each layout."""
+        found = []
+        for sums in accumulator:
+            by_replicate = np.ascontiguousarray(np.moveaxis(sums, -1, 1))
+            found.append(by_replicate.reshape(-1, *sums.shape[1:3])[: self.n_replicates])
+        return found

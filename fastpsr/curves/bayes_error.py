@@ -1,16 +1,18 @@
 """The error of Bayes decisions along the prior: what APE and normalized Bayes error plots show."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
-from fastpsr.plans import run
-from fastpsr.predictions import Floats, Predictions, check_predictions
+from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.predictions import Floats
+from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
 
-__all__ = ["BayesErrorCurve", "bayes_error"]
+__all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_plan"]
 
 _FARTHEST = 600.0  # log-odds whose priors are still numbers with digits
 
@@ -48,9 +50,7 @@ class BayesErrorCurve:
         return np.asarray(self.minimum / self.default)
 
 
-def bayes_error(
-    predictions: Predictions, prior_log_odds: ArrayLike | None = None
-) -> BayesErrorCurve:
+def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> BayesErrorCurve:
     """Return actual and minimum error probabilities as functions of the prior.
 
     Over the error of the best constant decision they are the normalized Bayes error, which is
@@ -93,39 +93,69 @@ def bayes_error(
     >>> curve.normalized_actual.round(4).tolist(), curve.normalized_minimum.round(4).tolist()
     ([0.6667, 0.6667], [0.3333, 0.3333])
     """
-    check_predictions(predictions)
+    check_data(predictions)
     if prior_log_odds is None:
         prior_log_odds = np.linspace(-10.0, 10.0, 201)
     points = checks.as_floats("prior_log_odds", prior_log_odds, 1)
     checks.require("prior_log_odds", points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
+    return run(lambda: bayes_error_plan(predictions, points))
+
+
+def bayes_error_plan(data: Data, points: Floats) -> Plan[BayesErrorCurve]:
+    """Ask for the isotonic fit and the weights between thresholds, and return the curve."""
+    yield from begin(data)
     target = 1.0 / (1.0 + np.exp(-points))
     nontarget = 1.0 / (1.0 + np.exp(points))
-    p_miss, p_fa = run(lambda: pav_blocks(predictions)).hull
+    steps, places = np.unique(-points, return_inverse=True)
+    asked = [pav_blocks(data)]
+    if data.kind != "raw scores" and data.n_classes == 2:
+        asked.append(_weights_between(data, steps))
+    blocks, *weights = yield asked
+    p_miss, p_fa = blocks.hull
     minimum = np.full(points.size, np.inf)
     for miss, fa in _in_parts(p_miss, p_fa, points.size):
         costs = np.outer(target, miss) + np.outer(nontarget, fa)
         minimum = np.minimum(minimum, costs.min(axis=1))
     actual = np.full(points.size, np.nan)
-    if predictions.kind != "raw scores":
-        miss, fa = _rates_at(-points, predictions)
-        actual = target * miss + nontarget * fa
+    if weights:
+        nontargets, targets = weights[0]
+        miss = np.cumsum(targets)[:-1] / targets.sum()
+        fa = np.cumsum(nontargets[::-1])[::-1][1:] / nontargets.sum()
+        actual = target * miss[places] + nontarget * fa[places]
     return BayesErrorCurve(points, actual, minimum, np.minimum(target, nontarget))
 
 
-def _rates_at(thresholds: Floats, predictions: Predictions) -> tuple[Floats, Floats]:
-    """Return miss and false-alarm rates where LLRs of at least each threshold are accepted."""
-    steps, places = np.unique(thresholds, return_inverse=True)
-    levels = np.arange(steps.size + 1, dtype=np.float64)
-    reached = kernels.step_function(predictions.llrs, steps, levels).astype(np.int64)
-    cells = predictions.labels * np.int64(levels.size) + reached
-    if predictions.weights.size:
-        weight = np.asarray(kernels.sum_by_cell(predictions.weights, cells, 2 * levels.size))
-    else:
-        weight = np.bincount(cells, minlength=2 * levels.size).astype(np.float64)
-    nontargets, targets = weight.reshape(2, -1)
-    p_miss = np.cumsum(targets)[:-1] / targets.sum()
-    p_fa = np.cumsum(nontargets[::-1])[::-1][1:] / nontargets.sum()
-    return p_miss[places], p_fa[places]
+def _weights_between(data: Data, steps: Floats) -> Plan[Floats]:
+    require_both_classes("error rates", data.class_weights)
+    (weights,) = yield [WeighBetween(steps).over(data)]
+    found: Floats = weights
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class WeighBetween(Step):
+    """Add the weight of each class up between ascending thresholds of the LLR, (2, P + 1)."""
+
+    thresholds: Floats
+
+    @property
+    def key(self) -> Hashable:
+        return ("weights between", self.thresholds.tobytes())
+
+    def start(self) -> Floats:
+        return np.zeros((2, self.thresholds.size + 1))
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        predictions, n_cells = part.predictions, accumulator.size
+        levels = np.arange(self.thresholds.size + 1, dtype=np.float64)
+        reached = kernels.step_function(predictions.llrs, self.thresholds, levels).astype(np.int64)
+        cells = predictions.labels * np.int64(levels.size) + reached
+        if predictions.weights.size:
+            weight = np.asarray(kernels.sum_by_cell(predictions.weights, cells, n_cells))
+        else:
+            weight = np.bincount(cells, minlength=n_cells).astype(np.float64)
+        accumulator += weight.reshape(2, -1)
+        return accumulator
 
 
 def _in_parts(p_miss: Floats, p_fa: Floats, n_points: int) -> list[tuple[Floats, Floats]]:

@@ -1,15 +1,19 @@
 """Where a calibrated system's isotonic fit would lie by chance: the consistency band."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.predictions import Floats, Predictions, check_predictions
+from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
-__all__ = ["ConsistencyBand", "consistency_band"]
+__all__ = ["ConsistencyBand", "consistency_band", "consistency_band_plan"]
 
 _MOST_GROUPS = 20_000  # of samples with posteriors that are alike
 
@@ -37,7 +41,7 @@ class ConsistencyBand:
 
 
 def consistency_band(
-    predictions: Predictions,
+    predictions: Data,
     points: ArrayLike | None = None,
     *,
     n_resamples: int = 200,
@@ -91,7 +95,7 @@ def consistency_band(
     >>> bool(band.low[0] < 0.4 < band.high[0])
     True
     """
-    check_predictions(predictions)
+    check_data(predictions)
     predictions.require_posteriors("reliability")
     if predictions.n_classes > 2:
         raise ValueError(f"reliability needs a binary task, not {predictions.n_classes} classes")
@@ -103,24 +107,33 @@ def consistency_band(
         )
     array = np.arange(1, 200) / 200 if points is None else points
     array = checks.as_inner_points(array, 1)
-    require_both_classes("reliability", predictions.class_weights)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     checks.check_integer("seed", seed, 0)
-    samples = predictions.present()
-    totals, priors = samples.class_weights, samples.priors
+    return run(
+        lambda: consistency_band_plan(predictions, array, n_resamples, confidence_level, seed)
+    )
+
+
+def consistency_band_plan(
+    data: Data, points: Floats, n_resamples: int, confidence_level: float, seed: int
+) -> Plan[ConsistencyBand]:
+    """Ask for groups of like posteriors, and return the range of fits drawn from them."""
+    yield from begin(data)
+    totals, priors = data.class_weights, data.priors
+    require_both_classes("reliability", totals)
     if not priors.all():
         raise ValueError(f"priors must be positive for reliability, not {priors.tolist()}")
     # from log-odds at the evaluation's priors to those in the data
     logs = np.log(totals) - np.log(priors)
     shift = float(logs[1] - logs[0])
-    lowest, log_odds, counts, weight = _groups(samples)
+    lowest, log_odds, counts, weight = yield from _groups(data)
     chance = np.asarray(kernels.sigmoid(log_odds + shift))
-    score = np.asarray(kernels.log_odds_from_posteriors(array))
+    score = np.asarray(kernels.log_odds_from_posteriors(points))
     rng = np.random.default_rng(seed)
-    found = np.empty((n_resamples, array.size))
+    found = np.empty((n_resamples, points.size))
     for replicate in range(n_resamples):
-        drawn = rng.multinomial(len(samples), counts / counts.sum())
+        drawn = rng.multinomial(int(counts.sum()), counts / counts.sum())
         hits = rng.binomial(drawn, chance)
         positives, negatives = hits * weight, (drawn - hits) * weight
         starts = kernels.pool_adjacent_violators(negatives, positives)
@@ -130,20 +143,83 @@ def consistency_band(
         found[replicate] = kernels.sigmoid(fitted[np.maximum(step, 0)] - shift)
     tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
     low, high = np.quantile(found, tails, axis=0, method="inverted_cdf")
-    return ConsistencyBand(array, low, high, confidence_level, seed)
+    return ConsistencyBand(points, low, high, confidence_level, seed)
 
 
-def _groups(samples: Predictions) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return groups of like log-odds: lowest, middle, number of samples and mean weight of each."""
-    order = np.argsort(samples.log_odds, kind="stable")
-    values = samples.log_odds[order]
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    if starts.size > _MOST_GROUPS:
-        wanted = np.arange(_MOST_GROUPS) * values.size // _MOST_GROUPS
-        starts = starts[np.unique(np.searchsorted(starts, wanted, side="right") - 1)]
-    counts = np.diff(np.append(starts, values.size))
-    middle = values[starts + counts // 2]
-    if not samples.weights.size:
-        return values[starts], middle, counts, np.ones(starts.size)
-    weight = np.add.reduceat(samples.weights[order], starts) / counts
-    return values[starts], middle, counts, weight
+def _groups(data: Data) -> Plan[tuple[Floats, Floats, NDArray[np.int64], Floats]]:
+    """Ask for groups of like log-odds: lowest, middle, number of samples and mean weight of each."""
+    n_rows = int(data.class_sizes.sum())
+    ((lowest, counts),) = yield [_FindDistinct().over(data)]
+    if lowest is None:
+        wanted = np.arange(_MOST_GROUPS) * n_rows // _MOST_GROUPS
+        values, n_below = yield from order_statistics(data, _log_odds, wanted)
+        first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        lowest, starts = values[first], n_below[first]
+        counts = np.diff(np.append(starts, n_rows))
+        middle, _ = yield from order_statistics(data, _log_odds, starts + counts // 2)
+    else:
+        middle = lowest
+    if not data.has_weights:
+        return lowest, middle, counts, np.ones(lowest.size)
+    (weights,) = yield [_WeighGroups(lowest).over(data)]
+    return lowest, middle, counts, weights / counts
+
+
+def _log_odds(predictions: Predictions) -> Floats:
+    return predictions.log_odds
+
+
+@dataclass(frozen=True, eq=False)
+class _FindDistinct(Step):
+    """Find the distinct log-odds and how often each is there; (None, None) where too many are."""
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return "distinct log-odds"
+
+    def start(self) -> Any:
+        return np.empty(0), np.empty(0, np.int64)
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
+        values = part.predictions.present().log_odds
+        size = 4 * _MOST_GROUPS  # most data have too many, which a few rows tell
+        for start in range(0, values.size, size):
+            if accumulator[0] is None:
+                break
+            found = np.unique(values[start : start + size], return_counts=True)
+            accumulator = self.merge(accumulator, found)
+        return accumulator
+
+    def merge(self, one: Any, other: Any) -> Any:
+        if one[0] is None or other[0] is None:
+            return None, None
+        values, places = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+        if values.size > _MOST_GROUPS:
+            return None, None
+        counts = np.zeros(values.size, np.int64)
+        np.add.at(counts, places, np.concatenate([one[1], other[1]]))
+        return values, counts
+
+
+@dataclass(frozen=True, eq=False)
+class _WeighGroups(Step):
+    """Add up the weights of the log-odds from each group's lowest on."""
+
+    lowest: Floats
+
+    @property
+    def key(self) -> Hashable:
+        return ("weights of groups", self.lowest.tobytes())
+
+    def start(self) -> Floats:
+        return np.zeros(self.lowest.size)
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        samples = part.predictions.present()
+        levels = np.arange(self.lowest.size, dtype=np.float64)
+        groups = kernels.step_function(samples.log_odds, self.lowest[1:], levels).astype(np.int64)
+        weights = samples.weights if samples.weights.size else np.ones(len(samples))
+        accumulator += np.bincount(groups, weights, accumulator.size)
+        return accumulator

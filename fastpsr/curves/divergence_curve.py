@@ -1,16 +1,18 @@
 """Expected divergence of posteriors from one fixed posterior, as that one moves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.predictions import Floats, Predictions, check_predictions, class_factors
+from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.predictions import Floats
 from fastpsr.rules import ScoringRule
 
-__all__ = ["DivergenceCurve", "divergence_curve"]
+__all__ = ["DivergenceCurve", "divergence_curve", "divergence_curve_plan"]
 
 Distance = Callable[[Floats, Floats], ArrayLike]
 
@@ -35,7 +37,7 @@ class DivergenceCurve:
 
 
 def divergence_curve(
-    predictions: Predictions,
+    predictions: Data,
     divergence: ScoringRule | Distance,
     points: ArrayLike | None = None,
 ) -> DivergenceCurve:
@@ -66,7 +68,7 @@ def divergence_curve(
 
     Notes
     -----
-    A pass over the samples per point.
+    One read of the samples for all points.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def divergence_curve(
     >>> l1.divergence.round(4).tolist()
     [0.9333, 0.6667, 0.5333]
     """
-    check_predictions(predictions)
+    check_data(predictions)
     predictions.require_posteriors("score divergences")
     if predictions.n_classes > 2:
         raise ValueError(
@@ -89,26 +91,59 @@ def divergence_curve(
         raise ValueError(f"divergence must be a rule or a callable, not {divergence!r}")
     array = np.arange(1, 100) / 100 if points is None else points
     array = checks.as_inner_points(array, 1)
-    samples = predictions.present()
-    shares = _shares(samples)
-    r = samples.posteriors
-    means = np.empty(array.size)
-    for place, point in enumerate(array):
-        q = np.array([[point, 1.0 - point]])
-        if isinstance(divergence, ScoringRule):
-            values = divergence.divergence_of_logs(samples.log_posteriors, np.log(q))
-        else:
-            values = checks.as_floats("divergence", divergence(r, q), 1)
-            checks.check_length("divergence", values.size, len(samples))
-        means[place] = (shares * values).sum()
-    return DivergenceCurve(array, means, float((shares * r[:, 0]).sum()))
+    return run(lambda: divergence_curve_plan(predictions, divergence, array))
 
 
-def _shares(samples: Predictions) -> Floats:
-    """Return what each sample weighs in a mean at the priors."""
-    weights = samples.weights if samples.weights.size else np.ones(len(samples))
-    if samples.given_priors is not None:
-        weights = (
-            weights * class_factors(samples.class_weights, samples.given_priors)[samples.labels]
-        )
-    return np.asarray(weights / weights.sum())
+def divergence_curve_plan(
+    data: Data, divergence: ScoringRule | Distance, points: Floats
+) -> Plan[DivergenceCurve]:
+    """Ask for the mean divergences at all points, and return the curve."""
+    yield from begin(data)
+    (means,) = yield [_MeanDivergences(divergence, points).over(data)]
+    return DivergenceCurve(points, means[1:], float(means[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanDivergences(Step):
+    """Average the posterior of class 0, and the divergence from each point: (weight, (1 + P,))."""
+
+    divergence: ScoringRule | Distance
+    points: Floats
+
+    @property
+    def key(self) -> Hashable:
+        rule = self.divergence
+        name = rule.key if isinstance(rule, ScoringRule) else id(rule)
+        return ("divergences", name, self.points.tobytes())
+
+    def start(self) -> tuple[float, Floats]:
+        return 0.0, np.zeros(1 + self.points.size)
+
+    def add(self, accumulator: tuple[float, Floats], prepared: None, part: Part) -> Any:
+        samples = part.predictions.present()
+        weights = samples.balanced_weights()
+        weights = weights if weights.size else np.ones(len(samples))
+        total = float(weights.sum())
+        if total == 0.0:  # of a class without prior
+            return accumulator
+        shares, r = weights / total, samples.posteriors
+        means = np.empty(1 + self.points.size)
+        means[0] = (shares * r[:, 0]).sum()
+        for place, point in enumerate(self.points):
+            q = np.array([[point, 1.0 - point]])
+            if isinstance(self.divergence, ScoringRule):
+                values = self.divergence.divergence_of_logs(samples.log_posteriors, np.log(q))
+            else:
+                values = checks.as_floats("divergence", self.divergence(r, q), 1)
+                checks.check_length("divergence", values.size, len(samples))
+            means[1 + place] = (shares * values).sum()
+        return self.merge(accumulator, (total, means))
+
+    def merge(self, one: tuple[float, Floats], other: tuple[float, Floats]) -> tuple[float, Floats]:
+        if one[0] == 0.0 or other[0] == 0.0:
+            return one if other[0] == 0.0 else other
+        share = 1.0 / (1.0 + other[0] / one[0])
+        return one[0] + other[0], share * one[1] + (1.0 - share) * other[1]
+
+    def finish(self, accumulator: tuple[float, Floats]) -> Floats:
+        return accumulator[1]

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration import PAV
-from fastpsr.plans import run
-from fastpsr.predictions import Floats, Kind, Predictions, check_predictions
-from fastpsr.summaries.rank_cells import pav_blocks
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Floats, Kind
+from fastpsr.summaries.pav_blocks import require_both_classes
+from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
 
-__all__ = ["PavSteps", "pav_steps"]
+__all__ = ["PavSteps", "pav_steps", "pav_steps_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class PavSteps:
         return np.asarray(kernels.log_odds_from_posteriors(posterior)) - self.score_log_odds
 
 
-def pav_steps(predictions: Predictions) -> PavSteps:
+def pav_steps(predictions: Data) -> PavSteps:
     """Return the steps of the isotonic fit to binary predictions.
 
     Parameters
@@ -95,15 +95,25 @@ def pav_steps(predictions: Predictions) -> PavSteps:
     >>> steps.posterior.tolist(), steps.forecast[1].round(4).tolist()
     ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
     """
-    check_predictions(predictions)
-    pav = PAV().fit(predictions)
-    samples = predictions.present()
-    blocks = run(lambda: pav_blocks(samples))
-    highest = kernels.highest_in_steps(samples.scores, samples.weights, pav.threshold_[1:])
+    check_data(predictions)
+    return run(lambda: pav_steps_plan(predictions))
+
+
+def pav_steps_plan(data: Data) -> Plan[PavSteps]:
+    """Ask for the isotonic fit and the highest score in each step, and return the steps."""
+    yield from begin(data)
+    if data.n_classes > 2:
+        raise ValueError(f"isotonic fits need a binary task, not {data.n_classes} classes")
+    given = data.given_priors
+    if given is not None and not given.all():
+        raise ValueError(f"priors must be positive for isotonic fits, not {given.tolist()}")
+    require_both_classes("isotonic fits", data.class_weights)
+    blocks = yield from pav_blocks(data)
+    (highest,) = yield [HighestInSteps(blocks.lowest[1:]).over(data)]
     # not of frequencies, which may underflow
-    weights = samples.class_weights if samples.given_priors is None else samples.given_priors
-    offset = float("nan") if samples.kind == "raw scores" else samples.log_odds_offset
+    weights = data.class_weights if given is None else given
+    offset = float("nan") if data.kind == "raw scores" else data.log_odds_offset
     return PavSteps(
-        pav.threshold_, highest, pav.log_odds_, blocks.negatives, blocks.positives,
-        float(np.log(weights[1]) - np.log(weights[0])), offset, samples.kind,
+        blocks.lowest, highest, blocks.log_odds, blocks.negatives, blocks.positives,
+        float(np.log(weights[1]) - np.log(weights[0])), offset, data.kind,
     )  # fmt: skip

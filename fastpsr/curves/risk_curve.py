@@ -1,15 +1,17 @@
 """Bayes risks along the operating points of a binary task, or at points of the simplex."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
-from fastpsr.predictions import Floats, Predictions, check_predictions, class_factors
+from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.predictions import Floats, class_factors
 from fastpsr.summaries.counts import PassedPoints
 
-__all__ = ["RiskCurve", "risk_curve"]
+__all__ = ["RiskCurve", "risk_curve", "risk_curve_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class RiskCurve:
     risk: Floats
 
 
-def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
+def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     """Return the Bayes risk as a function of the operating point.
 
     The costs at a point a are ``[i != j] / ((K - 1) a_i)`` (the paper's Equation 11, with K for its
@@ -55,7 +57,7 @@ def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
 
     Notes
     -----
-    One pass over the samples for all points in binary tasks; else a pass per point.
+    One read of the samples for all points.
 
     Examples
     --------
@@ -64,7 +66,7 @@ def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
     >>> fp.risk_curve(data, [0.35, 0.5]).risk.tolist()
     [0.0, 0.5]
     """
-    check_predictions(predictions)
+    check_data(predictions)
     predictions.require_posteriors("Bayes risks")
     array = checks.as_inner_points(points, (1, 2))
     n_classes = predictions.n_classes
@@ -72,22 +74,62 @@ def risk_curve(predictions: Predictions, points: ArrayLike) -> RiskCurve:
         checks.as_posterior_rows("points", array)
         if array.shape[1] != n_classes:
             raise ValueError(f"points must have {n_classes} columns, not {array.shape[1]}")
-        if n_classes > 2:
-            return RiskCurve(array, _risks_on_simplex(predictions, array))
     elif n_classes > 2:
         raise ValueError(f"points must be of shape (P, {n_classes}) for {n_classes} classes")
-    along = array if array.ndim == 1 else np.ascontiguousarray(array[:, 0])
+    return run(lambda: risk_curve_plan(predictions, array))
+
+
+def risk_curve_plan(data: Data, points: Floats) -> Plan[RiskCurve]:
+    """Ask for the weights of the samples that are decided wrongly, and return the curve."""
+    yield from begin(data)
+    if data.n_classes > 2:
+        (missed,) = yield [WeighMissed(points).over(data)]
+        totals = data.class_weights
+        factors = class_factors(totals, data.given_priors) / totals.sum()
+        risks = [(row * factors / point).sum() for row, point in zip(missed, points, strict=True)]
+        return RiskCurve(points, np.array(risks) / (data.n_classes - 1))
+    along = points if points.ndim == 1 else np.ascontiguousarray(points[:, 0])
     ascending, places = np.unique(along, return_inverse=True)
-    return RiskCurve(array, PassedPoints.of(ascending, predictions).risks()[places])
+    (passed,) = yield [CountPassed(ascending).over(data)]
+    return RiskCurve(points, passed.risks()[places])
 
 
-def _risks_on_simplex(predictions: Predictions, points: Floats) -> Floats:
-    y, weights, n_classes = predictions.labels, predictions.weights, predictions.n_classes
-    totals = predictions.class_weights
-    factors = class_factors(totals, predictions.given_priors) / totals.sum()
-    risks = np.empty(points.shape[0])
-    for place, point in enumerate(points):
-        _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
-        missed = kernels.sum_by_class((decided != y).astype(np.float64), y, weights, n_classes)
-        risks[place] = (missed * factors / point).sum() / (n_classes - 1)
-    return risks
+@dataclass(frozen=True, eq=False)
+class CountPassed(Step):
+    """Count how many ascending operating points each posterior of class 0 reaches."""
+
+    points: Floats
+
+    @property
+    def key(self) -> Hashable:
+        return ("points passed", self.points.tobytes())
+
+    def add(self, accumulator: PassedPoints | None, prepared: None, part: Part) -> PassedPoints:
+        counts = PassedPoints.of(self.points, part.predictions)
+        return counts if accumulator is None else accumulator.merge(counts)
+
+    def merge(self, one: PassedPoints, other: PassedPoints) -> PassedPoints:
+        return one.merge(other)
+
+
+@dataclass(frozen=True, eq=False)
+class WeighMissed(Step):
+    """Add up the weight of each class that is decided wrongly at points of the simplex, (P, K)."""
+
+    points: Floats
+
+    @property
+    def key(self) -> Hashable:
+        return ("weight missed", self.points.tobytes())
+
+    def start(self) -> Floats:
+        return np.zeros(self.points.shape)
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        predictions = part.predictions
+        y, weights, n_classes = predictions.labels, predictions.weights, predictions.n_classes
+        for place, point in enumerate(self.points):
+            _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
+            missed = (decided != y).astype(np.float64)
+            accumulator[place] += kernels.sum_by_class(missed, y, weights, n_classes)
+        return accumulator

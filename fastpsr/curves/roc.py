@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.predictions import Floats, Predictions, check_predictions
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Floats
+from fastpsr.summaries.rank_cells import RankCells, rank_cells
 
-__all__ = ["Roc", "roc"]
+__all__ = ["Roc", "roc", "roc_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Roc:
         return cls(threshold, p_miss, p_fa, np.append(blocks, filled.size))
 
 
-def roc(predictions: Predictions) -> Roc:
+def roc(predictions: Data) -> Roc:
     """Return the ROC of binary predictions, with its convex hull.
 
     Parameters
@@ -85,5 +86,11 @@ def roc(predictions: Predictions) -> Roc:
     >>> curve.hull.tolist()
     [0, 1, 3, 4]
     """
-    check_predictions(predictions)
-    return Roc.of(RankCells.of(predictions))
+    check_data(predictions)
+    return run(lambda: roc_plan(predictions))
+
+
+def roc_plan(data: Data) -> Plan[Roc]:
+    """Ask for the rank cells, and return the ROC."""
+    yield from begin(data)
+    return Roc.of((yield from rank_cells(data)))

@@ -1,14 +1,18 @@
 """Histograms of the scores of each class."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.predictions import Floats, Predictions, check_predictions
+from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.predictions import Floats
+from fastpsr.summaries.rank_cells import Scores
 
-__all__ = ["ScoreHistogram", "score_histogram"]
+__all__ = ["ScoreHistogram", "score_histogram", "score_histogram_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,7 @@ class ScoreHistogram:
         return self.negatives / divisors[0] / width, self.positives / divisors[1] / width
 
 
-def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> ScoreHistogram:
+def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHistogram:
     """Count the scores of each class in bins.
 
     Parameters
@@ -71,40 +75,101 @@ def score_histogram(predictions: Predictions, bins: int | ArrayLike = 100) -> Sc
     >>> counts.negatives.tolist(), counts.positives.tolist()
     ([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     """
-    check_predictions(predictions)
+    check_data(predictions)
     if predictions.n_classes > 2:
         raise ValueError(
             f"score histograms need a binary task, not {predictions.n_classes} classes"
         )
-    samples = predictions.present()
-    are_llrs = samples.kind == "likelihoods"
-    if samples.kind == "posteriors":  # without a class there are log-odds, and no LLRs
-        are_llrs = bool(samples.priors.all())
-    y = samples.labels
-    scores = samples.llrs if are_llrs else samples.scores
-    edges = _edges(bins, scores[np.isfinite(scores)])
-    n_bins = edges.size - 1
-    inside = (scores >= edges[0]) & (scores <= edges[-1])
-    place = np.searchsorted(edges[1:-1], scores[inside], side="right")
-    cells = place + np.where(y[inside], n_bins, 0)
-    # not np.histogram, whose differences of cumulated weights lose the small ones
-    weights = samples.weights[inside] if samples.weights.size else None
-    counts = np.bincount(cells, weights, 2 * n_bins).astype(np.float64).reshape(2, n_bins)
-    infinite = np.zeros((2, 2))
-    for k in range(2):
-        for side, end in enumerate((-np.inf, np.inf)):
-            there = (y == k) & (scores == end)
-            infinite[k, side] = (
-                samples.weights[there].sum() if samples.weights.size else np.count_nonzero(there)
-            )
-    return ScoreHistogram(edges, counts[0], counts[1], samples.class_weights, infinite, are_llrs)
+    return run(lambda: score_histogram_plan(predictions, bins))
 
 
-def _edges(bins: int | ArrayLike, scores: Floats) -> Floats:
+def score_histogram_plan(data: Data, bins: int | ArrayLike) -> Plan[ScoreHistogram]:
+    """Ask for the range of the scores where that makes the bins, then for counts."""
+    yield from begin(data)
+    are_llrs = data.kind == "likelihoods"
+    if data.kind == "posteriors":  # without a class there are log-odds, and no LLRs
+        are_llrs = bool(data.priors.all())
+    scores = Scores(are_llrs)
+    low, high = np.inf, -np.inf
+    if checks.read("bins", bins).ndim == 0:
+        ((low, high),) = yield [_FindRange(scores).over(data)]
+    edges = _edges(bins, low, high)
+    (counts,) = yield [_CountIntoBins(scores, edges).over(data)]
+    (negatives, positives), infinite = counts
+    return ScoreHistogram(edges, negatives, positives, data.class_weights, infinite, are_llrs)
+
+
+@dataclass(frozen=True, eq=False)
+class _FindRange(Step):
+    """Find the lowest and the highest finite score of positive weight."""
+
+    scores: Scores
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("range", self.scores.key)
+
+    def start(self) -> tuple[float, float]:
+        return np.inf, -np.inf
+
+    def add(self, accumulator: tuple[float, float], prepared: None, part: Part) -> Any:
+        scores = self.scores(part.predictions.present())
+        finite = scores[np.isfinite(scores)]
+        if not finite.size:
+            return accumulator
+        return self.merge(accumulator, (float(finite.min()), float(finite.max())))
+
+    def merge(self, one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+        return min(one[0], other[0]), max(one[1], other[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _CountIntoBins(Step):
+    """Add up the weight of each class in bins, (2, M), and at -inf and inf, (2, 2)."""
+
+    scores: Scores
+    edges: Floats
+
+    @property
+    def key(self) -> Hashable:
+        return ("histogram", self.scores.key, self.edges.tobytes())
+
+    def start(self) -> tuple[Floats, Floats]:
+        return np.zeros((2, self.edges.size - 1)), np.zeros((2, 2))
+
+    def add(self, accumulator: tuple[Floats, Floats], prepared: None, part: Part) -> Any:
+        samples, edges = part.predictions.present(), self.edges
+        scores, y, n_bins = self.scores(samples), samples.labels, self.edges.size - 1
+        inside = (scores >= edges[0]) & (scores <= edges[-1])
+        place = np.searchsorted(edges[1:-1], scores[inside], side="right")
+        cells = place + np.where(y[inside], n_bins, 0)
+        # not np.histogram, whose differences of cumulated weights lose the small ones
+        weights = samples.weights[inside] if samples.weights.size else None
+        counts, infinite = accumulator
+        counts += np.bincount(cells, weights, 2 * n_bins).astype(np.float64).reshape(2, n_bins)
+        for k in range(2):
+            for side, end in enumerate((-np.inf, np.inf)):
+                there = (y == k) & (scores == end)
+                infinite[k, side] += (
+                    samples.weights[there].sum()
+                    if samples.weights.size
+                    else np.count_nonzero(there)
+                )
+        return accumulator
+
+    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
+        one[0][:] += other[0]
+        one[1][:] += other[1]
+        return one
+
+
+def _edges(bins: int | ArrayLike, low: float, high: float) -> Floats:
     if checks.read("bins", bins).ndim == 0:
         if not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 1 << 24:
             raise ValueError(f"bins must be an integer from 1 to 2^24, or edges, not {bins!r}")
-        low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 1.0)
+        low, high = (low, high) if low <= high else (0.0, 1.0)  # no finite score
         half = high / 2.0 - low / 2.0
         if half * 2.0 > 1e300:
             raise ValueError(f"bins must be given as edges for scores from {low} to {high}")

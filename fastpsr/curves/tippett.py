@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastpsr.predictions import Floats, Predictions, check_predictions
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Floats
 from fastpsr.summaries.pav_blocks import require_both_classes
+from fastpsr.summaries.rank_cells import CollectClass, Scores
 
-__all__ = ["TippettCurves", "tippett"]
+__all__ = ["TippettCurves", "tippett", "tippett_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class TippettCurves:
         return below, _at_or_above(0.0, self.nontarget_scores, self.p_nontarget, "right")
 
 
-def tippett(predictions: Predictions) -> TippettCurves:
+def tippett(predictions: Data) -> TippettCurves:
     """Return the Tippett curves of binary predictions: one minus the cumulated distributions.
 
     Parameters
@@ -78,33 +80,29 @@ def tippett(predictions: Predictions) -> TippettCurves:
     >>> curves.misleading
     (0.5, 0.5)
     """
-    check_predictions(predictions)
+    check_data(predictions)
     if predictions.n_classes > 2:
         raise ValueError(f"Tippett curves need a binary task, not {predictions.n_classes} classes")
-    require_both_classes("Tippett curves", predictions.class_weights)
-    samples = predictions.present()
-    are_llrs = samples.kind != "raw scores"
-    scores = samples.llrs if are_llrs else samples.scores
-    is_target = samples.labels != 0
-    weights = samples.weights
-    of_targets, of_others = (
-        _survival(scores[members], weights[members] if weights.size else weights)
-        for members in (is_target, ~is_target)
-    )
-    return TippettCurves(*of_targets, *of_others, are_llrs)
+    return run(lambda: tippett_plan(predictions))
 
 
-def _survival(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct scores, and the share of the weight at or above each."""
-    if weights.size:
-        order = np.argsort(scores, kind="stable")
-        scores, weights = scores[order], weights[order]
-        above = np.cumsum(weights[::-1])[::-1]
-    else:
-        scores = np.sort(scores)
-        above = np.arange(scores.size, 0.0, -1.0)
-    first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
-    return scores[first], above[first] / above[0]
+def tippett_plan(data: Data) -> Plan[TippettCurves]:
+    """Ask for the distinct scores of each class, and return the curves."""
+    yield from begin(data)
+    require_both_classes("Tippett curves", data.class_weights)
+    are_llrs = data.kind != "raw scores"
+    of_class = [
+        CollectClass(k, data.has_weights, Scores(are_llrs), "Tippett curves").over(data)
+        for k in (1, 0)
+    ]
+    (targets, of_targets), (others, of_others) = yield of_class
+    return TippettCurves(targets, _survival(of_targets), others, _survival(of_others), are_llrs)
+
+
+def _survival(weights: Floats) -> Floats:
+    """Return the share of the weight at or above each score, of the weight at each."""
+    above = np.cumsum(weights[::-1])[::-1]
+    return np.asarray(above / above[0])
 
 
 def _at_or_above(value: float, scores: Floats, shares: Floats, side: str) -> float:

@@ -4,12 +4,16 @@ Scores are counted in buckets of equal width. The fit is the greatest convex min
 that steps right for a sample of class 0 and up for one of class 1, from low scores to high. Within
 a bucket no path falls below the corner that takes all of class 0 first; where that corner lies
 above the minorant of the buckets, no block begins inside. Only the other buckets are sorted.
+
+Where too many scores lie in these, they are divided further: by the bits of the scores, in the
+order of which floats are ordered too. So a grid is a tree. A *place* is a bucket of the grid or of
+a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not divided.
 """
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, cut, over_parts, thread_count
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts, thread_count
+from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
 from fastpsr.kernels.grid import bucket_of
 
 _MARGIN = 1.0 + 1e-12  # of a corner above the minorant: products of large counts are rounded
@@ -18,9 +22,65 @@ _MARGIN = 1.0 + 1e-12  # of a corner above the minorant: products of large count
 def count_into_buckets(scores, y, low, per_unit, n_buckets):
     """Return (parts, n_buckets, 2) counts of both classes, for parts of the rows in turn."""
     n_parts = int(max(1, min(thread_count(), scores.size // (4 * n_buckets))))
-    counts = np.zeros((n_parts, n_buckets, 2), np.uint32)
+    counts = np.zeros((n_parts, n_buckets, 2), count_type(scores.size))
     over_parts(_count, cut(scores.size, n_parts), scores, y, low, per_unit, counts)
     return counts
+
+
+def count_type(n_rows):
+    """Return the integers that count so many rows: the smaller, the more stays in the cache."""
+    return np.uint32 if n_rows < 1 << 32 else np.int64
+
+
+def add_to_buckets(scores, y, low, per_unit, counts):
+    """Add the counts of both classes to `counts`, (n_buckets, 2) of int64."""
+    over_one(_count, scores.size, scores, y, low, per_unit, counts[None])
+
+
+def over_one(function, n_rows, *arguments):
+    """Call a kernel over all rows as one part."""
+    over_parts(function, cut(n_rows, 1), *arguments)
+
+
+def first_keys(buckets, low, per_unit, n_buckets):
+    """Return the key of the lowest float in each bucket of a grid, and behind the last of all."""
+    out = np.empty(buckets.size, np.int64)
+    _first_keys(buckets, low, per_unit, n_buckets - 1.0, out)
+    return out
+
+
+def key_of(values):
+    """Return integers in the order of floats."""
+    bits = (np.asarray(values, np.float64) + 0.0).view(np.int64)  # zeros are one
+    return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
+
+
+def count_into_places(values, y, weights, grid, first_place, counts, lowest, highest, sums):
+    """Add values to the places from `first_place` on: those of the nodes added last.
+
+    `grid` is (low, per_unit, n_buckets, node_of_place, base, first_key, shift). `counts` are
+    (n, 2); `sums` (n, 2) hold weights and what rounding left over of them, if there are weights.
+    """
+    _count_into_places(values, y, weights, *grid, first_place, counts, lowest, highest, sums)
+
+
+def mark_in_places(values, grid, picked):
+    """Return whether each value lies in a picked place."""
+    out = np.empty(values.size, np.bool_)
+    over_blocks(_mark_in_places, count_blocks(values.size), values, *grid, picked, out)
+    return out
+
+
+def weigh_buckets(values, weights, low, per_unit, sums):
+    """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
+    _weigh_buckets(values, weights, low, per_unit, sums)
+
+
+def cumulate_exactly(sums):
+    """Return the cumulated sums of (n, 2) sums and what rounding left over of them, rounded once."""
+    out = np.empty(sums.shape[0])
+    _cumulate_exactly(sums, out)
+    return out
 
 
 def find_undecided(counts):
@@ -45,15 +105,16 @@ def pick_from_buckets(scores, y, low, per_unit, counts, picked):
     return negatives, positives
 
 
-def pool_buckets(counts, undecided, negatives, positives):
+def pool_buckets(counts, undecided, known, negatives, positives):
     """Return (lowest, negatives, positives) of each block of the isotonic fit.
 
     `counts` (n_buckets, 2) are those of all rows; `negatives` and `positives` the scores in
-    undecided buckets, sorted.
+    undecided buckets, sorted. `known` is the lowest score of undecided buckets that no block
+    divides, the scores of which are not needed; nan for others. It may be empty.
     """
     most = min(counts.shape[0] + negatives.size + positives.size, int(counts.sum()))
     blocks = np.empty((3, most))
-    n_blocks = _pool_buckets(counts, undecided, negatives, positives, *blocks)
+    n_blocks = _pool_buckets(counts, undecided, known, negatives, positives, *blocks)
     return tuple(values[:n_blocks].copy() for values in blocks)
 
 
@@ -69,7 +130,7 @@ def _count(first, last, bounds, scores, y, low, per_unit, counts):
             for i in range(own.size):  # a loop of its own, so that it vectorizes
                 buckets[i] = bucket_of(own[i], low, per_unit, limit)
             for i in range(own.size):
-                count[np.uint32(buckets[i]), classes[i]] += np.uint32(1)
+                count[np.uint32(buckets[i]), classes[i]] += 1
 
 
 @kernel
@@ -133,15 +194,20 @@ def _find_undecided(counts, undecided):
 
 
 @kernel
-def _pool_buckets(counts, undecided, negatives, positives, lowest, below, above):
+def _pool_buckets(counts, undecided, known, negatives, positives, lowest, below, above):
     n_blocks = 0
     next_negative = 0
     next_positive = 0
     for bucket in range(counts.shape[0]):
         n_left = np.int64(counts[bucket, 0])
         p_left = np.int64(counts[bucket, 1])
+        is_known = known.size > 0 and known[bucket] == known[bucket]
         while n_left + p_left > 0:
-            if undecided[bucket]:  # the next score, with all its ties
+            if undecided[bucket] and is_known:  # all of it, as one value
+                n_taken = n_left
+                p_taken = p_left
+                start = known[bucket]
+            elif undecided[bucket]:  # the next score, with all its ties
                 score = np.inf
                 if n_left > 0:
                     score = negatives[next_negative]
@@ -176,3 +242,103 @@ def _pool_buckets(counts, undecided, negatives, positives, lowest, below, above)
             lowest[n_blocks], below[n_blocks], above[n_blocks] = start, n, p
             n_blocks += 1
     return n_blocks
+
+
+@elementary
+def _key(value):
+    bits = float_to_bits(value + 0.0)  # zeros are one
+    return bits ^ np.int64(0x7FFFFFFFFFFFFFFF) if bits < 0 else bits
+
+
+@elementary
+def _bits_of_key(key):
+    return key ^ np.int64(0x7FFFFFFFFFFFFFFF) if key < 0 else key
+
+
+@kernel
+def _first_keys(buckets, low, per_unit, limit, out):
+    below_all = _key(-np.inf)
+    behind_all = _key(np.inf) + np.int64(1)
+    for i in range(buckets.size):
+        first = below_all
+        behind = behind_all
+        while first < behind:  # the least key whose bucket is at least this one
+            middle = (first >> 1) + (behind >> 1) + (first & behind & 1)
+            value = bits_to_float(_bits_of_key(middle))
+            if bucket_of(value, low, per_unit, limit) >= buckets[i]:
+                behind = middle
+            else:
+                first = middle + np.int64(1)
+        out[i] = first
+
+
+@elementary
+def _child(value, base, first_key, shift):
+    offset = np.uint64(_key(value)) - np.uint64(first_key)  # a difference may exceed int64
+    return base + np.int64(offset >> np.uint64(shift))
+
+
+@kernel
+def _count_into_places(
+    values, y, weights, low, per_unit, n_buckets, node_of_place, base, first_key, shift,
+    first_place, counts, lowest, highest, sums,
+):  # fmt: skip
+    limit = n_buckets - 1.0
+    for i in range(values.size):
+        value = values[i]
+        place = np.int64(bucket_of(value, low, per_unit, limit))
+        node = node_of_place[place]
+        while node >= 0:
+            place = _child(value, base[node], first_key[node], shift[node])
+            node = node_of_place[place]
+        place -= first_place
+        if place >= 0:
+            counts[place, y[i]] += 1
+            if value < lowest[place]:
+                lowest[place] = value
+            if value > highest[place]:
+                highest[place] = value
+            if weights.size:
+                _add(sums, place, weights[i])
+
+
+@kernel
+def _add(sums, place, value):
+    before = sums[place, 0]
+    after = before + value
+    added = after - before
+    sums[place, 0] = after
+    sums[place, 1] += (before - (after - added)) + (value - added)
+
+
+@kernel
+def _mark_in_places(
+    first, last, values, low, per_unit, n_buckets, node_of_place, base, first_key, shift, picked,
+    out,
+):  # fmt: skip
+    limit = n_buckets - 1.0
+    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
+        value = values[i]
+        place = np.int64(bucket_of(value, low, per_unit, limit))
+        if node_of_place.size:
+            node = node_of_place[place]
+            while node >= 0:
+                place = _child(value, base[node], first_key[node], shift[node])
+                node = node_of_place[place]
+        out[i] = picked[place]
+
+
+@kernel
+def _weigh_buckets(values, weights, low, per_unit, sums):
+    limit = sums.shape[0] - 1.0
+    for i in range(values.size):
+        _add(sums, np.int64(bucket_of(values[i], low, per_unit, limit)), weights[i])
+
+
+@kernel
+def _cumulate_exactly(sums, out):
+    total = np.zeros((1, 2))
+    for place in range(out.size):
+        _add(total, 0, sums[place, 0])
+        total[0, 1] += sums[place, 1]
+        out[place] = total[0, 0] + total[0, 1]

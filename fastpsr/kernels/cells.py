@@ -15,20 +15,34 @@ from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
 
 
-def count_into_cells(scores, weights, edges, take, y):
-    """Return (totals, lowest): each cell's weight and lowest score, of the samples with y == take.
+def count_into_cells(scores, weights, grid, take, y, cells, lowest):
+    """Add the weight of the samples with y == take to cells, and note the lowest score of each.
 
-    Samples of the other class, and those of weight 0, are passed over.
+    `grid` is the :func:`bucket_grid` of m edges; `cells` are (2 m + 2, 2): weight, and what
+    rounding left over of it, or (2 m + 2, 1) without weights; `lowest` (2 m + 2,). The last cell
+    takes the samples that are passed over: those of the other class, and of weight 0.
     """
-    grid = bucket_grid(edges)
-    n_cells = 2 * edges.size + 1
     # every part costs a histogram: few where cells are many
-    n_parts = int(max(1, min(_MOST_PARTS, scores.size // (4 * n_cells))))
-    totals = np.zeros((n_parts, n_cells + 1))  # the last cell takes the samples passed over
-    lowest = np.full((n_parts, n_cells + 1), np.inf)
-    bounds = cut(scores.size, n_parts)
-    over_parts(_count_into_cells, bounds, scores, weights, y, take, *grid, totals, lowest)
-    return totals.sum(axis=0)[:-1], lowest.min(axis=0)[:-1]
+    n_parts = int(min(_MOST_PARTS, scores.size // (4 * lowest.size)))
+    if n_parts <= 1:
+        bounds = cut(scores.size, 1)
+        counted, least = cells[None], lowest[None]
+    else:
+        bounds = cut(scores.size, n_parts)
+        counted = np.zeros((n_parts, *cells.shape))
+        least = np.full((n_parts, lowest.size), np.inf)
+    over_parts(_count_into_cells, bounds, scores, weights, y, take, *grid, counted, least)
+    if n_parts > 1:
+        add_cells(cells, counted)
+        np.minimum(lowest, least.min(axis=0), out=lowest)
+
+
+def add_cells(cells, others):
+    """Add cells (P, n, 2) or (P, n, 1) of several parts to `cells`, in place."""
+    if cells.shape[1] == 1:  # counts
+        cells += others.sum(axis=0)
+    else:
+        _add_cells(cells, others)
 
 
 def split_by_class(scores, y):
@@ -53,9 +67,9 @@ def merge_into_cells(sorted_scores, edges):
     return totals, lowest
 
 
-def cell_numbers(values, edges):
-    """Return the cell of each value among the edges."""
-    out = np.empty(values.size, np.int32)
+def cell_numbers(values, edges, dtype=np.int32):
+    """Return the cell of each value among the edges, as integers of a type that holds them."""
+    out = np.empty(values.size, dtype)
     over_blocks(_cell_numbers, count_blocks(values.size), values, *bucket_grid(edges), out)
     return out
 
@@ -67,13 +81,16 @@ def step_function(values, steps, levels):
     return out
 
 
-def highest_in_steps(values, weights, steps):
-    """Return the highest value of positive weight in each of the ``len(steps) + 1`` steps."""
-    n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * (steps.size + 1)))))
-    highest = np.full((n_parts, steps.size + 1), -np.inf)
-    bounds = cut(values.size, n_parts)
-    over_parts(_highest_in_steps, bounds, values, weights, *bucket_grid(steps), highest)
-    return highest.max(axis=0)
+def highest_in_steps(values, weights, grid, highest):
+    """Raise `highest` to the highest value of positive weight in each step between edges.
+
+    `grid` is the :func:`bucket_grid` of the edges, which are one fewer than steps.
+    """
+    n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * highest.size))))
+    found = highest[None] if n_parts == 1 else np.full((n_parts, highest.size), -np.inf)
+    over_parts(_highest_in_steps, cut(values.size, n_parts), values, weights, *grid, found)
+    if n_parts > 1:
+        np.maximum(highest, found.max(axis=0), out=highest)
 
 
 @kernel
@@ -90,7 +107,7 @@ def _count_into_cells(
     first_edge,
     quick,
     padded,
-    totals,
+    counted,
     lowest,
 ):
     weighted = weights.size > 0
@@ -98,7 +115,7 @@ def _count_into_cells(
     passed_over = 2 * padded.size - 1
     buckets = np.empty(BLOCK, np.int32)
     for part in range(first, last):
-        total = totals[part]
+        total = counted[part]
         least = lowest[part]
         for block in range(bounds[part], bounds[part + 1]):
             start = block * BLOCK
@@ -115,9 +132,27 @@ def _count_into_cells(
                 cell = cell_at(score, edge, padded[np.uint64(edge)])
                 cell = cell if (y[start + i] == take) & (w > 0.0) else passed_over
                 place = np.uint64(cell)
-                total[place] += w
+                before = total[place, 0]
+                after = before + w
+                total[place, 0] = after
+                if weighted:  # also what rounding left over, so that the order does not matter
+                    added = after - before
+                    total[place, 1] += (before - (after - added)) + (w - added)
                 if score < least[place]:
                     least[place] = score
+
+
+@kernel
+def _add_cells(cells, others):
+    for part in range(others.shape[0]):
+        for cell in range(cells.shape[0]):
+            before = cells[cell, 0]
+            value = others[part, cell, 0]
+            after = before + value
+            added = after - before
+            cells[cell, 0] = after
+            left = (before - (after - added)) + (value - added)
+            cells[cell, 1] += left + others[part, cell, 1]
 
 
 @kernel

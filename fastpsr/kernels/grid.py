@@ -27,7 +27,7 @@ def bucket_grid(edges):
     span = float(finite[-1]) - float(finite[0]) if finite.size else 0.0
     if 0.0 < span < np.inf and n_buckets / span < np.inf:
         low, per_unit = float(finite[0]), n_buckets / span
-    first_edge = np.empty(n_buckets + 1, np.int32)
+    first_edge = np.empty(n_buckets + 1, np.int32 if edges.size < 1 << 31 else np.int64)
     _fill_grid(edges, low, per_unit, first_edge)
     quick = np.where(np.diff(first_edge) > 1, -1, first_edge[:-1])
     return low, per_unit, first_edge, quick, np.append(edges, np.nan)

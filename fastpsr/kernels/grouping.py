@@ -10,7 +10,7 @@ _SMALL = 64  # rows; smaller groups share blocks, since a block costs a binomial
 
 def order_by_group(groups, bounds):
     """Return the rows, sorted by group and in their order within; `bounds` are (G + 1,)."""
-    order = np.empty(groups.size, np.int32)
+    order = np.empty(groups.size, np.int32 if groups.size < 1 << 31 else np.int64)
     _order_by_group(writable(groups), bounds[:-1].copy(), order)
     return order
 
@@ -18,8 +18,8 @@ def order_by_group(groups, bounds):
 def cut_into_blocks(bounds, strata):
     """Return (start (B + 1,), group (B,), stratum (B,)) of blocks of at most 4,096 sorted rows.
 
-    Blocks of several small groups have group -1. `strata` (G,) do not decrease; no block holds
-    rows of two.
+    `group` is a block's first: small groups share blocks. `strata` (G,) do not decrease; no block
+    holds rows of two.
     """
     sizes = np.diff(bounds)
     most = int((sizes // BLOCK + 1).sum()) + 1
@@ -58,8 +58,9 @@ def _cut_into_blocks(bounds, strata, start, group, stratum):
                 n_blocks += 1
                 start[n_blocks] = min(end, bounds[g + 1])
         else:
-            group[n_blocks] = -1
-            stratum[n_blocks] = strata[g]
+            if open_rows == 0:
+                group[n_blocks] = g
+                stratum[n_blocks] = strata[g]
             open_rows += size
     if open_rows:
         n_blocks += 1

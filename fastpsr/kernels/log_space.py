@@ -70,14 +70,14 @@ def _mapped(step, values):
 @kernel
 def _log_odds(first, last, posteriors, out):
     for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        q = posteriors[i]
+        q = np.float64(posteriors[i])
         out[i] = _log(q / (1.0 - q))  # 1 - q is exact from 1/2 on, and never small below
 
 
 @kernel
 def _log_odds_of_pairs(first, last, posteriors, out):
     for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        out[i] = _log(posteriors[i, 1]) - _log(posteriors[i, 0])
+        out[i] = _log(np.float64(posteriors[i, 1])) - _log(np.float64(posteriors[i, 0]))
 
 
 @kernel

@@ -21,52 +21,75 @@ _ONES = np.ones(_ROWS)
 _MULTINOMIAL = np.int64(-1)  # the stream of a replicate's numbers of draws
 
 
-def sum_draws(seed, first, n_replicates, blocks, group_of_row, weights, columns, degree, n_groups):
-    """Return (R, G, 1 + sums): weight and sums of each group in replicates from `first` on.
+def divide_over_parts(seed, first, n_replicates, sizes):
+    """Return (R, P, S): how many of each stratum's draws fall in each part, from its (P, S) rows.
 
-    `blocks` are (start, group, stratum) arrays of B + 1, B and B, with group -1 where several
-    share a block. `columns` (C, N) are summed; of the last one, if `degree` > 0, the Chebyshev
-    polynomials T_1 to T_degree.
+    All strata are drawn from as often as they have rows.
     """
-    n_sums = 1 + columns.shape[0] + (degree - 1 if degree else 0)
-    out = np.zeros((n_replicates, n_groups, n_sums))
+    out = np.zeros((n_replicates, *sizes.shape), np.int64)
+    sizes = np.ascontiguousarray(sizes, np.int64)
+    over_blocks(_divide_over_parts, n_replicates, np.uint64(seed), first, sizes, out)
+    return out
+
+
+def sum_draws(seed, first, n_draws, blocks, bounds, weights, columns, degree, out):
+    """Add weight and sums of each group in replicates from `first` on to `out` (R, G, 1 + sums).
+
+    `n_draws` (R, S) are those from each stratum; `blocks` (start, group, stratum) of rows that lie
+    sorted by group, with `bounds` (G + 1,). `columns` (C, N) are summed; of the last one, if
+    `degree` > 0, the Chebyshev polynomials T_1 to T_degree.
+    """
     over_blocks(
-        _sum_draws, n_replicates, np.uint64(seed), first, *blocks, group_of_row, weights, columns,
-        degree, out, worth_a_thread=1,
+        _sum_draws, out.shape[0], np.uint64(seed), first, n_draws, *blocks, bounds, weights,
+        columns, degree, out, worth_a_thread=1,
     )  # fmt: skip
     return out
 
 
-def draw_units(seed, first, n_sets, blocks, order, n_units):
+def draw_units(seed, first, n_draws, blocks, order, n_units):
     """Return (L, n_units + 1, 8): how often each unit was drawn, in sets of 8 replicates.
 
-    `first` is the first replicate; the last unit is always drawn once.
+    `first` is the first replicate, `n_draws` (R, S) are those from each stratum; replicates beyond
+    R hold nothing. The last unit is always drawn once.
     """
-    out = np.zeros((n_sets, n_units + 1, LANES), np.float32)
+    n_replicates = n_draws.shape[0]
+    out = np.zeros((-(-n_replicates // LANES), n_units + 1, LANES), np.float32)
     out[:, n_units] = 1.0
     start, _, stratum = blocks
-    order = order.astype(np.int32, copy=False)
-    over_blocks(_draw_units, n_sets * LANES, np.uint64(seed), first, start, stratum, order, out,
-                worth_a_thread=1)  # fmt: skip
+    over_blocks(_draw_units, n_replicates, np.uint64(seed), first, n_draws, start, stratum, order,
+                out, worth_a_thread=1)  # fmt: skip
     return out
 
 
-def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree):
-    """Return (8 L, G, 1 + sums) of rows that weigh what their two units were drawn."""
-    n_groups = bounds.size - 1
-    n_sums = 1 + columns.shape[0] + (degree - 1 if degree else 0)
-    out = np.zeros((units.shape[0], n_groups, n_sums, LANES))
+def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree, out):
+    """Add sums of rows that weigh what their two units were drawn to `out` (L, G, 1 + sums, 8)."""
     over_blocks(
         _sum_units, units.shape[0], units, first_unit, second_unit, bounds, weights, columns,
         degree, out, worth_a_thread=1,
     )  # fmt: skip
-    by_replicate = np.ascontiguousarray(np.moveaxis(out, -1, 1))
-    return by_replicate.reshape(-1, n_groups, n_sums)
+    return out
 
 
 @kernel
-def _divide_draws(state, start, stratum, counts):
-    """Draw how many of each stratum's draws, as many as it has rows, fall in each of its blocks."""
+def _divide_over_parts(first_place, last_place, seed, first, sizes, out):
+    for stratum in range(sizes.shape[1]):
+        n_rows = sizes[:, stratum].sum()
+        for place in range(first_place, last_place):
+            state = stream_of(seed, first + place, stratum)
+            rows_left = n_rows
+            draws_left = n_rows
+            for part in range(sizes.shape[0]):
+                size = sizes[part, stratum]
+                if size:
+                    count, state = draw_binomial(draws_left, size / rows_left, state)
+                    out[place, part, stratum] = count
+                    draws_left -= count
+                    rows_left -= size
+
+
+@kernel
+def _divide_draws(state, start, stratum, n_draws, counts):
+    """Draw how many of each stratum's draws fall in each of its blocks."""
     n_blocks = stratum.size
     block = 0
     while block < n_blocks:
@@ -74,7 +97,7 @@ def _divide_draws(state, start, stratum, counts):
         while last < n_blocks and stratum[last] == stratum[block]:
             last += 1
         rows_left = start[last] - start[block]
-        draws_left = rows_left
+        draws_left = n_draws[stratum[block]]
         for b in range(block, last):
             size = start[b + 1] - start[b]
             counts[b], state = draw_binomial(draws_left, size / rows_left, state)
@@ -145,12 +168,12 @@ def _sum_pure(start, places, n_draws, weights, columns, degree, held, t, before,
 
 
 @kernel
-def _sum_mixed(start, places, n_draws, group_of_row, weights, columns, degree, out):
+def _sum_mixed(start, places, n_draws, group_of_place, weights, columns, degree, out):
     """Add the draws of a block of several groups to their sums."""
     n_plain = columns.shape[0] - (1 if degree else 0)
     for j in range(n_draws):
         row = np.uint64(start + places[j])
-        group = np.uint64(group_of_row[row])
+        group = np.uint64(group_of_place[places[j]])
         w = weights[row] if weights.size else 1.0
         out[group, 0] += w
         for c in range(n_plain):
@@ -166,7 +189,7 @@ def _sum_mixed(start, places, n_draws, group_of_row, weights, columns, degree, o
 
 @kernel
 def _sum_draws(
-    first_place, last_place, seed, first, start, group, stratum, group_of_row, weights, columns,
+    first_place, last_place, seed, first, n_draws, start, group, stratum, bounds, weights, columns,
     degree, out,
 ):  # fmt: skip
     n_blocks = group.size
@@ -174,39 +197,51 @@ def _sum_draws(
     most = 0
     for place in range(first_place, last_place):
         row = counts[place - first_place]
-        _divide_draws(stream_of(seed, first + place, _MULTINOMIAL), start, stratum, row)
-        most = max(most, row.max())
+        state = stream_of(seed, first + place, _MULTINOMIAL)
+        _divide_draws(state, start, stratum, n_draws[place], row)
+        for count in row:
+            most = max(most, count)
     places = np.empty(most + _PER_NUMBER, np.int32)
     held, t, before, now = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    group_of_place = np.empty(BLOCK, np.int64)
     only_counts = columns.shape[0] == 0 and weights.size == 0
     for block in range(n_blocks):  # outside, so that its rows stay in the cache
         begin = start[block]
         size = start[block + 1] - begin
+        g = group[block]
+        is_pure = start[block + 1] <= bounds[g + 1]
+        if not is_pure:
+            for i in range(size):
+                while begin + i >= bounds[g + 1]:
+                    g += 1
+                group_of_place[i] = g
         for place in range(first_place, last_place):
-            n_draws = counts[place - first_place, block]
-            if n_draws == 0:
+            n_here = counts[place - first_place, block]
+            if n_here == 0:
                 continue
-            if group[block] >= 0 and only_counts:
-                out[place, group[block], 0] += n_draws
+            if is_pure and only_counts:
+                out[place, g, 0] += n_here
                 continue
-            _pick(stream_of(seed, first + place, block), size, n_draws, places)
-            if group[block] >= 0:
-                _sum_pure(begin, places, n_draws, weights, columns, degree, held, t, before, now,
-                          out[place, group[block]])  # fmt: skip
+            _pick(stream_of(seed, first + place, block), size, n_here, places)
+            if is_pure:
+                _sum_pure(begin, places, n_here, weights, columns, degree, held, t, before, now,
+                          out[place, g])  # fmt: skip
             else:
-                _sum_mixed(begin, places, n_draws, group_of_row, weights, columns, degree,
+                _sum_mixed(begin, places, n_here, group_of_place, weights, columns, degree,
                            out[place])  # fmt: skip
 
 
 @kernel
-def _draw_units(first_place, last_place, seed, first, start, stratum, order, out):
+def _draw_units(first_place, last_place, seed, first, n_draws, start, stratum, order, out):
     counts = np.empty(stratum.size, np.int64)
     for place in range(first_place, last_place):
         replicate = first + place
         drawn = out[place // LANES]
         lane = place % LANES
-        _divide_draws(stream_of(seed, replicate, _MULTINOMIAL), start, stratum, counts)
-        places = np.empty(counts.max() + _PER_NUMBER, np.int32)
+        state = stream_of(seed, replicate, _MULTINOMIAL)
+        _divide_draws(state, start, stratum, n_draws[place], counts)
+        most = counts.max() if counts.size else 0
+        places = np.empty(most + _PER_NUMBER, np.int32)
         for block in range(stratum.size):
             begin = start[block]
             size = start[block + 1] - begin

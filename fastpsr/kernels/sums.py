@@ -112,7 +112,7 @@ def _sum_log_losses(first, last, log_odds, y, weights, out):
         start = block * BLOCK
         size = min(BLOCK, y.size - start)
         for i in range(size):
-            x = log_odds[start + i]
+            x = np.float64(log_odds[start + i])
             losses[i] = _softplus(-x if y[start + i] != 0 else x)
         _weigh(losses, weights, start, size)
         out[block, 0], out[block, 1] = _split(losses, y, start, size)
@@ -125,7 +125,7 @@ def _sum_brier_losses(first, last, log_odds, y, weights, out):
         start = block * BLOCK
         size = min(BLOCK, y.size - start)
         for i in range(size):
-            x = log_odds[start + i]
+            x = np.float64(log_odds[start + i])
             wrong = _sigmoid(-x if y[start + i] != 0 else x)
             losses[i] = wrong * wrong
         _weigh(losses, weights, start, size)
@@ -139,7 +139,8 @@ def _sum_log_losses_of_posteriors(first, last, q, y, weights, out):
         start = block * BLOCK
         size = min(BLOCK, y.size - start)
         for i in range(size):
-            losses[i] = -_log(q[start + i] if y[start + i] != 0 else 1.0 - q[start + i])
+            of_one = np.float64(q[start + i])
+            losses[i] = -_log(of_one if y[start + i] != 0 else 1.0 - of_one)
         _weigh(losses, weights, start, size)
         out[block, 0], out[block, 1] = _split(losses, y, start, size)
 
@@ -151,7 +152,8 @@ def _sum_brier_losses_of_posteriors(first, last, q, y, weights, out):
         start = block * BLOCK
         size = min(BLOCK, y.size - start)
         for i in range(size):
-            wrong = 1.0 - q[start + i] if y[start + i] != 0 else q[start + i]
+            of_one = np.float64(q[start + i])
+            wrong = 1.0 - of_one if y[start + i] != 0 else of_one
             losses[i] = wrong * wrong
         _weigh(losses, weights, start, size)
         out[block, 0], out[block, 1] = _split(losses, y, start, size)
@@ -175,8 +177,9 @@ def _sum_and_squares(values):
     total = 0.0
     squares = 0.0
     for k in range(values.size):
-        total += values[k]
-        squares += values[k] * values[k]
+        value = np.float64(values[k])
+        total += value
+        squares += value * value
     return total, squares
 
 

@@ -118,7 +118,7 @@ class Metric(ABC, Generic[Summary]):
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
             raise ValueError("priors and weights belong to the Predictions when these are passed")
-        return run(lambda: self.plan_from_start(predictions))
+        return run(lambda: self.plan_from_start(predictions), predictions)
 
     def plan_from_start(self, data: Data) -> Plan[float]:
         """Ask for the facts of the data, then for what the value needs."""

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr import kernels
-from fastpsr.calibration import PAV
+from fastpsr import checks
 from fastpsr.metrics.base import Metric
+from fastpsr.plans import Data, Plan, run
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.pav_blocks import require_both_classes
+from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
 
 __all__ = ["DevPAV"]
 
@@ -61,11 +63,30 @@ class DevPAV(Metric[_PavSteps]):
     binary_only = True
 
     def summarize(self, predictions: Predictions) -> _PavSteps:
-        predictions.require_posteriors("distances between LLRs")
-        llrs = predictions.as_llrs()
-        pav = PAV().fit(llrs)
-        highest = kernels.highest_in_steps(llrs.llrs, llrs.weights, pav.threshold_[1:])
-        return _PavSteps(pav.threshold_, highest, pav.log_odds_ - pav.prior_log_odds_)
+        return run(lambda: self._steps(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self._steps(data)))
+
+    def _steps(self, data: Data) -> Plan[_PavSteps]:
+        data.require_posteriors("distances between LLRs")
+        if data.n_classes > 2:
+            raise ValueError(f"devPAV needs a binary task, not {data.n_classes} classes")
+        require_both_classes("devPAV", data.class_weights)
+        offset = 0.0  # what turns scores into LLRs
+        if data.kind == "posteriors":
+            if not data.priors.all():
+                raise ValueError(
+                    f"priors must be positive to turn posteriors into LLRs, not {data.priors.tolist()}"
+                )
+            offset = float(np.log(data.priors[1]) - np.log(data.priors[0]))
+        blocks = yield from pav_blocks(data)
+        (highest,) = yield [HighestInSteps(blocks.lowest[1:]).over(data)]
+        totals = data.class_weights
+        frequencies = np.log(totals / totals.sum())
+        odds = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)
+        mapped = odds - (frequencies[1] - frequencies[0])
+        return _PavSteps(blocks.lowest - offset, highest - offset, mapped)
 
     def finish(self, summary: _PavSteps) -> float:
         used = np.isfinite(summary.mapped)

@@ -2,12 +2,16 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-__all__ = ["memory_budget"]
+__all__ = ["limited", "memory_budget"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
 _MOST = 10**9
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 def memory_budget() -> int:
@@ -16,6 +20,9 @@ def memory_budget() -> int:
     ``FASTPSR_MEMORY`` (such as 500MB or 2GB), else the smaller of 1 GB and a quarter of what the
     machine has.
     """
+    limit = _limit.get()
+    if limit is not None:
+        return limit
     asked = os.environ.get("FASTPSR_MEMORY", "").strip()
     if asked:
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", asked)
@@ -30,3 +37,13 @@ def memory_budget() -> int:
     except (AttributeError, OSError, ValueError):  # not on this system
         return _MOST
     return min(_MOST, installed // 4)
+
+
+@contextmanager
+def limited(n_bytes: int) -> Iterator[None]:
+    """Set another budget for the computations inside."""
+    token = _limit.set(max(1, n_bytes))
+    try:
+        yield
+    finally:
+        _limit.reset(token)

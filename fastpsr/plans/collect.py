@@ -44,4 +44,5 @@ class Collect(Step):
     def finish(self, accumulator: Any) -> Any:
         if isinstance(accumulator, dict):
             return Predictions.joined([accumulator[i] for i in sorted(accumulator)])
-        return accumulator
+        predictions: Predictions | None = accumulator
+        return predictions

@@ -105,11 +105,11 @@ def scan_parquet(
     >>> len(data), fp.EER()(data)
     (3, 0.0)
     """
-    named = {
+    given: dict[str, Names | None] = {
         "llrs": llrs, "posteriors": posteriors, "log_posteriors": log_posteriors,
         "logits": logits, "log_likelihoods": log_likelihoods, "raw_scores": raw_scores,
     }  # fmt: skip
-    named = {name: column for name, column in named.items() if column is not None}
+    named = {name: column for name, column in given.items() if column is not None}
     if len(named) > 1:
         raise ArgumentError("scores", f"must be named once, not by {' and '.join(named)}")
     if not named:
@@ -164,6 +164,9 @@ class _Files:
                     parts += [[piece] for piece in pieces]
                     held = size if n_pieces == 1 else 2 * _PART_BYTES
         self.parts = parts
+        self.n_rows: int | None = None
+        if filters is None:
+            self.n_rows = sum(piece.stop - piece.start for part in parts for piece in part)
         self._open: tuple[int, int, tuple[str, ...], Iterator[Any]] | None = None
 
     @classmethod
@@ -337,6 +340,10 @@ class _Columns(Source):
         self.columns = frozenset(files.schema.names)
 
     @property
+    def n_rows(self) -> int | None:
+        return self._files.n_rows
+
+    @property
     def reader(self) -> Hashable:
         return self._files.key
 
@@ -424,7 +431,8 @@ class _Columns(Source):
             places = pc.index_in(column.cast(column.type), value_set=pa.array(self._classes))
             if places.null_count:
                 row = pc.index(pc.is_null(places), True).as_py()
-                rule = f"must be one of {list(self._classes)}, not {column[row].as_py()!r}"
+                found = column[row].as_py()
+                rule = f"must be one of {list(self._classes)}, not {found!r}"
                 raise ArgumentError(self._y_true, rule, row)
             column = places
         elif not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type)

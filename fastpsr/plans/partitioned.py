@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,8 @@ class PartitionedPredictions:
     Examples
     --------
     >>> import fastpsr as fp
-    >>> one, other = ([0, 1], [-2.0, 0.5]), ([1], [3.0])
-    >>> data = fp.from_parts([fp.Predictions.from_llrs(*part) for part in (one, other)])
+    >>> first = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5])
+    >>> data = fp.from_parts([first, fp.Predictions.from_llrs([1], [3.0])])
     >>> data.n_parts, len(data), round(fp.Cllr()(data), 4)
     (2, 3, 0.2801)
     """
@@ -148,6 +148,13 @@ class PartitionedPredictions:
         """Whether LLRs are the same for any weights; those of posteriors follow the frequencies."""
         return self.kind == "likelihoods" or self.given_priors is not None
 
+    @property
+    def log_odds_offset(self) -> float:
+        """What turns scores of a binary task into log-odds; 0 for posteriors."""
+        if self.kind != "likelihoods":
+            return 0.0
+        return Predictions._logit(self, self.priors)  # type: ignore[arg-type]
+
     def require_posteriors(self, what: str) -> None:
         """Raise where the data are raw scores."""
         Predictions.require_posteriors(self, what)  # type: ignore[arg-type]
@@ -236,22 +243,32 @@ class PartitionedPredictions:
         """Return all samples in memory."""
         return Predictions.joined(list(self))
 
-    def explain(self, metrics: Any = None) -> str:
+    def on(self, source: Source) -> "PartitionedPredictions":
+        """Return the data, mapped as they are, with parts that another source gives."""
+        if self._parent is None:
+            return PartitionedPredictions(source)
+        return PartitionedPredictions(source, self._parent.on(source), self._transform)
+
+    def explain(self, metrics: Any = None) -> Any:
         """Say how often a table of metrics reads the data, how many bytes, and how much it holds.
 
         Parameters
         ----------
         metrics : metric, list of metrics, or dict of name to metric, optional
-            By default those of ``evaluate``.
+            By default those of :func:`fastpsr.evaluate`.
 
         Returns
         -------
-        str
-            Found by a rehearsal on a few parts.
+        Explanation
+            With ``reads``, ``n_bytes``, ``memory`` and ``seconds``; prints as a sentence. Found by
+            a rehearsal on up to three parts, which is counted in none of these.
         """
-        from fastpsr.evaluate import explain
+        from fastpsr.plans.explain import explain
 
-        return explain(self, metrics)
+        return explain(self, lambda few: type(self).plans_of_table(few, metrics))
+
+    #: Returns the plans of a table of metrics of some data; set by the room that makes tables.
+    plans_of_table: ClassVar[Callable[[Any, Any], list[Callable[[], Plan[Any]]]]]
 
 
 Data = Predictions | PartitionedPredictions

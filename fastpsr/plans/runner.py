@@ -3,7 +3,9 @@
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,11 +14,11 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
 from fastpsr.plans.sources import naming, same_priors
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared
+from fastpsr.plans.tree import Tree
+from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
 
 __all__ = ["Outcome", "begin", "parts_of", "run", "run_all", "run_here"]
-
-_RUN = 16  # parts that are added up in turn; sums of runs are joined in one tree, however many work
 
 Result = TypeVar("Result")
 
@@ -35,8 +37,10 @@ class Outcome:
         return self.result
 
 
-def run(plan: Callable[[], Plan[Result]]) -> Result:
-    """Return the result of a plan, or raise what it raised."""
+def run(plan: Callable[[], Plan[Result]], *data: Data) -> Result:
+    """Return the result of a plan over data, or raise what it raised."""
+    if data and all(isinstance(each, Predictions) for each in data):
+        return run_here(plan())
     result: Result = run_all([plan])[0].get()
     return result
 
@@ -100,7 +104,8 @@ class _Run:
 
     def __init__(self) -> None:
         self._nodes: list[_Node] = []
-        self._shared: dict[Hashable, _Node] = {}
+        #: By data, which may go when the plans that asked are done.
+        self._shared: WeakKeyDictionary[Any, dict[Hashable, _Node]] = WeakKeyDictionary()
         self._slots: dict[Hashable, _Slot] = {}
 
     def begin(self, plan: Plan[Any]) -> _Node:
@@ -137,10 +142,10 @@ class _Run:
                 else:
                     requests = node.plan.send([asked.result for asked in waiting])
             except StopIteration as stop:
-                node.result, node.is_done = stop.value, True
+                node.result, node.is_done, node.plan = stop.value, True, None
                 return
             except ValueError as error:
-                node.error, node.is_done = error, True
+                node.error, node.is_done, node.plan = error, True, None
                 return
             del waiting
             node.waiting = [self._resolve(request) for request in requests]
@@ -152,9 +157,10 @@ class _Run:
         if isinstance(request, Shared):
             if isinstance(request.data, Predictions):
                 return _here(request)
-            if request.key not in self._shared:
-                self._shared[request.key] = self.begin(request.plan())
-            return self._shared[request.key]
+            of_data = self._shared.setdefault(request.data, {})
+            if request.name not in of_data:
+                of_data[request.name] = self.begin(request.plan())
+            return of_data[request.name]
         if isinstance(request.data[0], Predictions):
             return _here(request)
         if request.key not in self._slots:
@@ -200,7 +206,14 @@ def _meet(request: Any) -> Any:
         if request.is_kept:
             return request.data.remember(request.name, lambda: run_here(request.plan()))
         return run_here(request.plan())
+    if isinstance(request.data[0], PartitionedPredictions):  # of training data in parts
+        return run(lambda: _ask(request))
     return _count_here(request)
+
+
+def _ask(request: Request) -> Plan[Any]:
+    (answer,) = yield [request]
+    return answer
 
 
 def _count_here(request: Request) -> Any:
@@ -220,18 +233,23 @@ class _Slot:
     request: Request
     is_done: bool = False
     result: Any = None
-    error: None = None
+    error: ValueError | None = None
     _prepared: Any = None
     _accumulator: Any = None
     _run: int = -1
-    _levels: dict[int, Any] = field(default_factory=dict)
+    _tree: Tree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tree = Tree(self.request.step.merge)
 
     def prepare(self) -> None:
         self._prepared = self.request.step.prepare()
 
     def wants(self, number: int) -> bool:
+        if self.error is not None:
+            return False
         only = self.request.step.only_parts
-        return only is None or number in only
+        return self.error is None and (only is None or number in only)
 
     def take(self, raws: dict[Hashable, Part], made: dict[int, Part]) -> None:
         """Add a part to the sums of its run."""
@@ -239,39 +257,49 @@ class _Slot:
         parts = [data.part(raws[id(data.source)], made) for data in self.request.data]
         if not (step.takes_all or all(part.has_weight for part in parts)):
             return
-        if not step.is_exact and parts[0].number // _RUN != self._run:
+        run = 0 if step.is_exact else parts[0].number // step.parts_per_run
+        if run != self._run:
             self._close_run()
-            self._run = parts[0].number // _RUN
-        if self._accumulator is None:
-            self._accumulator = step.start()
+            self._run, self._accumulator = run, step.start()
         self._accumulator = step.add(self._accumulator, self._prepared, *parts)
 
     def _close_run(self) -> None:
-        """Join the sums of runs as a binary counter carries: one tree for any number of workers."""
-        carried, self._accumulator = self._accumulator, None
-        if self._run < 0:
-            return
-        level, place = 0, self._run
-        while place & 1:
-            before = self._levels.pop(level, None)
-            carried = self._joined(before, carried)
-            level, place = level + 1, place >> 1
-        self._levels[level] = carried
-
-    def _joined(self, one: Any, other: Any) -> Any:
-        if one is None or other is None:
-            return other if one is None else one
-        return self.request.step.merge(one, other)
+        if self._run >= 0:
+            self._tree.add(self._run, self._accumulator)
 
     def finish(self) -> None:
-        total = self._accumulator
-        for level in sorted(self._levels):
-            total = self._joined(self._levels[level], total)
-        step = self.request.step
-        self.result = step.finish(step.start() if total is None else total)
+        """Come to the answer, unless counting failed."""
+        if self.error is None:
+            try:
+                self._close_run()
+                step, total = self.request.step, self._tree.total()
+                self.result = step.finish(step.start() if total is None else total)
+            except ValueError as error:
+                self.error = error
         self.is_done = True
         self._prepared = self._accumulator = None
-        self._levels = {}
+
+    @property
+    def held(self) -> int:
+        """Bytes of arrays that are held."""
+        return _n_bytes([self._prepared, self._accumulator, self._tree.held])
+
+
+def _held_by(slots: list[_Slot]) -> int:
+    """Return the bytes of arrays that steps hold."""
+    return sum(slot.held for slot in slots)
+
+
+def _n_bytes(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Predictions):
+        return value.nbytes
+    if isinstance(value, dict):
+        return sum(_n_bytes(each) for each in value.values())
+    if isinstance(value, (list, tuple)):
+        return sum(_n_bytes(each) for each in value)
+    return 0
 
 
 def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
@@ -281,7 +309,7 @@ def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
 
 
 def _read(slots: list[_Slot]) -> None:
-    """Answer steps with as few reads as may be: one for all sources that are related."""
+    """Answer steps with as few reads as may be."""
     for group in _groups(slots):
         sources = {data.source for slot in group for data in slot.request.data}
         reads: frozenset[str] = frozenset()
@@ -293,12 +321,20 @@ def _read(slots: list[_Slot]) -> None:
         n_parts = next(iter(sources)).n_parts
         numbers = [n for n in range(n_parts) if any(slot.wants(n) for slot in group)]
         data_of = [data for slot in group for data in slot.request.data]
-        for raws in _raw_parts(sources, reads, numbers, data_of):
+        report = tell(len(numbers), len(numbers) < n_parts)
+        for done, raws in enumerate(_raw_parts(sources, reads, numbers, data_of), 1):
             number = next(iter(raws.values())).number
             made: dict[int, Part] = {}
             for slot in group:
                 if slot.wants(number):
-                    slot.take(raws, made)
+                    try:
+                        slot.take(raws, made)
+                    except ValueError as error:  # of one who asks; the others go on
+                        slot.error = error
+            if report is not None:
+                n_rows = len(next(iter(raws.values())).predictions)
+                n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
+                report(done, n_rows, n_bytes, partial(_held_by, group))
             del raws, made
         for slot in group:
             slot.finish()

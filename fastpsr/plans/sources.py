@@ -1,4 +1,4 @@
-"""Where parts come from: anything that reads rows by the number of their part, at any time."""
+"""Where parts come from: what reads rows by the number of their part, as often as asked."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -26,6 +26,11 @@ class Source(ABC):
     n_parts: int
     #: Names of columns of ids that parts have; None where only reading can tell.
     columns: frozenset[str] | None = None
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where it is known without reading."""
+        return None
 
     @property
     def reader(self) -> Hashable:
@@ -88,10 +93,8 @@ class Given(Source):
         return part() if callable(part) else part
 
     def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
-        predictions: Any = loaded
-        columns: Any = {}
-        if isinstance(loaded, tuple) and len(loaded) == 2:
-            predictions, columns = loaded
+        is_pair = isinstance(loaded, tuple) and len(loaded) == 2
+        predictions, columns = loaded if is_pair else (loaded, {})
         if not isinstance(predictions, Predictions) or not isinstance(columns, Mapping):
             raise ArgumentError(
                 "parts",

@@ -46,7 +46,7 @@ class Log(ScoringRule):
         if q is not None:
             return np.asarray(kernels.sum_log_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
-            return np.asarray(kernels.sum_log_losses(predictions.log_odds, y, weights))
+            return np.asarray(kernels.sum_log_losses(predictions._log_odds_rows, y, weights))
         rows = predictions._posterior_rows
         if rows is not None:
             return np.asarray(kernels.sum_log_losses_of_rows(rows, y, weights))
@@ -89,7 +89,7 @@ class Brier(ScoringRule):
         if q is not None:
             return np.asarray(kernels.sum_brier_losses_of_posteriors(q, y, weights))
         if predictions.n_classes == 2:
-            return np.asarray(kernels.sum_brier_losses(predictions.log_odds, y, weights))
+            return np.asarray(kernels.sum_brier_losses(predictions._log_odds_rows, y, weights))
         rows = predictions._posterior_rows
         if rows is not None:
             return np.asarray(kernels.sum_brier_losses_of_rows(rows, y, weights))

@@ -1,17 +1,18 @@
 """Sums per bin of posteriors: what calibration errors and histogram binning need."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.plans import Collect, Data, Plan, Step
+from fastpsr.plans import Data, Plan, Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
+from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.summaries.summands import Summands, group_type
 
 __all__ = ["BinSummands", "BinSums", "Events", "SumIntoBins", "quantile_edges", "uniform_edges"]
@@ -37,7 +38,7 @@ class BinSums:
     given_priors: Floats | None
 
     @classmethod
-    def of(cls, events: "Events", edges: Floats, predictions: Predictions) -> Self:
+    def of(cls, events: "FindEvents", edges: Floats, predictions: Predictions) -> Self:
         """Sum the posteriors of events, and whether these came true, into bins."""
         predictions.require_posteriors("calibration errors")
         samples = predictions.present()
@@ -68,6 +69,10 @@ class BinSums:
         sums = (self.weight, self.hits, self.posterior)
         weight, hits, posterior = ((factors[:, None] * of_class).sum(axis=0) for of_class in sums)
         return weight, hits, posterior
+
+
+#: What tells the posteriors (n,) that are binned, and whether their events came true.
+FindEvents = Callable[[Predictions], tuple[Floats, NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,15 +124,18 @@ class Events:
         """What tells them from others."""
         return self.on
 
+    def refuse(self, n_classes: int) -> NoReturn:
+        """Raise, since there are more than 2 classes."""
+        raise ValueError(
+            f'on must be "confidence" for more than 2 classes, and there are {n_classes}'
+        )
+
     def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the (N,) posteriors, and whether the events came true."""
         if self.on == "confidence":
             return confidences(samples)
         if samples.n_classes > 2:
-            raise ValueError(
-                f'on must be "confidence" for more than 2 classes, and there are '
-                f"{samples.n_classes}"
-            )
+            self.refuse(samples.n_classes)
         return samples.positive_posteriors, samples.labels != 0
 
 
@@ -157,28 +165,38 @@ def uniform_edges(bins: int) -> Floats:
 
 def quantile_edges(events: Events, bins: int, data: Data) -> Plan[Floats]:
     """Ask for the order statistics of the events' posteriors at the shares i / M of the weight."""
-    (samples,) = yield [Collect().over(data)]
-    samples = samples.present()
-    posteriors, _ = events(samples)
-    weights = samples.balanced_weights()
-    shares = uniform_edges(bins)
-    if weights.size:
-        order = np.argsort(posteriors, kind="stable")
-        cumulated = np.cumsum(weights[order])
-        # first sample at which the share is reached; rounding must not push it one further
-        reached = np.searchsorted(cumulated, shares[1:-1] * cumulated[-1] * (1.0 - 1e-12))
-        inner = posteriors[order][reached]
+    if data.n_classes > 2 and events.on == "class":
+        events.refuse(data.n_classes)
+    shares = uniform_edges(bins)[1:-1]
+    values = _Posteriors(events)
+    if data.has_weights or data.given_priors is not None:
+        inner = yield from weighted_quantiles(data, values, shares)
     else:
-        ranks = -(-np.arange(1, bins) * posteriors.size // bins) - 1
-        inner = np.partition(posteriors, ranks)[ranks]
+        n_rows = len(data)
+        ranks = -(-np.arange(1, bins) * n_rows // bins) - 1
+        inner, _ = yield from order_statistics(data, values, ranks)
     return np.concatenate([[0.0], inner, [1.0]])
+
+
+@dataclass(frozen=True)
+class _Posteriors:
+    """The posteriors of events."""
+
+    events: Events
+
+    @property
+    def key(self) -> Hashable:
+        return ("posteriors", self.events.key)
+
+    def __call__(self, samples: Predictions) -> Floats:
+        return self.events(samples)[0]
 
 
 def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the largest posterior of each sample, and whether its class (the first) is true."""
     y = predictions.labels
     if predictions._has_posteriors:  # as given
-        best, top = kernels.top_classes(predictions.posteriors)
+        best, top = kernels.top_classes(predictions._given_rows)
         return best, top == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds

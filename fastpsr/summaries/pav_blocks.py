@@ -1,22 +1,15 @@
 """Blocks of the isotonic fit: all that the convex hull of a ROC needs."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.kernels import blocks
 from fastpsr.predictions import Floats, class_factors
 
 __all__ = ["ClassTotals", "PavBlocks", "require_both_classes"]
-
-_FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 8, 1 << 16  # the counts of which stay in the cache
-_PER_BUCKET = 16  # samples, of which few are then sorted
-_SAMPLED = 1 << 14  # scores that tell the range of all
-_OUTSIDE = 1000  # one sampled score in so many lies in the first or the last bucket
 
 
 class ClassTotals:
@@ -56,18 +49,6 @@ class PavBlocks(ClassTotals):
     given_priors: Floats | None
 
     @classmethod
-    def of_scores(cls, scores: Floats, y: NDArray[Any], given_priors: Floats | None) -> Self:
-        """Fit scores that count alike, labeled 0 or 1; most are counted and not sorted."""
-        low, per_unit, n_buckets = _grid(scores)
-        by_part = kernels.count_into_buckets(scores, y, low, per_unit, n_buckets)
-        counts = by_part.sum(axis=0)
-        undecided = kernels.find_undecided(counts)
-        picked = kernels.pick_from_buckets(scores, y, low, per_unit, by_part, undecided)
-        blocks.sort_in_place(*picked)
-        lowest, negatives, positives = kernels.pool_buckets(counts, undecided, *picked)
-        return cls(lowest, negatives, positives, given_priors)
-
-    @classmethod
     def of_cells(
         cls, lowest: Floats, negatives: Floats, positives: Floats, given_priors: Floats | None
     ) -> Self:
@@ -94,6 +75,13 @@ class PavBlocks(ClassTotals):
         p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
         return p_miss, p_fa
 
+    @property
+    def log_odds(self) -> Floats:
+        """Log-odds of class 1 in each block, at the given priors; infinite where one is absent."""
+        below, above = self.at_priors()  # which do not change the order of odds
+        above = np.where(below + above > 0.0, above, self.positives)  # priors that underflow
+        return checks.log_of_rows(above) - checks.log_of_rows(below)
+
     def at_priors(self) -> tuple[Floats, Floats]:
         """Return the weights of class 0 and class 1 with given priors worked in."""
         if self.given_priors is None:
@@ -111,17 +99,3 @@ def require_both_classes(what: str, totals: Floats) -> None:
         raise ValueError(
             f"y_true must have both classes for {what}, but there are no {name} of positive weight"
         )
-
-
-def _grid(scores: Floats) -> tuple[float, float, int]:
-    """Return (low, per_unit, n_buckets) of buckets of equal width that divide nearly all scores."""
-    wanted = scores.size // _PER_BUCKET
-    n_buckets = 1 << min(max(wanted, _FEWEST_BUCKETS), _MOST_BUCKETS).bit_length() - 1
-    sampled = scores[:: max(1, scores.size // _SAMPLED)]
-    sampled = np.sort(sampled[np.isfinite(sampled)])
-    outside = sampled.size // _OUTSIDE
-    if sampled.size:
-        low, high = float(sampled[outside]), float(sampled[-1 - outside])
-        if 0.0 < high - low < np.inf and n_buckets / (high - low) < np.inf:
-            return low, n_buckets / (high - low), n_buckets
-    return 0.0, 0.0, n_buckets  # all in the first

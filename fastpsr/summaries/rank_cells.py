@@ -1,7 +1,7 @@
 """Rank cells: all that matters where only the order of binary scores does."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +9,53 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
 from fastpsr.kernels import blocks
-from fastpsr.plans import Collect, Data, Part, Plan, Shared
+from fastpsr.plans import Data, Part, Plan, Shared, Step, run
+from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.buckets import (
+    Counted,
+    Grid,
+    PickValues,
+    ScoresByClass,
+    count_until_few,
+    joined_by_number,
+    pick,
+)
 from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.summands import Summands, group_type
 
-__all__ = ["CellSummands", "RankCells", "cell_summands", "pav_blocks", "rank_cells"]
+__all__ = [
+    "CellSummands",
+    "CollectClass",
+    "CountIntoCells",
+    "HighestInSteps",
+    "RankCells",
+    "Scores",
+    "cell_summands",
+    "pav_blocks",
+    "rank_cells",
+]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
+_EVERYTHING = Grid(0.0, 0.0, 1)  # one bucket
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of predictions, as they are or as LLRs."""
+
+    as_llrs: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """What tells these from others."""
+        return self.as_llrs
+
+    def __call__(self, predictions: Predictions) -> Floats:
+        return predictions.llrs if self.as_llrs else predictions.scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,32 +86,9 @@ class RankCells(ClassTotals):
     given_priors: Floats | None
 
     @classmethod
-    def of(cls, predictions: Predictions) -> Self:
+    def of(cls, predictions: Predictions) -> "RankCells":
         """Count labeled binary predictions in memory into cells on their scale."""
-        scores, y, weights = predictions.scores, predictions.labels, predictions.weights
-        n_positive = int(np.count_nonzero(y))
-        minority = int(n_positive <= y.size - n_positive)
-        n_members = min(n_positive, y.size - n_positive)
-        if not weights.size and n_members > _SORTING_WINS * y.size:
-            by_class = kernels.split_by_class(scores, y)
-            blocks.sort_in_place(*by_class)
-            edges, own = _distinct(by_class[minority], weights)
-            totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
-            del by_class  # cells of classes of like size are many
-        else:
-            members = np.flatnonzero(y == minority)  # few: faster than picking by a mask
-            if weights.size:
-                members = members[weights[members] > 0.0]
-                members = members[np.argsort(scores[members], kind="stable")]
-                edges, own = _distinct(scores[members], weights[members])
-            else:
-                edges, own = _distinct(np.sort(scores[members]), weights)
-            totals, lowest = kernels.count_into_cells(scores, weights, edges, 1 - minority, y)
-        of_minority = np.zeros(totals.size)
-        of_minority[1::2] = own
-        lowest[1::2] = edges
-        negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
-        return cls(edges, lowest, negatives, positives, predictions.given_priors)
+        return run(lambda: _count_cells(predictions))
 
     @cached_property
     def blocks(self) -> PavBlocks:
@@ -117,7 +131,7 @@ class CellSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        places = kernels.cell_numbers(predictions.scores, self.edges)
+        places = kernels.cell_numbers(predictions.scores, self.edges, group_type(self.n_groups))
         places[predictions.labels != 0] += self.lowest.size
         return np.asarray(places)
 
@@ -156,15 +170,240 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
 
 
 def _count_cells(data: Data) -> Plan[RankCells]:
-    (samples,) = yield [Collect().over(data)]
-    return RankCells.of(samples)
+    sizes = data.class_sizes
+    minority = int(sizes[1] <= sizes[0])
+    n_members, n_rows = int(sizes.min()), int(sizes.sum())
+    if (
+        not data.has_weights
+        and n_members > _SORTING_WINS * n_rows
+        and 8 * n_rows <= memory_budget()
+    ):
+        picked = np.ones(1, bool)
+        (by_class,) = yield [PickValues(ScoresByClass(), _EVERYTHING, picked).over(data)]
+        blocks.sort_in_place(*by_class)
+        edges, own = _distinct(by_class[minority], np.empty(0))
+        totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
+        del by_class  # cells of classes of like size are many
+    else:
+        (members,) = yield [CollectClass(minority, data.has_weights).over(data)]
+        edges, own = members
+        (cells,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
+        totals, lowest = cells
+    of_minority = np.zeros(totals.size)
+    of_minority[1::2] = own
+    lowest[1::2] = edges
+    negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
+    return RankCells(edges, lowest, negatives, positives, data.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
+class CollectClass(Step):
+    """Collect the distinct scores of a class, and the weight at each."""
+
+    take: int
+    has_weights: bool
+    scores: Scores = field(default_factory=Scores)
+    what: str = "ranks"
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("scores of class", self.take, self.scores.key)
+
+    def start(self) -> "_Held":
+        return _Held()
+
+    def add(self, accumulator: "_Held", prepared: None, part: Part) -> "_Held":
+        predictions = part.predictions
+        scores, weights = self.scores(predictions), predictions.weights
+        members = np.flatnonzero(predictions.labels == self.take)  # faster than by a mask
+        if weights.size:
+            members = members[weights[members] > 0.0]
+            own = weights[members]
+        else:
+            own = np.ones(members.size) if self.has_weights else np.empty(0)
+        accumulator.add(part.number, scores[members], own)
+        if not part.is_whole:
+            accumulator.require_room(self.take, self.what)
+        return accumulator
+
+    def merge(self, one: "_Held", other: "_Held") -> "_Held":
+        one.take(other)
+        one.require_room(self.take, self.what)
+        return one
+
+    def finish(self, accumulator: "_Held") -> tuple[Floats, Floats]:
+        return accumulator.distinct()
+
+
+class _Held:
+    """Scores of one class as they come, and their distinct values where they are too many."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[Floats, Floats]] = {}
+        self._values, self._counts = np.empty(0), np.empty(0)
+
+    def add(self, number: int, scores: Floats, weights: Floats) -> None:
+        """Add the scores of a part, with their weights if they have any."""
+        self._rows[number] = scores, weights
+
+    def take(self, other: "_Held") -> None:
+        """Add what another holds."""
+        self._rows.update(other._rows)
+        self._count(other._values, other._counts)
+
+    def require_room(self, class_number: int, what: str) -> None:
+        """Raise where the scores exceed the budget; those that count alike are counted first."""
+        budget = memory_budget()
+        if self._bytes <= budget // 2:
+            return
+        if not any(weights.size for _, weights in self._rows.values()):
+            self.compress()
+        if self._bytes > budget:
+            raise ArgumentError(
+                "data",
+                f"must have fewer scores of class {class_number} for {what}: they take more than "
+                f"the budget of {budget:,} bytes; set FASTPSR_MEMORY to more, use metrics that need "
+                "no ranks, or take a sample",
+            )
+
+    @property
+    def _bytes(self) -> int:
+        rows = sum(scores.nbytes + own.nbytes for scores, own in self._rows.values())
+        return rows + self._values.nbytes + self._counts.nbytes
+
+    def compress(self) -> None:
+        """Replace scores that count alike by their distinct values, and how often each is there."""
+        scores = [scores for scores, _ in self._rows.values()]
+        self._rows = {}
+        joined = np.concatenate([np.empty(0), *scores])
+        joined.sort()
+        self._count(*_distinct(joined, np.empty(0)))
+
+    def _count(self, values: Floats, counts: Floats) -> None:
+        if not self._values.size or not values.size:
+            if values.size:
+                self._values, self._counts = values, counts
+            return
+        joined = np.concatenate([self._values, values])
+        order = np.argsort(joined, kind="stable")
+        self._values, self._counts = _distinct(
+            joined[order], np.concatenate([self._counts, counts])[order]
+        )
+
+    def distinct(self) -> tuple[Floats, Floats]:
+        """Return the distinct scores, ascending, and the weight of each."""
+        if self._values.size:
+            self.compress()
+            return self._values, self._counts
+        if not self._rows:
+            return np.empty(0), np.empty(0)
+        scores, weights = joined_by_number(self._rows)
+        if not weights.size:
+            return _distinct(np.sort(scores), weights)
+        order = np.argsort(scores, kind="stable")
+        return _distinct(scores[order], weights[order])
+
+
+@dataclass(frozen=True, eq=False)
+class CountIntoCells(Step):
+    """Add the weight of a class up in cells among edges, and note the lowest score in each.
+
+    Sums keep what rounding leaves over, so that the order of the rows does not matter.
+    """
+
+    take: int
+    edges: Floats
+    has_weights: bool
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("cells", self.take, self.edges.tobytes())
+
+    def prepare(self) -> Any:
+        return kernels.bucket_grid(self.edges)
+
+    def start(self) -> tuple[Floats, Floats]:
+        n_cells = 2 * self.edges.size + 2  # the last takes what is passed over
+        return np.zeros((n_cells, 2 if self.has_weights else 1)), np.full(n_cells, np.inf)
+
+    def add(self, accumulator: tuple[Floats, Floats], prepared: Any, part: Part) -> Any:
+        predictions = part.predictions
+        weights = predictions.weights
+        if self.has_weights and not weights.size:
+            weights = np.ones(len(predictions))
+        kernels.count_into_cells(
+            predictions.scores, weights, prepared, self.take, predictions.labels, *accumulator
+        )
+        return accumulator
+
+    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:
+        kernels.add_cells(one[0], other[0][None])
+        np.minimum(one[1], other[1], out=one[1])
+        return one
+
+    def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        cells, lowest = accumulator
+        if not self.has_weights:
+            return cells[:-1, 0], lowest[:-1]
+        total, left_over = cells[:-1].T
+        # of sums beyond the largest float nothing is left over
+        return np.where(np.isfinite(left_over), total + left_over, total), lowest[:-1]
 
 
 def _fit(data: Data) -> Plan[PavBlocks]:
     if data.has_weights:
         return (yield from rank_cells(data)).blocks
-    (samples,) = yield [Collect().over(data)]
-    return PavBlocks.of_scores(samples.scores, samples.labels, samples.given_priors)
+    column = ScoresByClass()
+
+    def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
+        return kernels.find_undecided(counted.counts) & np.isnan(_known_starts(counted))
+
+    counted, _, flags = yield from count_until_few(column, data, needed)
+    picked = yield from pick(column, data, counted, flags)
+    blocks.sort_in_place(*picked)
+    undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
+    known = _known_starts(counted) if counted.lowest.size else np.empty(0)
+    found = kernels.pool_buckets(counted.counts, undecided, known, *picked)
+    return PavBlocks(*found, data.given_priors)
+
+
+def _known_starts(counted: Counted) -> Floats:
+    """Return the lowest score of the buckets that no block divides, as is known; nan for others."""
+    if not counted.lowest.size:
+        return np.full(counted.places.size, np.nan)
+    is_of_one_class = (counted.counts == 0).any(axis=1)
+    return np.where(counted.are_alike | is_of_one_class, counted.lowest, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class HighestInSteps(Step):
+    """Find the highest score in each step: before the first edge, and from each edge on."""
+
+    edges: Floats
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("highest in steps", self.edges.tobytes())
+
+    def prepare(self) -> Any:
+        return kernels.bucket_grid(self.edges)
+
+    def start(self) -> Floats:
+        return np.full(self.edges.size + 1, -np.inf)
+
+    def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
+        predictions = part.predictions
+        kernels.highest_in_steps(predictions.scores, predictions.weights, prepared, accumulator)
+        return accumulator
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        return np.maximum(one, other, out=one)
 
 
 def _distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:

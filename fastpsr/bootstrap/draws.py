@@ -1,0 +1,213 @@
+"""How often rows and units are there in each replicate."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.units import IdUnits, RowUnits, Units
+from fastpsr.kernels.sizes import LANES
+from fastpsr.plans import Transform
+from fastpsr.plans.part import Part
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["Draws", "LeftOut", "PartDraws", "Reweighted", "Times", "UnitDraws"]
+
+_TABLE = 256  # replicates
+_MOST_TABLES = 8
+
+Counts = NDArray[np.int64]
+
+
+class Times(ABC):
+    """How often each row is there, by replicate: plain data."""
+
+    #: What it reads of a part.
+    reads: frozenset[str]
+
+    @abstractmethod
+    def times(self, part: Part, replicate: int) -> Floats:
+        """Return how often each row of a part is there, (n,)."""
+
+
+class Draws(Times):
+    """How often each unit is there in each replicate, the same for all that ask."""
+
+    def __init__(self, units: Units) -> None:
+        self.units = units
+        self.reads = units.reads
+        self._batch: tuple[Any, NDArray[np.float32]] | None = None
+        self._set: tuple[Any, NDArray[np.float32]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_batch": None, "_set": None}
+
+    @property
+    def n_shared(self) -> int:
+        """Number of units that all parts share, whose counts in all replicates are held."""
+        return self.units.ids.size if isinstance(self.units, IdUnits) else 0
+
+    def counts(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
+        """Return (L, U + 1, 8) counts of the units of a part, in sets of 8 replicates.
+
+        `first` is a multiple of 8; replicates beyond the number asked for hold anything.
+        """
+        key = (self._place(part), first, n_replicates)
+        if self._batch is None or self._batch[0] != key:
+            self._batch = None  # not two at a time
+            self._batch = (key, self._draw(part, first, n_replicates))
+        return self._batch[1]
+
+    def times(self, part: Part, replicate: int) -> Floats:
+        place = self._place(part)
+        first = replicate // LANES * LANES
+        held = self._batch
+        if held is not None and held[0][0] == place:
+            _, begin, n = held[0]
+            if begin <= replicate < begin + n:
+                return self._of_rows(part, held[1][(replicate - begin) // LANES], replicate)
+        if self._set is None or self._set[0] != (place, first):
+            self._set = ((place, first), self._draw(part, first, LANES))
+        return self._of_rows(part, self._set[1][0], replicate)
+
+    def _of_rows(self, part: Part, counts: NDArray[np.float32], replicate: int) -> Floats:
+        first, second = self.units.numbers(part)
+        times = counts[:, replicate % LANES].astype(np.float64)
+        return np.asarray(times[first] * times[second])
+
+    def _place(self, part: Part) -> int:
+        """Return what tells the units of a part from those of others."""
+        return -1 if self.units.are_shared else part.number
+
+    @abstractmethod
+    def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
+        """Return what `counts` does."""
+
+
+class UnitDraws(Draws):
+    """Units drawn with replacement, from each stratum as many as it has."""
+
+    def __init__(self, units: Units, seed: int) -> None:
+        super().__init__(units)
+        self._stream = ("units",) if units.are_shared else ("rows",)
+        self._seed = seed
+        self._in_parts: PartDraws | None = None
+        if isinstance(units, RowUnits):
+            self._in_parts = PartDraws(seed, self._stream, units.sizes)
+
+    def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
+        units = self.units
+        number = 0 if units.are_shared else part.number
+        order, strata = units.order(part)
+        # a stratum is cut as a group is; its units share blocks with no other's
+        blocks = kernels.cut_into_blocks(strata, np.arange(strata.size - 1))
+        if isinstance(units, RowUnits):
+            assert self._in_parts is not None
+            n_draws = self._in_parts.of(number, first, n_replicates)
+        else:
+            assert isinstance(units, IdUnits)
+            n_draws = np.full((n_replicates, 1), units.ids.size, np.int64)
+        seed = seed_of(self._seed, (*self._stream, "part", number))
+        return np.asarray(
+            kernels.draw_units(seed, first, n_draws, blocks, order, units.size_in(part))
+        )
+
+
+class LeftOut(Draws):
+    """All units but those of one share of a stratum, share after share.
+
+    Units are put in random order and dealt to the shares of their stratum in turn.
+    """
+
+    def __init__(self, units: Units, n_shares: Sequence[int], seed: int) -> None:
+        super().__init__(units)
+        self._n_shares = np.asarray(n_shares)
+        self._seed = seed
+        self._dealt: tuple[int, NDArray[Any]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_dealt": None}
+
+    def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
+        place = self._place(part)
+        if self._dealt is None or self._dealt[0] != place:
+            self._dealt = (place, self._deal(part))
+        share = self._dealt[1]
+        n_sets = -(-n_replicates // LANES)
+        times = np.ones((n_sets, share.size + 1, LANES), np.float32)
+        wanted = np.flatnonzero((share >= first) & (share < first + n_sets * LANES))
+        of_wanted = share[wanted] - first
+        times[of_wanted // LANES, wanted, of_wanted % LANES] = 0.0
+        return times
+
+    def _deal(self, part: Part) -> NDArray[Any]:
+        """Return the share that each unit is left out with, (U,); -1 for those in none."""
+        order, bounds = self.units.order(part)
+        number = max(self._place(part), 0)
+        stream = seed_of(self._seed, ("left out", number))
+        rng = np.random.default_rng(stream)
+        before = np.zeros(bounds.size - 1, np.int64)
+        if isinstance(self.units, RowUnits):
+            before = self.units.sizes[:number].sum(axis=0)
+        share = np.full(self.units.size_in(part), -1)
+        begun = 0
+        for stratum, n_shares in enumerate(self._n_shares.tolist()):
+            units = rng.permutation(order[bounds[stratum] : bounds[stratum + 1]])
+            if units.size:
+                share[units] = begun + (before[stratum] + np.arange(units.size)) % n_shares
+            begun += n_shares
+        return share
+
+
+class PartDraws:
+    """How many of a replicate's draws fall in each part, by stratum: from the table of facts."""
+
+    def __init__(self, seed: int, stream: tuple[str | int, ...], sizes: Counts) -> None:
+        self._sizes = sizes
+        self._key = seed_of(seed, (*stream, "parts"))
+        self._held: dict[int, Counts] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_held": {}}
+
+    def of(self, part: int, first: int, n_replicates: int) -> Counts:
+        """Return how many draws of replicates from `first` on fall in a part, (R, S)."""
+        if self._sizes.shape[0] == 1:
+            return np.repeat(self._sizes, n_replicates, axis=0)
+        last = first + n_replicates
+        tables = range(first // _TABLE, (last - 1) // _TABLE + 1)
+        found = np.concatenate([self._table(number)[:, part] for number in tables])
+        begin = first - tables[0] * _TABLE
+        return np.ascontiguousarray(found[begin : begin + n_replicates])
+
+    def _table(self, number: int) -> Counts:
+        """Return the draws of 256 replicates, (256, P, S): those of all parts are drawn at once."""
+        if number not in self._held:
+            if len(self._held) >= _MOST_TABLES:
+                del self._held[next(iter(self._held))]
+            self._held[number] = kernels.divide_over_parts(
+                self._key, number * _TABLE, _TABLE, self._sizes
+            )
+        return self._held[number]
+
+
+class Reweighted(Transform):
+    """Rows that weigh as often as they are there in a replicate, times their own weight."""
+
+    keeps_rows = False
+
+    def __init__(self, times: Times, replicate: int) -> None:
+        self._times, self._replicate = times, replicate
+        self.reads = times.reads
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        if not len(predictions) or not part.has_weight:
+            return predictions
+        times = self._times.times(part, self._replicate)
+        own = predictions.weights
+        return predictions.reweighted(times * own if own.size else times)

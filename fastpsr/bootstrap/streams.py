@@ -1,0 +1,26 @@
+"""Seeds of random streams, by what is drawn."""
+
+import hashlib
+
+import numpy as np
+
+__all__ = ["seed_of"]
+
+
+def seed_of(seed: int, stream: tuple[str | int, ...]) -> int:
+    """Return 64 bits for a stream, so that what is drawn for one tells nothing of another.
+
+    The same in every process: streams are named by strings and integers alone.
+    """
+    text = "".join(f"{_kind(part)}{len(str(part))}:{part}" for part in stream)
+    words = np.frombuffer(hashlib.sha256(text.encode()).digest(), "<u4")
+    state = np.random.SeedSequence([seed, *words.tolist()])
+    return int(state.generate_state(1, np.uint64)[0])
+
+
+def _kind(part: object) -> str:
+    if isinstance(part, str):
+        return "s"
+    if isinstance(part, (int, np.integer)):
+        return "i"
+    raise TypeError(f"streams are named by strings and integers, not {part!r}")

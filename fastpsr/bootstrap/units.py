@@ -1,0 +1,247 @@
+"""What is drawn: rows, or units that rows depend on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.ids import numbered
+from fastpsr.plans import LABELS, Data, PartitionedPredictions, Plan, Step
+from fastpsr.plans.part import Part
+from fastpsr.predictions import Predictions
+from fastpsr.summaries.summands import group_type
+
+__all__ = ["IdUnits", "Kept", "RowUnits", "Units", "id_units", "row_units", "sizes_by_part"]
+
+Ints = NDArray[Any]
+
+
+class Kept:
+    """What a bootstrap computes of data in memory: kept while it runs, never sent elsewhere.
+
+    What is computed of a part of a file lasts as long as the part is read.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[Hashable, Any] = {}
+
+    def __reduce__(self) -> tuple[type["Kept"], tuple[()]]:
+        return Kept, ()
+
+    def of(self, part: Part, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what `make` gave when first asked for by this key of this part."""
+        if not part.is_whole:
+            return part.remember((id(self), key), make)
+        name = (id(part.predictions), key)
+        if name not in self._held:
+            self._held[name] = make()
+        return self._held[name]
+
+
+class Units(ABC):
+    """What is drawn with replacement, and which units each row depends on.
+
+    Units of a part, or of the whole, are numbered 0 to U - 1. A row weighs as often as its first
+    unit was drawn, times as often as its second; unit U counts as drawn once.
+    """
+
+    #: What finding the units of a part's rows reads.
+    reads: frozenset[str] = LABELS
+    #: Whether all parts share units; else each part has its own, which are its rows.
+    are_shared: bool
+
+    @abstractmethod
+    def size_in(self, part: Part) -> int:
+        """Return the number of units in a part."""
+
+    @abstractmethod
+    def numbers(self, part: Part) -> tuple[Ints, Ints]:
+        """Return the first and second unit of each row of a part, (n,) each."""
+
+    @abstractmethod
+    def order(self, part: Part) -> tuple[Ints, Ints]:
+        """Return the units that are drawn from, and the (S + 1,) bounds of strata among them."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowUnits(Units):
+    """Rows of positive weight, in one stratum or in one of each class.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64, shape (P, S)
+        Rows of positive weight of each part, by stratum.
+    """
+
+    sizes: NDArray[np.int64]
+    by_class: bool
+    kept: Kept
+    are_shared = False
+
+    def size_in(self, part: Part) -> int:
+        return len(part.predictions)
+
+    def numbers(self, part: Part) -> tuple[Ints, Ints]:
+        return self.kept.of(part, "row numbers", lambda: self._numbers(part))  # type: ignore[no-any-return]
+
+    def _numbers(self, part: Part) -> tuple[Ints, Ints]:
+        n = len(part.predictions)
+        wide = group_type(n + 1)
+        return np.arange(n, dtype=wide), np.full(n, n, wide)
+
+    def order(self, part: Part) -> tuple[Ints, Ints]:
+        return self.kept.of(part, "row order", lambda: self._order(part))  # type: ignore[no-any-return]
+
+    def _order(self, part: Part) -> tuple[Ints, Ints]:
+        predictions = part.predictions
+        wide = group_type(len(predictions) + 1)
+        rows = _present(predictions)
+        if not self.by_class:
+            return rows.astype(wide), np.array([0, rows.size])
+        y = predictions.labels[rows]
+        sizes = np.bincount(y, minlength=self.sizes.shape[1])
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        return rows[kernels.order_by_group(y, bounds)].astype(wide), bounds
+
+
+@dataclass(frozen=True, eq=False)
+class IdUnits(Units):
+    """Clusters, or speakers of either side, of the whole.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Arguments that gave the ids of each side.
+    specs : tuple
+        An array in memory, or the name of a column, for each side.
+    ids : ndarray, shape (U,)
+        All ids in ascending order.
+    """
+
+    names: tuple[str, ...]
+    specs: tuple[Any, ...]
+    ids: NDArray[Any]
+    kept: Kept
+    are_shared = True
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return _columns(self.specs)
+
+    def size_in(self, part: Part) -> int:
+        return int(self.ids.size)
+
+    def numbers(self, part: Part) -> tuple[Ints, Ints]:
+        return self.kept.of(part, ("units", self.names), lambda: self._numbers(part))  # type: ignore[no-any-return]
+
+    def _numbers(self, part: Part) -> tuple[Ints, Ints]:
+        rows, here, codes = _ids_of(part, self.names, self.specs, self.kept)
+        n, n_units = len(part.predictions), self.ids.size
+        wide = group_type(n_units + 1)
+        # strings are looked up once for each id in the part, not for each row
+        numbers = np.searchsorted(self.ids, here).astype(wide)
+        sides = []
+        for side in codes:
+            full = np.zeros(n, wide)  # rows of weight 0 weigh 0 whatever their unit
+            full[rows] = numbers[side]
+            sides.append(full)
+        if len(sides) == 1:
+            return sides[0], np.full(n, n_units, wide)
+        first, second = sides
+        second[first == second] = n_units  # one speaker on both sides counts once
+        return first, second
+
+    def order(self, part: Part) -> tuple[Ints, Ints]:
+        n_units = self.ids.size
+        return np.arange(n_units, dtype=group_type(n_units)), np.array([0, n_units])
+
+
+@dataclass(frozen=True, eq=False)
+class _DistinctIds(Step):
+    """Collect the ids of rows of positive weight."""
+
+    names: tuple[str, ...]
+    specs: tuple[Any, ...]
+    kept: Kept
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return LABELS | _columns(self.specs)
+
+    @property
+    def key(self) -> Hashable:
+        return ("distinct ids", id(self.kept))
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
+        _, here, _ = _ids_of(part, self.names, self.specs, self.kept)
+        return here if accumulator is None else self.merge(accumulator, here)
+
+    def merge(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+        if _type_of(one) != _type_of(other):
+            raise ValueError(
+                f"{self.names[0]} must be ids of one type in all parts, "
+                f"not {one.dtype} and {other.dtype}"
+            )
+        return np.union1d(one, other)
+
+
+def id_units(
+    names: tuple[str, ...], specs: tuple[Any, ...], what: str, data: Data
+) -> Plan[IdUnits]:
+    """Ask for the ids of all rows of positive weight, and return them as units."""
+    kept = Kept()
+    (ids,) = yield [_DistinctIds(names, specs, kept).over(data)]
+    if ids.size < 2:
+        raise ValueError(f"{names[0]} must name at least two {what}, not {ids.size}")
+    return IdUnits(names, specs, ids, kept)
+
+
+def row_units(by_class: bool, data: Data) -> RowUnits:
+    """Return the rows of data as units."""
+    return RowUnits(sizes_by_part(data, by_class), by_class, Kept())
+
+
+def sizes_by_part(data: Data, by_class: bool) -> NDArray[np.int64]:
+    """Return the number of rows of positive weight, (P, S), of each part and stratum."""
+    if isinstance(data, PartitionedPredictions):
+        sizes = data.facts.sizes
+    else:
+        sizes = data.class_sizes[None]
+    return sizes if by_class else sizes.sum(axis=1, keepdims=True)
+
+
+def _ids_of(
+    part: Part, names: tuple[str, ...], specs: tuple[Any, ...], kept: Kept
+) -> tuple[Ints, NDArray[Any], list[Ints]]:
+    """Return the rows of positive weight, the ids there are, and each row's place among these."""
+
+    def make() -> tuple[Ints, NDArray[Any], list[Ints]]:
+        arrays = [part.ids(name, spec) for name, spec in zip(names, specs, strict=True)]
+        if len(arrays) == 2 and arrays[0].dtype.kind != arrays[1].dtype.kind:
+            raise ValueError(
+                f"{names[0]} and {names[1]} must be ids of one type, "
+                f"not {arrays[0].dtype} and {arrays[1].dtype}"
+            )
+        rows = _present(part.predictions)
+        return rows, *numbered(*(array[rows] for array in arrays))
+
+    found: tuple[Ints, NDArray[Any], list[Ints]] = kept.of(part, ("ids", names), make)
+    return found
+
+
+def _type_of(ids: NDArray[Any]) -> str:
+    return "integer" if ids.dtype.kind in "iuO" else ids.dtype.kind
+
+
+def _columns(specs: tuple[Any, ...]) -> frozenset[str]:
+    return frozenset(spec for spec in specs if isinstance(spec, str))
+
+
+def _present(predictions: Predictions) -> Ints:
+    weights = predictions.weights
+    return np.flatnonzero(weights > 0.0) if weights.size else np.arange(len(predictions))

@@ -1,0 +1,142 @@
+"""What a computation over parts will take, found by a rehearsal on a few of them."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastpsr.plans.budget import limited, memory_budget
+from fastpsr.plans.runner import run_all
+from fastpsr.plans.sources import Source
+from fastpsr.plans.steps import Plan
+from fastpsr.plans.watching import Progress, watched
+from fastpsr.predictions import Predictions
+
+__all__ = ["Explanation", "explain"]
+
+_REHEARSED = 3  # parts
+
+Plans = Callable[[Any], list[Callable[[], Plan[Any]]]]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a computation over data in parts takes, about; prints as a sentence for each.
+
+    Attributes
+    ----------
+    n_rows, n_parts : int
+    reads : int
+        How often all parts are read, that of labels and weights for the facts included.
+    n_bytes : int
+        Bytes of columns in memory that all reads go through.
+    memory : int
+        Bytes that counts hold at a time, besides up to three parts.
+    part_bytes : int
+        Bytes of a part.
+    seconds : float
+        On this machine, with compiled kernels.
+    """
+
+    n_rows: int
+    n_parts: int
+    reads: int
+    n_bytes: int
+    memory: int
+    part_bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_rows:,} rows in {self.n_parts:,} parts of {_size(self.part_bytes)}: "
+            f"{self.reads} reads, {_size(self.n_bytes)} in all, about {self.seconds:.3g} s on this "
+            f"machine; counts hold up to {_size(self.memory)}, parts {_size(3 * self.part_bytes)}"
+        )
+
+
+def explain(data: Any, plans_of: Plans) -> Explanation:
+    """Rehearse plans, which `plans_of` makes for data in parts, on one part and on three."""
+    n_parts = data.n_parts
+    numbers = np.unique(np.linspace(0, n_parts - 1, _REHEARSED).astype(int)).tolist()
+    first = _rehearse(data, numbers[:1], plans_of)  # compiles, and warms the files up
+    few = _rehearse(data, numbers, plans_of)
+    known = data.source.n_rows
+    n_rows = few.n_rows * n_parts // len(numbers) if known is None else known
+    growth = (few.held - first.held) / max(few.n_rows - first.n_rows, 1)
+    share = n_rows / max(few.n_rows, 1)
+    return Explanation(
+        n_rows,
+        n_parts,
+        few.n_reads,
+        round(few.n_bytes * share),
+        min(round(few.held + max(growth, 0.0) * (n_rows - few.n_rows)), 2 * memory_budget()),
+        few.largest,
+        few.seconds * share,
+    )
+
+
+class _Rehearsal:
+    """What was seen of the reads of a rehearsal."""
+
+    def __init__(self) -> None:
+        self.n_rows = self.n_bytes = self.held = self.largest = 0
+        self.seconds = 0.0
+        self._reads: set[int] = set()
+        self._rows: dict[int, int] = {}
+
+    def see(self, progress: Progress) -> None:
+        if not progress.is_sample:
+            self._reads.add(progress.read)
+            self.n_bytes += progress.n_bytes
+            rows = self._rows[progress.read] = self._rows.get(progress.read, 0) + progress.n_rows
+            self.n_rows = max(self.n_rows, rows)
+        self.largest = max(self.largest, progress.n_bytes)
+        self.held = max(self.held, progress.held)
+
+    @property
+    def n_reads(self) -> int:
+        """Number of reads of all parts."""
+        return len(self._reads)
+
+
+def _rehearse(data: Any, numbers: Sequence[int], plans_of: Plans) -> _Rehearsal:
+    seen = _Rehearsal()
+    few = data.on(_Few(data.source, numbers))
+    share = len(numbers) / data.n_parts
+    begun = time.perf_counter()
+    with watched(seen.see), limited(int(memory_budget() * share)):
+        run_all(plans_of(few))
+    seen.seconds = time.perf_counter() - begun
+    return seen
+
+
+class _Few(Source):
+    """Some parts of a source."""
+
+    def __init__(self, source: Source, numbers: Sequence[int]) -> None:
+        self._source, self._numbers = source, numbers
+        self.kind, self.n_classes = source.kind, source.n_classes
+        self.given_priors, self.columns = source.given_priors, source.columns
+        self.n_parts = len(numbers)
+
+    def name_of(self, number: int) -> str:
+        return self._source.name_of(self._numbers[number])
+
+    def wanted(self, reads: frozenset[str]) -> frozenset[str]:
+        return self._source.wanted(reads)
+
+    def load(self, number: int, wanted: frozenset[str]) -> Any:
+        return self._source.load(self._numbers[number], wanted)
+
+    def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
+        return self._source.build(loaded, reads)
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.3g} TB"
