@@ -23,13 +23,13 @@ class Training(ABC):
     #: How it goes, in a word or two.
     name: ClassVar[str]
 
-    #: Whether the calibrator is trained on the evaluated data, so anew in each replicate.
-    refits: ClassVar[bool] = True
-
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
         """Return trainings of this class for data: what tests, warm-up and fuzzing go over."""
         return [cls()]
+
+    #: Whether the calibrator is trained on the evaluated data, so anew in each replicate.
+    refits: ClassVar[bool] = True
 
     def plan(self, predictions: Predictions) -> dealing.Plan:
         """Return who trains for whom, where the calibrator is trained on the evaluated data."""
