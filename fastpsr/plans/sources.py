@@ -83,7 +83,8 @@ class Given(Source):
         self.n_parts = len(self._parts)
         if not self._parts:
             raise ArgumentError("parts", "must not be empty")
-        first, columns = self.build(self.load(0, ROWS), ROWS)
+        with naming(self, 0):
+            first, columns = self.build(self.load(0, ROWS), ROWS)
         self.kind, self.n_classes = first.kind, first.n_classes
         self.given_priors = first.given_priors
         self.columns = frozenset(columns)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from fastpsr.trials.coded import pick
-from fastpsr.trials.join import Joined, join, keep_numbers
+from fastpsr.trials.join_in_memory import Joined, join, keep_numbers
 from fastpsr.trials.policies import Policies
 from fastpsr.trials.reading import Reading, read_file
 from fastpsr.trials.request import Request, Wanted

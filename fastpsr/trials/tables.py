@@ -21,7 +21,16 @@ from fastpsr.trials.wording import counted, shorten
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["Table", "find_roles", "read_npz", "read_parquet", "read_separated"]
+__all__ = [
+    "Rows",
+    "Table",
+    "check_roles",
+    "find_roles",
+    "read_npz",
+    "read_parquet",
+    "read_separated",
+    "split_rows",
+]
 
 #: Columns by name, names of columns by role, and what names rows in errors.
 Table = tuple[dict[str, Column], dict[str, str], Where]
@@ -32,27 +41,42 @@ def read_separated(path: Path, sample: Sample, separator: str, request: Request)
 
     Quotes have their meaning in CSV; in TSV they are characters of an id.
     """
-    pl = polars()
     source = unpacked(path) if sample.packed else path
-    quote = '"' if separator == "," else None
-    rows = _Rows(path, source, separator)
+    rows = Rows(path, source, separator)
     header = [name.strip() for name in next(iter(rows))[1]]
     roles = find_roles(path, header, request)
-    ids = categorical()
-    schema = {name: pl.Float64 if name == roles.get("score") else ids for name in header}
-    if len(schema) < len(header):
-        raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
+    _check_names(path, header)
     plain = sample.numbers[:2] == (1, 2)  # versions of polars skip blank lines differently
     below = source if plain else _below_blank_lines(source, sample)
+    frame = split_rows(below, rows, header, roles, categorical(), skip=int(plain))
+    if frame.is_empty():
+        raise ValueError(rows.what_is_wrong(header, roles))
+    return _check_whole(frame, roles, rows.where), roles, rows.where
+
+
+def split_rows(
+    below: Path | bytes,
+    rows: "Rows",
+    header: Sequence[str],
+    roles: Mapping[str, str],
+    ids: Any,
+    skip: int = 0,
+) -> "DataFrame":
+    """Return the columns of separated text without its header; those of text of a type of polars.
+
+    `rows` are the same with the header, for errors.
+    """
+    pl = polars()
+    schema = {name: pl.Float64 if name == roles.get("score") else ids for name in header}
 
     def read(kinds: Any) -> "DataFrame":
         made: DataFrame = pl.read_csv(
             io.BytesIO(below) if isinstance(below, bytes) else below,
-            separator=separator,
+            separator=rows.separator,
             schema=kinds,
             has_header=False,
-            skip_rows=int(plain),
-            quote_char=quote,
+            skip_rows=skip,
+            quote_char='"' if rows.separator == "," else None,
             glob=False,
         )
         return made
@@ -64,7 +88,7 @@ def read_separated(path: Path, sample: Sample, separator: str, request: Request)
     if frame.is_empty() or frame[header[-1]].null_count():  # a line may be short, or blank
         n_rows = rows.check_lengths(len(header))
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-        if n_rows != frame.height or n_rows == 0:
+        if n_rows != frame.height:
             raise ValueError(rows.what_is_wrong(header, roles))
     if "score" in roles:
         scores = frame[roles["score"]]
@@ -77,7 +101,20 @@ def read_separated(path: Path, sample: Sample, separator: str, request: Request)
                     f"{rows.where([row])[0]}: a score must be a number that a float64 holds, not "
                     f"{shorten(words[row])!r}"
                 )
-    return _check_whole(frame, roles, rows.where), roles, rows.where
+    return frame
+
+
+def check_roles(frame: "DataFrame", roles: Mapping[str, str], where: Where) -> None:
+    """Raise where a row lacks what has a role."""
+    for role, name in roles.items():
+        if frame[name].null_count():
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise ValueError(f"{where([row])[0]}: the {role} ({name}) is missing")
+
+
+def _check_names(path: Path, header: Sequence[str]) -> None:
+    if len(set(header)) < len(header):
+        raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
 
 
 def read_parquet(path: Path, request: Request) -> Table:
@@ -179,10 +216,7 @@ def _as_text(series: "Series") -> "Series":
 
 def _check_whole(frame: "DataFrame", roles: Mapping[str, str], where: Where) -> dict[str, Column]:
     """Turn the columns into codes and numbers; what has a role must be in every row."""
-    for role, name in roles.items():
-        if frame[name].null_count():
-            row = int(frame[name].is_null().arg_max() or 0)
-            raise ValueError(f"{where([row])[0]}: the {role} ({name}) is missing")
+    check_roles(frame, roles, where)
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind == polars().Object or kind == polars().Binary:
             raise ValueError(
@@ -200,11 +234,14 @@ def _below_blank_lines(source: Path | bytes, sample: Sample) -> bytes:
     return content[position:]
 
 
-class _Rows:
+class Rows:
     """Rows of separated text with their line numbers, for errors: slow and exact."""
 
-    def __init__(self, path: Path, source: Path | bytes, separator: str) -> None:
+    def __init__(
+        self, path: Path, source: Path | bytes, separator: str, lines_before: int = 0
+    ) -> None:
         self.path, self.source, self.separator = path, source, separator
+        self.lines_before = lines_before
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         with ExitStack() as open_files:
@@ -221,16 +258,16 @@ class _Rows:
             if self.separator != ",":
                 dialect = {"quoting": csv.QUOTE_NONE}
             lines = csv.reader(text, delimiter=self.separator, **dialect)
-            line = 1
+            line = self.lines_before + 1
             try:
                 for fields in lines:
                     if fields:
                         yield line, fields
-                    line = lines.line_num + 1
+                    line = self.lines_before + lines.line_num + 1
             except csv.Error as error:
                 raise ValueError(f"{self.path}:{line}: {error}") from None
             except UnicodeDecodeError:
-                raise ValueError(utf8_error(self.path, source)) from None
+                raise ValueError(utf8_error(self.path, source, self.lines_before)) from None
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """Name the file and the lines of rows below the header."""

@@ -12,9 +12,9 @@ from fastpsr.trials.sample import fields_of, unpacked
 from fastpsr.trials.wording import shorten
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame
+    from polars import DataFrame, LazyFrame, Series
 
-__all__ = ["Where", "read_text", "utf8_error"]
+__all__ = ["Where", "lines_of_rows", "read_text", "split_lines", "utf8_error"]
 
 #: Names the file and the line of some rows.
 Where = Callable[[Sequence[int]], list[str]]
@@ -28,30 +28,48 @@ def read_text(path: Path, packed: bool, roles: tuple[str, ...]) -> tuple[dict[st
     Returns the columns by role, and a function that names the file and line of rows.
     """
     source = unpacked(path) if packed else path
-    pl = polars()
-    split = _split(_lines(source), roles)
-    ids = categorical()  # one table of strings for the columns of a file
-    kinds: Any = {role: pl.Float64 if _is_number(role) else ids for role in roles}
-    frame = _collect(path, source, split.select("wrong", *kinds).cast(kinds))
+    frame = split_lines(path, source, roles, categorical())  # one table of strings for a file
     if frame.is_empty():
         raise ValueError(f"{path}: the file is empty")
-    if frame.drop_in_place("wrong").any():
-        first = _collect(path, source, split.filter("wrong").head(1))
-        raise ValueError(f"{path}:{first['line'][0]}: {_what_is_wrong(first['text'][0], roles)}")
-    for role in filter(_is_number, roles):
-        if frame[role].is_infinite().any():  # seldom: only then their words are read
-            _check_infinite(path, source, roles, role)
 
     def where(rows: Sequence[int]) -> list[str]:
         again = _lines(unpacked(path) if packed else path)  # the text itself is not kept
-        some = again.with_row_index("row").filter(pl.col("row").is_in(list(rows)))
+        some = again.with_row_index("row").filter(polars().col("row").is_in(list(rows)))
         found = dict(_collect(path, path, some.select("row", "line")).iter_rows())
         return [f"{path}:{found[row]}" for row in rows]
 
     return {role: as_column(frame.drop_in_place(role)) for role in roles}, where
 
 
-def _check_infinite(path: Path, source: Path | bytes, roles: Sequence[str], role: str) -> None:
+def split_lines(
+    path: Path, source: Path | bytes, roles: tuple[str, ...], ids: Any, lines_before: int = 0
+) -> "DataFrame":
+    """Return the columns of text by role, that of ids and labels of a type of polars.
+
+    `source` may be a part of the file, below so many lines, for errors.
+    """
+    pl = polars()
+    split = _split(_lines(source), roles)
+    kinds: Any = {role: pl.Float64 if _is_number(role) else ids for role in roles}
+    frame = _collect(path, source, split.select("wrong", *kinds).cast(kinds), lines_before)
+    if frame.drop_in_place("wrong").any():
+        first = _collect(path, source, split.filter("wrong").head(1))
+        line = lines_before + first["line"][0]
+        raise ValueError(f"{path}:{line}: {_what_is_wrong(first['text'][0], roles)}")
+    for role in filter(_is_number, roles):
+        if frame[role].is_infinite().any():  # seldom: only then their words are read
+            _check_infinite(path, source, roles, role, lines_before)
+    return frame
+
+
+def lines_of_rows(path: Path, source: bytes) -> "Series":
+    """Return the numbers of the lines that are not blank, from 1."""
+    return _collect(path, source, _lines(source).select("line"))["line"]
+
+
+def _check_infinite(
+    path: Path, source: Path | bytes, roles: Sequence[str], role: str, lines_before: int
+) -> None:
     """Raise where a number is infinite that is not written so, but is too large for a float64."""
     word = polars().col(role)
     is_infinite = word.cast(polars().Float64, strict=False).is_infinite()
@@ -59,8 +77,8 @@ def _check_infinite(path: Path, source: Path | bytes, roles: Sequence[str], role
     first = _collect(path, source, _words(_lines(source), roles).filter(too_large).head(1))
     if not first.is_empty():
         raise ValueError(
-            f"{path}:{first['line'][0]}: a {role} must be a number that a float64 holds, not "
-            f"{shorten(first[role][0])!r}"
+            f"{path}:{lines_before + first['line'][0]}: a {role} must be a number that a float64 "
+            f"holds, not {shorten(first[role][0])!r}"
         )
 
 
@@ -129,25 +147,27 @@ def _is_number(role: str) -> bool:
     return role == "score" or role in NORM_COLUMNS
 
 
-def _collect(path: Path, source: Path | bytes, frame: "LazyFrame") -> "DataFrame":
+def _collect(
+    path: Path, source: Path | bytes, frame: "LazyFrame", lines_before: int = 0
+) -> "DataFrame":
     pl = polars()
     try:
         made: DataFrame = frame.collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError):
-        raise ValueError(utf8_error(path, source)) from None
+        raise ValueError(utf8_error(path, source, lines_before)) from None
     return made
 
 
-def utf8_error(path: Path, source: Path | bytes) -> str:
-    """Say why polars cannot read the lines of a file."""
+def utf8_error(path: Path, source: Path | bytes, lines_before: int = 0) -> str:
+    """Say why polars cannot read the lines of a file, or of a part of it."""
     content = source if isinstance(source, bytes) else source.read_bytes()
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = lines_before + content.count(b"\n", 0, error.start) + 1
         return f"{path}:{line}: the text must be UTF-8, not byte 0x{content[error.start]:02x}"
     position = content.find(_NEVER.encode())
     if position >= 0:
-        line = content.count(b"\n", 0, position) + 1
+        line = lines_before + content.count(b"\n", 0, position) + 1
         return f"{path}:{line}: there must be no control characters, but byte 0x01 is there"
     return f"{path}: the text cannot be read as lines"
