@@ -27,7 +27,7 @@ def make(kind, n, weights="none", scores="finite", order="shuffled", seed=0):
     y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
     z = rng.normal(size=(n, n_classes)) + 1.3 * np.eye(n_classes)[y]
     if scores == "infinite":
-        z[: n_classes, 0] = -np.inf
+        z[:n_classes, 0] = -np.inf
         z[n_classes : 2 * n_classes, 1] = -np.inf
     if order == "by class":
         z, y = z[np.argsort(y, kind="stable")], np.sort(y)
@@ -286,7 +286,11 @@ def test_folds_are_dealt_once_to_predictions_in_memory():
 def test_names_are_for_parts_and_arrays_for_memory():
     data, columns = make("llrs", 300)
     in_parts = cut(data, columns)
-    for train in (fp.CrossFit("fold"), fp.CrossFit(groups="group"), fp.CrossFit(groups=("one",) * 2)):
+    for train in (
+        fp.CrossFit("fold"),
+        fp.CrossFit(groups="group"),
+        fp.CrossFit(groups=("one",) * 2),
+    ):
         with pytest.raises(fp.ArgumentError, match="are for data in parts"):
             fp.cross_fit(fp.PAV(), data, train)
     for train in (fp.CrossFit(columns["fold"]), fp.CrossFit(groups=columns["group"])):

@@ -11,7 +11,6 @@ from fastpsr.plans import Data, Plan
 __all__ = ["IID", "Clusters", "Resampling", "Stratified", "TwoWay"]
 
 
-
 class Resampling(ABC):
     """A way to draw replicates."""
 

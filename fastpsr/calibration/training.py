@@ -34,6 +34,9 @@ class Training(ABC):
     #: How it goes, in a word or two.
     name: ClassVar[str]
 
+    #: Whether the calibrator is trained on the evaluated data, so anew in each replicate.
+    refits: ClassVar[bool] = True
+
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
         """Return trainings of this class for data: what tests, warm-up and fuzzing go over."""
