@@ -115,8 +115,10 @@ def test_fits_of_any_features_are_those_of_scipy(n_parameters, penalized, bounde
     rng = np.random.default_rng(n_parameters + 100)
     root = rng.normal(size=(n_parameters, n_parameters))
     penalty = 0.1 * root @ root.T if penalized else np.zeros((n_parameters, n_parameters))
-    lower = np.where(np.arange(n_parameters) % 2 == 0, 0.1, 0.0) if bounded else np.full(
-        n_parameters, -np.inf
+    lower = (
+        np.where(np.arange(n_parameters) % 2 == 0, 0.1, 0.0)
+        if bounded
+        else np.full(n_parameters, -np.inf)
     )
     found = kernels.fit_to_nodes(
         features, negatives, positives, offset, np.zeros(n_parameters), penalty, lower
@@ -154,7 +156,12 @@ def test_fits_of_two_features_are_the_same_by_either_search():
     positives *= np.exp(nodes)
     made = [
         kernels.fit_to_nodes(
-            features, negatives, positives, np.zeros(4), np.array([1.0, 0.0]), np.zeros((2, 2)),
+            features,
+            negatives,
+            positives,
+            np.zeros(4),
+            np.array([1.0, 0.0]),
+            np.zeros((2, 2)),
             np.full(2, bound),
         )
         for bound in (-np.inf, -1e9)

@@ -145,10 +145,8 @@ class Calibrator(ABC):
         (sums,) = yield [SumLosses(rule).over(mapped(data, transform))]
         return sums  # type: ignore[no-any-return]
 
-    def refit_summands(
-        self, rule: ScoringRule, folds: Folds, data: Data
-    ) -> Plan[Summands | None]:
-        """Ask for summands of raw losses and of those after a fit to the very replicate, or None."""
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+        """Ask for summands of raw losses and of those after a fit to the replicate, or None."""
         return None
         yield
 

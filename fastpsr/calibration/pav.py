@@ -111,9 +111,7 @@ class PAV(Calibrator):
             losses[k] = (rule.binary_losses(log_odds[used], y) * of_class[used]).sum()
         return ScoreSums(losses, data.class_weights, data.given_priors)
 
-    def refit_summands(
-        self, rule: ScoringRule, folds: Folds, data: Data
-    ) -> Plan[Summands | None]:
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
         cells = yield from rank_cells(data)
