@@ -491,8 +491,10 @@ class Predictions:
 
     @property
     def score_range(self) -> tuple[float, float]:
-        """Lowest and highest of :attr:`scores`; may be infinite."""
+        """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
         scores = self._score_rows
+        if not scores.size:
+            return 0.0, 0.0
         low, high = self.remember(
             "range",
             lambda: (

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS, fit_rows
 from fastpsr.calibration.base import Calibrator
 from fastpsr.plans import Part, begin, run
+from fastpsr.plans.runner import parts_of
 from fastpsr.summaries.summands import group_type
 
 KINDS = ("posteriors", "log-odds", "llrs", "llrs with prior", "raw scores", "3 posteriors",
@@ -27,8 +29,8 @@ def make(kind, n, weights="none", scores="finite", order="shuffled", seed=0):
     y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
     z = rng.normal(size=(n, n_classes)) + 1.3 * np.eye(n_classes)[y]
     if scores == "infinite":
-        z[:n_classes, 0] = -np.inf
-        z[n_classes : 2 * n_classes, 1] = -np.inf
+        few = np.arange(2 * n_classes)
+        z[few, (y[few] + 1) % n_classes] = -np.inf
     if order == "by class":
         z, y = z[np.argsort(y, kind="stable")], np.sort(y)
     elif order == "by score":
@@ -65,7 +67,7 @@ def cut(data, columns, n_parts=6, seed=1):
     inner = np.sort(rng.integers(0, len(data), n_parts - 1))
     bounds = [0, 0, 1, *inner, len(data)]
     parts = []
-    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+    for a, b in pairwise(bounds):
         own = {name: ids[a:b] for name, ids in columns.items()}
         parts.append((data[a:b] if data.given_priors is not None else _sliced(data, a, b), own))
     return fp.from_parts(parts)
@@ -262,15 +264,9 @@ def test_a_row_has_its_fold_in_parts_as_in_memory(n, weights, order):
 
 
 def in_parts_of(data):
-    from fastpsr.plans.runner import parts_of
-
+    """The parts, with all their columns."""
     run(lambda: begin(data))
-    for raw in parts_of(data):
-        yield part_with_columns(raw)
-
-
-def part_with_columns(part):
-    return part
+    yield from parts_of(data)
 
 
 def test_folds_are_dealt_once_to_predictions_in_memory():
@@ -286,11 +282,8 @@ def test_folds_are_dealt_once_to_predictions_in_memory():
 def test_names_are_for_parts_and_arrays_for_memory():
     data, columns = make("llrs", 300)
     in_parts = cut(data, columns)
-    for train in (
-        fp.CrossFit("fold"),
-        fp.CrossFit(groups="group"),
-        fp.CrossFit(groups=("one",) * 2),
-    ):
+    pair = ("one", "other")
+    for train in (fp.CrossFit("fold"), fp.CrossFit(groups="group"), fp.CrossFit(groups=pair)):
         with pytest.raises(fp.ArgumentError, match="are for data in parts"):
             fp.cross_fit(fp.PAV(), data, train)
     for train in (fp.CrossFit(columns["fold"]), fp.CrossFit(groups=columns["group"])):

@@ -113,8 +113,7 @@ class _Affine(Calibrator):
         if is_log and data.n_classes == 2 and len(data) >= _MANY:
             by_sums = yield from affine_fits_by_sums(data, OneFold(), with_bias=self._with_bias)
             if by_sums is not None:
-                scale, shift = by_sums
-                fits = Fits(scale, np.outer(shift, [-0.5, 0.5]))
+                fits = Fits(by_sums[0], np.outer(by_sums[1], [-0.5, 0.5]))
         if fits is None:
             low, high = span.low, span.high
             if not span.is_finite:

@@ -53,10 +53,9 @@ def affine_losses_by_sums(
     """Ask for sums, and return the losses after cross-fitting; None where samples are needed."""
     if not rule.is_analytic:
         return None
-    planned = yield from _plan_axis(data, with_bias)
+    planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
     if planned is None:
         return None
-    (offset,) = yield [LogOddsOffset().over(data)]
     sums = yield from _sums(data, folds, planned)
     try:
         fits = _fits(sums, data.kind, data.given_priors, folds, with_bias, skip_empty=True)
@@ -70,13 +69,12 @@ def affine_losses_by_sums(
 def affine_summands(
     rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
 ) -> Plan[Summands | None]:
-    """Ask for an axis, and return summands of raw losses and of those after a fit to a replicate."""
+    """Ask for an axis; return summands of raw losses and of those after a fit to a replicate."""
     if not rule.is_analytic:
         return None
-    planned = yield from _plan_axis(data, with_bias)
+    planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
     if planned is None:
         return None
-    (offset,) = yield [LogOddsOffset().over(data)]
     return AffineSummands(rule, folds, planned, with_bias, data.kind, data.given_priors, offset)
 
 
@@ -201,7 +199,7 @@ def _sums(data: Data, folds: Folds, planned: Planned) -> Plan[FitSums]:
 
 
 def sums_on_axis(data: Data, folds: Folds, axis: Axis, scale: float) -> Plan[FitSums]:
-    """Ask for the sums of each class and fold in the cells of an axis, made once for all who ask."""
+    """Ask for the sums of each class and fold in cells of an axis, made once for all who ask."""
     step = _SumOnAxis(folds, Planned(axis, scale))
 
     def plan() -> Plan[FitSums]:
@@ -259,10 +257,8 @@ def _rough_scale(data: Data, sample: SampledRows, with_bias: bool) -> float | No
         for w, mean in zip((negatives, positives), means, strict=True)
     )
     scale = (means[1] - means[0]) * totals.sum() / squares
-    starts = [
-        np.array([scale, prior - scale * (means[0] + means[1]) / 2.0]),
-        np.array([0.0, prior]),
-    ]
+    shift = prior - scale * (means[0] + means[1]) / 2.0
+    starts = [np.array([scale, shift]), np.array([0.0, prior])]
     features = affine_features(scores, with_bias)
     n = features.shape[0]
     for start in starts:

@@ -146,7 +146,7 @@ class Calibrator(ABC):
         return sums  # type: ignore[no-any-return]
 
     def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
-        """Ask for summands of raw losses and of those after a fit to the very replicate, or None."""
+        """Ask for summands of raw losses and of those after a fit to the replicate, or None."""
         return None
         yield
 

@@ -453,12 +453,11 @@ def _rough_point(
     factors = class_factors(data.class_weights, data.given_priors) * data.class_weights / held
     weights = sample.weights * factors[sample.y]
     total = float(weights.sum())
-    offset = log_prior_of(
-        data.kind, np.bincount(sample.y, weights, data.n_classes), data.given_priors
-    )
+    by_class = np.bincount(sample.y, weights, data.n_classes).astype(np.float64)
+    offset = log_prior_of(data.kind, by_class, data.given_priors)
     shift = offset
     if problem.with_bias:
-        shift = np.log(np.bincount(sample.y, weights, data.n_classes) / total)
+        shift = np.log(by_class / total)
     rows = Rows.of_arrays(one, sample.scores, sample.y, weights / total)
     trains, alike = np.ones(1, bool), np.ones(data.n_classes)
     is_bias = np.arange(1 + data.n_classes) > 0

@@ -206,13 +206,10 @@ class PinnedFolds(Folds):
     def reads(self) -> frozenset[str]:
         return self.dealt.reads
 
-    def served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
         if self.held is not None:
             return self.held
         return self.dealt.served_by(part.at_depth(self.depth))
-
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
-        return self.served_by(part)
 
 
 def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:

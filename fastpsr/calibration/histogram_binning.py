@@ -21,7 +21,7 @@ from fastpsr.calibration.step_summands import StepSummands
 from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.bins import SumIntoBins, uniform_edges
+from fastpsr.summaries.bins import Events, SumIntoBins, uniform_edges
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["HistogramBinning"]
@@ -104,7 +104,7 @@ class HistogramBinning(Calibrator):
         data.require_posteriors("bins of posteriors")
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
-        (sums,) = yield [SumIntoBins(_Binned(offset), edges).over(data)]
+        (sums,) = yield [SumIntoBins(_Binned("class", offset), edges).over(data)]
         weight, hits, _ = sums.at_priors()
         posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
@@ -116,7 +116,7 @@ class HistogramBinning(Calibrator):
 
 
 @dataclass(frozen=True)
-class _Binned:
+class _Binned(Events):
     """The event that is binned: class 1, at the training prior."""
 
     prior_log_odds: float

@@ -86,7 +86,7 @@ def newton(
     total: float,
     *,
     is_free: Any,
-    gauge: Floats | None = None,
+    gauge: Any = None,
     penalty: Floats | None = None,
     lower: Floats | None = None,
 ) -> Search:

@@ -72,8 +72,9 @@ def empirical_cross_entropy(
 
     Notes
     -----
-    A pass over the samples per point in memory, or one pass for all points where there are many: to
-    1e-12 bits. Data in parts are read once for all points, after their range where these are many. Weights count within each class; given priors play no part.
+    A pass over the samples per point, or one pass for all points where there are many: to 1e-12
+    bits. Data in parts are read once for all points, after a read for the range where there are
+    many. Weights count within each class; given priors play no part.
 
     References
     ----------
