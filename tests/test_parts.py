@@ -346,7 +346,7 @@ def test_resampling(kind, name):
         if fields(kind) or (case.weights == "none" and called in DRAWN_AS_COUNTS):
             in_both(case, called, replicates, max(tolerance_of(called, case), 1e-12))
             continue
-        # rows are drawn within parts, as many as a multinomial gives each: other draws, alike spread
+        # rows are drawn within parts, as many as a multinomial gives each: other draws
         one = outcome(lambda call=replicates: call(case.memory, case.ids))
         with budget_of(case):
             other = outcome(lambda call=replicates: call(case.parts(), {n: n for n in case.ids}))
