@@ -419,3 +419,17 @@ def test_summands_assemble_to_the_summary(calibrator, train, weights):
 def begun_summands(metric, data):
     yield from begin(data)
     return (yield from metric.summands(data))
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_held_out_data_may_be_in_parts_where_the_evaluated_are_not(name):
+    calibrator = CALIBRATORS[name]()
+    data, columns = make("posteriors", 300)
+    held_out, _ = make("posteriors", 200, seed=5)
+    ways = [fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {}))]
+    values = [
+        fp.CalibrationLoss(fp.rules.Brier(), calibrator, way)(source)
+        for way in ways
+        for source in (data, cut(data, columns))
+    ]
+    np.testing.assert_allclose(values, values[0], rtol=1e-8)

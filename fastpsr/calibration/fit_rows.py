@@ -97,6 +97,7 @@ class Rows:
         n_parts = problem.folds.n_calibrators
         self._problem, self._n_parts = problem, n_parts
         self._side_by_side: Any = None
+        self._runs: dict[bytes, list[tuple[int, int]]] = {}
         self._served = served
         if n_parts > 1 and scores.ndim == 1:
             order = np.argsort(served, kind="stable")
@@ -147,7 +148,10 @@ class Rows:
             return found
         scale, shift = asked.point[0], asked.point[2] - asked.point[1]
         sums = np.zeros(5)
-        for first, last in _runs(trains):
+        key = trains.tobytes()
+        if key not in self._runs:
+            self._runs[key] = _runs(trains)
+        for first, last in self._runs[key]:
             rows = slice(self._bounds[first], self._bounds[last])
             own = self.weights[rows] if self.weights.size else self.weights
             sums += kernels.sum_fit_binary(

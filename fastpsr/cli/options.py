@@ -72,7 +72,9 @@ class ScoresAre(StrEnum):
     RAW = "raw"
 
 
-CalibratorName = StrEnum("CalibratorName", {name.upper(): name for name in CALIBRATORS})
+CalibratorName = StrEnum(  # type: ignore[misc]  # mypy wants the names spelled out
+    "CalibratorName", {name.upper(): name for name in CALIBRATORS}
+)
 CalibratorName.__doc__ = "Calibrators by name."
 
 
