@@ -140,7 +140,7 @@ class AffineSummands(Summands):
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
         axis = self.planned.axis
         found: tuple[NDArray[np.int32], Floats] = kernels.place_on_axis(
-            part.predictions.scores, axis.low, axis.width, axis.n_cells
+            part.predictions._score_rows, axis.low, axis.width, axis.n_cells
         )
         return found
 
@@ -178,7 +178,7 @@ class _SumOnAxis(Step):
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.planned.axis, part.predictions
         sums: Floats = kernels.sum_on_axis(
-            predictions.scores, predictions.labels, self.folds.served_by(part),
+            predictions._score_rows, predictions.labels, self.folds.served_by(part),
             predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_calibrators,
         )  # fmt: skip
         if accumulator is None:

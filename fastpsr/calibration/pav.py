@@ -143,7 +143,7 @@ class PAV(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
-        values = kernels.step_function(predictions.scores, self.threshold_[1:], levels)
+        values = kernels.step_function(predictions._score_rows, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)
 
 
@@ -168,7 +168,7 @@ class _PavSummands(StepSummands):
         return "rank cells"
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return np.asarray(kernels.cell_numbers(part.predictions.scores, self.edges))
+        return np.asarray(kernels.cell_numbers(part.predictions._score_rows, self.edges))
 
     def levels(self, negatives: Floats, positives: Floats) -> Floats:
         starts = kernels.pool_adjacent_violators(negatives, positives)

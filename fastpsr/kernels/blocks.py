@@ -63,7 +63,10 @@ def over_blocks(
     worth_a_thread: int = _WORTH_A_THREAD,
 ) -> None:
     """Call ``kernel(first, last, *arguments)`` so that every block is covered once."""
-    n_parts = min(thread_count(), max(1, n_blocks // worth_a_thread))
+    if n_blocks < 2 * worth_a_thread:  # not worth a look at the number of threads
+        kernel(0, n_blocks, *map(writable, arguments))
+        return
+    n_parts = min(thread_count(), n_blocks // worth_a_thread)
     edges = [n_blocks * part // n_parts for part in range(n_parts + 1)]
     arguments = tuple(writable(argument) for argument in arguments)
     together(

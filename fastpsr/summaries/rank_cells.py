@@ -131,7 +131,7 @@ class CellSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        places = kernels.cell_numbers(predictions.scores, self.edges, group_type(self.n_groups))
+        places = kernels.cell_numbers(predictions._score_rows, self.edges, group_type(self.n_groups))
         places[predictions.labels != 0] += self.lowest.size
         return np.asarray(places)
 
@@ -336,7 +336,7 @@ class CountIntoCells(Step):
         if self.has_weights and not weights.size:
             weights = np.ones(len(predictions))
         kernels.count_into_cells(
-            predictions.scores, weights, prepared, self.take, predictions.labels, *accumulator
+            predictions._score_rows, weights, prepared, self.take, predictions.labels, *accumulator
         )
         return accumulator
 
@@ -400,7 +400,7 @@ class HighestInSteps(Step):
 
     def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
         predictions = part.predictions
-        kernels.highest_in_steps(predictions.scores, predictions.weights, prepared, accumulator)
+        kernels.highest_in_steps(predictions._score_rows, predictions.weights, prepared, accumulator)
         return accumulator
 
     def merge(self, one: Floats, other: Floats) -> Floats:
