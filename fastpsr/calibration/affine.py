@@ -279,7 +279,9 @@ class _AffineByFold(Transform):
         predictions, served = part.predictions, self.folds.served_by(part)
         scale, bias = self.fits.scale, self.fits.bias
         if predictions.n_classes == 2:
-            values = kernels.map_by_part(predictions._score_rows, served, scale, bias[:, 1] - bias[:, 0])
+            values = kernels.map_by_part(
+                predictions._score_rows, served, scale, bias[:, 1] - bias[:, 0]
+            )
             return predictions.replace_scores(self.kind, values)
         values = kernels.map_by_part(predictions._score_rows, served, scale, bias)
         if self.kind == "posteriors":

@@ -39,6 +39,9 @@ _SAMPLED = 1 << 14  # values that tell the range of all
 _SAMPLED_PARTS = 16
 _OUTSIDE = 1000  # one sampled value in so many lies in the first or the last bucket
 _BYTES_PER_PLACE = 64  # of counts, lowest and highest value, and lookups
+_PICKED_SHARE = (
+    4  # of the budget is for values that are picked: they are collected, joined and sorted
+)
 _FEWEST_BITS, _MOST_BITS = 2, 22  # by which a bucket is divided at a time
 
 _NO_WEIGHTS = np.empty(0)
@@ -398,7 +401,7 @@ def count_until_few(
     sums = np.empty((0, 2))
     if has_weights:
         (sums,) = yield [WeighBuckets(column, counted.grid).over(data)]
-    budget = memory_budget()
+    budget = memory_budget() // _PICKED_SHARE
     while True:
         flags = needed(counted, sums)
         sizes = counted.counts[flags].sum(axis=1)

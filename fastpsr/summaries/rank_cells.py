@@ -131,7 +131,9 @@ class CellSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        places = kernels.cell_numbers(predictions._score_rows, self.edges, group_type(self.n_groups))
+        places = kernels.cell_numbers(
+            predictions._score_rows, self.edges, group_type(self.n_groups)
+        )
         places[predictions.labels != 0] += self.lowest.size
         return np.asarray(places)
 
@@ -400,7 +402,9 @@ class HighestInSteps(Step):
 
     def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
         predictions = part.predictions
-        kernels.highest_in_steps(predictions._score_rows, predictions.weights, prepared, accumulator)
+        kernels.highest_in_steps(
+            predictions._score_rows, predictions.weights, prepared, accumulator
+        )
         return accumulator
 
     def merge(self, one: Floats, other: Floats) -> Floats:
