@@ -65,6 +65,10 @@ class Row:
         Number of replicates in which the metric is undefined, which are left out.
     note : str
         What the number is; where it is nan or infinite, why.
+    unit : str
+        "fraction", "percent", "nats", "bits", or "" for ratios.
+    reference_value : float or None
+        The value of a system that is worth nothing, where there is one.
     """
 
     metric: str
@@ -74,6 +78,8 @@ class Row:
     bias: float | None = None
     n_undefined: int = 0
     note: str = ""
+    unit: str = ""
+    reference_value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -281,9 +287,11 @@ def evaluate(
     for (name, metric), outcome in zip(chosen.items(), outcomes, strict=True):
         if outcome.error is None:
             value = float(outcome.result)
-            rows.append(Row(name, value, note=_note(metric, value, n_infinite)))
+            note = _note(metric, value, n_infinite)
         else:
-            rows.append(Row(name, float("nan"), note=f"not computed: {outcome.error}"))
+            value, note = float("nan"), f"not computed: {outcome.error}"
+        unit, reference = getattr(metric, "unit", ""), getattr(metric, "reference_value", None)
+        rows.append(Row(name, value, note=note, unit=unit, reference_value=reference))
     if intervals is not None:
         rows = _with_intervals(rows, chosen, predictions, intervals, resampling, progress)
     priors = tuple(float(prior) for prior in predictions.priors)

@@ -335,7 +335,7 @@ def test_to_dict_is_plain(data):
     assert again["n_samples"] == table.n_samples
     for row, entry in zip(table.rows, again["rows"], strict=True):
         numbers = ["value", "low", "high", "bias", "n_undefined"]
-        assert list(entry) == ["metric", *numbers, "note"]
+        assert list(entry) == ["metric", *numbers, "note", "unit", "reference_value"]
         np.testing.assert_equal(Row(**entry).__dict__, row.__dict__)
     content["rows"][0]["value"] = 99.0
     content["priors"].append(5.0)

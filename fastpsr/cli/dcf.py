@@ -49,6 +49,9 @@ class _MeanCost:
 
     at: OperatingPoints
 
+    #: Of the best constant decision.
+    reference_value = 1.0
+
     @property
     def _priors(self) -> str:
         return " and ".join(f"{p_target:g}" for p_target, _, _ in self.at.points)

@@ -43,6 +43,8 @@ class TrialRow:
     n_target: int
     n_nontarget: int
     note: str
+    unit: str = ""
+    reference_value: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ _LONGEST = 32  # characters of a name in a legend
 _MOST_SYSTEMS = 6  # in a figure
 _MOST_LINES = 6  # of notes within the axes
 _MOST_CONDITIONS = 24  # that bars have room for
-_NOT_NORMALIZED = ("EER", "AUC", "RCL", "RCL bound", "ECE", "ECEmc")
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,7 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
     metrics = _short([row.metric for result in report.results for row in result.rows])
     systems = {}
     for result in report.pooled:
-        rows = [row for row in result.rows if row.metric not in _NOT_NORMALIZED]
+        rows = [row for row in result.rows if row.reference_value == 1.0]
         if rows and result.system in names:
             named = [replace(row, metric=metrics[row.metric]) for row in rows]
             systems[names[result.system]] = named
