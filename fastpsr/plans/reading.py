@@ -4,7 +4,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -227,13 +226,10 @@ def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
 
 
 def _without_rows(error: ValueError) -> ValueError:
-    """Return an error whose traceback holds no part: it is kept until all parts are read."""
+    """Return an error without traceback, whose frames would hold a part until all are read."""
     held: BaseException | None = error
     while held is not None:
-        traceback = held.__traceback__
-        clear_frames(traceback)
-        if held is error and traceback is not None:  # the caller's frame, which still runs
-            held.__traceback__ = traceback.tb_next
+        held.__traceback__ = None
         held = held.__context__
     return error
 
