@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.calibration import CALIBRATORS, fit_rows
+from fastpsr.calibration import CALIBRATORS
 from fastpsr.calibration.base import Calibrator
 from fastpsr.plans import Part, begin, run
-from fastpsr.plans.runner import parts_of
+from fastpsr.plans.reading import parts_of
 from fastpsr.summaries.summands import group_type
 
 KINDS = ("posteriors", "log-odds", "llrs", "llrs with prior", "raw scores", "3 posteriors",
@@ -154,7 +154,7 @@ def test_fits_that_read_the_data_step_by_step(monkeypatch, name, scores, kind):
     calibrator = CALIBRATORS[name]()
     one = calibrator.fit(data)
     calibrated = fp.cross_fit(calibrator, data)
-    monkeypatch.setattr(fit_rows, "_BYTES_HELD", 0)
+    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
     other = calibrator.fit(in_parts)
     for attribute in one.fitted_names:
         np.testing.assert_allclose(
@@ -169,7 +169,7 @@ def test_fits_under_another_rule(monkeypatch):
     in_parts = cut(data, columns)
     calibrator = fp.DirectionPreserving(fp.rules.Brier())
     one = calibrator.fit(data)
-    monkeypatch.setattr(fit_rows, "_BYTES_HELD", 0)
+    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
     other = calibrator.fit(in_parts)
     assert other.scale_ == pytest.approx(one.scale_, rel=1e-6)
     np.testing.assert_allclose(other.bias_, one.bias_, atol=1e-6)

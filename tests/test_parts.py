@@ -22,6 +22,7 @@ from fastpsr.calibration import CALIBRATORS, TRAININGS, Calibrator, Training
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
 from fastpsr.plans import Collect
+from fastpsr.plans.watching import watched
 from tests import partitions
 
 drawn = settings(
@@ -403,25 +404,72 @@ def test_replicates_have_values(kind):
 # Reads
 
 
+def read_by(data, call):
+    """Return what a call returns, and how often it reads all parts."""
+    reads = set()
+
+    def see(progress):
+        if not progress.is_sample:
+            reads.add(progress.read)
+
+    with watched(see):
+        return call(data), len(reads)
+
+
+def case_of_reads(n_classes, n, weights, layout="many parts"):
+    kind = "logits" if n_classes == 2 else "logit_rows"
+    return partitions.Case(kind, n, n_classes, weights=weights, form="functions", layout=layout)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [200, 17_000])
 @pytest.mark.parametrize("weights", ["none", "fractions"])
-def test_evaluate_reads_the_data_for_facts_and_three_times(n_classes, n, weights):
-    kind = "logits" if n_classes == 2 else "logit_rows"
-    case = partitions.Case(
-        kind, n, n_classes, weights=weights, form="functions", layout="many parts"
-    )
+def test_evaluate_reads_the_data_for_facts_and_two_or_three_times(n_classes, n, weights):
+    case = case_of_reads(n_classes, n, weights)
     data = case.parts()
     (counter,) = case.counters
-    table = fp.evaluate(data)
-    sampled = 1  # a few parts, looked at beforehand
-    assert max(counter.calls.values()) <= 1 + 3 + sampled
-    assert sum(counter.calls.values()) <= (1 + 3) * case.n_parts + 16
+    table, n_reads = read_by(data, fp.evaluate)
+    # weighted scores: those of the minority, the cells between them, and what PAV makes of all
+    most = 1 + (3 if weights == "fractions" and n_classes == 2 else 2)
+    assert n_reads <= most
+    assert max(counter.calls.values()) <= most + 1  # few parts are sampled beforehand
+    assert sum(counter.calls.values()) <= most * case.n_parts + 16
     assert counter.most_alive <= 3
     expected = fp.evaluate(case.memory)
     assert table.n_samples == expected.n_samples == n
     for row in expected.rows:
         require_equal(row.value, table[row.metric], 1e-7, row.metric)
+
+
+@pytest.mark.parametrize(("n_classes", "n"), [(2, 200), (3, 3_000)])
+def test_fits_beyond_the_budget_take_a_read_for_each_step(monkeypatch, n_classes, n):
+    metric = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving())
+    case = case_of_reads(n_classes, n, "fractions")
+    value, n_reads = read_by(case.parts(), metric)
+    monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
+    other, n_steps = read_by(case.parts(), metric)
+    assert n_reads == 3 < n_steps
+    require_equal(metric(case.memory), value, 1e-12)
+    require_equal(value, other, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n", "weights", "layout"),
+    [
+        (2, 200, "none", "many parts"), (2, 17_000, "none", "many parts"),
+        (2, 17_000, "fractions", "many parts"), (2, 100_000, "none", "many parts"),
+        (2, 50_000, "none", "random"), (3, 17_000, "none", "many parts"),
+        (3, 60_000, "fractions", "random"), (2, 300, "zeros", "one part"),
+    ],
+)  # fmt: skip
+def test_an_explanation_counts_the_reads_that_are_made(n_classes, n, weights, layout):
+    case = case_of_reads(n_classes, n, weights, layout)
+    expected = case.parts().explain()
+    data = case.parts()
+    counter = case.counters[-1]
+    _, n_reads = read_by(data, fp.evaluate)
+    assert expected.reads == n_reads == min(counter.calls.values())
+    assert expected.n_parts == case.n_parts
 
 
 def test_registries_hold_all_there_are():

@@ -14,7 +14,7 @@ from fastpsr.calibration.affine_sums import (
     affine_summands,
 )
 from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
-from fastpsr.calibration.fit_rows import Fits, fit_rows
+from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import ScoreRange, Span
 from fastpsr.errors import ArgumentError
@@ -80,7 +80,7 @@ class _Affine(Calibrator):
         given = data.given_priors
         if given is not None and not given.all():
             return None
-        (span,) = yield [ScoreRange().over(data)]
+        span, rows = yield [ScoreRange().over(data), self._rows_at_once(data, folds)]
         if not span.is_finite or folds.n_calibrators * data.n_classes > len(data):
             return None
         fits = None
@@ -93,7 +93,7 @@ class _Affine(Calibrator):
             try:
                 fits = yield from fit_rows(
                     data, folds, with_bias=self._with_bias, floor=0.0,
-                    score_range=(span.low, span.high),
+                    score_range=(span.low, span.high), rows=rows,
                 )  # fmt: skip
             except ArgumentError:
                 raise
@@ -105,9 +105,15 @@ class _Affine(Calibrator):
             extremes = fits.scale.max() * 10.0 * np.array([span.low, span.high])
         return fits if np.isfinite(extremes).all() else None
 
+    def _rows_at_once(self, data: Data, folds: Folds) -> Plan[Part | None]:
+        """Ask for the rows, which may fit in memory, unless sums on an axis are tried first."""
+        if isinstance(self._rule(), Log) and data.n_classes == 2 and len(data) >= _MANY:
+            return None
+        return (yield from held_rows(data, folds))
+
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         is_log = isinstance(self._rule(), Log)
-        (span,) = yield [ScoreRange().over(data)]
+        span, rows = yield [ScoreRange().over(data), self._rows_at_once(data, OneFold())]
         floor = _floor(span, data.n_classes)
         fits = None
         if is_log and data.n_classes == 2 and len(data) >= _MANY:
@@ -122,7 +128,7 @@ class _Affine(Calibrator):
                 data, OneFold(), with_bias=self._with_bias,
                 floor=0.0 if span.is_finite else floor, score_range=(low, high),
                 rule=None if is_log else self._rule(),
-                start=None if start is None else (start.scale_, start.bias_),
+                start=None if start is None else (start.scale_, start.bias_), rows=rows,
             )  # fmt: skip
         scale, bias = float(fits.scale[0]), fits.bias[0]
         if not (np.isfinite(scale) and np.isfinite(bias).all()):

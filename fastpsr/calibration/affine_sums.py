@@ -51,7 +51,7 @@ def affine_losses_by_sums(
     rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
 ) -> Plan[ScoreSums | None]:
     """Ask for sums, and return the losses after cross-fitting; None where samples are needed."""
-    if not rule.is_analytic:
+    if not (rule.is_analytic and _has_axis(data)):
         return None
     planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
     if planned is None:
@@ -70,7 +70,7 @@ def affine_summands(
     rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
 ) -> Plan[Summands | None]:
     """Ask for an axis; return summands of raw losses and of those after a fit to a replicate."""
-    if not rule.is_analytic:
+    if not (rule.is_analytic and _has_axis(data)):
         return None
     planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
     if planned is None:
@@ -212,13 +212,17 @@ def sums_on_axis(data: Data, folds: Folds, axis: Axis, scale: float) -> Plan[Fit
 
 def _plan_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:
     """Ask for an axis for fits to binary data, made once; None where there is none."""
-    given = data.given_priors
-    if data.n_classes > 2 or (given is not None and not given.all()):
-        return None
-    if not data.class_weights.all():
+    if not _has_axis(data):
         return None
     (found,) = yield [Shared(("axis", with_bias), data, lambda: _make_axis(data, with_bias))]
     return found  # type: ignore[no-any-return]
+
+
+def _has_axis(data: Data) -> bool:
+    """Whether there may be an axis, as is known before any row is looked at."""
+    given = data.given_priors
+    is_possible = data.n_classes == 2 and (given is None or given.all())
+    return bool(is_possible and data.class_weights.all())
 
 
 def _make_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:

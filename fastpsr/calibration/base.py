@@ -151,6 +151,8 @@ class Calibrator(ABC):
         yield
 
     def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
+        if folds.trains.all():  # on all, whose facts are known
+            return (yield from self.fit_plan(data, start))
         view: Data = mapped(data, _TrainingRows(folds, number, self.bins_posteriors))
         if isinstance(view, PartitionedPredictions):
             yield from view.find_facts()

@@ -22,9 +22,8 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["Fits", "fit_rows"]
+__all__ = ["Fits", "fit_rows", "held_rows"]
 
-_BYTES_HELD = 1 << 26  # of rows of data in parts that are fitted in memory; more in reads
 _THIN = 1 << 15  # samples per class that are enough for a start
 
 
@@ -197,39 +196,40 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class _HoldRows(Step):
-    """Lay out the rows in memory."""
+    """Copy the rows into memory, as one part."""
 
-    problem: Problem
+    folds: Folds
     is_exact = True
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
         """Rows, and what decides who serves them."""
-        return Step.reads | self.problem.folds.reads
+        return Step.reads | self.folds.reads
 
     @property
     def key(self) -> Hashable:
-        return ("held rows", id(self.problem))
+        return ("held rows", self.folds.key)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         if part.is_whole:
-            return Rows(self.problem, part)
+            return part
         accumulator = {} if accumulator is None else accumulator
-        predictions = part.predictions.compact()
-        accumulator[part.number] = (predictions, self.problem.folds.served_by(part))
+        # a copy: the part may be a view of much else that was read
+        predictions = Predictions.joined([part.predictions])
+        accumulator[part.number] = (predictions, self.folds.served_by(part))
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
         return {**one, **other}
 
-    def finish(self, accumulator: Any) -> Rows:
-        if isinstance(accumulator, Rows):
+    def finish(self, accumulator: Any) -> Part:
+        if isinstance(accumulator, Part):
             return accumulator
         parts = [accumulator[number] for number in sorted(accumulator)]
         joined = Part.whole(Predictions.joined([predictions for predictions, _ in parts]))
         served = np.concatenate([of_part for _, of_part in parts])
-        joined.remember(("served by", self.problem.folds.key), lambda: served)
-        return Rows(self.problem, joined)
+        joined.remember(("served by", self.folds.key), lambda: served)
+        return joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,6 +302,18 @@ class _FitSumsAtPoints(Step):
         ]
 
 
+def held_rows(data: Data, folds: Folds) -> Plan[Part | None]:
+    """Ask for all rows as one part; None beyond the budget, where each step of a search is a read.
+
+    Twice their bytes are taken while parts are joined.
+    """
+    n_bytes = 8 * len(data) * (data.n_classes + 2)
+    if not isinstance(data, Predictions) and 2 * n_bytes > memory_budget():
+        return None
+    (rows,) = yield [_HoldRows(folds).over(data)]
+    return rows  # type: ignore[no-any-return]
+
+
 def fit_rows(
     data: Data,
     folds: Folds,
@@ -311,6 +323,7 @@ def fit_rows(
     score_range: tuple[float, float],
     rule: ScoringRule | None = None,
     start: tuple[float, Floats] | None = None,
+    rows: Part | None = None,
 ) -> Plan[Fits]:
     """Ask for sums over the rows until all folds' fits have converged, and return them.
 
@@ -327,6 +340,8 @@ def fit_rows(
         Minimized from the optimum for the log rule on; one calibrator only.
     start : (scale, bias), optional
         Another fit, at which the search begins.
+    rows : Part, optional
+        What :func:`held_rows` gave, where that was asked for.
 
     Raises
     ------
@@ -337,10 +352,11 @@ def fit_rows(
     divisor = float(data.class_weights.max())
     problem = Problem(folds, with_bias, n_classes, floor, divisor if data.has_weights else 1.0)
     held = None
-    if isinstance(data, Predictions) or 8 * len(data) * n_classes <= min(
-        _BYTES_HELD, memory_budget() // 4
-    ):
-        (held,) = yield [_HoldRows(problem).over(data)]
+    if rows is None:
+        rows = yield from held_rows(data, folds)
+    if rows is not None:
+        held = Rows(problem, rows)
+        del rows
         totals = held.totals()
     else:
         (totals,) = yield [_SumTotals(problem).over(data)]

@@ -100,9 +100,9 @@ class PAV(Calibrator):
         if folds.n_calibrators > 1 or data.has_weights or not data.class_weights.all():
             return (yield from super().losses_plan(rule, folds, data))
         # blocks hold all samples of a fit to the very data
-        fitted = yield from self.fit_plan(data)
-        blocks = yield from pav_blocks(data)
-        (offset,) = yield [LogOddsOffset().over(data)]
+        fitted, blocks, offset = yield [
+            self.fit_plan(data), pav_blocks(data), LogOddsOffset().over(data)
+        ]  # fmt: skip
         log_odds = clip_log_odds(fitted.log_odds_, self.floor) - fitted.prior_log_odds_ + offset
         losses = np.zeros(2)
         for k, of_class in enumerate((blocks.negatives, blocks.positives)):
@@ -114,13 +114,12 @@ class PAV(Calibrator):
     def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
-        cells = yield from rank_cells(data)
+        cells, offset = yield [rank_cells(data), LogOddsOffset().over(data)]
         # steps begin at targets, so cells between targets are never divided
         if folds.n_calibrators > 1 and not np.array_equal(
             np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
         ):
             return None
-        (offset,) = yield [LogOddsOffset().over(data)]
         return _PavSummands(
             rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor
         )

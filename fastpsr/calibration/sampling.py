@@ -12,8 +12,6 @@ from fastpsr.predictions import Floats
 
 __all__ = ["LogOddsOffset", "Sample", "SampledRows", "ScoreRange", "Span", "sample_step"]
 
-_PER_CLASS = 8  # parts that a sample looks at, for each class
-
 
 @dataclass(frozen=True, eq=False)
 class Span:
@@ -169,12 +167,6 @@ def sample_step(data: Data, size: int, floor: float) -> Sample:
         weights = data.class_weights
         sizes = tuple(int(n) for n in (data.class_sizes if data.has_weights else weights))
         return Sample(sizes, size, floor, None)
-    by_part = data.facts.sizes
-    parts = set()
-    for k in range(data.n_classes):
-        before = np.cumsum(by_part[:, k])
-        wanted = (np.arange(_PER_CLASS) + 0.5) / _PER_CLASS * before[-1]
-        parts.update(np.searchsorted(before, wanted, side="right").tolist())
-    chosen = tuple(sorted(parts))
-    held = tuple(int(n) for n in by_part[list(chosen)].sum(axis=0))
+    chosen = data.facts.sampled_parts
+    held = tuple(int(n) for n in data.facts.sizes[list(chosen)].sum(axis=0))
     return Sample(held, size, floor, chosen)

@@ -16,7 +16,8 @@ from fastpsr.predictions import Predictions
 
 __all__ = ["Explanation", "explain"]
 
-_REHEARSED = 3  # parts
+_REHEARSED = 3  # parts, or more where these have fewer rows than this:
+_LIKE_MANY = 1 << 15  # rows, from which plans do as with any number
 
 Plans = Callable[[Any], list[Callable[[], Plan[Any]]]]
 
@@ -57,11 +58,14 @@ class Explanation:
 
 
 def explain(data: Any, plans_of: Plans) -> Explanation:
-    """Rehearse plans, which `plans_of` makes for data in parts, on one part and on three."""
+    """Rehearse plans, which `plans_of` makes for data in parts, on one part and on some."""
     n_parts = data.n_parts
-    numbers = np.unique(np.linspace(0, n_parts - 1, _REHEARSED).astype(int)).tolist()
+    numbers = _spread(_REHEARSED, n_parts)
     first = _rehearse(data, numbers[:1], plans_of)  # compiles, and warms the files up
     few = _rehearse(data, numbers, plans_of)
+    if few.n_rows < _LIKE_MANY and len(numbers) < n_parts:
+        numbers = _spread(len(numbers) * -(-_LIKE_MANY // max(few.n_rows, 1)), n_parts)
+        few = _rehearse(data, numbers, plans_of)
     known = data.source.n_rows
     n_rows = few.n_rows * n_parts // len(numbers) if known is None else known
     growth = (few.held - first.held) / max(few.n_rows - first.n_rows, 1)
@@ -75,6 +79,12 @@ def explain(data: Any, plans_of: Plans) -> Explanation:
         few.largest,
         few.seconds * share,
     )
+
+
+def _spread(n: int, n_parts: int) -> list[int]:
+    """Return the numbers of at most n parts, spread over all."""
+    places = np.linspace(0, n_parts - 1, min(n, n_parts)).astype(int)
+    return [int(place) for place in np.unique(places)]
 
 
 class _Rehearsal:
@@ -120,6 +130,10 @@ class _Few(Source):
         self.kind, self.n_classes = source.kind, source.n_classes
         self.given_priors, self.columns = source.given_priors, source.columns
         self.n_parts = len(numbers)
+
+    @property
+    def n_parts_in_all(self) -> int:
+        return self._source.n_parts
 
     def name_of(self, number: int) -> str:
         return self._source.name_of(self._numbers[number])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.plans.part import Part
-from fastpsr.plans.steps import LABELS, Step
+from fastpsr.plans.steps import LABELS, SAMPLED_PARTS, Step
 from fastpsr.predictions import Floats
 
 __all__ = ["CountRows", "Facts"]
@@ -41,6 +41,17 @@ class Facts:
     def first_rows(self) -> NDArray[np.int64]:
         """Number of rows before each part, and of all, (P + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_rows)])
+
+    @property
+    def sampled_parts(self) -> tuple[int, ...]:
+        """Numbers of the few parts that samples look at: spread over the rows of each class."""
+        parts: set[int] = set()
+        for of_class in self.sizes.T:
+            before = np.cumsum(of_class)
+            if before[-1]:
+                wanted = (np.arange(SAMPLED_PARTS) + 0.5) / SAMPLED_PARTS * before[-1]
+                parts.update(np.searchsorted(before, wanted, side="right").tolist())
+        return tuple(sorted(parts))
 
     @property
     def ranks(self) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import PartitionedPredictions
 from fastpsr.plans.sources import naming, same_priors
-from fastpsr.plans.steps import ROWS, Request, Step
+from fastpsr.plans.steps import ROWS, SAMPLED_PARTS, Request, Step
 from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
@@ -53,6 +53,11 @@ class Reading:
         n_parts = self.sources[0].n_parts if self.sources else 0
         self.n_parts = n_parts
         self.numbers = [n for n in range(n_parts) if any(self._wants(s, n) for s in self.steps)]
+        most = SAMPLED_PARTS * self.sources[0].n_classes if self.sources else 0
+        #: Whether these are a few of the parts; in a rehearsal, whether they will be.
+        self.is_sample = all(step.only_parts is not None for step in self.steps) and (
+            len(self.numbers) < n_parts or any(s.n_parts_in_all > most for s in self.sources)
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is prepared: it is made anew in another process."""
@@ -111,7 +116,7 @@ class Reading:
             held = step.start() if accumulator is None else accumulator
             return step.add(held, prepared[place], *parts)
         except ValueError as error:  # of one who asks; the others go on
-            return Failed(error)
+            return Failed(_without_rows(error))
 
     def join(self, place: int, one: Any, other: Any) -> Any:
         """Return what two accumulators of a step hold together."""
@@ -167,7 +172,7 @@ def _count_here(reading: Reading) -> list[Any]:
     held: list[Any] = [None] * n_steps
     runs = [-1] * n_steps
     reading.prepare()
-    report = tell(len(reading.numbers), len(reading.numbers) < reading.n_parts)
+    report = tell(len(reading.numbers), reading.is_sample)
     for done, raws in enumerate(_raw_parts(reading), 1):
         number = next(iter(raws.values())).number
         made: dict[int, Part] = {}
@@ -218,6 +223,15 @@ def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
                 ahead = thread.submit(load, numbers[place + 1])
             yield parts
             del parts
+
+
+def _without_rows(error: ValueError) -> ValueError:
+    """Return an error without traceback, whose frames would hold a part until all are read."""
+    held: BaseException | None = error
+    while held is not None:
+        held.__traceback__ = None
+        held = held.__context__
+    return error
 
 
 def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:

@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
 from fastpsr.plans.reading import Failed, count_all
-from fastpsr.plans.steps import Plan, Request, Shared
+from fastpsr.plans.steps import SAMPLED_PARTS, Plan, Request, Shared
 from fastpsr.predictions import Predictions
 
 __all__ = ["Outcome", "begin", "run", "run_all", "run_here"]
@@ -115,10 +115,13 @@ class _Run:
     def finish(self) -> None:
         """Answer steps, a read at a time, until all plans are done."""
         while self._nodes:
-            slots, self._slots = self._slots, {}
-            assert slots, "plans wait for one another"
+            assert self._slots, "plans wait for one another"
+            # what is known of a few parts may save a read of all
+            samples = {key: slot for key, slot in self._slots.items() if _is_of_few(slot)}
+            slots = samples or self._slots
+            self._slots = {k: slot for k, slot in self._slots.items() if k not in slots}
             _answer(list(slots.values()))
-            del slots
+            del samples, slots
             while ready := [node for node in self._nodes if _is_ready(node)]:
                 for node in ready:  # a plan that ends may make others ready
                     self._advance(node)
@@ -227,6 +230,14 @@ class _Slot:
     is_done: bool = False
     result: Any = None
     error: ValueError | None = None
+
+
+def _is_of_few(slot: _Slot) -> bool:
+    """Whether a step looks at so few parts that they are read before all are."""
+    if slot.request.step.only_parts is None:
+        return False
+    source = slot.request.data[0].source
+    return bool(source.n_parts_in_all >= 2 * SAMPLED_PARTS * source.n_classes)
 
 
 def _answer(slots: list[_Slot]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-__all__ = ["LABELS", "ROWS", "Plan", "Request", "Shared", "Step"]
+__all__ = ["LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Request", "Shared", "Step"]
 
 Result = TypeVar("Result")
 
@@ -18,6 +18,10 @@ Plan = Generator[list[Any], list[Any], Result]
 #: What a step may read of a part, besides columns of ids.
 LABELS = frozenset({"labels", "weights"})
 ROWS = LABELS | {"scores"}
+
+
+#: Parts that samples look at, for each class.
+SAMPLED_PARTS = 8
 
 
 class Step(ABC):
@@ -36,7 +40,7 @@ class Step(ABC):
     parts_per_run: ClassVar[int] = 1
     #: Whether it takes parts without weight, too, which are as if absent.
     takes_all: ClassVar[bool] = False
-    #: Numbers of the parts that it looks at; None for all.
+    #: Numbers of the parts that it looks at; None for all. Where these are few they are read first.
     only_parts: tuple[int, ...] | None = None
 
     @property

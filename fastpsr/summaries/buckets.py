@@ -36,7 +36,6 @@ _BUCKETS_OF_MANY = 1 << 22
 _FEW = 1 << 11  # rows, up to which none are counted
 _PER_BUCKET = 16  # values, of which few are then sorted
 _SAMPLED = 1 << 14  # values that tell the range of all
-_SAMPLED_PARTS = 16
 _OUTSIDE = 1000  # one sampled value in so many lies in the first or the last bucket
 _BYTES_PER_PLACE = 64  # of counts, lowest and highest value, and lookups
 _PICKED_SHARE = (
@@ -361,11 +360,9 @@ def find_grid(column: Column, data: Data) -> Plan[Grid]:
 def _sample_of(column: Column, data: Data) -> _SampleValues:
     if not isinstance(data, PartitionedPredictions):
         return _SampleValues(column, max(1, len(data) // _SAMPLED))
-    filled = np.flatnonzero(data.facts.n_rows)
-    places = np.linspace(0, filled.size - 1, min(_SAMPLED_PARTS, filled.size)).astype(np.int64)
-    chosen = filled[places]
-    n_rows = int(data.facts.n_rows[chosen].sum())
-    return _SampleValues(column, max(1, n_rows // _SAMPLED), tuple(int(i) for i in chosen))
+    chosen = data.facts.sampled_parts
+    n_rows = int(data.facts.n_rows[list(chosen)].sum())
+    return _SampleValues(column, max(1, n_rows // _SAMPLED), chosen)
 
 
 def count(column: Column, data: Data) -> Plan[Counted]:
