@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap import influence
+from fastpsr.bootstrap import RESAMPLINGS, influence
 from fastpsr.bootstrap import replicates as module
 from fastpsr.bootstrap.draws import LeftOut, UnitDraws
-from fastpsr.bootstrap.resampling import RESAMPLINGS
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.sums import DrawnSums, UnitSums
 from fastpsr.metrics.base import Metric

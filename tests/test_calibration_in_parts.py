@@ -12,7 +12,7 @@ import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS, fit_rows
 from fastpsr.calibration.base import Calibrator
 from fastpsr.plans import Part, begin, run
-from fastpsr.plans.runner import parts_of
+from fastpsr.plans.reading import parts_of
 from fastpsr.summaries.summands import group_type
 
 KINDS = ("posteriors", "log-odds", "llrs", "llrs with prior", "raw scores", "3 posteriors",
