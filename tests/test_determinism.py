@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import fastpsr as fp
-from fastpsr.calibration import affine, newton
+from fastpsr.calibration import affine, affine_sums, fit_rows
 from tests import everything
 from tests.test_concurrency import LAYERS, SHARED, run_here, run_on_layer
 
@@ -42,8 +42,8 @@ def test_same_bits(expected, threads, monkeypatch):
 def test_same_bits_again(monkeypatch):
     """Of few samples, by the ways that are for many."""
     monkeypatch.setattr(affine, "_MANY", 200)
-    monkeypatch.setattr(newton, "_VERY_THIN", 50)
-    monkeypatch.setattr(newton, "_THIN", 60)
+    monkeypatch.setattr(affine_sums, "_VERY_THIN", 50)
+    monkeypatch.setattr(fit_rows, "_THIN", 60)
     runs = [everything.bits_of(everything.everything(210)) for _ in range(2)]
     assert differing(*runs) == []
 

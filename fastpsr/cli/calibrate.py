@@ -13,7 +13,7 @@ from fastpsr import trials
 from fastpsr.calibration import CrossFit, cross_fit, load_calibrator, save_calibrator
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    CalibratorName,
+    CalibratorOfScores,
     Columns,
     Drop,
     Duplicates,
@@ -95,7 +95,7 @@ def calibrate(
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Save the fitted calibrator as JSON.")] = None,
     load: Annotated[Path | None, typer.Option(help="Use a calibrator that was saved.")] = None,
-    calibrator: Annotated[CalibratorName, typer.Option(help="Which one.")] = CalibratorName.DP,
+    calibrator: CalibratorOfScores = "dp",
     floor: Floor = None,
     folds: Folds = 5,
     scores_are: ScoresMean = None,
@@ -132,7 +132,7 @@ def calibrate(
     if apply is not None or output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
     untrained = make_calibrator(calibrator, floor)
-    if scores_are is ScoresAre.RAW and calibrator is CalibratorName.HISTOGRAM:
+    if scores_are is ScoresAre.RAW and calibrator == "histogram":
         raise ValueError(
             "--calibrator histogram must not be given raw scores, which have no posteriors to bin: "
             "use dp, temperature or pav"

@@ -19,7 +19,6 @@ from fastpsr.cli.intervals import (
 )
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    CalibratorName,
     CalibratorOfLoss,
     Columns,
     Costs,
@@ -92,7 +91,7 @@ def compare(
     columns: Columns = None,
     priors: Priors = None,
     dcf: Dcf = None,
-    calibrator: CalibratorOfLoss = CalibratorName.DP,
+    calibrator: CalibratorOfLoss = "dp",
     floor: Floor = None,
     folds: Folds = 5,
     labels: Labels = None,

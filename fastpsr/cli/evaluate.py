@@ -18,7 +18,6 @@ from fastpsr.cli.intervals import (
 )
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    CalibratorName,
     CalibratorOfLoss,
     Columns,
     Costs,
@@ -94,7 +93,7 @@ def evaluate(
     columns: Columns = None,
     priors: Priors = None,
     dcf: Dcf = None,
-    calibrator: CalibratorOfLoss = CalibratorName.DP,
+    calibrator: CalibratorOfLoss = "dp",
     floor: Floor = None,
     folds: Folds = 5,
     labels: Labels = None,

@@ -17,8 +17,8 @@ from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
 __all__ = [
-    "CalibratorName",
     "CalibratorOfLoss",
+    "CalibratorOfScores",
     "Columns",
     "Costs",
     "Dcf",
@@ -72,12 +72,6 @@ class ScoresAre(StrEnum):
     RAW = "raw"
 
 
-CalibratorName = StrEnum(  # type: ignore[misc]  # mypy wants the names spelled out
-    "CalibratorName", {name.upper(): name for name in CALIBRATORS}
-)
-CalibratorName.__doc__ = "Calibrators by name."
-
-
 class Drop(StrEnum):
     """What to do with trials that cannot be judged."""
 
@@ -105,6 +99,13 @@ def _known_format(name: str | None) -> str | None:
     return name
 
 
+def _known_calibrator(name: str) -> str:
+    if name not in CALIBRATORS:
+        raise typer.BadParameter(f"it must be one of {', '.join(CALIBRATORS)}, not {name!r}")
+    return name
+
+
+_CALIBRATORS = f"[{'|'.join(CALIBRATORS)}]"  # as help shows what may be chosen
 _TABLES, _TRIALS = "Tables", "Trial lists"
 
 Labels = Annotated[
@@ -154,7 +155,15 @@ Costs = Annotated[
     typer.Option(help="Cost matrix, a row per class: .json or .csv.", rich_help_panel=_TABLES),
 ]
 CalibratorOfLoss = Annotated[
-    CalibratorName, typer.Option(help="Calibrator behind the calibration loss.")
+    str,
+    typer.Option(
+        callback=_known_calibrator,
+        metavar=_CALIBRATORS,
+        help="Calibrator behind the calibration loss.",
+    ),
+]
+CalibratorOfScores = Annotated[
+    str, typer.Option(callback=_known_calibrator, metavar=_CALIBRATORS, help="Which one.")
 ]
 Floor = Annotated[
     float | None,
@@ -307,15 +316,15 @@ def arrays_beside(*names: str | None) -> list[Path | None]:
     return [Path(name) for name in names if name is not None and name.endswith(".npy")]
 
 
-def make_calibrator(name: CalibratorName, floor: float | None) -> Calibrator:
+def make_calibrator(name: str, floor: float | None) -> Calibrator:
     """Return a calibrator by name, with a floor if it is to have one."""
-    made: Calibrator = CALIBRATORS[name.value]()
+    made: Calibrator = CALIBRATORS[name]()
     if floor is None:
         return made
     if "floor" not in made.option_names():
         have = [n for n, known in CALIBRATORS.items() if "floor" in known().option_names()]
-        raise ValueError(f"--floor is for --calibrator {' or '.join(have)}, not {name.value}")
-    return CALIBRATORS[name.value](floor=floor)  # type: ignore[call-arg]
+        raise ValueError(f"--floor is for --calibrator {' or '.join(have)}, not {name}")
+    return CALIBRATORS[name](floor=floor)  # type: ignore[call-arg]
 
 
 def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
