@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -668,10 +668,8 @@ class _Writer:
 
 
 def _close_in_vain(writer: Any) -> None:
-    try:
+    with suppress(OSError):  # the disk may be full, which is known already
         writer.close()
-    except OSError:  # the disk is full, which is known already
-        pass
 
 
 class _Workshop:
@@ -784,7 +782,7 @@ class _Workshop:
         label = ", s.label" if self._has_label[table] else ""
         same = " AND ".join(f"k.{role} = s.{role}" for role in ids)
         self._run(
-            f"CREATE TABLE matched_{table} AS SELECT k.row AS key_row, s.row AS row, s.score{label} "
+            f"CREATE TABLE matched_{table} AS SELECT k.row AS key_row, s.row, s.score{label} "
             f"FROM {self._firsts('key')} k JOIN {self._firsts(table)} s ON {same}"
         )
         return int(self._one(f"SELECT count(*) FROM matched_{table}"))
@@ -826,8 +824,9 @@ class _Workshop:
         pl = polars()
         with _as_os_errors(self._output):
             cursor = self._connection.cursor()
-            reader = cursor.execute(query).fetch_record_batch(1 << 17)
-            for batch in reader:
+            found = cursor.execute(query)  # the method has another name in older versions
+            read = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+            for batch in read(1 << 17):
                 yield pl.from_arrow(batch)
 
     def _firsts(self, table: str) -> str:
