@@ -294,7 +294,7 @@ class _Job:
         sources = {
             s: _InOrder(s.file, self.ids) for s in self.systems
         }  # dropped at the first difference
-        self._write(part, sources, None, lambda frame: repeats.add(self._hashes(frame)))
+        self._write(part, sources, False, lambda frame: repeats.add(self._hashes(frame)))
         if not all(s.in_order for s in self.systems):
             return np.zeros(0, np.uint64)
         found = repeats.find()
@@ -331,7 +331,7 @@ class _Job:
         for system in self.systems:
             system.forget()
         orders = [system.in_order for system in self.systems]
-        self._write(part, sources, shop.rows_again("key") if in_key else None, None)
+        self._write(part, sources, in_key > 0, None)
         if orders != [system.in_order for system in self.systems if system in sources]:
             raise ValueError("the files changed while they were read")
         self._judge(again, tables)
@@ -340,7 +340,7 @@ class _Job:
         self,
         part: Path,
         sources: "dict[System, Any]",
-        left_out: "_Rows | None",
+        with_again: bool,
         see: "Callable[[DataFrame], None] | None",
     ) -> None:
         """Go over the key and the scores of all systems, and write while nothing is wrong."""
@@ -354,7 +354,10 @@ class _Job:
             for block in self.key.frames(True, self._tell(self.key)):
                 n = block.height
                 rows = np.arange(first, first + n)
-                again = np.zeros(n, bool) if left_out is None else left_out.mask(first, n)
+                again = np.zeros(n, bool)
+                if with_again:
+                    found = self.workshop.rows_between("again_key", "row", first, first + n)
+                    again[found["row"] - first] = True
                 first += n
                 if see is not None:
                     see(block)
@@ -541,60 +544,28 @@ class _InOrder:
 
 
 class _Matched:
-    """Scores that DuckDB has put into the key's order."""
+    """Scores that DuckDB has found for rows of the key."""
 
     def __init__(self, shop: "_Workshop", table: str) -> None:
-        self._has_label, self._first = shop.has_label(table), 0
-        self._frames = shop.frames(f"SELECT * FROM matched_{table} ORDER BY key_row")
-        self._held: DataFrame | None = None
+        self._shop, self._table, self._first = shop, f"matched_{table}", 0
 
     def take(self, block: "DataFrame") -> _Slice:
         """Return the scores of the next rows of the key, as far as there are any."""
         n, first = block.height, self._first
         self._first += n
-        score = np.full(n, np.nan)
-        present = np.zeros(n, bool)
-        rows = np.zeros(n, np.int64)
-        label = np.zeros(n, bool) if self._has_label else None
-        while not self.is_at_end():
-            assert self._held is not None
-            cut = int(np.searchsorted(self._held["key_row"].to_numpy(), first + n))
-            mine, rest = self._held[:cut], self._held[cut:]
-            self._held = rest if rest.height else None
-            at = mine["key_row"].to_numpy() - first
-            score[at] = mine["score"].to_numpy()
-            rows[at] = mine["row"].to_numpy()
-            present[at] = True
-            if label is not None:
-                label[at] = mine["label"].to_numpy()
-            if rest.height:
-                break
+        found = self._shop.rows_between(self._table, "key_row", first, first + n)
+        at = found["key_row"] - first
+        score, present, rows = np.full(n, np.nan), np.zeros(n, bool), np.zeros(n, np.int64)
+        score[at], present[at], rows[at] = found["score"], True, found["row"]
+        label = None
+        if "label" in found:
+            label = np.zeros(n, bool)
+            label[at] = found["label"]
         return _Slice(score, present, label, rows)
 
     def is_at_end(self) -> bool:
-        """Whether there are no more scores."""
-        if self._held is None:
-            self._held = next(self._frames, None)
-        return self._held is None
-
-
-class _Rows:
-    """Row numbers in ascending order, asked for range by range."""
-
-    def __init__(self, frames: "Iterator[DataFrame]") -> None:
-        self._frames, self._held = frames, np.zeros(0, np.int64)
-
-    def mask(self, first: int, n: int) -> Mask:
-        """Return which of n rows are among them."""
-        mask = np.zeros(n, bool)
-        while True:
-            cut = int(np.searchsorted(self._held, first + n))
-            mask[self._held[:cut] - first] = True
-            self._held = self._held[cut:]
-            more = None if self._held.size else next(self._frames, None)
-            if more is None:
-                return mask
-            self._held = more["row"].to_numpy()
+        """Whether there are no more scores: what matches has a row in the key."""
+        return True
 
 
 class _Writer:
@@ -765,10 +736,6 @@ class _Workshop:
         self._run(f"DROP TABLE some_{table}")
         return int(self._one(f"SELECT count(*) FROM again_{table}"))
 
-    def rows_again(self, table: str) -> _Rows:
-        """Return the rows whose ids occurred before."""
-        return _Rows(self.frames(f"SELECT row FROM again_{table} ORDER BY row"))
-
     def again(self, table: str, ids: Sequence[str]) -> tuple[_Found, _Found]:
         """Return the rows whose ids occurred before: with another value, and with the same."""
         differ, same = (
@@ -781,10 +748,12 @@ class _Workshop:
         """Make the table of the scores of trials in the key; return how many there are."""
         label = ", s.label" if self._has_label[table] else ""
         same = " AND ".join(f"k.{role} = s.{role}" for role in ids)
-        self._run(
+        self._run("SET preserve_insertion_order = true")
+        self._run(  # sorted, so that the scores of some rows lie together
             f"CREATE TABLE matched_{table} AS SELECT k.row AS key_row, s.row, s.score{label} "
-            f"FROM {self._firsts('key')} k JOIN {self._firsts(table)} s ON {same}"
+            f"FROM {self._firsts('key')} k JOIN {self._firsts(table)} s ON {same} ORDER BY key_row"
         )
+        self._run("SET preserve_insertion_order = false")
         return int(self._one(f"SELECT count(*) FROM matched_{table}"))
 
     def unused(self, table: str, ids: Sequence[str]) -> _Found:
@@ -797,10 +766,6 @@ class _Workshop:
             f"ANTI JOIN matched_{table} USING (row)",
             ids,
         )
-
-    def has_label(self, table: str) -> bool:
-        """Whether the scores have labels."""
-        return self._has_label[table]
 
     def are_swapped(self, table: str) -> bool:
         """Whether models of the scores are segments of the key, and segments models."""
@@ -819,15 +784,13 @@ class _Workshop:
         enroll, test = self._run(f"SELECT enroll, test FROM {table} WHERE row = 0").fetchone()
         return str(enroll), str(test)
 
-    def frames(self, query: str) -> "Iterator[DataFrame]":
-        """Yield what a query returns, frame by frame."""
-        pl = polars()
+    def rows_between(
+        self, table: str, column: str, first: int, end: int
+    ) -> dict[str, NDArray[Any]]:
+        """Return the rows of a table whose number in a column lies from `first` to below `end`."""
+        found = self._run(f"SELECT * FROM {table} WHERE {column} >= {first} AND {column} < {end}")
         with _as_os_errors(self._output):
-            cursor = self._connection.cursor()
-            found = cursor.execute(query)  # the method has another name in older versions
-            read = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
-            for batch in read(1 << 17):
-                yield pl.from_arrow(batch)
+            return {name: np.asarray(values) for name, values in found.fetchnumpy().items()}
 
     def _firsts(self, table: str) -> str:
         """Return what stands for a table without the rows whose ids occurred before."""
