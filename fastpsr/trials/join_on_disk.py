@@ -843,10 +843,12 @@ def _as_os_errors(output: Path) -> Iterator[None]:
     try:
         yield
     except duckdb().Error as error:
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).split())[:200]
+        if isinstance(error, duckdb().ProgrammingError):
+            raise
+        if isinstance(error, duckdb().InterruptException):
+            raise KeyboardInterrupt from None
         if isinstance(error, duckdb().OutOfMemoryException) and "temp" not in said:
-            raise MemoryError(f"{said[:200]}: raise FASTPSR_MEMORY") from None
-        if isinstance(error, duckdb().IOException | duckdb().OutOfMemoryException):
-            message = f"the join on disk failed: {said[:200]}"
-            raise OSError(errno.ENOSPC, message, str(output)) from None
-        raise
+            raise MemoryError(f"{said}: raise FASTPSR_MEMORY") from None
+        message = f"the join on disk failed: {said}"
+        raise OSError(errno.ENOSPC, message, str(output)) from None
