@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.files import check_place, whole_file
+from fastpsr.kernels.blocks import thread_count
 from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.optional import duckdb, polars, pyarrow
 from fastpsr.trials.policies import Findings, Policies, Trials
@@ -35,6 +36,7 @@ Mask = NDArray[np.bool_]
 _GROUP_ROWS = 10**6
 _BYTES_PER_ROW = 300  # of a row group, while it is made
 _PIECE_BYTES = 1 << 24
+_BYTES_PER_THREAD = 1 << 28  # of DuckDB: threads sort and join in memory of their own
 _EXAMPLES = 3
 
 
@@ -748,12 +750,16 @@ class _Workshop:
         """Make the table of the scores of trials in the key; return how many there are."""
         label = ", s.label" if self._has_label[table] else ""
         same = " AND ".join(f"k.{role} = s.{role}" for role in ids)
+        self._run(
+            f"CREATE TABLE pairs AS SELECT k.row AS key_row, s.row, s.score{label} "
+            f"FROM {self._firsts('key')} k JOIN {self._firsts(table)} s ON {same}"
+        )
         self._run("SET preserve_insertion_order = true")
         self._run(  # sorted, so that the scores of some rows lie together
-            f"CREATE TABLE matched_{table} AS SELECT k.row AS key_row, s.row, s.score{label} "
-            f"FROM {self._firsts('key')} k JOIN {self._firsts(table)} s ON {same} ORDER BY key_row"
+            f"CREATE TABLE matched_{table} AS SELECT * FROM pairs ORDER BY key_row"
         )
         self._run("SET preserve_insertion_order = false")
+        self._run("DROP TABLE pairs")
         return int(self._one(f"SELECT count(*) FROM matched_{table}"))
 
     def unused(self, table: str, ids: Sequence[str]) -> _Found:
@@ -830,6 +836,7 @@ class _Workshop:
                     "memory_limit": f"{self._budget // 1000}KB",
                     "temp_directory": str(folder),
                     "preserve_insertion_order": False,
+                    "threads": max(1, min(thread_count(), self._budget // _BYTES_PER_THREAD)),
                     "autoinstall_known_extensions": False,
                     "autoload_known_extensions": False,
                 },
