@@ -10,6 +10,7 @@ from fastpsr.bootstrap import *  # noqa: F403  each room says what it offers
 from fastpsr.calibration import *  # noqa: F403
 from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.curves import *  # noqa: F403
+from fastpsr.dask import from_dask
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluate import Evaluation, evaluate
 from fastpsr.metrics import *  # noqa: F403
@@ -33,6 +34,7 @@ __all__ = [
     "curves",
     "evaluate",
     "expected_cost",
+    "from_dask",
     "from_parts",
     "metrics",
     "rules",

@@ -55,7 +55,8 @@ def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
             shifted = [np.subtract(s, low, dtype=np.int64) if low else s for s in sides]
             for side in shifted:
                 present[side] = True
-            number = np.cumsum(present, dtype=wide) - wide(1)
+            number: NDArray[Any] = np.cumsum(present, dtype=wide)
+            number -= 1
             distinct = np.flatnonzero(present)
             if low + span - 1 <= _MOST:
                 return distinct + np.int64(low), [number[side] for side in shifted]

@@ -17,6 +17,7 @@ Kind = Literal["posteriors", "likelihoods", "raw scores"]
 
 _NO_WEIGHTS = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
+_WORTH_A_THREAD = 1 << 16  # scores, to find their range
 
 
 class Predictions:
@@ -490,9 +491,18 @@ class Predictions:
 
     @property
     def score_range(self) -> tuple[float, float]:
-        """Lowest and highest of :attr:`scores`; may be infinite."""
+        """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
         scores = self._score_rows
-        low, high = self.remember("range", lambda: together(scores.min, scores.max))
+        if not scores.size:
+            return 0.0, 0.0
+        low, high = self.remember(
+            "range",
+            lambda: (
+                (scores.min(), scores.max())
+                if scores.size < _WORTH_A_THREAD
+                else together(scores.min, scores.max)
+            ),
+        )
         return float(low), float(high)
 
     @property
@@ -577,6 +587,9 @@ class Predictions:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the samples of all parts, one after another."""
+        forms = {(part._given_posteriors is None, part._values.ndim) for part in parts}
+        if len(forms) > 1:  # posteriors here, their logarithms there
+            parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         made = cls.__new__(cls)
         made.__dict__.update({k: v for k, v in parts[0].__dict__.items() if k not in _CACHED})
         made._whole_weights = None

@@ -1,10 +1,16 @@
 """All that fastpsr computes, by name: to see whether bits change, or to run every line once."""
 
+import inspect
 import warnings
+from dataclasses import MISSING, fields
 
 import numpy as np
 
 import fastpsr as fp
+from fastpsr.bootstrap import RESAMPLINGS
+from fastpsr.calibration import CALIBRATORS
+from fastpsr.curves import CURVES
+from fastpsr.metrics import METRICS
 from tests import samples
 
 MANY = 140_001  # blocks for 4 threads each, and enough samples for fits by sums on an axis
@@ -34,43 +40,20 @@ def multiclass(n, K=3, seed=0):
 
 
 def calibrators(K):
-    affine = [fp.DirectionPreserving(), fp.TemperatureScaling()]
-    return [*affine, fp.PAV(1e-6), fp.HistogramBinning(6, 1e-6)] if K == 2 else affine
+    """All there are for K classes, posteriors kept off 0 and 1 where that is an option."""
+    return [
+        kind(**({"floor": 1e-6} if "floor" in inspect.signature(kind).parameters else {}))
+        for kind in CALIBRATORS.values()
+        if K == 2 or not kind.binary_only
+    ]
 
 
-def metrics(K, train):
-    """Name -> metric, all there are."""
-    costs = fp.CostMatrix(samples.COSTS[K])
-    found = {
-        "cross-entropy": fp.CrossEntropy(),
-        "brier": fp.BrierScore(),
-        "risk": fp.BayesRisk(costs),
-        "cost rule": fp.ExpectedScore(fp.rules.Cost(costs)),
-        "ece confidence": fp.ECE(on="confidence"),
-        "ece confidence, quantiles": fp.ECE(on="confidence", binning="quantile"),
-    }
-    for calibrator in calibrators(K):
-        name = type(calibrator).__name__
-        found[f"loss {name}"] = fp.CalibrationLoss(fp.rules.Log(), calibrator, train)
-        found[f"loss on test {name}"] = fp.CalibrationLoss(
-            fp.rules.Brier(), calibrator, fp.TrainOnTest()
-        )
-    found["divergence"] = fp.ExpectedDivergence(fp.rules.Log(), fp.DirectionPreserving(), train)
-    if K > 2:
-        return found
-    found |= {
-        "beta": fp.ExpectedScore(RULES["beta"]),
-        "ece": fp.ECE(),
-        "ece, norm 2, quantiles": fp.ECE(norm=2, binning="quantile"),
-        "eer": fp.EER(),
-        "min dcf": fp.MinDCF(0.01),
-        "act dcf": fp.ActDCF(0.05),
-        "cllr": fp.Cllr(),
-        "min cllr": fp.MinCllr(),
-        "auc": fp.AUC(),
-        "devpav": fp.DevPAV(),
-        "pav posterior": fp.PavPosterior(0.5),
-    }
+def metrics(data):
+    """Name -> metric, all there are for the data."""
+    found = {}
+    for kind in METRICS:
+        for metric in kind.examples(data) if data.n_classes == 2 or not kind.binary_only else []:
+            found[f"{len(found)} {metric.label}"] = metric
     return found
 
 
@@ -129,7 +112,6 @@ def _conversions(n):
 
 def _values(n):
     found = {}
-    train = fp.CrossFit(folds=3, seed=1)
     data = {
         "binary": binary(n),
         "binary, weighted": binary(n, weighted=True),
@@ -137,7 +119,7 @@ def _values(n):
         "3 classes": multiclass(n),
     }
     for kind, predictions in data.items():
-        for name, metric in metrics(predictions.n_classes, train).items():
+        for name, metric in metrics(predictions).items():
             found[f"{kind}: {name}"] = metric(predictions)
     bare = fp.Predictions.from_posteriors(data["binary"].y_true, np.linspace(0.01, 0.99, n))
     for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE()):
@@ -187,14 +169,10 @@ def _curves(n):
     made = fp.simulate.trial_list(60, 900, seed=3)
     found["trial list"] = made.llr
     found["gaussian classes"] = fp.simulate.gaussian_classes(500).mcps
+    of_llrs = (fp.tippett, fp.score_histogram)
     curves = [
-        fp.bayes_error(data),
-        fp.empirical_cross_entropy(data),
-        fp.consistency_band(data, n_resamples=20, seed=1),
-        fp.divergence_curve(data, fp.rules.Log()),
-        fp.pav_steps(data),
-        fp.score_histogram(data),
-        fp.tippett(binary(n, kind="llrs")),
+        curve(binary(n, kind="llrs") if curve in of_llrs else data, **options(2))
+        for curve, options in CURVES.items()
     ]
     for curve in curves:
         for part, value in vars(curve).items():
@@ -206,16 +184,23 @@ def _curves(n):
 def _intervals(n, n_resamples):
     found = {}
     units = np.arange(n) // 5
-    resamplings = {
-        "iid": fp.IID(),
-        "stratified": fp.Stratified(),
-        "clusters": fp.Clusters(units),
-        "two-way": fp.TwoWay(units % 97, units % 89),
-    }
+    ids = (units % 97, units % 89)
+    resamplings = {}
+    for kind in RESAMPLINGS:
+        n_ids = sum(field.default is MISSING for field in fields(kind))
+        resamplings[kind.__name__] = kind(*((units,) if n_ids == 1 else ids[:n_ids]))
     options = {"n_resamples": n_resamples, "seed": 4}
-    train = fp.CrossFit(folds=3, seed=1)
-    chosen = metrics(2, train)
-    slow = [name for name in chosen if "quantiles" in name or name in ("devpav", "divergence")]
+    chosen = {
+        name: metric
+        for name, metric in metrics(binary(n)).items()
+        if not isinstance(metric, fp.SemiEmpiricalScore)
+    }
+    slow = [
+        name
+        for name, metric in chosen.items()
+        if isinstance(metric, (fp.DevPAV, fp.ExpectedDivergence))
+        or getattr(metric, "binning", "") == "quantile"
+    ]
     few = {name: chosen.pop(name) for name in slow}
     for weighted in (False, True):
         data = binary(n, weighted=weighted)

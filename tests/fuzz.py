@@ -6,6 +6,7 @@ range, the same in whatever form an array comes; bad ones a ValueError that name
 
 import argparse
 import inspect
+import itertools
 import re
 import sys
 import tempfile
@@ -13,12 +14,17 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from dataclasses import MISSING, fields
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
 import fastpsr as fp
+from fastpsr.bootstrap import RESAMPLINGS
+from fastpsr.calibration import CALIBRATORS, TRAININGS
+from fastpsr.curves import CURVES
+from fastpsr.metrics import METRICS
 from tests.hostile import Source
 
 CASES = {}
@@ -37,6 +43,8 @@ DOCUMENTED = (
 #: something that a metric or calibrator needs.
 ABOUT_DATA = (
     "a calibrator needs samples of every class",
+    r"data cannot be read, in .*parts\[\d+\]: ",
+    "ranks need a binary task",
     "calibration did not converge",
     "scores separate the classes perfectly",
     "devPAV needs scores that overlap",
@@ -222,6 +230,28 @@ def parts_of_predictions(s):
     check_predictions(made[index])
 
 
+@case("from_parts", "PartitionedPredictions", "ArgumentError")
+def data_in_parts(s):
+    """Predictions in parts have the value that they have in memory."""
+    made = predictions_for(milder(s))
+    n = len(made)
+    cuts = [0, *sorted(s.rng.integers(0, n + 1, int(s.of([0, 1, 3, 8]))).tolist()), n]
+    parts = [made[a:b] for a, b in itertools.pairwise(cuts)]
+    if s.bad():
+        wrong = [
+            predictions_for(s), None, 3.0, (parts[0],), (parts[0], {}), lambda: 1 / 0, made.y_true
+        ]  # fmt: skip
+        parts.insert(int(s.rng.integers(0, len(parts) + 1)), s.of(wrong))
+        check_float(s.of([fp.EER(), fp.BrierScore()])(fp.from_parts(parts)), 0.0)
+        return
+    metric = s.of([fp.EER(), fp.MinDCF(0.1), fp.CrossEntropy(), fp.ECE(on="confidence")])
+    data = fp.from_parts([part if s.chance(0.5) else lambda part=part: part for part in parts])
+    assert data.priors.tolist() == made.priors.tolist()
+    value, expected = metric(data), metric(made)
+    check_float(value, 0.0)
+    assert value == expected or abs(value - expected) <= 1e-12 * max(1.0, expected)
+
+
 # Metrics
 
 
@@ -238,14 +268,14 @@ def costs_for(s, K):
 
 
 def calibrator_for(s, K):
-    made = [
-        lambda: fp.DirectionPreserving(),
-        lambda: fp.TemperatureScaling(),
-        lambda: fp.PAV(s.number(s.of([0.0, 1e-6, 0.1]))),
-        lambda: fp.HistogramBinning(s.number(s.of([1, 15])), s.number(0.01)),
-        lambda: fp.DirectionPreserving(fp.rules.Brier()),
-    ]
-    return s.of(made[: 4 if K == 2 else 2])()
+    """Any of the registry, with options that may be bad."""
+    options = {
+        fp.DirectionPreserving: lambda: s.of([(), (fp.rules.Brier(),)]),
+        fp.PAV: lambda: (s.number(s.of([0.0, 1e-6, 0.1])),),
+        fp.HistogramBinning: lambda: (s.number(s.of([1, 15])), s.number(0.01)),
+    }
+    kind = s.of([kind for kind in CALIBRATORS.values() if K == 2 or not kind.binary_only])
+    return kind(*options.get(kind, tuple)())
 
 
 def ids_for(s, n):
@@ -262,55 +292,66 @@ def ids_for(s, n):
 
 
 def training_for(s, predictions):
+    """Any of the registry, with options that may be bad."""
     n = len(predictions)
-    made = [
-        lambda: fp.TrainOnTest(),
-        lambda: fp.CrossFit(s.number(s.of([2, 3, 5])), seed=s.number(3)),
-        lambda: fp.CrossFit(s.give(np.arange(n) % 3, whole=True)),
-        lambda: fp.CrossFit(ids_for(s, n)),
-        lambda: fp.CrossFit(2, groups=ids_for(s, n)),
-        lambda: fp.CrossFit(3, groups=(ids_for(s, n), ids_for(s, n))),
-        lambda: fp.HeldOut(predictions_for(s, predictions.n_classes)),
-    ]
+    options = {
+        fp.CrossFit: [
+            lambda: fp.CrossFit(s.number(s.of([2, 3, 5])), seed=s.number(3)),
+            lambda: fp.CrossFit(s.give(np.arange(n) % 3, whole=True)),
+            lambda: fp.CrossFit(ids_for(s, n)),
+            lambda: fp.CrossFit(2, groups=ids_for(s, n)),
+            lambda: fp.CrossFit(3, groups=(ids_for(s, n), ids_for(s, n))),
+        ],
+        fp.HeldOut: [lambda: fp.HeldOut(predictions_for(s, predictions.n_classes))],
+    }
+    made = []
+    for kind in TRAININGS:
+        made += options.get(kind, [lambda kind=kind: s.of(kind.examples(predictions))])
     return s.of(made)()
 
 
 def metric_for(s, predictions):
-    """A metric and what its value lies between."""
+    """Any metric of the registry, with options that may be bad, and what its value lies between."""
     K, inf = predictions.n_classes, np.inf
     p = s.number(s.of([0.5, 0.01, 1e-6, 0.9]))
-    made = [
-        lambda: (fp.CrossEntropy(s.chance(0.5)), 0.0, inf),
-        lambda: (fp.BrierScore(s.chance(0.5)), 0.0, inf),
-        lambda: (fp.ExpectedScore(rule_for(s, K), s.chance(0.5)), -inf, inf),
-        lambda: (fp.BayesRisk(costs_for(s, K), s.chance(0.5)), -inf, inf),
-        lambda: (fp.SemiEmpiricalScore(rule_for(s, K), predictions_for(s, K, len(predictions)),
-                                       s.chance(0.5)), -inf, inf),
-        lambda: (fp.ECE(s.number(s.of([1, 2, 15, 300])), s.of(["class", "confidence", "x"]),
-                        s.number(s.of([1, 2])), s.of(["uniform", "quantile"])), 0.0, 1.0 + 1e-9),
-        lambda: (fp.CalibrationLoss(rule_for(s, K), calibrator_for(s, K),
-                                    training_for(s, predictions), s.chance(0.5)), -inf, inf),
-        lambda: (fp.ExpectedDivergence(rule_for(s, K), calibrator_for(s, K),
-                                       training_for(s, predictions)), 0.0, inf),
-        lambda: (fp.EER(), 0.0, 0.5 + 1e-12),
-        lambda: (fp.MinDCF(p, s.number(1.0), s.number(10.0)), 0.0, 1.0 + 1e-12),
-        lambda: (fp.ActDCF(p, s.number(1.0), s.number(10.0)), 0.0, inf),
-        lambda: (fp.Cllr(p), 0.0, inf),
-        lambda: (fp.MinCllr(p), 0.0, 1.0 + 1e-9),
-        lambda: (fp.AUC(), 0.0, 1.0 + 1e-12),
-        lambda: (fp.DevPAV(), 0.0, inf),
-    ]  # fmt: skip
-    if hasattr(fp, "PavPosterior"):
-        made.append(lambda: (fp.PavPosterior(s.number(float(s.scores(1)[0]))), 0.0, 1.0))
-    return s.of(made)()
+    made = {
+        fp.CrossEntropy: lambda: fp.CrossEntropy(s.chance(0.5)),
+        fp.BrierScore: lambda: fp.BrierScore(s.chance(0.5)),
+        fp.ExpectedScore: lambda: fp.ExpectedScore(rule_for(s, K), s.chance(0.5)),
+        fp.BayesRisk: lambda: fp.BayesRisk(costs_for(s, K), s.chance(0.5)),
+        fp.SemiEmpiricalScore: lambda: fp.SemiEmpiricalScore(
+            rule_for(s, K), predictions_for(s, K, len(predictions)), s.chance(0.5)
+        ),
+        fp.ECE: lambda: fp.ECE(
+            s.number(s.of([1, 2, 15, 300])), s.of(["class", "confidence", "x"]),
+            s.number(s.of([1, 2])), s.of(["uniform", "quantile"]),
+        ),
+        fp.CalibrationLoss: lambda: fp.CalibrationLoss(
+            rule_for(s, K), calibrator_for(s, K), training_for(s, predictions), s.chance(0.5)
+        ),
+        fp.ExpectedDivergence: lambda: fp.ExpectedDivergence(
+            rule_for(s, K), calibrator_for(s, K), training_for(s, predictions)
+        ),
+        fp.MinDCF: lambda: fp.MinDCF(p, s.number(1.0), s.number(10.0)),
+        fp.ActDCF: lambda: fp.ActDCF(p, s.number(1.0), s.number(10.0)),
+        fp.Cllr: lambda: fp.Cllr(p),
+        fp.MinCllr: lambda: fp.MinCllr(p),
+        fp.PavPosterior: lambda: fp.PavPosterior(s.number(float(s.scores(1)[0]))),
+    }  # fmt: skip
+    ranges = {
+        fp.CrossEntropy: (0.0, inf), fp.BrierScore: (0.0, inf), fp.ECE: (0.0, 1.0 + 1e-9),
+        fp.ExpectedDivergence: (0.0, inf), fp.EER: (0.0, 0.5 + 1e-12),
+        fp.MinDCF: (0.0, 1.0 + 1e-12), fp.ActDCF: (0.0, inf), fp.Cllr: (0.0, inf),
+        fp.MinCllr: (0.0, 1.0 + 1e-9), fp.AUC: (0.0, 1.0 + 1e-12), fp.DevPAV: (0.0, inf),
+        fp.PavPosterior: (0.0, 1.0),
+    }  # fmt: skip
+    kind = s.of(METRICS)
+    metric = made.get(kind, lambda: s.of(kind.examples(predictions)))()
+    return metric, *ranges.get(kind, (-inf, inf))
 
 
-METRICS = (
-    "CrossEntropy", "BrierScore", "ExpectedScore", "BayesRisk", "SemiEmpiricalScore", "ECE",
-    "CalibrationLoss", "ExpectedDivergence", "EER", "MinDCF", "ActDCF", "Cllr", "MinCllr", "AUC",
-    "DevPAV", "PavPosterior", "CrossFit", "TrainOnTest", "HeldOut", "PAV", "HistogramBinning",
-    "DirectionPreserving", "TemperatureScaling", "rules", "metrics",
-)  # fmt: skip
+def names(kinds):
+    return [kind.__name__ for kind in kinds]
 
 
 def may_be_nan(metric):
@@ -319,7 +360,7 @@ def may_be_nan(metric):
                                fp.SemiEmpiricalScore, fp.ExpectedDivergence))  # fmt: skip
 
 
-@case(*METRICS)
+@case(*names([*METRICS, *TRAININGS, *CALIBRATORS.values()]), "rules", "metrics")
 def metrics(s):
     made = predictions_for(milder(s))
     metric, low, high = metric_for(s, made)
@@ -436,10 +477,7 @@ def curves(s):
     check_array(curve.risk, (len(curve.points),), low=0.0)
 
 
-@case(
-    "bayes_error", "consistency_band", "divergence_curve", "empirical_cross_entropy", "pav_steps",
-    "score_histogram", "tippett",
-)  # fmt: skip
+@case(*names(CURVES))
 def more_curves(s):
     made = predictions_for(milder(s))
     grid = s.give(np.sort(s.rng.uniform(-5, 5, s.size())))
@@ -455,14 +493,14 @@ def more_curves(s):
         "score_histogram": lambda f: f(made, s.number(10) if s.chance(0.5) else grid),
         "tippett": lambda f: f(made),
     }  # fmt: skip
-    name = s.of([name for name in calls if hasattr(fp, name)] or ["roc"])
-    calls.get(name, lambda f: f(made))(getattr(fp, name))
+    curve = s.of(list(CURVES))
+    calls.get(curve.__name__, lambda f: f(made, **CURVES[f](made.n_classes)))(curve)
 
 
 # Calibrators
 
 
-@case("PAV", "HistogramBinning", "DirectionPreserving", "TemperatureScaling")
+@case(*names(CALIBRATORS.values()))
 def calibrators(s):
     made = predictions_for(milder(s))
     calibrator = calibrator_for(s, made.n_classes)
@@ -501,9 +539,9 @@ def cross_fitting(s):
 
 
 def resampling_for(s, n):
-    made = [fp.IID, fp.Stratified, lambda: fp.Clusters(ids_for(s, n)),
-            lambda: fp.TwoWay(ids_for(s, n), ids_for(s, n))]  # fmt: skip
-    return s.of(made)()
+    kind = s.of(RESAMPLINGS)
+    n_ids = sum(field.default is MISSING for field in fields(kind))
+    return kind(*(ids_for(s, n) for _ in range(n_ids)))
 
 
 def bootstrap_options(s, n):
@@ -523,7 +561,7 @@ def check_result(result, nan=False):
     assert repr(result)
 
 
-@case("bootstrap", "BootstrapResult", "IID", "Stratified", "Clusters", "TwoWay")
+@case("bootstrap", "BootstrapResult", *names(RESAMPLINGS))
 def intervals(s):
     made = predictions_for(milder(s), n=s.of([2, 5, 30, 64]))
     chosen = [metric_for(s, made)[0] for _ in range(s.of([1, 1, 2]))]

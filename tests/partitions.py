@@ -56,7 +56,7 @@ class Case:
         w = _weights(rng, self.weights, self.n)
         ids = {
             "unit": rng.integers(0, max(2, self.n // 3), self.n),
-            "left": rng.integers(0, 12, self.n),
+            "left": np.array([f"s{i}" for i in rng.integers(0, 12, self.n)]),
             "right": np.array([f"s{i}" for i in rng.integers(0, 12, self.n)]),
             "fold": rng.integers(0, 3, self.n),
         }

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap import sums
-from fastpsr.bootstrap.sums import SampleSums, UnitDraws
+from fastpsr.bootstrap import replicates
 from tests import samples
+from tests.drawn import drawn_times, fixed
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
@@ -74,7 +74,7 @@ def test_replicates_do_not_depend_on_threads_chunks_company_or_number(monkeypatc
         monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
         np.testing.assert_array_equal(bits(METRICS, data, resampling=resampling), expected)
     for size in (1, 20 * len(data), 33 * len(data)):  # 8, 16 and 32 replicates at a time
-        monkeypatch.setattr(sums, "_DRAWS_PER_CHUNK", size)
+        monkeypatch.setattr(replicates, "_DRAWS_PER_CHUNK", size)
         found = bits(METRICS[:9], data, resampling=resampling)
         np.testing.assert_array_equal(found, expected[:9])
     monkeypatch.undo()
@@ -148,9 +148,9 @@ def test_a_callable_and_its_metric_see_the_same_draws_in_a_comparison():
     for metric in (fp.EER(), fp.Cllr(), fp.ECE(), fp.CalibrationLoss(BRIER, fp.PAV())):
         for resampling in schemes(a):
             options = {"n_resamples": 40, "resampling": resampling, "seed": 3}
-            fixed = metric.fixed_to(a)  # folds go by row and label: those of b are the same
+            same = fixed(metric, a)  # folds go by row and label: those of b are the same
             direct = quietly(fp.compare, metric, a, b, **options).replicates
-            called = quietly(fp.compare, lambda p, m=fixed: m(p), a, b, **options).replicates
+            called = quietly(fp.compare, lambda p, m=same: m(p), a, b, **options).replicates
             np.testing.assert_allclose(direct, called, rtol=1e-9, atol=1e-11)
 
 
@@ -201,19 +201,6 @@ def test_an_interrupt_gets_through():
 # Calibrators in the loop
 
 
-def times_of(resampling, data, metric, seed, n):
-    """How often each sample is there in each replicate of a metric."""
-    if resampling.draws_samples and metric.summands(data) is not None:
-        source = SampleSums([metric.summands(data)], data, resampling, seed)
-        return [source.sample_times(r) for r in range(n)]
-    source = UnitDraws(resampling.units(data), seed)
-    return [
-        source.sample_times(sets, place)
-        for _, sets in source.sets(n)
-        for place in range(8 * sets.shape[0])
-    ][:n]
-
-
 TRAININGS = {
     "train on test": lambda n: fp.TrainOnTest(),
     "folds": lambda n: fp.CrossFit(3, seed=4),
@@ -235,15 +222,15 @@ def test_calibrators_are_trained_anew_with_the_folds_of_the_original(calibrator,
         folds = train.plan(data).served_by
         if train.groups is not None:
             assert all(len({folds[i] for i in range(g, n, 17)}) == 1 for g in range(17))
-        fixed = replace(metric, train=fp.CrossFit(folds))
+        pinned = replace(metric, train=fp.CrossFit(folds))
     else:
-        fixed = metric.fixed_to(data)
+        pinned = fixed(metric, data)
     for resampling in (schemes(data)[0], schemes(data)[2]):
         (found,) = bits([metric], data, resampling=resampling)
-        drawn = times_of(resampling, data, metric, 7, 8)
+        drawn = drawn_times(resampling, data, metric, 7, 8)
         for replicate, times in enumerate(drawn):
             try:
-                expected = quietly(fixed, data.reweighted(times))
+                expected = quietly(pinned, data.reweighted(times))
             except ValueError:
                 expected = math.nan
             assert found[replicate] == pytest.approx(expected, rel=1e-7, abs=1e-7, nan_ok=True)
@@ -260,13 +247,13 @@ def test_held_out_calibrators_are_frozen(calibrator):
         for q in (data.posteriors[:, 1], calibrated.posteriors[:, 1])
     )
     (found,) = bits([metric], data)
-    for replicate, times in enumerate(times_of(fp.IID(), data, metric, 7, 40)):
+    for replicate, times in enumerate(drawn_times(fp.IID(), data, metric, 7, 40)):
         expected = 100.0 * (1.0 - (times @ after) / (times @ raw))
         assert found[replicate] == pytest.approx(expected, rel=1e-10)
     divergence = fp.ExpectedDivergence(BRIER, calibrator, fp.HeldOut(other))
     values = BRIER.divergence(calibrated.posteriors, data.posteriors)
     (found,) = bits([divergence], data)
-    for replicate, times in enumerate(times_of(fp.IID(), data, divergence, 7, 40)):
+    for replicate, times in enumerate(drawn_times(fp.IID(), data, divergence, 7, 40)):
         assert found[replicate] == pytest.approx(times @ values / times.sum(), rel=1e-10)
 
 
@@ -277,7 +264,7 @@ def test_replicates_without_a_fold_are_defined():
     folds = np.arange(n) % 4
     metrics = [fp.CalibrationLoss(BRIER, c, fp.CrossFit(folds)) for c in CALIBRATORS[:3]]
     found = bits(metrics, data, n=200, resampling=fp.Clusters(folds))
-    drawn = times_of(fp.Clusters(folds), data, metrics[0], 7, 200)
+    drawn = drawn_times(fp.Clusters(folds), data, metrics[0], 7, 200)
     alone = [len(set(folds[times > 0])) == 1 for times in drawn]
     assert any(alone)  # one fold four times: it has nothing to train on
     for values in found:
@@ -610,10 +597,11 @@ def test_callables_that_are_undefined_on_some_replicates():
 @pytest.mark.parametrize("bad", [None, np.ones(3), [0.5], "data"], ids=str)
 def test_data_of_the_wrong_type(bad):
     name = repr(bad) if isinstance(bad, str) else type(bad).__name__
-    with pytest.raises(ValueError, match=f"predictions must be Predictions, not {name}"):
+    rule = f"must be Predictions, or predictions in parts, not {name}"
+    with pytest.raises(ValueError, match=f"predictions {rule}"):
         fp.bootstrap(fp.BrierScore(), bad)
     for a, b, which in ((bad, GOOD, "a"), (GOOD, bad, "b")):
-        with pytest.raises(ValueError, match=f"^{which} must be Predictions, not {name}"):
+        with pytest.raises(ValueError, match=f"^{which} {rule}"):
             fp.compare(fp.BrierScore(), a, b)
 
 

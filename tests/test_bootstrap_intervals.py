@@ -8,14 +8,22 @@ import pytest
 from scipy import stats
 
 import fastpsr as fp
-from fastpsr.bootstrap.influence import acceleration
+from fastpsr.bootstrap import influence
 from fastpsr.bootstrap.intervals import interval
-from fastpsr.bootstrap.replicates import Job
+from fastpsr.plans import run
 from tests import reference_bootstrap as reference
+from tests.drawn import fixed, prepared
 
 METHODS = ("percentile", "basic", "normal", "bca")
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 INF = math.inf
+
+
+def acceleration(metrics, data, signs, resampling, seed):
+    jobs = [prepared(*pair) for pair in zip(metrics, data, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return run(lambda: influence.acceleration(jobs, signs, resampling, seed))
 
 
 def detector(n=300, weights="none", seed=0, unequal=3):
@@ -140,15 +148,15 @@ def accelerations(metric, data, scheme, ids=None):
     resampling = {
         "iid": fp.IID(), "stratified": fp.Stratified(), "clusters": fp.Clusters(ids)
     }[scheme]  # fmt: skip
-    fixed = metric.fixed_to(data) if hasattr(metric, "fixed_to") else metric
+    pinned = fixed(metric, data) if hasattr(metric, "fixed_to") else metric
     own = data.weights if data.weights.size else 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = reference.jackknife_acceleration(
-            lambda times: fixed(data.reweighted(times * own)),
+            lambda times: pinned(data.reweighted(times * own)),
             scheme, data.y_true, data.sample_weight, ids,
         )  # fmt: skip
-    return acceleration([Job(metric, data)], [1.0], resampling, 0), expected
+    return acceleration([metric], [data], [1.0], resampling, 0), expected
 
 
 SMOOTH = [fp.CrossEntropy(), fp.BrierScore(False), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
@@ -198,9 +206,9 @@ def test_acceleration_of_metrics_that_need_the_samples(scheme):
 def test_acceleration_by_parts_of_many_units():
     """4,000 units in 400 parts: skewness of sums of 10, whose own chance spread is 0.0016."""
     data = detector(4_000, seed=3)
-    whole = acceleration([Job(fp.Cllr(), data)], [1.0], fp.IID(), 0)
+    whole = acceleration([fp.Cllr()], [data], [1.0], fp.IID(), 0)
     for seed in range(3):
-        parts = acceleration([Job(lambda p: fp.Cllr()(p), data)], [1.0], fp.IID(), seed)
+        parts = acceleration([lambda p: fp.Cllr()(p)], [data], [1.0], fp.IID(), seed)
         # sum of 400 cubes of normal sums over 6 x 400^1.5: sqrt(15 x 400) / (6 x 8000) = 0.0016
         assert parts == pytest.approx(whole, abs=5 * 0.0016)
 
@@ -218,7 +226,7 @@ def test_acceleration_survives_weights_of_any_size(exponent):
         influence = w * (loss - w @ loss / w.sum()) / w.sum()
         influence -= influence.mean()
         expected = (influence**3).sum() / (6.0 * (influence**2).sum() ** 1.5)
-        found = acceleration([Job(fp.BrierScore(False), data)], [1.0], fp.IID(), 0)
+        found = acceleration([fp.BrierScore(False)], [data], [1.0], fp.IID(), 0)
         assert found == pytest.approx(expected, rel=1e-3)
 
 
@@ -238,9 +246,10 @@ def test_acceleration_of_a_difference():
         lambda times: metric(a.reweighted(1.0 * times)) - metric(b.reweighted(1.0 * times)),
         "iid", a.y_true,
     )  # fmt: skip
-    jobs = [Job(metric, a), Job(metric, b)]
-    assert acceleration(jobs, [1.0, -1.0], fp.IID(), 0) == pytest.approx(expected, rel=0.05)
-    assert acceleration([Job(metric, a)] * 2, [1.0, -1.0], fp.IID(), 0) == 0.0
+    pair, signs = [metric, metric], [1.0, -1.0]
+    found = acceleration(pair, [a, b], signs, fp.IID(), 0)
+    assert found == pytest.approx(expected, rel=0.05)
+    assert acceleration(pair, [a, a], signs, fp.IID(), 0) == 0.0
 
 
 # Results
@@ -253,7 +262,8 @@ def test_results_are_of_their_replicates(method):
     for metric, found in zip(
         metrics, fp.bootstrap(metrics, data, seed=5, n_resamples=200, method=method), strict=True
     ):
-        skew = acceleration([Job(metric, data)], [1.0], fp.IID(), 5) if method == "bca" else 0.0
+        is_bca = method == "bca"
+        skew = acceleration([metric], [data], [1.0], fp.IID(), 5) if is_bca else 0.0
         expected = reference.interval(found.value, found.replicates, 0.95, method, skew)
         np.testing.assert_allclose(found.interval, expected, rtol=1e-10)
         assert found.value == metric(data)

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.resampling import Units
-from fastpsr.bootstrap.sums import SampleSums, UnitDraws, UnitSums
+from fastpsr.bootstrap.draws import UnitDraws
+from fastpsr.bootstrap.sums import DrawnSums, UnitSums
+from fastpsr.bootstrap.units import Units
+from fastpsr.plans import Part, run
 from fastpsr.summaries.summands import NeedsSamplesError
 from tests import reference_bootstrap as reference
 from tests import samples
+from tests.drawn import drawn_times, fixed, row_draws, summands_of, units_of
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
@@ -61,17 +64,23 @@ def draws(predictions, seed=0):
     yield np.where(predictions.labels == 1, times, 0)  # a class missing: often undefined
 
 
+def groups_and_columns(summands, predictions):
+    parts = [Part.whole(data) for data in (predictions, *summands.beside)]
+    return summands.groups(*parts), summands.columns(*parts)
+
+
 def by_sums(metric, predictions, times):
     """The metric finished from sums over groups, made one sample at a time."""
     own = predictions.weights if predictions.weights.size else np.ones(len(predictions))
-    s = metric.summands(predictions)
-    sums = reference.chebyshev_sums(s.groups, s.n_groups, own * times, s.columns, s.degree)
+    s = summands_of(metric, predictions)
+    groups, columns = groups_and_columns(s, predictions)
+    sums = reference.chebyshev_sums(groups, s.n_groups, own * times, columns, s.degree)
     return metric.finish(s.assemble(sums[:, 0], sums[:, 1:]))
 
 
 def weighted(metric, predictions, times):
     own = predictions.weights if predictions.weights.size else 1.0
-    return metric.fixed_to(predictions)(predictions.reweighted(own * times))
+    return fixed(metric, predictions)(predictions.reweighted(own * times))
 
 
 def repeated(metric, predictions, times):
@@ -127,7 +136,7 @@ def test_llrs_of_posteriors_move_with_the_priors_of_a_replicate(metric, kind):
     for times in draws(predictions):
         value = quietly(repeated, metric, predictions, times)
         assert_alike(quietly(weighted, metric, predictions, times), value)
-        if metric.summands(predictions) is not None:
+        if summands_of(metric, predictions) is not None:
             assert_alike(quietly(by_sums, metric, predictions, times), value)
 
 
@@ -214,7 +223,7 @@ def test_calibrators_are_refitted_to_each_replicate(kind, train):
                 found = quietly(weighted, metric, predictions, times)
                 assert_alike(found, value, rel=tolerance, abs=tolerance)
                 n_defined += not np.isnan(value)
-                if quietly(metric.summands, predictions) is None:
+                if quietly(summands_of, metric, predictions) is None:
                     continue
                 try:
                     found = quietly(by_sums, metric, predictions, times)
@@ -244,6 +253,20 @@ def test_rare_draws_of_calibrators():
 # The engine's own sums and draws
 
 
+def ask(step, *data):
+    (found,) = yield [step.over(*data)]
+    return found
+
+
+def together(summands, predictions):
+    """The groups of summands that share them, and all their columns."""
+    found = [groups_and_columns(s, predictions) for s in summands]
+    first = found[0]
+    if summands[0].degree:
+        return first
+    return first[0], [column for _, columns in found for column in columns]
+
+
 def summands_to_try():
     yield "posteriors", "none", [fp.BrierScore(), fp.CrossEntropy()]
     yield "posteriors", "integer", [fp.ECE(), fp.ECE(norm=2)]
@@ -258,21 +281,21 @@ def summands_to_try():
 @pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
 def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics, resampling):
     predictions = predictions_of(kind, 2, "tied", weights, False)
-    summands = [m.summands(predictions) for m in metrics]
+    summands = [summands_of(m, predictions) for m in metrics]
     first = summands[0]
-    source = SampleSums(summands, predictions, resampling, 11)
-    sums = source.draw(3, 10)
+    layout, draws = row_draws(summands, predictions, resampling, 11)
+    sums = run(lambda: ask(DrawnSums(layout, draws, 3, 10), predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
-    columns = first.columns if first.degree else [c for s in summands for c in s.columns]
+    groups, columns = together(summands, predictions)
     for place in range(10):
-        times = source.sample_times(3 + place)
+        times = draws.times(Part.whole(predictions), 3 + place)
         assert times.sum() == np.count_nonzero(own)
         assert not times[own == 0.0].any()
         if resampling.by_class:
             y = predictions.labels[own > 0.0]
             np.testing.assert_array_equal(np.bincount(predictions.labels, times), np.bincount(y))
         expected = reference.chebyshev_sums(
-            first.groups, first.n_groups, times * own, columns, first.degree
+            groups, first.n_groups, times * own, columns, first.degree
         )
         np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
 
@@ -286,21 +309,22 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics,
 @pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
 def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, resampling):
     predictions = predictions_of(kind, 2, "tied", weights, False)
-    summands = [m.summands(predictions) for m in metrics]
+    summands = [summands_of(m, predictions) for m in metrics]
     first = summands[0]
-    units = resampling.units(predictions)
+    units = units_of(resampling, predictions)
     assert isinstance(units, Units)
-    source, draws = UnitSums(summands, predictions, units), UnitDraws(units, 12)
+    layout, _ = row_draws(summands, predictions, fp.IID(), 0)
+    draws = UnitDraws(units, 12)
+    (sums,) = run(lambda: ask(UnitSums((layout,), draws, 8, 19), predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
-    columns = first.columns if first.degree else [c for s in summands for c in s.columns]
-    for _, sets in draws.sets(16):
-        sums = source.draw(sets)
-        for place in range(sums.shape[0]):
-            times = draws.sample_times(sets, place)
-            expected = reference.chebyshev_sums(
-                first.groups, first.n_groups, times * own, columns, first.degree
-            )
-            np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
+    groups, columns = together(summands, predictions)
+    assert sums.shape[0] == 19
+    for place in range(19):
+        times = UnitDraws(units, 12).times(Part.whole(predictions), 8 + place)
+        expected = reference.chebyshev_sums(
+            groups, first.n_groups, times * own, columns, first.degree
+        )
+        np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("scores", ["plain", "extreme"])
@@ -308,8 +332,8 @@ def test_replicates_of_refits_are_those_of_the_samples_drawn(scores):
     """Also where sums cannot serve, and the engine goes back to the samples."""
     predictions = predictions_of("llrs", 2, scores, "integer", False)
     metric = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(2))
-    source = SampleSums([metric.summands(predictions)], predictions, fp.IID(), 5)
+    times = drawn_times(fp.IID(), predictions, metric, 5, 40)
     found = quietly(lambda: fp.bootstrap(metric, predictions, seed=5, n_resamples=40).replicates)
-    values = [quietly(weighted, metric, predictions, source.sample_times(r)) for r in range(40)]
+    values = [quietly(weighted, metric, predictions, drawn) for drawn in times]
     np.testing.assert_allclose(found, values, rtol=1e-8, atol=1e-8)
     assert np.isfinite(found).sum() > 20

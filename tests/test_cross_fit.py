@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.plans import Part
 from tests import reference, samples
 
 
@@ -42,6 +43,11 @@ def folds_of(influence):
             folds[~influence[i]] = folds.max() + 1
     np.testing.assert_array_equal(influence, folds[:, None] != folds[None, :])
     return folds
+
+
+def served(folds, data):
+    """Who serves each row of predictions in memory."""
+    return folds.served_by(Part.whole(data))
 
 
 def make(K, n, seed=0):
@@ -128,7 +134,8 @@ def test_folds_are_balanced_in_every_class():
 def test_seeds_of_any_size():
     data = samples.make(2, 40).predictions
     dealt = [
-        fp.CrossFit(seed=seed).plan(data).served_by for seed in (0, 2**64 - 1, 2**64, 2**70, 2**70)
+        served(fp.CrossFit(seed=seed).folds_of(data), data)
+        for seed in (0, 2**64 - 1, 2**64, 2**70, 2**70)
     ]
     assert len({folds.tobytes() for folds in dealt}) == 4
     np.testing.assert_array_equal(dealt[3], dealt[4])
@@ -203,10 +210,11 @@ def test_pairs_of_groups_take_few_folds():
     y, z = make(2, 3000)
     data = fp.Predictions.from_logits(y, z)
     with pytest.raises(ValueError, match=r"folds must be at most 140 .* not 141"):
-        fp.CrossFit(folds=141, groups=groups).plan(data)
-    plan = fp.CrossFit(folds=140, groups=groups).plan(data)
+        fp.CrossFit(folds=141, groups=groups).folds_of(data)
+    folds = fp.CrossFit(folds=140, groups=groups).folds_of(data)
+    served_by = served(folds, data)
     for i in rng.integers(0, 3000, 50):
-        trains = plan.trains[plan.served_by[i], plan.served_by]
+        trains = folds.trains[served_by[i], served_by]
         of_its_speakers = np.isin(groups, [groups[0][i], groups[1][i]]).any(axis=0)
         assert not (trains & of_its_speakers).any()
         assert trains.any()

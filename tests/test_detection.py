@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpsr as fp
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries import rank_cells as rank_plans
 from tests import reference_detection as reference
 
 POINTS = [(0.5, 1.0, 1.0), (0.01, 1.0, 1.0), (0.05, 10.0, 1.0), (0.9, 1.0, 3.0)]
@@ -106,21 +105,18 @@ def test_scores_are_counted_once(monkeypatch):
     y, scores, _ = make("plain", n=500)
     data = fp.Predictions.from_raw_scores(y, scores)
     counted = []
-
-    def watch(kind, name):
-        count = getattr(kind, name).__func__
-        monkeypatch.setattr(
-            kind, name, classmethod(lambda cls, *data: (counted.append(name), count(cls, *data))[1])
-        )
-
-    watch(PavBlocks, "of_scores")
-    watch(RankCells, "_count")
+    count = rank_plans._count_cells
+    fit = rank_plans._fit
+    monkeypatch.setattr(
+        rank_plans, "_count_cells", lambda d: (counted.append("cells"), count(d))[1]
+    )
+    monkeypatch.setattr(rank_plans, "_fit", lambda d: (counted.append("fit"), fit(d))[1])
     for metric in (fp.EER(), fp.AUC(), fp.MinCllr(), fp.MinDCF(0.01), fp.MinDCF(0.5)):
         metric(data)
     fp.roc(data)
-    assert counted == ["of_scores", "_count"]
+    assert counted == ["fit", "cells"]
     fp.EER()(data[:400])  # other samples, another hull
-    assert counted == ["of_scores", "_count", "of_scores"]
+    assert counted == ["fit", "cells", "fit"]
 
 
 def test_ties_do_not_depend_on_order_and_say_nothing():

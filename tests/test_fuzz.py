@@ -16,7 +16,7 @@ SECONDS = float(os.environ.get("FASTPSR_FUZZ_SECONDS", "15"))  # for all cases t
 MOST_SEEDS = int(20 * SECONDS)
 FEWEST_SEEDS = 3
 
-READ_ELSEWHERE = {"trials", "plotting"}  # they read files and draw figures
+READ_ELSEWHERE = {"trials", "plotting", "scan_parquet"}  # they read files and draw figures
 
 
 def test_every_public_name_has_a_case():

@@ -26,6 +26,7 @@ FLOORS = (
     {"trials"},
     {"evaluate"},
     {"bootstrap"},
+    {"dask"},
     {"curves"},
     {"metrics"},
     {"calibration"},

@@ -182,6 +182,16 @@ def test_bin_numbers(edges):
     np.testing.assert_array_equal(found, np.searchsorted(inner, values, "left"))
 
 
+def count_cells(scores, weights, edges, take, y):
+    """Count twice, so that the second half is added to what is there."""
+    cells = np.zeros((2 * edges.size + 2, 2 if weights.size else 1))
+    lowest = np.full(2 * edges.size + 2, INF)
+    grid = kernels.bucket_grid(edges)
+    for rows in (slice(0, 5_000), slice(5_000, None)):
+        kernels.count_into_cells(scores[rows], weights[rows], grid, take, y[rows], cells, lowest)
+    return cells[:-1].sum(axis=1), lowest[:-1]
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
 def test_count_into_cells(edges, weighted):
@@ -194,7 +204,7 @@ def test_count_into_cells(edges, weighted):
     expected = np.bincount(cells, weights[taken] if weighted else None, 2 * edges.size + 1)
     lowest = np.full(expected.size, INF)
     np.minimum.at(lowest, cells, scores[taken])
-    totals, found_lowest = kernels.count_into_cells(scores, weights, edges, 1, y)
+    totals, found_lowest = count_cells(scores, weights, edges, 1, y)
     np.testing.assert_array_equal(totals, expected)
     np.testing.assert_array_equal(found_lowest, lowest)
 
@@ -202,11 +212,26 @@ def test_count_into_cells(edges, weighted):
 @pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
 def test_merging_sorted_scores_counts_them(edges):
     scores = np.sort(hostile_values(edges))
-    counted = kernels.count_into_cells(
-        scores, np.empty(0), edges, 0, np.zeros(scores.size, np.uint8)
-    )
+    counted = count_cells(scores, np.empty(0), edges, 0, np.zeros(scores.size, np.uint8))
     for one, other in zip(kernels.merge_into_cells(scores, edges), counted, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+def test_highest_in_steps(edges, weighted):
+    values = hostile_values(edges, 18_000)
+    weights = (
+        np.random.default_rng(0).integers(0, 2, values.size) * 1.0 if weighted else np.empty(0)
+    )
+    expected = np.full(edges.size + 1, -INF)
+    present = weights > 0 if weighted else np.full(values.size, True)
+    np.maximum.at(expected, np.searchsorted(edges, values[present], "right"), values[present])
+    highest = np.full(edges.size + 1, -INF)
+    grid = kernels.bucket_grid(edges)
+    for rows in (slice(0, 3), slice(3, None)):
+        kernels.highest_in_steps(values[rows], weights[rows], grid, highest)
+    np.testing.assert_array_equal(highest, expected)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4097, 300_001])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from fastpsr import kernels
 from tests import reference
@@ -60,8 +61,14 @@ def test_fits_to_nodes_are_those_to_weighted_samples(with_bias, start, spread):
     negatives, positives = rng.uniform(0.0, 1.0, (2, 5, 80))
     positives *= np.exp(nodes / spread)
     offset = np.array([0.0, 0.5, -2.0, 1.0, 0.0])
-    found = kernels.fit_to_nodes(nodes, negatives, positives, offset, start / spread, with_bias)
-    assert found[:, 2].all()
+    features = np.stack([nodes, np.ones(80)]) if with_bias else nodes[None]
+    n = len(features)
+    found = kernels.fit_to_nodes(
+        features, negatives, positives, offset, np.array([start / spread, 0.0])[:n],
+        np.zeros((n, n)), np.full(n, -np.inf),
+    )  # fmt: skip
+    assert found[:, n].all()
+    found = np.column_stack([found[:, 0], offset + (found[:, 1] if with_bias else 0.0)])
     for m in range(5):
         y = np.repeat([0, 1], 80)
         rows = np.column_stack([np.zeros(160), np.tile(nodes, 2)])
@@ -82,5 +89,81 @@ def test_fits_to_nodes_are_those_to_weighted_samples(with_bias, start, spread):
 def test_separated_nodes_have_no_fit():
     nodes = np.array([-1.0, -0.5, 0.5, 1.0])
     negatives, positives = np.array([[1.0, 1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 1.0, 1.0]])
-    found = kernels.fit_to_nodes(nodes, negatives, positives, np.zeros(1), 1.0, True)
+    features = np.stack([nodes, np.ones(4)])
+    found = kernels.fit_to_nodes(
+        features, negatives, positives, np.zeros(1), np.array([1.0, 0.0]), np.zeros((2, 2)),
+        np.full(2, -np.inf),
+    )  # fmt: skip
     assert not found[0, 2] or found[0, 0] > 15.0  # else the sums are told that it went too far
+
+
+def random_problem(seed, n_parameters, n_fits=3, n_nodes=60):
+    """Features, weights of both classes, and offsets of fits that have optima."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n_parameters, n_nodes))
+    features[-1] = 1.0
+    negatives, positives = rng.uniform(0.1, 1.0, (2, n_fits, n_nodes))
+    positives *= np.exp(features[0] - 0.5 * features[min(1, n_parameters - 1)])
+    return features, negatives, positives, rng.normal(size=n_fits)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("penalized", [False, True])
+@pytest.mark.parametrize("n_parameters", [1, 2, 3, 8])
+def test_fits_of_any_features_are_those_of_scipy(n_parameters, penalized, bounded):
+    features, negatives, positives, offset = random_problem(n_parameters, n_parameters)
+    rng = np.random.default_rng(n_parameters + 100)
+    root = rng.normal(size=(n_parameters, n_parameters))
+    penalty = 0.1 * root @ root.T if penalized else np.zeros((n_parameters, n_parameters))
+    lower = (
+        np.where(np.arange(n_parameters) % 2 == 0, 0.1, 0.0)
+        if bounded
+        else np.full(n_parameters, -np.inf)
+    )
+    found = kernels.fit_to_nodes(
+        features, negatives, positives, offset, np.zeros(n_parameters), penalty, lower
+    )
+    assert found[:, -1].all()
+    at_bounds = 0
+    for m in range(3):
+        non, tar = negatives[m], positives[m]
+        total = non.sum() + tar.sum()
+
+        def objective(x, non=non, tar=tar, total=total, offset=offset[m]):
+            z = x @ features + offset
+            loss = non @ np.logaddexp(0.0, z) + tar @ np.logaddexp(0.0, -z)
+            q = 1.0 / (1.0 + np.exp(-z))
+            slope = features @ (non * q - tar * (1.0 - q))
+            return loss / total + x @ penalty @ x / 2.0, slope / total + penalty @ x
+
+        expected = optimize.minimize(
+            objective, np.maximum(np.zeros(n_parameters), lower), jac=True, method="L-BFGS-B",
+            bounds=[(low, None) for low in lower], options={"ftol": 1e-16, "gtol": 1e-11},
+        )  # fmt: skip
+        np.testing.assert_allclose(found[m, :-1], expected.x, rtol=1e-6, atol=1e-6)
+        assert objective(found[m, :-1])[0] <= expected.fun + 1e-13
+        assert (found[m, :-1] >= lower).all()
+        at_bounds += np.count_nonzero(found[m, :-1] == lower)
+    assert not bounded or n_parameters == 1 or at_bounds > 0
+
+
+def test_fits_of_two_features_are_the_same_by_either_search():
+    """A bound that holds nothing back has the general search take over."""
+    nodes = np.linspace(-3.0, 3.0, 50)
+    features = np.stack([nodes, np.ones(50)])
+    rng = np.random.default_rng(0)
+    negatives, positives = rng.uniform(0.1, 1.0, (2, 4, 50))
+    positives *= np.exp(nodes)
+    made = [
+        kernels.fit_to_nodes(
+            features,
+            negatives,
+            positives,
+            np.zeros(4),
+            np.array([1.0, 0.0]),
+            np.zeros((2, 2)),
+            np.full(2, bound),
+        )
+        for bound in (-np.inf, -1e9)
+    ]
+    np.testing.assert_allclose(made[0], made[1], rtol=1e-10, atol=1e-10)

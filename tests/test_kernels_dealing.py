@@ -5,41 +5,78 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fastpsr import kernels
-from tests import reference_bootstrap as reference
 
 
-@pytest.mark.parametrize("K", [2, 3])
-@pytest.mark.parametrize("n", [6, 500, 9001])
-def test_hands_have_their_sizes(K, n):
-    rng = np.random.default_rng(n)
-    y = (rng.integers(0, K, n)).astype(np.uint8)
-    hands = np.array(
-        [rng.multinomial(size, np.ones(4) / 4) for size in np.bincount(y, minlength=K)]
-    )
-    before = hands.copy()
-    folds = kernels.deal_hands(y, hands, 7)
-    np.testing.assert_array_equal(hands, before)
-    for k in range(K):
-        np.testing.assert_array_equal(np.bincount(folds[y == k], minlength=4), hands[k])
-    np.testing.assert_array_equal(kernels.deal_hands(y, hands, 7), folds)
-    assert n == 6 or not np.array_equal(kernels.deal_hands(y, hands, 8), folds)
+def keys_of(seed, n_classes):
+    keys = np.random.default_rng(seed).integers(0, 1 << 64, (n_classes, 12), np.uint64)
+    keys[:, ::2] |= np.uint64(1)
+    return keys
 
 
-def test_every_deal_comes_as_often_as_any_other():
-    y = np.array([0, 1, 0, 0, 1, 0], np.uint8)
-    hands = np.array([[2, 1, 1], [1, 0, 1]])
-    of_first = set(itertools.permutations([0, 0, 1, 2]))
-    of_second = set(itertools.permutations([0, 2]))
-    deals = []
-    for seed in range(6_000):
-        folds = kernels.deal_hands(y, hands, seed)
-        deals.append((tuple(folds[y == 0].tolist()), tuple(folds[y == 1].tolist())))
-    chance = 1.0 / len(of_first) / len(of_second)
-    expected = dict.fromkeys(itertools.product(of_first, of_second), chance)
-    assert len(expected) == 24
-    reference.assert_distributed(deals, expected)
+def deal(y, n_folds, seed, weights=None, ranks=None, sizes=None):
+    """Deal by keys alone."""
+    weights = np.empty(0) if weights is None else weights
+    if sizes is None:
+        sizes = np.bincount(y, minlength=2).astype(np.int64)
+    ranks = np.zeros(sizes.size, np.int64) if ranks is None else ranks
+    first = (np.cumsum(sizes) - sizes) % n_folds
+    nowhere = np.full(sizes.size, -1, np.int64)
+    return kernels.deal_ranks(
+        y.astype(np.uint8), weights, ranks, sizes, first, np.empty(0, np.int64), nowhere,
+        keys_of(seed, sizes.size), n_folds,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 1000])
+@pytest.mark.parametrize("n", [6, 17, 4096, 9001])
+def test_keys_permute_the_ranks_of_a_class(n, n_folds):
+    y = (np.random.default_rng(n).random(n) < 0.3).astype(np.uint8)
+    y[:4] = [0, 0, 1, 1]
+    folds = deal(y, n_folds, 7)
+    sizes = np.bincount(y)
+    for k in (0, 1):
+        counts = np.bincount(folds[y == k], minlength=n_folds)
+        assert counts.max() - counts.min() <= 1
+        # classes begin where the one before ended
+        turn = (np.arange(n_folds) - (sizes[0] if k else 0)) % n_folds
+        np.testing.assert_array_equal(counts, sizes[k] // n_folds + (turn < sizes[k] % n_folds))
+    assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
+    assert n == 6 or not np.array_equal(deal(y, n_folds, 8), folds)
+
+
+def test_parts_need_no_more_than_ranks():
+    rng = np.random.default_rng(3)
+    y, weights = rng.integers(0, 3, 20_000), rng.choice([0.0, 1.0, 2.5], 20_000)
+    present = weights > 0.0
+    sizes = np.bincount(y[present], minlength=3).astype(np.int64)
+    whole = deal(y, 5, 1, weights, sizes=sizes)
+    assert not whole[~present].any()
+    alone = deal(y[present], 5, 1)
+    np.testing.assert_array_equal(whole[present], alone)
+    cuts = [0, 1, 1, 4096, 9999, 20_000]
+    for a, b in itertools.pairwise(cuts):
+        ranks = np.bincount(y[:a][present[:a]], minlength=3).astype(np.int64)
+        part = deal(y[a:b], 5, 1, weights[a:b], ranks, sizes)
+        np.testing.assert_array_equal(part, whole[a:b])
+
+
+@pytest.mark.parametrize("n", [20_000, 65_536, 100_003])
+@pytest.mark.parametrize("n_folds", [2, 5, 8])
+def test_folds_of_rows_do_not_tell_of_other_rows(n, n_folds):
+    """Folds of rows at any distance are independent, whatever the seed."""
+    chances = []
+    for seed in range(40):
+        folds = deal(np.zeros(n, np.uint8), n_folds, seed, sizes=np.array([n])).astype(np.int64)
+        for distance in (1, 2, 8, 255, 256, n // 2):
+            table = np.bincount(
+                folds[:-distance] * n_folds + folds[distance:], minlength=n_folds**2
+            ).reshape(n_folds, n_folds)
+            chances.append(stats.chi2_contingency(table, correction=False).pvalue)
+    assert stats.kstest(chances, "uniform").pvalue > 1e-4
+    assert min(chances) > 1e-7
 
 
 def test_pairs_are_counted():
@@ -54,7 +91,7 @@ def test_folds_of_pairs():
     rng = np.random.default_rng(2)
     one, other = rng.integers(0, 12, (2, 400)).astype(np.int32)
     folds = np.arange(12) % 4
-    pairs, counts = kernels.pair_folds(one, other, folds)
+    pairs, counts = kernels.pair_folds(one, other, folds, 4)
     f, g = np.sort([folds[one], folds[other]], axis=0)
     np.testing.assert_array_equal(pairs, f * 4 + g)
     np.testing.assert_array_equal(counts, np.bincount(pairs, minlength=16))

@@ -28,16 +28,16 @@ def check_blocks(sizes, strata):
     for b in range(n_blocks):
         inside = set(group_of_row[start[b] : start[b + 1]])
         assert {strata[g] for g in inside} == {stratum[b]}
-        if group[b] >= 0:
-            assert inside == {group[b]}
-        else:
+        assert group[b] == min(inside)
+        if len(inside) > 1:
             assert all(sizes[g] < SMALL for g in inside)
     for g, size in enumerate(sizes):  # large groups have blocks of their own, as few as will do
         if size >= SMALL:
             assert np.count_nonzero(group == g) == -(-size // BLOCK)
     # few blocks: of neighbors that share blocks, two together would be too large
     for b in range(n_blocks - 1):
-        if group[b] == group[b + 1] == -1 and stratum[b] == stratum[b + 1]:
+        is_small = sizes[group[b]] < SMALL and sizes[group[b + 1]] < SMALL
+        if is_small and stratum[b] == stratum[b + 1]:
             assert start[b + 2] - start[b] > BLOCK - SMALL
 
 

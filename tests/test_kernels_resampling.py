@@ -17,11 +17,18 @@ def blocks_of(sizes, strata=None):
     return kernels.cut_into_blocks(bounds, np.asarray(strata or [0] * len(sizes), np.int64))
 
 
+def draws_of(sizes, strata, n_replicates):
+    """(R, S) draws of strata: as many as each has rows."""
+    rows = np.bincount(np.asarray(strata or [0] * len(sizes)), sizes).astype(np.int64)
+    return np.repeat(rows[None], n_replicates, axis=0)
+
+
 def drawn_units(sizes, strata=None, *, n_sets=FEW, seed=1, first=0, order=None):
     """(R, U) counts of units that lie in groups of such sizes."""
     n = sum(sizes)
     order = np.arange(n) if order is None else order
-    out = kernels.draw_units(seed, first, n_sets, blocks_of(sizes, strata), order, n)
+    n_draws = draws_of(sizes, strata, 8 * n_sets)
+    out = kernels.draw_units(seed, first, n_draws, blocks_of(sizes, strata), order, n)
     assert out.shape == (n_sets, n + 1, 8)
     assert (out[:, n] == 1.0).all()
     return np.moveaxis(out[:, :n], 2, 1).reshape(-1, n).astype(int)
@@ -56,7 +63,7 @@ def test_units_lie_in_the_order_given():
 
 
 def test_some_units_are_never_drawn():
-    out = kernels.draw_units(0, 0, 4, blocks_of([2]), np.array([1, 3]), 5)
+    out = kernels.draw_units(0, 0, draws_of([2], None, 32), blocks_of([2]), np.array([1, 3]), 5)
     assert (out[:, [0, 2, 4]] == 0.0).all()
     assert (out[:, [1, 3]].sum(axis=1) == 2.0).all()
 
@@ -107,11 +114,13 @@ def test_replicates_do_not_depend_on_how_they_are_asked_for():
 
 def summed(sizes, strata, weights, columns, degree, n_replicates, seed=5, first=0):
     n = sum(sizes)
-    group_of_row = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     columns = np.asarray(columns, float).reshape(-1, n) if len(columns) else np.empty((0, 0))
+    n_sums = columns.shape[0] + (degree - 1 if degree else 0)
+    out = np.zeros((n_replicates, len(sizes), 1 + n_sums))
     return kernels.sum_draws(
-        seed, first, n_replicates, blocks_of(sizes, strata), group_of_row, weights, columns,
-        degree, len(sizes),
+        seed, first, draws_of(sizes, strata, n_replicates), blocks_of(sizes, strata), bounds,
+        weights, columns, degree, out,
     )  # fmt: skip
 
 
@@ -181,10 +190,47 @@ def test_sums_by_units(n, weighted, n_columns, degree):
     weights = rng.uniform(0.5, 2.0, n) if weighted else np.empty(0)
     columns = rng.uniform(-1.0, 1.0, (n_columns, n))
     columns[: n_columns - (degree > 0), ::7] = np.inf
-    found = kernels.sum_units(units, first, second, bounds, weights, columns, degree)
-    assert found.shape == (16, n_groups, 1 + max(n_columns + degree - (degree > 0), 0))
+    n_sums = 1 + max(n_columns + degree - (degree > 0), 0)
+    out = np.zeros((2, n_groups, n_sums, 8))
+    for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
+        kernels.sum_units(units, first, second, bounds, weights, columns, degree, out)
+    found = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
     for replicate in range(16):
         drawn = units[replicate // 8, :, replicate % 8].astype(float)
         times = drawn[first] * drawn[second] * (weights if weighted else 1.0)
         expected = reference.chebyshev_sums(groups, n_groups, times, columns, degree)
         np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
+
+
+# Parts
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_draws_over_parts_come_as_often_as_they_should(n):
+    """A part of one row each: all the multinomials."""
+    counts = kernels.divide_over_parts(n, 0, 40_000, np.ones((n, 1), np.int64))[:, :, 0]
+    reference.assert_distributed(list(map(tuple, counts.tolist())), multinomial(n))
+
+
+def test_draws_over_parts_by_stratum():
+    sizes = np.array([[5, 0], [0, 0], [10**6, 3], [0, 10**10]])
+    counts = kernels.divide_over_parts(7, 0, 2_000, sizes)
+    assert counts.shape == (2_000, 4, 2)
+    np.testing.assert_array_equal(counts.sum(axis=1), np.tile(sizes.sum(axis=0), (2_000, 1)))
+    assert not counts[:, sizes == 0].any()
+    for part, stratum in ((0, 0), (2, 1)):
+        mean = counts[:, part, stratum].mean()
+        size = sizes[part, stratum]
+        assert abs(mean - size) < 5.0 * np.sqrt(size / 2_000)  # nearly Poisson
+    assert abs(np.corrcoef(counts[:, 0, 0], counts[:, 2, 1])[0, 1]) < 5.0 / np.sqrt(2_000)
+    np.testing.assert_array_equal(kernels.divide_over_parts(7, 1_500, 9, sizes), counts[1500:1509])
+
+
+def test_numbers_of_draws_may_differ_from_those_of_rows():
+    """A part takes more or fewer draws than it has rows."""
+    n_draws = np.array([[0, 7], [3, 0], [9_000, 2]])
+    out = kernels.draw_units(1, 0, n_draws, blocks_of([5_000, 4], [0, 1]), np.arange(5_004), 5_004)
+    assert out.shape == (1, 5_005, 8)
+    np.testing.assert_array_equal(out[0, :5_000, :3].sum(axis=0), n_draws[:, 0])
+    np.testing.assert_array_equal(out[0, 5_000:5_004, :3].sum(axis=0), n_draws[:, 1])
+    assert not out[0, :5_004, 3:].any()

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.plans import run
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks
 
 
 def assert_same_fit(scores, y):
     scores, y = np.asarray(scores, np.float64), np.asarray(y, np.uint8)
-    found = PavBlocks.of_scores(scores, y, None)
-    expected = RankCells.of(fp.Predictions.from_raw_scores(y, scores)).blocks
+    data = fp.Predictions.from_raw_scores(y, scores)
+    found = run(lambda: pav_blocks(data))
+    expected = RankCells.of(data).blocks
     np.testing.assert_array_equal(found.lowest, expected.lowest)
     np.testing.assert_array_equal(found.negatives, expected.negatives)
     np.testing.assert_array_equal(found.positives, expected.positives)

@@ -281,13 +281,22 @@ class Tree(Step):
         return f"({one} + {other})"
 
 
-def test_sums_are_joined_in_one_tree():
-    """Runs of 16 parts, as a binary counter carries them."""
-    runs = [" ".join(map(str, range(i, min(i + 16, 70)))) for i in range(0, 70, 16)]
-    data = Reads(predictions(140), 70).data
-    found = run(lambda: count_tree(data))
-    a, b, c, d, e = runs
-    assert found == f"((({a} + {b}) + ({c} + {d})) + {e})"
+def joined_in_pairs(numbers):
+    """Siblings are joined, from the leaves up; what has no sibling is lifted."""
+    level = {number: str(number) for number in numbers}
+    while len(level) > 1:
+        above = {}
+        for place, held in sorted(level.items()):
+            left = above.get(place // 2)
+            above[place // 2] = held if left is None else f"({left} + {held})"
+        level = above
+    return next(iter(level.values()))
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 16, 17, 70])
+def test_sums_are_joined_in_one_tree(n_parts):
+    data = Reads(predictions(2 * n_parts), n_parts).data
+    assert run(lambda: count_tree(data)) == joined_in_pairs(range(n_parts))
 
 
 def count_tree(data):
@@ -299,9 +308,9 @@ def test_parts_without_weight_are_skipped():
     nothing = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[0.0, 0.0])
     empty = fp.Predictions.from_llrs([], [], sample_weight=[])
     some = fp.Predictions.from_llrs([0, 1], [0.0, 1.0], sample_weight=[1.0, 0.5])
-    data = fp.from_parts([nothing, some, empty, some])
-    assert run(lambda: count_tree(data)) == "1 3"
-    assert len(data) == 6
+    data = fp.from_parts([nothing, some, empty, some, some])
+    assert run(lambda: count_tree(data)) == joined_in_pairs([1, 3, 4])
+    assert len(data) == 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -690,6 +699,9 @@ class CountIds(Step):
         accumulator |= set(part.ids("groups", self.column).tolist())
         return accumulator
 
+    def merge(self, one, other):
+        return one | other
+
 
 def test_columns_of_ids():
     parts = [(BEFORE, {"speaker": list("abcabc")}), (BEFORE, {"speaker": list("cdcdcd")})]
@@ -702,7 +714,7 @@ def test_columns_that_lack_or_misfit():
     with pytest.raises(fp.ArgumentError, match=r"parts\[1\].*column 'speaker'; there are: none"):
         run(lambda: count(data, CountIds("speaker")))
     data = fp.from_parts([(BEFORE, ids), (BEFORE, {"speaker": ["a"]})])
-    with pytest.raises(ValueError, match=r"groups must have one (entry|id) per sample"):
+    with pytest.raises(fp.ArgumentError, match=r"parts\[1\]: .*column 'speaker': 6, not 1"):
         run(lambda: count(data, CountIds("speaker")))
 
 

@@ -19,6 +19,7 @@ __all__ = ["Draws", "LeftOut", "PartDraws", "Reweighted", "Times", "UnitDraws"]
 
 _TABLE = 256  # replicates
 _MOST_TABLES = 8
+_COUNTS_AT_ONCE = 1 << 18  # that stay in the second-level cache
 
 Counts = NDArray[np.int64]
 
@@ -41,10 +42,10 @@ class Draws(Times):
         self.units = units
         self.reads = units.reads
         self._batch: tuple[Any, NDArray[np.float32]] | None = None
-        self._set: tuple[Any, NDArray[np.float32]] | None = None
+        self._sets: tuple[Any, NDArray[np.float32]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_batch": None, "_set": None}
+        return {**self.__dict__, "_batch": None, "_sets": None}
 
     @property
     def n_shared(self) -> int:
@@ -64,15 +65,18 @@ class Draws(Times):
 
     def times(self, part: Part, replicate: int) -> Floats:
         place = self._place(part)
-        first = replicate // LANES * LANES
-        held = self._batch
-        if held is not None and held[0][0] == place:
-            _, begin, n = held[0]
-            if begin <= replicate < begin + n:
-                return self._of_rows(part, held[1][(replicate - begin) // LANES], replicate)
-        if self._set is None or self._set[0] != (place, first):
-            self._set = ((place, first), self._draw(part, first, LANES))
-        return self._of_rows(part, self._set[1][0], replicate)
+        for held in (self._batch, self._sets):
+            if held is not None and held[0][0] == place:
+                _, begin, n = held[0]
+                if begin <= replicate < begin + n:
+                    return self._of_rows(part, held[1][(replicate - begin) // LANES], replicate)
+        # whoever asks for one replicate is likely to ask for the next
+        room = _COUNTS_AT_ONCE // (LANES * max(self.units.size_in(part), 1))
+        n = LANES * min(max(room, 1), 16)
+        first = replicate // n * n
+        self._sets = None
+        self._sets = ((place, first, n), self._draw(part, first, n))
+        return self._of_rows(part, self._sets[1][(replicate - first) // LANES], replicate)
 
     def _of_rows(self, part: Part, counts: NDArray[np.float32], replicate: int) -> Floats:
         first, second = self.units.numbers(part)

@@ -65,7 +65,8 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
     slopes = []
     for job, sign, total in zip(jobs, signs, totals, strict=True):
         metric, summands = job.metric, job.summands
-        assert isinstance(metric, Metric) and summands is not None
+        assert isinstance(metric, Metric)
+        assert summands is not None
         with np.errstate(all="ignore"):
             by_weight, by_sum = _slopes(metric, summands, total.weight, total.sums, total.least)
         slopes.append((sign * by_weight, sign * by_sum))
@@ -266,7 +267,7 @@ def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int
     else:
         assert isinstance(units, IdUnits)
         sizes = np.array([units.ids.size])
-    most = max(_LEFT_OUT // max(np.count_nonzero(sizes), 1), 2)
+    most = max(_LEFT_OUT // max(int(np.count_nonzero(sizes)), 1), 2)
     n_shares = np.minimum(most, sizes)
     draws = LeftOut(units, n_shares.tolist(), seed)
     found = yield from values_under(jobs, draws, int(n_shares.sum()))

@@ -19,6 +19,7 @@ from fastpsr.bootstrap.sums import (
     known_sums,
 )
 from fastpsr.bootstrap.units import Kept, sizes_by_part
+from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
@@ -57,7 +58,7 @@ class Job:
     summands: Summands | None = None
     _pinned: list[AnyMetric] = field(default_factory=list)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """What the metric is called in messages."""
         return name_of(self.metric)
@@ -141,22 +142,31 @@ class _Kind:
                     begin = end
         return out, unserved
 
-    def write(self, pieces: Floats, first: int, times: Times, out: Floats) -> Plan[None]:
-        """Write the values of (R, G, 1 + sums) of replicates from `first` on."""
+    def write(self, pieces: Floats, first: int, times: Times | None, out: Floats) -> Plan[None]:
+        """Write the values of (R, G, 1 + sums) of replicates from `first` on.
+
+        `times` are the rows drawn; None where no rows were, but only counts of groups.
+        """
         values, unserved = self.values_of(pieces)
         out[self.places, first : first + pieces.shape[0]] = values
         if not unserved:
             return
+        if times is None:
+            raise ValueError(
+                f"metric {self.jobs[unserved[0][0]].name} must not need samples where its summands "
+                "are counts alone: give them a column"
+            )
         for job in self.jobs:
             own = job.summands
             if isinstance(job.data, PartitionedPredictions) and own is not None and own.beside:
                 raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                     "replicates need samples beside others")  # fmt: skip
-        found = yield [
-            self.jobs[place].value_under(times, first + replicate) for place, replicate in unserved
-        ]
-        for (place, replicate), value in zip(unserved, found, strict=True):
-            out[self.places[place], first + replicate] = value
+        data = self.jobs[0].data
+        for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
+            some = unserved[chunk.start : chunk.stop]
+            found = yield [self.jobs[k].value_under(times, first + r) for k, r in some]
+            for (k, r), value in zip(some, found, strict=True):
+                out[self.places[k], first + r] = value
 
 
 def draw_replicates(
@@ -264,13 +274,24 @@ def _chunks_of(
     Data that are read take as many as the memory budget allows, since each chunk is a read.
     """
     if isinstance(data, PartitionedPredictions):
-        room = memory_budget() // (2 * n_sharing)
+        n_held = 2 + (data.n_parts // 16).bit_length()  # sums of runs of parts, in a tree
+        room = memory_budget() // (n_held * n_sharing)
         most = min(_MOST_PER_READ, room // (8 * max(n_numbers, 1)))
     else:
         most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // (8 * max(n_numbers, 1)))
     size = max(1, most // LANES) * LANES if in_lanes else max(1, most)
     for first in range(0, n_replicates, size):
         yield range(first, min(first + size, n_replicates))
+
+
+def _numbers_of_samples(data: Data) -> int:
+    """Return how many numbers a replicate of the samples takes, while a part of them is read."""
+    if not isinstance(data, PartitionedPredictions):
+        return 0  # one after another
+    of_part = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
+    of_whole = len(data) * (2 + (data.n_classes if data.n_classes > 2 else 1))
+    # each replicate may collect its samples, unless that would be refused
+    return max(of_part, of_whole) if 8 * of_whole <= memory_budget() else of_part
 
 
 def _draw_rows(
@@ -294,7 +315,8 @@ def _draw_rows(
         else:
             step = DrawnSums(layout, draws, chunk.start, len(chunk))
             (sums,) = yield [step.over(*beside)]
-        yield from kind.write(sums, chunk.start, draws, out)
+        rows_drawn = draws if counts is None else None
+        yield from kind.write(sums, chunk.start, rows_drawn, out)
         advance(len(chunk))
 
 
@@ -354,9 +376,7 @@ def _go_to_samples(
     data = next(iter(jobs.values())).data
     for job in jobs.values():
         yield from job.pin()
-    n_numbers = 0
-    if isinstance(data, PartitionedPredictions):
-        n_numbers = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8 * len(jobs)
+    n_numbers = _numbers_of_samples(data) * len(jobs)
 
     def one(replicate: int) -> Plan[None]:
         values = yield [job.value_under(draws, replicate) for job in jobs.values()]

@@ -21,6 +21,9 @@ from fastpsr.summaries.summands import Summands
 __all__ = ["DrawnSums", "Layout", "RowDraws", "UnitSums", "known_counts", "known_sums"]
 
 
+_WHOLE = 1 << 62  # rows: groups are not cut
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of positive weight sorted by group, with what they add to its sums."""
@@ -146,7 +149,7 @@ class RowDraws(Times):
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", 0))
         n_draws = np.repeat(sizes[None], n_replicates, axis=0)
-        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata), bounds
+        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata, _WHOLE), bounds
 
     def times(self, part: Part, replicate: int) -> Floats:
         layout, n = self._layout, len(part.predictions)
@@ -289,13 +292,19 @@ class UnitSums(Step):
             sets = slice(begin // LANES, begin // LANES + counts.shape[0])
             for layout, sums in zip(self.layouts, accumulator, strict=True):
                 rows = layout.rows(parts)
-                first, second = layout.kept.of(
-                    layout.own(parts), ("units", id(layout), id(draws)),
-                    lambda r=rows: tuple(n[r.order] for n in draws.units.numbers(parts[0])),
-                )  # fmt: skip
+                first, second = self._numbers(layout, rows, parts)
                 kernels.sum_units(counts, first, second, rows.bounds, rows.weights, rows.columns,
                                   layout.degree, sums[sets])  # fmt: skip
         return accumulator
+
+    def _numbers(self, layout: Layout, rows: Rows, parts: tuple[Part, ...]) -> Any:
+        """Return the units of each sorted row."""
+        draws = self.draws
+
+        def make() -> list[NDArray[Any]]:
+            return [numbers[rows.order] for numbers in draws.units.numbers(parts[0])]
+
+        return layout.kept.of(layout.own(parts), ("units", id(layout), id(draws)), make)
 
     def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
         for mine, theirs in zip(one, other, strict=True):

@@ -209,9 +209,10 @@ def row_units(by_class: bool, data: Data) -> RowUnits:
 def sizes_by_part(data: Data, by_class: bool) -> NDArray[np.int64]:
     """Return the number of rows of positive weight, (P, S), of each part and stratum."""
     if isinstance(data, PartitionedPredictions):
-        sizes = data.facts.sizes
-    else:
-        sizes = data.class_sizes[None]
+        of_classes = data.facts.sizes
+    else:  # one part
+        of_classes = data.class_sizes[None]
+    sizes: NDArray[np.int64] = of_classes
     return sizes if by_class else sizes.sum(axis=1, keepdims=True)
 
 

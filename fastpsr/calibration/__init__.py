@@ -9,15 +9,10 @@ from fastpsr.calibration.base import Calibrator as Calibrator
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
+from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
 from fastpsr.calibration.training import CrossFit, HeldOut, TrainOnTest, cross_fit
 from fastpsr.calibration.training import Training as Training
 
-CALIBRATORS: tuple[type[Calibrator], ...] = (
-    PAV,
-    HistogramBinning,
-    DirectionPreserving,
-    TemperatureScaling,
-)
 TRAININGS: tuple[type[Training], ...] = (CrossFit, TrainOnTest, HeldOut)
 
 __all__ = [

@@ -1,5 +1,6 @@
 """Affine calibration in log space: direction-preserving, and temperature scaling."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 from warnings import warn
@@ -8,16 +9,16 @@ import numpy as np
 
 from fastpsr import kernels
 from fastpsr.calibration.affine_sums import (
-    cross_fit_by_sums,
-    fit_by_sums,
-    refit_summands,
-    refitted_sums,
+    affine_fits_by_sums,
+    affine_losses_by_sums,
+    affine_summands,
 )
-from fastpsr.calibration.base import Calibrator, log_prior, require_fitted
-from fastpsr.calibration.folds import Plan
-from fastpsr.calibration.multiclass_fits import cross_fit_side_by_side
-from fastpsr.calibration.newton import descend, fit_log_loss
-from fastpsr.calibration.separability import require_overlap
+from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
+from fastpsr.calibration.fit_rows import Fits, fit_rows
+from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.sampling import ScoreRange, Span
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
@@ -49,38 +50,81 @@ class _Affine(Calibrator):
         require_fitted("bias_", np.all(np.isfinite(self.bias_)))
         require_fitted("floor_", np.ndim(self.floor_) == 0 and np.isfinite(self.floor_))
 
-    def cross_fit_at_once(self, predictions: Predictions, plan: Plan) -> Predictions | None:
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+        fits = None
+        if isinstance(self._rule(), Log):
+            key: Hashable = ("affine fits", self._with_bias, folds.key)
+            (fits,) = yield [Shared(key, data, lambda: self._fit_together(data, folds))]
+        if fits is None:
+            return (yield from super().cross_fit_plan(data, folds))
+        return _AffineByFold(folds, fits, output_kind(data.kind))
+
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+        if len(data) >= _MANY and isinstance(self._rule(), Log):
+            losses = yield from affine_losses_by_sums(rule, data, folds, with_bias=self._with_bias)
+            if losses is not None:
+                return losses
+        return (yield from super().losses_plan(rule, folds, data))
+
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         if not isinstance(self._rule(), Log):
             return None
-        if predictions.n_classes > 2:
-            values = cross_fit_side_by_side(predictions, plan, self._with_bias)
-        elif len(predictions) >= _MANY:
-            values = cross_fit_by_sums(predictions, plan, self._with_bias)
-        else:
-            return None
-        kind: Kind = "posteriors" if predictions.kind == "posteriors" else "likelihoods"
-        return None if values is None else predictions.replace_scores(kind, values)
+        return (yield from affine_summands(rule, data, folds, with_bias=self._with_bias))
 
-    def refitted_sums(
-        self, rule: ScoringRule, plan: Plan, predictions: Predictions
-    ) -> ScoreSums | None:
-        if len(predictions) < _MANY or not isinstance(self._rule(), Log):
-            return None
-        return refitted_sums(rule, plan, predictions, self._with_bias)
+    def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
+        """Ask for all folds' fits at once; None where fits must go one by one.
 
-    def refit_summands(
-        self, rule: ScoringRule, plan: Plan, predictions: Predictions
-    ) -> Summands | None:
-        if not isinstance(self._rule(), Log):
+        That is so for infinite scores, folds of few samples, and where a fit has no optimum or a
+        scale that users are warned of.
+        """
+        given = data.given_priors
+        if given is not None and not given.all():
             return None
-        return refit_summands(rule, plan, predictions, self._with_bias)
+        (span,) = yield [ScoreRange().over(data)]
+        if not span.is_finite or folds.n_calibrators * data.n_classes > len(data):
+            return None
+        fits = None
+        if data.n_classes == 2 and len(data) >= _MANY:
+            by_sums = yield from affine_fits_by_sums(data, folds, with_bias=self._with_bias)
+            if by_sums is not None:
+                scale, shift = by_sums
+                fits = Fits(scale, np.outer(shift, [-0.5, 0.5]))
+        if fits is None:
+            try:
+                fits = yield from fit_rows(
+                    data, folds, with_bias=self._with_bias, floor=0.0,
+                    score_range=(span.low, span.high),
+                )  # fmt: skip
+            except ArgumentError:
+                raise
+            except ValueError:  # which fit by fit is told in full
+                return None
+        if not fits.scale.min() > 0.0 or not np.isfinite(fits.bias).all():
+            return None
+        with np.errstate(over="ignore"):
+            extremes = fits.scale.max() * 10.0 * np.array([span.low, span.high])
+        return fits if np.isfinite(extremes).all() else None
 
-    def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        floor = _floor(samples)
-        found = None
-        if len(samples) >= _MANY and isinstance(self._rule(), Log):
-            found = fit_by_sums(samples, self._with_bias)
-        scale, bias = self._fit_to_samples(samples, floor, start) if found is None else found
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        is_log = isinstance(self._rule(), Log)
+        (span,) = yield [ScoreRange().over(data)]
+        floor = _floor(span, data.n_classes)
+        fits = None
+        if is_log and data.n_classes == 2 and len(data) >= _MANY:
+            by_sums = yield from affine_fits_by_sums(data, OneFold(), with_bias=self._with_bias)
+            if by_sums is not None:
+                fits = Fits(by_sums[0], np.outer(by_sums[1], [-0.5, 0.5]))
+        if fits is None:
+            low, high = span.low, span.high
+            if not span.is_finite:
+                low, high = max(low, floor), min(high, -floor)
+            fits = yield from fit_rows(
+                data, OneFold(), with_bias=self._with_bias,
+                floor=0.0 if span.is_finite else floor, score_range=(low, high),
+                rule=None if is_log else self._rule(),
+                start=None if start is None else (start.scale_, start.bias_),
+            )  # fmt: skip
+        scale, bias = float(fits.scale[0]), fits.bias[0]
         if not (np.isfinite(scale) and np.isfinite(bias).all()):
             raise ValueError(
                 "scores must be of a magnitude whose squares are finite to fit a scale"
@@ -89,23 +133,9 @@ class _Affine(Calibrator):
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=2,
             )
         return {"scale_": scale, "bias_": bias, "floor_": floor}
-
-    def _fit_to_samples(
-        self, samples: Predictions, floor: float, start: Self | None
-    ) -> tuple[float, Floats]:
-        y, scores = samples.labels, _above_floor(samples, floor)
-        require_overlap(scores, y, samples.weights, with_bias=self._with_bias)
-        weights = samples.balanced_weights()
-        weights = weights / weights.max(initial=1e-300)  # of any magnitude: only ratios matter
-        offset = log_prior(samples)
-        first = None if start is None else (start.scale_, start.bias_)
-        found = fit_log_loss(scores, y, weights, offset, self._with_bias, first)
-        if isinstance(self._rule(), Log):
-            return found
-        return descend(self._rule(), scores, y, weights, offset, found)
 
     def _transform(self, predictions: Predictions) -> Predictions:
         if predictions.n_classes != self.bias_.size:
@@ -114,7 +144,9 @@ class _Affine(Calibrator):
                 f"not {predictions.n_classes}"
             )
         # a scale of 0 or below would turn -inf into nan or +inf
-        scores = predictions.scores if self.scale_ > 0.0 else _above_floor(predictions, self.floor_)
+        scores = predictions.scores
+        if not self.scale_ > 0.0 and not predictions.has_finite_scores:
+            scores = np.clip(scores, self.floor_, -self.floor_ if scores.ndim == 1 else None)
         kind = self.output_kind
         mapped = self.scale_ * scores
         if scores.ndim == 1:
@@ -230,19 +262,34 @@ class TemperatureScaling(_Affine):
     _with_bias = False
 
 
-def _floor(samples: Predictions) -> float:
+@dataclass(frozen=True, eq=False)
+class _AffineByFold(Transform):
+    """Each sample as the affine map that serves it maps it; scales are positive."""
+
+    folds: Folds
+    fits: Fits
+    kind: Kind
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """What decides who serves a row."""
+        return self.folds.reads
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions, served = part.predictions, self.folds.served_by(part)
+        scale, bias = self.fits.scale, self.fits.bias
+        if predictions.n_classes == 2:
+            values = kernels.map_by_part(predictions.scores, served, scale, bias[:, 1] - bias[:, 0])
+            return predictions.replace_scores(self.kind, values)
+        values = kernels.map_by_part(predictions.scores, served, scale, bias)
+        if self.kind == "posteriors":
+            kernels.normalize_log_rows(values, np.zeros(values.shape[1]), values)
+        return predictions.replace_scores(self.kind, values)
+
+
+def _floor(span: Span, n_classes: int) -> float:
     """Return what stands in for -inf: log(1e-30), or the least finite score if that is lower."""
-    low, high = samples.score_range
-    if not samples.has_finite_scores:
-        finite = samples.scores[np.isfinite(samples.scores)]
-        low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
-    if samples.n_classes == 2:  # -log-odds are the other class's log-odds
-        low = min(low, -high)
+    low = span.finite_low
+    if n_classes == 2:  # -log-odds are the other class's log-odds
+        low = min(low, -span.finite_high)
     return min(_LOG_FLOOR, low)
-
-
-def _above_floor(samples: Predictions, floor: float) -> Floats:
-    scores = samples.scores
-    if samples.has_finite_scores:
-        return scores
-    return np.clip(scores, floor, -floor if scores.ndim == 1 else None)

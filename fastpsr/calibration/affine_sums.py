@@ -1,138 +1,300 @@
-"""Affine calibration of log-odds by sums on an axis: one pass, however many the folds."""
+"""Affine calibration of log-odds by sums on an axis: one read, however many the folds."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.folds import Plan
-from fastpsr.calibration.newton import fit_log_loss, fit_roughly
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.objective import affine_features
+from fastpsr.calibration.sampling import LogOddsOffset, SampledRows, ScoreRange, sample_step
 from fastpsr.kernels.sizes import DEGREE
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans import Data, Part, Plan, Shared, Step
+from fastpsr.predictions import Floats, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.fit_sums import Axis, FitSums
-from fastpsr.summaries.summands import NeedsSamplesError, Summands
+from fastpsr.summaries.summands import NeedsSamplesError, Summands, group_type
 from fastpsr.summaries.sums import ScoreSums
 
-__all__ = ["cross_fit_by_sums", "fit_by_sums", "refit_summands", "refitted_sums"]
+__all__ = ["affine_fits_by_sums", "affine_losses_by_sums", "affine_summands", "sums_on_axis"]
 
-TwoSums = tuple[ScoreSums, ScoreSums]
-
-
-def fit_by_sums(samples: Predictions, with_bias: bool) -> tuple[float, Floats] | None:
-    """Return (scale, bias) of one fit to all samples; None where the samples are needed."""
-    scale_and_shift = _scales_and_shifts(samples, Plan.of_one(len(samples)), with_bias)
-    if scale_and_shift is None:
-        return None
-    scale, shift = (float(values[0]) for values in scale_and_shift)
-    return scale, np.array([-shift / 2.0, shift / 2.0])
+_VERY_THIN = 1 << 12  # samples per class that are enough for a rough scale
 
 
-def cross_fit_by_sums(predictions: Predictions, plan: Plan, with_bias: bool) -> Floats | None:
-    """Return the calibrated scores, (N,); None where the samples themselves are needed."""
-    found = _scales_and_shifts(predictions, plan, with_bias)
-    if found is None or found[0].min() <= 0.0:  # a warning is due, fit by fit
-        return None
-    scales, shifts = found
-    return np.asarray(kernels.map_by_part(predictions.scores, plan.served_by, scales, shifts))
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """An axis, and the scale that fits will have, about."""
+
+    axis: Axis
+    scale: float
 
 
-def refitted_sums(
-    rule: ScoringRule, plan: Plan, predictions: Predictions, with_bias: bool
-) -> ScoreSums | None:
-    """Return the summed losses after cross-fitting; None where the samples are needed."""
-    planned = _plan_axis(predictions, with_bias) if rule.is_analytic else None
+def affine_fits_by_sums(
+    data: Data, folds: Folds, *, with_bias: bool
+) -> Plan[tuple[Floats, Floats] | None]:
+    """Ask for sums, and return each fold's (scale, shift); None where the samples are needed."""
+    planned = yield from _plan_axis(data, with_bias)
     if planned is None:
         return None
-    sums = FitSums.of(predictions, *planned, plan.served_by, plan.trains.shape[0])
+    sums = yield from _sums(data, folds, planned)
     try:
-        fits = _fits(sums, plan, predictions, with_bias, skip_empty=True)
+        # also parts without weight: they have samples, which want calibration
+        return _fits(sums, data.kind, data.given_priors, folds, with_bias, skip_empty=False)
+    except NeedsSamplesError:
+        return None
+
+
+def affine_losses_by_sums(
+    rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
+) -> Plan[ScoreSums | None]:
+    """Ask for sums, and return the losses after cross-fitting; None where samples are needed."""
+    if not rule.is_analytic:
+        return None
+    planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
+    if planned is None:
+        return None
+    sums = yield from _sums(data, folds, planned)
+    try:
+        fits = _fits(sums, data.kind, data.given_priors, folds, with_bias, skip_empty=True)
     except NeedsSamplesError:
         return None
     if fits[0].min() <= 0.0:  # a warning is due, fit by fit
         return None
-    return _losses(rule, sums, fits, predictions)
+    return _losses(rule, sums, fits, offset, data.given_priors)
 
 
-def refit_summands(
-    rule: ScoringRule, plan: Plan, predictions: Predictions, with_bias: bool
-) -> Summands | None:
-    """Return summands of raw and calibrated losses, with a calibrator fitted to each replicate."""
-    planned = _plan_axis(predictions, with_bias) if rule.is_analytic else None
+def affine_summands(
+    rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
+) -> Plan[Summands | None]:
+    """Ask for an axis; return summands of raw losses and of those after a fit to a replicate."""
+    if not rule.is_analytic:
+        return None
+    planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
     if planned is None:
         return None
-    axis, scale = planned
-    n_parts = plan.trains.shape[0]
-    cell, t = kernels.place_on_axis(predictions.scores, axis.low, axis.width, axis.n_cells)
+    return AffineSummands(rule, folds, planned, with_bias, data.kind, data.given_priors, offset)
 
-    def groups() -> Any:
-        part = predictions.labels * np.int32(n_parts) + plan.served_by
-        return part * np.int32(axis.n_cells) + cell
 
-    def assemble(weight: Floats, numbers: Floats) -> TwoSums:
+@dataclass(frozen=True, eq=False)
+class AffineSummands(Summands):
+    """Samples grouped by class, fold and cell, whose sums a replicate is fitted to.
+
+    Attributes
+    ----------
+    rule : ScoringRule
+        Of the losses.
+    folds : Folds
+    planned : Planned
+    with_bias : bool
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    given_priors : ndarray of float64, shape (2,), or None
+    offset : float
+        What turns scores into log-odds.
+    """
+
+    rule: ScoringRule
+    folds: Folds
+    planned: Planned
+    with_bias: bool
+    kind: str
+    given_priors: Floats | None
+    offset: float
+
+    n_classes = 2
+    n_columns = 2
+    degree = DEGREE
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """Whether there is a bias, and the number of folds."""
+        return ("affine fits", int(self.with_bias), self.folds.n_calibrators)
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of triples of class, fold and cell."""
+        return 2 * self.folds.n_calibrators * self.planned.axis.n_cells
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Rows, and what decides who serves them."""
+        return Step.reads | self.folds.reads
+
+    @property
+    def key(self) -> Hashable:
+        axis = self.planned.axis
+        return ("affine fits", self.with_bias, self.rule.key, self.folds.key, axis.low, axis.width)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        axis, wide = self.planned.axis, group_type(self.n_groups)
+        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
+        of_fold += self.folds.served_by(part)
+        cell, _ = self._places(part)
+        return np.asarray(of_fold * wide(axis.n_cells) + cell)
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return self.rule.losses_of(part.predictions), self._places(part)[1]
+
+    def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
+        axis = self.planned.axis
+        found: tuple[NDArray[np.int32], Floats] = kernels.place_on_axis(
+            part.predictions.scores, axis.low, axis.width, axis.n_cells
+        )
+        return found
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
         by_class = weight.reshape(2, -1).sum(axis=1)
-        raw = numbers[:, 0].reshape(2, -1).sum(axis=1)
-        sums = FitSums.of_numbers(axis, scale, n_parts, weight, numbers[:, 1:])
-        fits = _fits(sums, plan, predictions, with_bias, skip_empty=True)
-        calibrated = _losses(rule, sums, fits, predictions)
-        return ScoreSums(raw, by_class, predictions.given_priors), calibrated
+        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
+        n_parts = self.folds.n_calibrators
+        fit_sums = FitSums.of_numbers(
+            self.planned.axis, self.planned.scale, n_parts, weight, sums[:, 1:]
+        )
+        fits = _fits(
+            fit_sums, self.kind, self.given_priors, self.folds, self.with_bias, skip_empty=True
+        )
+        calibrated = _losses(self.rule, fit_sums, fits, self.offset, self.given_priors)
+        return ScoreSums(raw, by_class, self.given_priors), calibrated
 
-    kind = f"affine {with_bias} {rule!r} {plan.digest}"
-    columns = (rule.losses_of(predictions), t)
-    return Summands(kind, 2 * n_parts * axis.n_cells, 2, groups, assemble, columns, DEGREE)
+
+@dataclass(frozen=True, eq=False)
+class _SumOnAxis(Step):
+    """Sum the scores of binary data in the cells of an axis, by class and fold."""
+
+    folds: Folds
+    planned: Planned
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Rows, and what decides who serves them."""
+        return Step.reads | self.folds.reads
+
+    @property
+    def key(self) -> Hashable:
+        axis = self.planned.axis
+        return ("sums on an axis", axis.low, axis.width, axis.n_cells, self.folds.key)
+
+    def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
+        axis, predictions = self.planned.axis, part.predictions
+        sums: Floats = kernels.sum_on_axis(
+            predictions.scores, predictions.labels, self.folds.served_by(part),
+            predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_calibrators,
+        )  # fmt: skip
+        if accumulator is None:
+            return sums
+        accumulator += sums
+        return accumulator
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        one += other
+        return one
+
+    def finish(self, accumulator: Floats) -> FitSums:
+        return FitSums(self.planned.axis, self.planned.scale, accumulator)
 
 
-def _scales_and_shifts(
-    predictions: Predictions, plan: Plan, with_bias: bool
-) -> tuple[Floats, Floats] | None:
-    planned = _plan_axis(predictions, with_bias)
-    if planned is None:
+def _sums(data: Data, folds: Folds, planned: Planned) -> Plan[FitSums]:
+    return (yield from sums_on_axis(data, folds, planned.axis, planned.scale))
+
+
+def sums_on_axis(data: Data, folds: Folds, axis: Axis, scale: float) -> Plan[FitSums]:
+    """Ask for the sums of each class and fold in cells of an axis, made once for all who ask."""
+    step = _SumOnAxis(folds, Planned(axis, scale))
+
+    def plan() -> Plan[FitSums]:
+        (sums,) = yield [step.over(data)]
+        return sums  # type: ignore[no-any-return]
+
+    (found,) = yield [Shared(step.key, data, plan)]
+    return found  # type: ignore[no-any-return]
+
+
+def _plan_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:
+    """Ask for an axis for fits to binary data, made once; None where there is none."""
+    given = data.given_priors
+    if data.n_classes > 2 or (given is not None and not given.all()):
         return None
-    sums = FitSums.of(predictions, *planned, plan.served_by, plan.trains.shape[0])
-    try:
-        # also parts without weight: they have samples, which want calibration
-        return _fits(sums, plan, predictions, with_bias, skip_empty=False)
-    except NeedsSamplesError:
+    if not data.class_weights.all():
         return None
+    (found,) = yield [Shared(("axis", with_bias), data, lambda: _make_axis(data, with_bias))]
+    return found  # type: ignore[no-any-return]
+
+
+def _make_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:
+    span, sample = yield [ScoreRange().over(data), sample_step(data, _VERY_THIN, 0.0).over(data)]
+    if not span.is_finite or sample is None:
+        return None
+    scale = _rough_scale(data, sample, with_bias)
+    if not scale:
+        return None
+    axis = Axis.over((span.low, span.high), scale)
+    return None if axis is None else Planned(axis, scale)
+
+
+@np.errstate(all="ignore")  # of scores that are all alike: then no fit is found
+def _rough_scale(data: Data, sample: SampledRows, with_bias: bool) -> float | None:
+    """Return about the scale that fits will have; None where the sample does not tell."""
+    held = np.bincount(sample.y, sample.weights, 2)
+    if not held.all():
+        return None
+    factors = class_factors(data.class_weights, data.given_priors) * data.class_weights / held
+    weights = sample.weights * factors[sample.y]
+    weights = weights / weights.sum()
+    negatives, positives = (np.where(sample.y == k, weights, 0.0) for k in (0, 1))
+    low, high = float(sample.scores.min()), float(sample.scores.max())
+    middle = low / 2.0 + high / 2.0
+    far = middle if with_bias and abs(middle) > high - low > 0.0 else 0.0
+    scores = sample.scores - far
+    totals = np.array([negatives.sum(), positives.sum()])
+    prior = np.log(totals[1] / totals[0])
+    offset = np.array([prior if not with_bias and data.kind != "posteriors" else 0.0])
+    # Gaussian classes of one variance
+    means = [(w * scores).sum() / total
+             for w, total in zip((negatives, positives), totals, strict=True)]  # fmt: skip
+    squares = sum(
+        (w * (scores - mean) ** 2).sum()
+        for w, mean in zip((negatives, positives), means, strict=True)
+    )
+    scale = (means[1] - means[0]) * totals.sum() / squares
+    shift = prior - scale * (means[0] + means[1]) / 2.0
+    starts = [np.array([scale, shift]), np.array([0.0, prior])]
+    features = affine_features(scores, with_bias)
+    n = features.shape[0]
+    for start in starts:
+        if not np.isfinite(start).all():
+            continue
+        found = kernels.fit_to_nodes(
+            features, negatives[None], positives[None], offset, start[:n], np.zeros((n, n)),
+            np.full(n, -np.inf),
+        )[0]  # fmt: skip
+        if found[n] and np.isfinite(found[0]):
+            return float(found[0])
+    return None
 
 
 def _fits(
-    sums: FitSums, plan: Plan, predictions: Predictions, with_bias: bool, *, skip_empty: bool
+    sums: FitSums,
+    kind: str,
+    given_priors: Floats | None,
+    folds: Folds,
+    with_bias: bool,
+    *,
+    skip_empty: bool,
 ) -> tuple[Floats, Floats]:
-    add_prior = predictions.kind != "posteriors"
     return sums.fits(
-        plan.trains, predictions.given_priors, with_bias=with_bias, add_prior=add_prior,
+        folds.trains, given_priors, with_bias=with_bias, add_prior=kind != "posteriors",
         skip_empty=skip_empty,
     )  # fmt: skip
 
 
 def _losses(
-    rule: ScoringRule, sums: FitSums, fits: tuple[Floats, Floats], predictions: Predictions
+    rule: ScoringRule,
+    sums: FitSums,
+    fits: tuple[Floats, Floats],
+    offset: float,
+    given_priors: Floats | None,
 ) -> ScoreSums:
     scale, shift = fits
-    losses = sums.losses(rule, scale, shift + predictions.log_odds_offset)
-    return ScoreSums(losses, sums.class_totals.sum(axis=1), predictions.given_priors)
-
-
-def _plan_axis(predictions: Predictions, with_bias: bool) -> tuple[Axis, float] | None:
-    """Return an axis, and the scale that fits will have, about; None where there is none."""
-    given = predictions.given_priors
-    if predictions.n_classes > 2 or (given is not None and not given.all()):
-        return None
-    if not predictions.class_weights.all() or not predictions.has_finite_scores:
-        return None
-
-    def fit() -> float | None:
-        samples = predictions.present()
-        offset = np.zeros(2) if predictions.kind == "posteriors" else np.log(samples.priors)
-        problem = (samples.scores, samples.labels, samples.balanced_weights(), offset, with_bias)
-        try:
-            return fit_roughly(*problem) or fit_log_loss(*problem, None)[0]
-        except ValueError:
-            return None
-
-    scale = predictions.remember(f"rough scale {with_bias}", fit)
-    if not scale:
-        return None
-    axis = Axis.over(predictions.score_range, scale)
-    return None if axis is None else (axis, scale)
+    losses = sums.losses(rule, scale, shift + offset)
+    return ScoreSums(losses, sums.class_totals.sum(axis=1), given_priors)

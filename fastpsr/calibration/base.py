@@ -2,26 +2,45 @@
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import checks
-from fastpsr.calibration.folds import Plan
-from fastpsr.predictions import Floats, Kind, Predictions, check_predictions
+from fastpsr.calibration.folds import Folds
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import (
+    Data,
+    Part,
+    PartitionedPredictions,
+    Plan,
+    Step,
+    Transform,
+    begin,
+    check_data,
+    mapped,
+    run,
+)
+from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
 
 __all__ = [
+    "Apply",
     "Calibrator",
+    "SumLosses",
     "check_floor",
     "clip_log_odds",
     "log_odds_of",
-    "log_prior",
+    "log_prior_of",
+    "output_kind",
     "prior_log_odds",
+    "require_classes",
     "require_fitted",
-    "training_samples",
 ]
 
 
@@ -41,13 +60,23 @@ class Calibrator(ABC):
     binary_only: ClassVar[bool] = False
     domain_: Kind
 
+    def option_names(self) -> list[str]:
+        """Return the names of what the calibrator was made with, and a file can hold: numbers."""
+        if not is_dataclass(self):
+            return []
+        return [
+            field.name
+            for field in fields(self)
+            if field.init and isinstance(getattr(self, field.name), (bool, int, float, np.number))
+        ]
+
     def check_classes(self, n_classes: int) -> None:
         """Raise for more than two classes where the calibrator takes no more."""
         if self.binary_only and n_classes > 2:
             raise ValueError(f"{type(self).__name__} needs a binary task, not {n_classes} classes")
 
-    def fit(self, predictions: Predictions) -> Self:
-        """Return a copy fitted to labeled predictions.
+    def fit(self, predictions: Data) -> Self:
+        """Return a copy fitted to labeled predictions, in memory or in parts.
 
         Sample weights count, and given priors do through the weights they imply. Samples of
         weight 0 are as if absent.
@@ -57,31 +86,36 @@ class Calibrator(ABC):
         ValueError
             For unlabeled data, a class without samples, or what the calibrator cannot fit.
         """
-        return self.fit_from(predictions, None)
-
-    def fit_from(self, predictions: Predictions, start: Self | None) -> Self:
-        """Return a fitted copy whose search begins at another fit, `start`."""
-        check_predictions(predictions)
+        check_data(predictions)
         self.check_classes(predictions.n_classes)
-        samples = training_samples(predictions)
+
+        def plan() -> Plan[Self]:
+            yield from begin(predictions)
+            return (yield from self.fit_plan(predictions))
+
+        return run(plan)
+
+    def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
+        """Ask for what a fit needs, and return the fitted copy; `start` is another fit, near it."""
+        self.check_classes(data.n_classes)
+        require_classes(data)
+        found = yield from self._fit_plan(data, start)
         fitted = copy.copy(self)
-        with np.errstate(
-            all="ignore"
-        ):  # of scores near the largest float: what is found is checked
-            found = self._fit(samples, start)
-        for name, value in {**found, "domain_": samples.kind}.items():
+        for name, value in {**found, "domain_": data.kind}.items():
             object.__setattr__(fitted, name, value)
         return fitted
 
-    def transform(self, predictions: Predictions) -> Predictions:
+    def transform(self, predictions: Data) -> Any:
         """Return calibrated predictions of the same samples; labels are not needed.
+
+        Data in parts are mapped when they are read.
 
         Raises
         ------
         ValueError
             Before ``fit``, or for predictions of another kind than those it was fitted on.
         """
-        check_predictions(predictions)
+        check_data(predictions)
         if not hasattr(self, "domain_"):
             raise ValueError(f"{type(self).__name__} must be fitted before it transforms")
         if predictions.kind != self.domain_:
@@ -90,73 +124,200 @@ class Calibrator(ABC):
                 f"on, not {predictions.kind}"
             )
         self.check_classes(predictions.n_classes)
-        with np.errstate(over="ignore"):  # beyond the largest float: certain
-            return self._transform(predictions)
+        return mapped(predictions, Apply(self))
 
-    # What a calibrator can do faster than fit by fit; None where it cannot, for these data
+    # What a calibrator may do better than fit by fit
 
-    def cross_fit_at_once(self, predictions: Predictions, plan: Plan) -> Predictions | None:
-        """Return the predictions, each calibrated by a fit to those that may train it."""
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+        """Ask for fits to the samples that may train each calibrator; return the map by these.
+
+        The first fit is where the search of the others begins.
+        """
+        first = yield from self._fit_fold(data, folds, 0, None)
+        others = yield [
+            self._fit_fold(data, folds, c, first) for c in range(1, folds.n_calibrators)
+        ]
+        return _ByFold(folds, (first, *others))
+
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+        """Ask for the summed losses after cross-fitting."""
+        transform = yield from self.cross_fit_plan(data, folds)
+        (sums,) = yield [SumLosses(rule).over(mapped(data, transform))]
+        return sums  # type: ignore[no-any-return]
+
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+        """Ask for summands of raw losses and of those after a fit to the replicate, or None."""
         return None
+        yield
 
-    def refitted_sums(
-        self, rule: ScoringRule, plan: Plan, predictions: Predictions
-    ) -> ScoreSums | None:
-        """Return the summed losses after cross-fitting."""
-        return None
-
-    def refit_summands(
-        self, rule: ScoringRule, plan: Plan, predictions: Predictions
-    ) -> Summands | None:
-        """Return summands of raw losses and of those after a fit to the very replicate."""
-        return None
+    def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
+        view: Data = mapped(data, _TrainingRows(folds, number, self.bins_posteriors))
+        if isinstance(view, PartitionedPredictions):
+            yield from view.find_facts()
+        if not view.class_weights.any():
+            raise ValueError(
+                "folds must leave training samples for every trial: some pair of folds covers all; "
+                "use more folds"
+            )
+        return (yield from self.fit_plan(view, start))
 
     @property
     def output_kind(self) -> Kind:
         """What ``transform`` returns: posteriors for posteriors, else likelihoods."""
-        return "posteriors" if self.domain_ == "posteriors" else "likelihoods"
+        return output_kind(self.domain_)
 
     @abstractmethod
     def check_fitted(self) -> None:
         """Raise unless the fitted attributes, read from a file, can be those of a fit."""
 
-    @abstractmethod
-    def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        """Return the fitted attributes by name."""
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        """Ask for what a fit needs, and return the fitted attributes by name.
+
+        By default those that ``_fit`` returns, for predictions in memory.
+        """
+        if isinstance(data, PartitionedPredictions):
+            raise ArgumentError(
+                "predictions",
+                f"must be in memory for {type(self).__name__}: to be fitted to data in parts it "
+                "needs a method _fit_plan(data, start)",
+            )
+        with np.errstate(all="ignore"):  # of scores near the largest float
+            return self._fit(data.present())
+        yield
+
+    def _fit(self, samples: Predictions) -> dict[str, Any]:
+        """Return the fitted attributes by name; for calibrators that only fit data in memory."""
+        raise NotImplementedError(f"{type(self).__name__} must have a method _fit or _fit_plan")
 
     @abstractmethod
     def _transform(self, predictions: Predictions) -> Predictions:
         """Return calibrated predictions of the right kind."""
 
 
-def training_samples(predictions: Predictions) -> Predictions:
-    """Return the samples of positive weight, after checking that every class has some."""
-    given = predictions.given_priors
+@dataclass(frozen=True, eq=False)
+class Apply(Transform):
+    """The map of a fitted calibrator."""
+
+    fitted: Calibrator
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        """Posteriors for posteriors, else likelihoods."""
+        return self.fitted.output_kind
+
+    def __call__(self, part: Part) -> Predictions:
+        with np.errstate(over="ignore"):  # beyond the largest float: certain
+            return self.fitted._transform(part.predictions)
+
+
+@dataclass(frozen=True, eq=False)
+class _ByFold(Transform):
+    """Each sample as the calibrator that serves it maps it."""
+
+    folds: Folds
+    fitted: tuple[Calibrator, ...]
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """What decides who serves a row."""
+        return self.folds.reads
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        """Posteriors for posteriors, else likelihoods."""
+        return self.fitted[0].output_kind
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        if not self.fitted[0].bins_posteriors:  # so that subsets find their logarithms ready
+            predictions = predictions.replace_scores(predictions.kind, predictions.scores)
+        served = self.folds.served_by(part)
+        # sorted by who serves them, the samples of a calibrator are a slice
+        order = np.argsort(served, kind="stable")
+        bounds = np.searchsorted(served[order], np.arange(len(self.fitted) + 1))
+        values = np.empty(predictions.scores.shape)
+        for c, fitted in enumerate(self.fitted):
+            rows = order[bounds[c] : bounds[c + 1]]
+            if rows.size:
+                with np.errstate(over="ignore"):
+                    values[rows] = fitted._transform(predictions[rows]).scores
+        return predictions.replace_scores(self.kind, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _TrainingRows(Transform):
+    """The samples that may train a calibrator."""
+
+    folds: Folds
+    number: int
+    with_posteriors: bool
+    keeps_rows = False
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """What decides who serves a row."""
+        return self.folds.reads
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        may_train: NDArray[np.bool_] = self.folds.trains[self.number][self.folds.served_by(part)]
+        if predictions.weights.size:
+            may_train = may_train & (predictions.weights > 0.0)
+        if not self.with_posteriors:  # and do not carry the posteriors besides
+            predictions = predictions.replace_scores(predictions.kind, predictions.scores)
+        return predictions[np.flatnonzero(may_train)]
+
+
+@dataclass(frozen=True, eq=False)
+class SumLosses(Step):
+    """Sum the losses of a rule."""
+
+    rule: ScoringRule
+
+    @property
+    def key(self) -> Hashable:
+        return ("losses", self.rule.key)
+
+    def add(self, accumulator: ScoreSums | None, prepared: None, part: Part) -> ScoreSums:
+        sums = ScoreSums.of(self.rule, part.predictions)
+        return sums if accumulator is None else accumulator.merge(sums)
+
+    def merge(self, one: ScoreSums, other: ScoreSums) -> ScoreSums:
+        return one.merge(other)
+
+
+def output_kind(kind: Kind) -> Kind:
+    """Return what calibrators make of predictions of a kind."""
+    return "posteriors" if kind == "posteriors" else "likelihoods"
+
+
+def require_classes(data: Data) -> None:
+    """Raise unless every class has samples of positive weight, and a positive prior."""
+    given = data.given_priors
     if given is not None and not given.all():
         raise ValueError(f"priors must be positive to fit a calibrator, not {given.tolist()}")
-    absent = np.flatnonzero(predictions.class_weights == 0.0)
+    absent = np.flatnonzero(data.class_weights == 0.0)
     if absent.size:
         raise ValueError(
             f"a calibrator needs samples of every class, but class {absent[0]} has none "
             "of positive weight"
         )
-    return predictions.present()
 
 
-def log_prior(samples: Predictions) -> Floats:
+def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:
     """Return the training log-prior where the data are not posteriors, else zeros, shape (K,)."""
-    if samples.kind == "posteriors":
-        return np.zeros(samples.n_classes)
-    priors = samples.priors
+    if kind == "posteriors":
+        return np.zeros(class_weights.size)
+    priors = class_weights / class_weights.sum() if given is None else given
     if priors.all():
         return checks.log_of_rows(priors)
-    weights = samples.class_weights  # do not underflow
-    return np.asarray(np.log(weights) - np.log(weights.sum()))
+    # weights do not underflow
+    return np.asarray(np.log(class_weights) - np.log(class_weights.sum()))
 
 
-def prior_log_odds(samples: Predictions) -> float:
+def prior_log_odds(data: Data) -> float:
     """Return what turns LLRs into training log-odds; 0 for posteriors."""
-    log_priors = log_prior(samples)
+    log_priors = log_prior_of(data.kind, data.class_weights, data.given_priors)
     return float(log_priors[1] - log_priors[0])
 
 

@@ -8,19 +8,14 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator, check_calibrator
-from fastpsr.calibration.histogram_binning import HistogramBinning
-from fastpsr.calibration.pav import PAV
+from fastpsr.calibration.registry import CALIBRATORS
 from fastpsr.files import whole_file
 
 __all__ = ["load_calibrator", "save_calibrator"]
 
 _FORMAT = "fastpsr calibrator 1"
-_CLASSES = {
-    made.__name__: made for made in (PAV, HistogramBinning, DirectionPreserving, TemperatureScaling)
-}
-_OPTIONS = {"PAV": ("floor",), "HistogramBinning": ("bins", "floor")}
+_CLASSES = {made.__name__: made for made in CALIBRATORS.values()}
 
 
 def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> None:
@@ -51,7 +46,7 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
     if not hasattr(calibrator, "domain_"):
         raise ValueError(f"{name} must be fitted before it is saved")
     fitted = {key: _plain(getattr(calibrator, key)) for key in calibrator.fitted_names}
-    options = {key: _plain(getattr(calibrator, key)) for key in _OPTIONS.get(name, ())}
+    options = {key: _plain(getattr(calibrator, key)) for key in calibrator.option_names()}
     content = {
         "format": _FORMAT,
         "calibrator": name,

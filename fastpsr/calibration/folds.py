@@ -1,109 +1,271 @@
 """Dealing samples, groups and pairs of speakers to folds."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
-from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.ids import as_ids, coded
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import LABELS, Data, Part, Plan, Step
 
-__all__ = ["Plan", "deal_groups", "deal_pairs", "deal_samples", "given_folds"]
+__all__ = [
+    "DealtSamples",
+    "Folds",
+    "GroupFolds",
+    "OneFold",
+    "PairFolds",
+    "PinnedFolds",
+    "deal_groups",
+    "deal_pairs",
+    "deal_samples",
+    "given_folds",
+    "spec_key",
+]
 
 Ints = NDArray[np.int64]
 
 _MOST_CALIBRATORS = 10_000
 _MOST_FOLDS_OF_PAIRS = 140  # whose pairs are no more than that
+_IN_TABLE = 1 << 14  # ranks of a class that are shuffled as a whole; more are permuted by keys
+_ROUNDS = 6  # of the keyed permutation, as in kernels.dealing
+_ROOMY = 4  # times as many possible integers as ids: then a table beats a sort
+
+_numbers = count()
 
 
-class Plan:
-    """Which calibrator serves each sample, and which samples may train it.
+@dataclass(frozen=True, eq=False)
+class Folds(ABC):
+    """Which calibrator serves each sample, and which samples may train it: plain data.
 
     Attributes
     ----------
-    served_by : ndarray of uint16, shape (N,)
-        Number of the calibrator, 0 to C-1, that a sample is calibrated by.
     trains : ndarray of bool, shape (C, C)
-        ``trains[c, d]``: whether the samples served by d may train calibrator c.
+        ``trains[c, d]``: whether the samples served by calibrator d may train calibrator c.
+    key : hashable
+        What tells these folds from others of the same data.
     """
 
-    def __init__(self, served_by: NDArray[Any], trains: NDArray[np.bool_]) -> None:
-        if trains.shape[0] > _MOST_CALIBRATORS:
-            raise ValueError(
-                f"folds must not ask for more than {_MOST_CALIBRATORS:,} calibrators, "
-                f"not {trains.shape[0]:,}"
+    trains: NDArray[np.bool_]
+    key: Hashable = field(default_factory=lambda: ("folds", next(_numbers)), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.n_calibrators > _MOST_CALIBRATORS:
+            raise ArgumentError(
+                "folds",
+                f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, "
+                f"not {self.n_calibrators:,}",
             )
-        self.served_by = served_by.astype(np.uint16)
-        self.trains = trains
 
     @property
-    def digest(self) -> str:
-        """Tell this plan from others."""
-        return f"{self.trains.shape[0]}-{crc32(self.served_by.tobytes())}"
+    def n_calibrators(self) -> int:
+        """The number C of calibrators."""
+        return int(self.trains.shape[0])
 
-    @classmethod
-    def of_one(cls, n_samples: int) -> "Plan":
-        """Train one calibrator on all samples."""
-        return cls(np.zeros(n_samples, np.uint16), np.ones((1, 1), bool))
+    @property
+    def reads(self) -> frozenset[str]:
+        """Names of the columns of ids that decide who serves a row."""
+        return frozenset()
 
-    @classmethod
-    def of_folds(cls, folds: NDArray[Any], n_folds: int) -> "Plan":
-        """Train each fold's calibrator on all other folds."""
-        return cls(folds, ~np.eye(n_folds, dtype=bool))
+    def served_by(self, part: Part) -> NDArray[np.uint16]:
+        """Return the number of the calibrator that each row of a part is calibrated by, (n,)."""
+        found: NDArray[np.uint16] = part.remember(
+            ("served by", self.key), lambda: self._served_by(part)
+        )
+        return found
 
-
-def given_folds(folds: ArrayLike, n_samples: int) -> Plan:
-    """Use fold ids that the caller gives, one per sample."""
-    n_folds, (codes,) = coded(as_ids("folds", folds, n_samples))
-    if n_folds < 2:
-        raise ValueError(f"folds must name at least two folds, not {n_folds}")
-    return Plan.of_folds(codes, n_folds)
+    @abstractmethod
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+        """Compute it."""
 
 
-def deal_samples(y: NDArray[Any], n_folds: int, seed: int) -> Plan:
-    """Deal the shuffled samples of each class to folds in turn."""
-    sizes = np.bincount(y)
-    hands = np.empty((sizes.size, n_folds), np.int64)
-    next_fold = 0
-    fewest = int(sizes[sizes > 0].min())
-    if fewest < n_folds:
+@dataclass(frozen=True, eq=False)
+class OneFold(Folds):
+    """One calibrator, trained on all samples."""
+
+    trains: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
+    key: Hashable = field(default="one fold", kw_only=True)
+
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+        return np.zeros(len(part.predictions), np.uint16)
+
+
+@dataclass(frozen=True, eq=False)
+class DealtSamples(Folds):
+    """Folds dealt by the rank of a row among its class's rows of positive weight.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64, shape (K,)
+        Number of rows of positive weight of each class.
+    first_folds, places, tables, keys : ndarray
+        As the kernel takes them.
+    """
+
+    sizes: Ints
+    first_folds: Ints
+    tables: Ints
+    places: Ints
+    keys: NDArray[np.uint64]
+
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+        predictions = part.predictions
+        folds: NDArray[np.uint16] = kernels.deal_ranks(
+            predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
+            self.tables, self.places, self.keys, self.n_calibrators,
+        )  # fmt: skip
+        return folds
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFolds(Folds):
+    """Folds by the id of a row.
+
+    Attributes
+    ----------
+    argument : str
+        That gave the ids: groups, or folds.
+    spec : str or array
+        Name of a column, or the ids themselves of data in memory.
+    ids : ndarray, shape (G,)
+        Distinct ids, ascending.
+    fold_of_id : ndarray of int64, shape (G,)
+    serves_absent : bool
+        Whether rows of weight 0 are served by their id; else by calibrator 0.
+    """
+
+    argument: str
+    spec: Any
+    ids: NDArray[Any]
+    fold_of_id: Ints
+    serves_absent: bool
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return _columns(self.spec)
+
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+        codes = _codes(part, self.argument, self.spec, self.ids)
+        folds = self.fold_of_id.astype(np.uint16)[codes]
+        return folds if self.serves_absent else _without_absent(folds, part)
+
+
+@dataclass(frozen=True, eq=False)
+class PairFolds(Folds):
+    """Calibrators by the folds of the speakers on both sides of a row.
+
+    Attributes
+    ----------
+    specs : pair of str or array
+        Names of columns, or the ids themselves of data in memory.
+    ids : ndarray, shape (G,)
+        Distinct ids of speakers, ascending.
+    fold_of_id : ndarray of int64, shape (G,)
+    number_of_pair : ndarray of uint16, shape (F x F,)
+        Calibrator of each pair of folds f <= g, at f x F + g.
+    """
+
+    specs: tuple[Any, Any]
+    ids: NDArray[Any]
+    fold_of_id: Ints
+    number_of_pair: NDArray[np.uint16]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return _columns(*self.specs)
+
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+        n_folds = int(np.sqrt(self.number_of_pair.size) + 0.5)
+        one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
+        pairs, _ = kernels.pair_folds(one, other, self.fold_of_id, n_folds)
+        return _without_absent(self.number_of_pair[pairs], part)
+
+
+@dataclass(frozen=True, eq=False)
+class PinnedFolds(Folds):
+    """Folds that were dealt to data before these were reweighted.
+
+    Attributes
+    ----------
+    dealt : Folds
+    depth : int
+        How often rows or weights of the data that they were dealt to had been changed.
+    held : ndarray of uint16, or None
+        Who serves each row, of data in memory.
+    """
+
+    dealt: Folds
+    depth: int
+    held: NDArray[np.uint16] | None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.dealt.reads
+
+    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+        if self.held is not None:
+            return self.held
+        return self.dealt.served_by(part.at_depth(self.depth))
+
+
+def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
+    """Deal the permuted samples of each class to folds in turn."""
+    sizes = np.asarray(data.class_sizes, np.int64)
+    present = np.flatnonzero(sizes)
+    fewest = int(present[sizes[present].argmin()])
+    if sizes[fewest] < n_folds:
         raise ValueError(
             "folds must not outnumber the samples of any class: "
-            f"class {sizes.tolist().index(fewest)} has {fewest}, folds is {n_folds}"
+            f"class {fewest} has {sizes[fewest]}, folds is {n_folds}"
         )
-    for k, size in enumerate(sizes):
-        # each class begins at the fold after the last one's end, so that sizes even out
-        turn = (np.arange(n_folds) - next_fold) % n_folds
-        hands[k] = size // n_folds + (turn < size % n_folds)
-        next_fold = (next_fold + int(size)) % n_folds
-    return Plan.of_folds(kernels.deal_hands(y, hands, seed), n_folds)
+    # each class begins at the fold after the last one's end, so that sizes even out
+    first_folds = (np.cumsum(sizes) - sizes) % n_folds
+    small = sizes <= _IN_TABLE
+    places = np.where(small, np.cumsum(sizes * small) - sizes * small, -1)
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 1 << 64, (sizes.size, 2 * _ROUNDS), np.uint64)
+    keys[:, ::2] |= np.uint64(1)
+    shuffled = [rng.permutation(int(size)) for size in sizes[small]]
+    tables = np.concatenate([np.empty(0, np.int64), *shuffled])
+    return DealtSamples(_all_others(n_folds), sizes, first_folds, tables, places, keys)
 
 
-def deal_groups(groups: ArrayLike, y: NDArray[Any], n_folds: int, seed: int) -> Plan:
-    """Deal whole groups to folds, each class as evenly as their sizes allow."""
-    n_groups, (codes,) = coded(as_ids("groups", groups, y.size))
-    folds = _deal(_held(codes, y, n_groups), n_folds, seed, "groups")
-    return Plan.of_folds(folds[codes], n_folds)
+def given_folds(data: Data, spec: Any) -> Plan[Folds]:
+    """Ask for the fold ids that the caller gives, one per sample."""
+    (found,) = yield [CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data)]
+    n_folds = found.ids.size
+    if n_folds < 2:
+        raise ValueError(f"folds must name at least two folds, not {n_folds}")
+    if n_folds > _MOST_CALIBRATORS:  # before a matrix of their pairs is made
+        raise ArgumentError(
+            "folds",
+            f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, not {n_folds:,}",
+        )
+    trains = _all_others(n_folds)
+    return GroupFolds(trains, "folds", spec, found.ids, np.arange(n_folds), True)
 
 
-def deal_pairs(pair: tuple[ArrayLike, ArrayLike], y: NDArray[Any], n_folds: int, seed: int) -> Plan:
-    """Deal speakers to folds; a trial is served by a fit on trials with neither of its folds."""
+def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
+    """Ask for the groups, and deal whole ones, each class as evenly as their sizes allow."""
+    (found,) = yield [CollectIds("groups", (spec,), data.n_classes).over(data)]
+    folds = _deal(found.held, n_folds, seed, "groups")
+    return GroupFolds(_all_others(n_folds), "groups", spec, found.ids, folds, False)
+
+
+def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Plan[Folds]:
+    """Ask for the speakers, and deal them; a fit for a trial has neither of its folds."""
     if n_folds > _MOST_FOLDS_OF_PAIRS:
         raise ValueError(
             f"folds must be at most {_MOST_FOLDS_OF_PAIRS} with a pair of groups, not {n_folds}: "
             "every two folds need a calibrator of their own"
         )
-    sides = [as_ids("groups", side, y.size) for side in pair]
-    if sides[0].dtype.kind != sides[1].dtype.kind:
-        raise ValueError(
-            "groups must have ids of one type on both sides, "
-            f"not {sides[0].dtype} and {sides[1].dtype}"
-        )
-    n_speakers, (enroll, test) = coded(*sides)
-    held = _held(enroll, y, n_speakers) + _held(test, y, n_speakers)
-    folds = _deal(held, n_folds, seed, "speakers")
-    pairs, counts = kernels.pair_folds(enroll, test, folds)
+    (found,) = yield [CollectIds("groups", specs, data.n_classes).over(data)]
+    folds = _deal(found.held, n_folds, seed, "speakers")
+    (counts,) = yield [_CountPairs(specs, found.ids, folds, n_folds).over(data)]
     cells = np.flatnonzero(counts)
     number = np.zeros(counts.size, np.uint16)
     number[cells] = np.arange(cells.size)
@@ -114,12 +276,162 @@ def deal_pairs(pair: tuple[ArrayLike, ArrayLike], y: NDArray[Any], n_folds: int,
         | (high[:, None] == low)
         | (high[:, None] == high)
     )
-    return Plan(number[pairs], ~shares_a_fold)
+    return PairFolds(~shares_a_fold, specs, found.ids, folds, number)
 
 
-def _held(codes: NDArray[Any], y: NDArray[Any], n_groups: int) -> Ints:
-    """Return how many samples of each class a group holds, (groups, classes)."""
-    return np.asarray(kernels.count_pairs(codes, y, n_groups, int(y.max()) + 1))
+def spec_key(spec: Any) -> Hashable:
+    """Return what tells ids from others, as long as they live."""
+    return spec if isinstance(spec, str) else id(spec)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Distinct ids, ascending, and how many rows of each class have them, (G, K)."""
+
+    ids: NDArray[Any]
+    held: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class CollectIds(Step):
+    """Collect the distinct ids of one or two columns, and count the rows of each class."""
+
+    argument: str
+    specs: tuple[Any, ...]
+    n_classes: int
+    with_absent: bool = False
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Labels, weights and the columns."""
+        return LABELS | _columns(*self.specs)
+
+    @property
+    def takes_all(self) -> bool:  # type: ignore[override]
+        """Rows of weight 0 in given folds are calibrated, too."""
+        return self.with_absent
+
+    @property
+    def key(self) -> Hashable:
+        return ("ids", self.argument, *map(spec_key, self.specs))
+
+    def start(self) -> _Found:
+        return _Found(np.empty(0, np.int64), np.zeros((0, self.n_classes), np.int64))
+
+    def add(self, accumulator: _Found, prepared: None, part: Part) -> _Found:
+        if not len(part.predictions):
+            return accumulator
+        sides = [part.ids(self.argument, spec) for spec in self.specs]
+        if len({side.dtype.kind for side in sides}) > 1:
+            raise ValueError(
+                f"{self.argument} must have ids of one type on both sides, "
+                f"not {sides[0].dtype} and {sides[1].dtype}"
+            )
+        present = _present(part)
+        y = part.predictions.labels
+        if present is not None and not self.with_absent:
+            y, sides = y[present], [side[present] for side in sides]
+        for side in sides:
+            ids, codes = _distinct(side)
+            held = kernels.count_pairs(codes, y, ids.size, self.n_classes)
+            accumulator = self.merge(accumulator, _Found(ids, held))
+        return accumulator
+
+    def merge(self, one: _Found, other: _Found) -> _Found:
+        if not one.ids.size or not other.ids.size:
+            return one if one.ids.size else other
+        if one.ids.dtype.kind != other.ids.dtype.kind:
+            raise ArgumentError(
+                self.argument,
+                f"must have ids of one type in all parts, not {one.ids.dtype} and "
+                f"{other.ids.dtype}",
+            )
+        ids = np.union1d(one.ids, other.ids)
+        held = np.zeros((ids.size, self.n_classes), np.int64)
+        for found in (one, other):
+            held[np.searchsorted(ids, found.ids)] += found.held
+        return _Found(ids, held)
+
+
+@dataclass(frozen=True, eq=False)
+class _CountPairs(Step):
+    """Count the rows of each pair of folds, (F x F,)."""
+
+    specs: tuple[Any, Any]
+    ids: NDArray[Any]
+    fold_of_id: Ints
+    n_folds: int
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Weights and both columns."""
+        return LABELS | _columns(*self.specs)
+
+    @property
+    def key(self) -> Hashable:
+        return ("pairs", *map(spec_key, self.specs), self.fold_of_id.tobytes(), self.n_folds)
+
+    def start(self) -> Ints:
+        return np.zeros(self.n_folds**2, np.int64)
+
+    def add(self, accumulator: Ints, prepared: None, part: Part) -> Ints:
+        one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
+        present = _present(part)
+        if present is not None:
+            one, other = one[present], other[present]
+        _, counts = kernels.pair_folds(one, other, self.fold_of_id, self.n_folds)
+        accumulator += counts
+        return accumulator
+
+
+def _columns(*specs: Any) -> frozenset[str]:
+    return frozenset(spec for spec in specs if isinstance(spec, str))
+
+
+def _all_others(n_folds: int) -> NDArray[np.bool_]:
+    return np.asarray(~np.eye(n_folds, dtype=bool))
+
+
+def _present(part: Part) -> NDArray[np.bool_] | None:
+    """Return which rows have positive weight; None where all do."""
+    weights = part.predictions.weights
+    return None if not weights.size or weights.all() else weights > 0.0
+
+
+def _without_absent(folds: NDArray[np.uint16], part: Part) -> NDArray[np.uint16]:
+    present = _present(part)
+    if present is not None:
+        folds[~present] = 0
+    return folds
+
+
+def _distinct(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the distinct ids, ascending, and the place there of each id."""
+    if ids.dtype.kind in "iu" and ids.size:
+        low, high = int(ids.min()), int(ids.max())
+        span = high - low + 1
+        if span <= _ROOMY * ids.size:  # no sort
+            shifted = np.subtract(ids, low, dtype=np.int64)
+            is_there = np.zeros(span, bool)
+            is_there[shifted] = True
+            number = np.cumsum(is_there) - 1
+            return (np.flatnonzero(is_there) + low).astype(ids.dtype), number[shifted]
+    found, codes = np.unique(ids, return_inverse=True)
+    return found, codes
+
+
+def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each row's id among those that are known.
+
+    A row of weight 0 may have an id that is not among them, and gets any place.
+    """
+    ids, codes = part.remember(
+        ("distinct ids", argument, spec_key(spec)), lambda: _distinct(part.ids(argument, spec))
+    ) if not part.is_whole else _distinct(part.ids(argument, spec))  # fmt: skip
+    places = np.minimum(np.searchsorted(known, ids), max(known.size - 1, 0))
+    return np.asarray(places[codes], np.int64)
 
 
 def _deal(held: Ints, n_folds: int, seed: int, what: str) -> Ints:

@@ -1,9 +1,11 @@
 """Calibration by the class frequencies in bins of the posterior."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
@@ -14,11 +16,12 @@ from fastpsr.calibration.base import (
     prior_log_odds,
     require_fitted,
 )
-from fastpsr.calibration.folds import Plan
-from fastpsr.calibration.step_sums import step_summands
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.step_summands import StepSummands
+from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.bins import BinSums, uniform_edges
+from fastpsr.summaries.bins import Events, SumIntoBins, uniform_edges
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["HistogramBinning"]
@@ -82,45 +85,81 @@ class HistogramBinning(Calibrator):
         require_fitted("posterior_", np.all(inside))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_summands(
-        self, rule: ScoringRule, plan: Plan, predictions: Predictions
-    ) -> Summands | None:
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         # LLRs are binned at the training prior, which differs from replicate to replicate
-        if predictions.n_classes > 2 or predictions.kind != "posteriors":
+        if data.n_classes > 2 or data.kind != "posteriors":
             return None
-        edges = uniform_edges(self.bins)
-
-        def levels(negatives: Floats, positives: Floats) -> Floats:
-            posterior = self._frequencies(positives, negatives + positives, edges)
-            return clip_log_odds(log_odds_of(posterior, 1.0 - posterior), self.floor)
-
-        return step_summands(
-            f"{self.bins} bins {self.floor}", rule, plan, predictions,
-            lambda: kernels.bin_numbers(predictions.positive_posteriors, edges), self.bins, levels,
-        )  # fmt: skip
+        return _BinnedSummands(
+            rule, folds, data.kind, data.given_priors, 0.0, uniform_edges(self.bins), self.floor
+        )
+        yield
 
     @staticmethod
-    def _frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
+    def frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
         """Return the frequency in each bin; an empty one gives its center."""
         centers = (edges[:-1] + edges[1:]) / 2.0
         return np.divide(hits, weight, out=centers, where=weight > 0.0)
 
-    def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        samples.require_posteriors("bins of posteriors")
-        offset = prior_log_odds(samples)
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        data.require_posteriors("bins of posteriors")
+        offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
-        sums = BinSums.of(lambda s: (self._binned(s, offset), s.labels != 0), edges, samples)
+        (sums,) = yield [SumIntoBins(_Binned("class", offset), edges).over(data)]
         weight, hits, _ = sums.at_priors()
-        posterior = self._frequencies(hits, weight, edges)
+        posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        bins = kernels.bin_numbers(self._binned(predictions, self.prior_log_odds_), self.edges_)
+        bins = kernels.bin_numbers(_binned(predictions, self.prior_log_odds_), self.edges_)
         levels = clip_log_odds(log_odds_of(self.posterior_, 1.0 - self.posterior_), self.floor)
         return predictions.replace_scores(self.output_kind, (levels - self.prior_log_odds_)[bins])
 
-    @staticmethod
-    def _binned(samples: Predictions, prior_log_odds: float) -> Floats:
-        if samples.kind == "posteriors":
-            return samples.positive_posteriors
-        return np.asarray(kernels.sigmoid(samples.scores + prior_log_odds))
+
+@dataclass(frozen=True)
+class _Binned(Events):
+    """The event that is binned: class 1, at the training prior."""
+
+    prior_log_odds: float
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from others."""
+        return ("class at a prior", self.prior_log_odds)
+
+    def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
+        return _binned(samples, self.prior_log_odds), samples.labels != 0
+
+
+@dataclass(frozen=True, eq=False)
+class _BinnedSummands(StepSummands):
+    """Samples in bins of the posterior, whose frequencies follow the replicate."""
+
+    edges: Floats
+    floor: float
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """The number of bins, and of folds."""
+        return ("histogram binning", self.n_cells, self.folds.n_calibrators)
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.edges.size - 1)
+
+    @property
+    def cells_key(self) -> Hashable:
+        return ("bins", self.n_cells)
+
+    def cells(self, part: Part) -> NDArray[Any]:
+        return np.asarray(kernels.bin_numbers(part.predictions.positive_posteriors, self.edges))
+
+    def levels(self, negatives: Floats, positives: Floats) -> Floats:
+        weight = negatives + positives
+        posterior = HistogramBinning.frequencies(positives, weight, self.edges)
+        return clip_log_odds(log_odds_of(posterior, 1.0 - posterior), self.floor)
+
+
+def _binned(samples: Predictions, prior_log_odds: float) -> Floats:
+    if samples.kind == "posteriors":
+        return samples.positive_posteriors
+    return np.asarray(kernels.sigmoid(samples.scores + prior_log_odds))

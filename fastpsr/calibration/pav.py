@@ -1,9 +1,11 @@
 """Isotonic calibration by pool adjacent violators."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.base import (
@@ -14,13 +16,16 @@ from fastpsr.calibration.base import (
     prior_log_odds,
     require_fitted,
 )
-from fastpsr.calibration.folds import Plan
-from fastpsr.calibration.step_sums import step_summands
-from fastpsr.plans import run
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.sampling import LogOddsOffset
+from fastpsr.calibration.step_summands import StepSummands
+from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.rank_cells import RankCells, pav_blocks
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
 from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["PAV"]
 
@@ -91,44 +96,84 @@ class PAV(Calibrator):
         require_fitted("threshold_", not np.isnan(threshold).any())
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_summands(
-        self, rule: ScoringRule, plan: Plan, predictions: Predictions
-    ) -> Summands | None:
-        if predictions.n_classes > 2 or not predictions.class_weights.all():
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+        if folds.n_calibrators > 1 or data.has_weights or not data.class_weights.all():
+            return (yield from super().losses_plan(rule, folds, data))
+        # blocks hold all samples of a fit to the very data
+        fitted = yield from self.fit_plan(data)
+        blocks = yield from pav_blocks(data)
+        (offset,) = yield [LogOddsOffset().over(data)]
+        log_odds = clip_log_odds(fitted.log_odds_, self.floor) - fitted.prior_log_odds_ + offset
+        losses = np.zeros(2)
+        for k, of_class in enumerate((blocks.negatives, blocks.positives)):
+            used = np.flatnonzero(of_class)
+            y = np.full(used.size, k, np.uint8)
+            losses[k] = (rule.binary_losses(log_odds[used], y) * of_class[used]).sum()
+        return ScoreSums(losses, data.class_weights, data.given_priors)
+
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+        if data.n_classes > 2 or not data.class_weights.all():
             return None
-        cells = RankCells.of(predictions)
+        cells = yield from rank_cells(data)
         # steps begin at targets, so cells between targets are never divided
-        if plan.trains.shape[0] > 1 and not np.array_equal(
+        if folds.n_calibrators > 1 and not np.array_equal(
             np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
         ):
             return None
+        (offset,) = yield [LogOddsOffset().over(data)]
+        return _PavSummands(
+            rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor
+        )
 
-        def levels(negatives: Floats, positives: Floats) -> Floats:
-            starts = kernels.pool_adjacent_violators(negatives, positives)
-            log_odds = log_odds_of(np.add.reduceat(positives, starts),
-                                   np.add.reduceat(negatives, starts))  # fmt: skip
-            block = np.zeros(negatives.size, np.int64)
-            block[starts[1:]] = 1
-            return clip_log_odds(log_odds, self.floor)[np.cumsum(block)]
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        blocks = yield from pav_blocks(data)
+        return self._attributes(blocks, prior_log_odds(data))
 
-        return step_summands(
-            f"PAV {self.floor}", rule, plan, predictions,
-            lambda: kernels.cell_numbers(predictions.scores, cells.edges), cells.lowest.size,
-            levels,
-        )  # fmt: skip
-
-    def _fit(self, samples: Predictions, start: Self | None) -> dict[str, Any]:
-        blocks = run(lambda: pav_blocks(samples))
+    @staticmethod
+    @np.errstate(all="ignore")  # of weights near the largest float
+    def _attributes(blocks: PavBlocks, prior: float) -> dict[str, Any]:
         below, above = blocks.at_priors()  # which do not change the order of odds
         above = np.where(below + above > 0.0, above, blocks.positives)  # priors that underflow
         return {
             "threshold_": blocks.lowest,
             "posterior_": above / (below + above),
             "log_odds_": log_odds_of(above, below),
-            "prior_log_odds_": prior_log_odds(samples),
+            "prior_log_odds_": prior,
         }
 
     def _transform(self, predictions: Predictions) -> Predictions:
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
         values = kernels.step_function(predictions.scores, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _PavSummands(StepSummands):
+    """Samples in rank cells, which a replicate pools."""
+
+    edges: Floats
+    floor: float
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """The number of folds."""
+        return ("isotonic fits", self.folds.n_calibrators)
+
+    @property
+    def n_cells(self) -> int:
+        return 2 * self.edges.size + 1
+
+    @property
+    def cells_key(self) -> Hashable:
+        return "rank cells"
+
+    def cells(self, part: Part) -> NDArray[Any]:
+        return np.asarray(kernels.cell_numbers(part.predictions.scores, self.edges))
+
+    def levels(self, negatives: Floats, positives: Floats) -> Floats:
+        starts = kernels.pool_adjacent_violators(negatives, positives)
+        log_odds = log_odds_of(np.add.reduceat(positives, starts),
+                               np.add.reduceat(negatives, starts))  # fmt: skip
+        block = np.zeros(negatives.size, np.int64)
+        block[starts[1:]] = 1
+        return clip_log_odds(log_odds, self.floor)[np.cumsum(block)]

@@ -1,12 +1,10 @@
 """Whether affine calibration of some data has an optimum at all."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fastpsr import kernels
 from fastpsr.predictions import Floats
 
-__all__ = ["check_margins", "require_overlap"]
+__all__ = ["binary_margins", "check_margins"]
 
 _ROUNDING = 1e-13  # of the largest margin: normalizing rows may pull classes so far together
 
@@ -16,15 +14,13 @@ _REMEDY = (
 )
 
 
-def require_overlap(
-    scores: Floats, y: NDArray[np.uint8], weights: Floats, *, with_bias: bool
-) -> None:
+def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
     """Raise where scores are constant, or where classes can be separated perfectly.
 
     Parameters
     ----------
-    scores : ndarray, shape (N,) for two classes or (N, K)
-        Finite.
+    least, most : ndarray, shape (K, K)
+        Of ``score[c] - score[k]``, over the samples of class c in row c.
     with_bias : bool
         Whether each class has a bias, as in direction-preserving calibration, or not, as in
         temperature scaling.
@@ -33,21 +29,6 @@ def require_overlap(
     -----
     A scale a and biases b separate if a (l_c - l_k) >= b_k - b_c for all samples of each class c.
     These are difference constraints: b exists unless they form a cycle of negative length.
-    """
-    if scores.ndim == 1:
-        least, most = _binary_margins(scores, y, weights)
-    else:
-        in_one = np.zeros(y.size, np.uint16)
-        least, most = (
-            of_parts[0] for of_parts in kernels.margin_ranges(scores, y, weights, in_one, 1)
-        )
-    check_margins(least, most, with_bias=with_bias)
-
-
-def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
-    """Raise as `require_overlap` does, for the least and most of score[c] - score[k], (K, K).
-
-    Row c is of the samples of class c.
     """
     constant = _is_constant(least, most) if with_bias else not (least.any() or most.any())
     if constant:
@@ -60,10 +41,14 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
             raise ValueError(f"scores separate the classes perfectly: {_REMEDY}")
 
 
-def _binary_margins(scores: Floats, y: NDArray[np.uint8], weights: Floats) -> tuple[Floats, Floats]:
-    (low0, high0), (low1, high1) = kernels.class_ranges(scores, y, weights)
+def binary_margins(ranges: Floats) -> tuple[Floats, Floats]:
+    """Return (least, most), (2, 2) each, of the lowest and highest score of both classes."""
+    (low0, high0), (low1, high1) = ranges
     # with scores for class 1 and 0 for class 0, the margin is the score or its negative
-    return np.array([[0.0, -high0], [low1, 0.0]]), np.array([[0.0, -low0], [high1, 0.0]])
+    least, most = np.zeros((2, 2)), np.zeros((2, 2))
+    least[0, 1], most[0, 1] = -high0, -low0
+    least[1, 0], most[1, 0] = low1, high1
+    return least, most
 
 
 def _is_constant(least: Floats, most: Floats) -> bool:

@@ -2,19 +2,30 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator, check_calibrator
+from fastpsr.calibration.folds import Folds
+from fastpsr.errors import ArgumentError
 from fastpsr.ids import as_ids
-from fastpsr.predictions import Predictions, check_predictions
+from fastpsr.plans import (
+    Data,
+    Part,
+    PartitionedPredictions,
+    Plan,
+    Shared,
+    begin,
+    check_data,
+    mapped,
+    run,
+)
 
-__all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "cross_fit"]
+__all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cross_fit"]
 
 
 class Training(ABC):
@@ -31,17 +42,39 @@ class Training(ABC):
         """Return trainings of this class for data: what tests, warm-up and fuzzing go over."""
         return [cls()]
 
-    def plan(self, predictions: Predictions) -> dealing.Plan:
-        """Return who trains for whom, where the calibrator is trained on the evaluated data."""
+    def folds_plan(self, data: Data) -> Plan[Folds]:
+        """Ask who trains for whom, where the calibrator is trained on the evaluated data."""
         raise NotImplementedError
+        yield
 
-    def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> "Training":
-        """Return the same training with what must not change between replicates."""
-        return self
+    def folds_of(self, predictions: Data) -> Folds:
+        """Return who trains for whom."""
+
+        def plan() -> Plan[Folds]:
+            yield from begin(predictions)
+            return (yield from self.folds_plan(predictions))
+
+        return run(plan)
 
     @abstractmethod
-    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        """Ask for fits, and return the data as these map them."""
+
+    @abstractmethod
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan["Training"]:
+        """Ask for what must not change between replicates, and return the training with it."""
+
+    def calibrate(self, calibrator: Calibrator, predictions: Data) -> Any:
         """Return the predictions as the calibrator maps them, trained in this way."""
+
+        def plan() -> Plan[Any]:
+            yield from self._begin(predictions)
+            return (yield from self.calibrated_plan(calibrator, predictions))
+
+        return run(plan)
+
+    def _begin(self, data: Data) -> Plan[None]:
+        yield from begin(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +83,16 @@ class CrossFit(Training):
 
     Parameters
     ----------
-    folds : int, or array-like of shape (N,)
-        Number of folds, dealt so that each class is spread evenly; or the fold id of each sample.
+    folds : int, array-like of shape (N,), or str
+        Number of folds, dealt so that each class is spread evenly; or the fold id of each sample:
+        for data in parts, the name of the column that has it.
     seed : int
         Of the shuffle that deals samples, groups or speakers.
-    groups : array-like of shape (N,), or a pair of such, optional
+    groups : array-like of shape (N,), str, or a pair of either, optional
         Samples of a group stay in one fold. With a pair, for trials with a speaker on each side,
         speakers are dealt to folds, and a trial is calibrated by a fit on the trials that have
-        neither of its two speakers' folds on either side.
+        neither of its two speakers' folds on either side. Data in parts have columns of groups,
+        which are named.
 
     Raises
     ------
@@ -74,88 +109,83 @@ class CrossFit(Training):
     [-1.551, -0.775, 0.775, 1.551, -0.21, 0.126]
     """
 
-    folds: int | ArrayLike = 5
+    folds: int | str | ArrayLike = 5
     seed: int = 0
-    groups: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
+    groups: str | ArrayLike | tuple[str, str] | tuple[ArrayLike, ArrayLike] | None = None
     name = "cross-fitted"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.folds, (int, np.integer)) and _dimensions(self.folds) > 0:
+        if isinstance(self.folds, str) or _dimensions(self.folds) > 0:
             if self.groups is not None:
                 raise ValueError("groups need a number of folds: folds are given per sample")
         elif not isinstance(self.folds, (int, np.integer)) or not 2 <= self.folds <= 10_000:
             raise ValueError(f"folds must be an integer of 2 to 10,000, or ids, not {self.folds!r}")
         checks.check_integer("seed", self.seed, 0)
 
-    def plan(self, predictions: Predictions) -> dealing.Plan:
-        """Return who trains for whom; samples of weight 0 are not dealt."""
-        y = predictions.labels
+    def folds_plan(self, data: Data) -> Plan[Folds]:
+        """Ask who trains for whom, dealt once for all who ask; rows of weight 0 are not dealt."""
+        specs = self._specs()
+        for argument, spec in specs:
+            _check_spec(argument, spec, data)
+        n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
+        name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
+        (found,) = yield [Shared(name, data, lambda: self._deal(data, n_folds))]
+        return found  # type: ignore[no-any-return]
+
+    def _deal(self, data: Data, n_folds: int) -> Plan[Folds]:
+        groups = self.groups
+        if not n_folds:
+            return (yield from dealing.given_folds(data, self.folds))
+        if groups is None:
+            return dealing.deal_samples(data, n_folds, self.seed)
+        if _is_pair(groups):
+            pair = (groups[0], groups[1])  # type: ignore[index]
+            return (yield from dealing.deal_pairs(data, pair, n_folds, self.seed))
+        return (yield from dealing.deal_groups(data, groups, n_folds, self.seed))
+
+    def _specs(self) -> list[tuple[str, Any]]:
+        """Return what names or holds ids, with the argument that it is."""
         if not isinstance(self.folds, (int, np.integer)):
-            return dealing.given_folds(self.folds, y.size)
-        n_folds = int(self.folds)
-        weights = predictions.weights
-        if not weights.size or weights.all():
-            return self._deal(y, self.groups, n_folds)
-        rows = np.flatnonzero(weights > 0.0)
-        present = self._deal(y[rows], self._groups_of(rows, y.size), n_folds)
-        served_by = np.zeros(y.size, np.uint16)
-        served_by[rows] = present.served_by
-        return dealing.Plan(served_by, present.trains)
+            return [("folds", self.folds)]
+        if self.groups is None:
+            return []
+        if _is_pair(self.groups):
+            return [("groups", side) for side in self.groups]  # type: ignore[union-attr]
+        return [("groups", self.groups)]
 
-    def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> Training:
-        return _ByPlan(self.plan(predictions))
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+        folds = yield from self.folds_plan(data)
+        if isinstance(data, PartitionedPredictions):
+            pinned = dealing.PinnedFolds(folds.trains, folds, data.depth, None)
+        else:
+            served = folds.served_by(Part.whole(data))
+            pinned = dealing.PinnedFolds(folds.trains, folds, 0, served)
+        return _ByFolds(pinned)
 
-    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
-        return _ByPlan(self.plan(predictions)).calibrate(calibrator, predictions)
-
-    def _deal(self, y: NDArray[Any], groups: Any, n_folds: int) -> dealing.Plan:
-        if groups is None:
-            return dealing.deal_samples(y, n_folds, self.seed)
-        if _is_pair(groups):
-            return dealing.deal_pairs((groups[0], groups[1]), y, n_folds, self.seed)
-        return dealing.deal_groups(groups, y, n_folds, self.seed)
-
-    def _groups_of(self, rows: NDArray[np.int64], n_samples: int) -> Any:
-        groups: Any = self.groups
-        if groups is None:
-            return None
-        if _is_pair(groups):
-            return tuple(as_ids("groups", side, n_samples)[rows] for side in groups)
-        return as_ids("groups", groups, n_samples)[rows]
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        folds = yield from self.folds_plan(data)
+        return (yield from _ByFolds(folds).calibrated_plan(calibrator, data))
 
 
 @dataclass(frozen=True, eq=False)
-class _ByPlan(Training):
+class _ByFolds(Training):
     """Cross-fitting with folds that are dealt already."""
 
-    dealt: dealing.Plan
+    folds: Folds
     name = CrossFit.name
 
-    def plan(self, predictions: Predictions) -> dealing.Plan:
-        return self.dealt
+    def folds_plan(self, data: Data) -> Plan[Folds]:
+        return self.folds
+        yield
 
-    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
-        plan = self.dealt
-        at_once = calibrator.cross_fit_at_once(predictions, plan)
-        if at_once is not None:
-            return at_once
-        scores = predictions.scores  # taken once, so that subsets find their logarithms ready
-        if not calibrator.bins_posteriors:  # and do not carry the posteriors besides
-            predictions = predictions.replace_scores(predictions.kind, scores)
-        # sorted by who serves them, the samples of a calibrator are a slice
-        n_served = plan.trains.shape[0]
-        order = np.argsort(plan.served_by, kind="stable")
-        bounds = np.searchsorted(plan.served_by[order], np.arange(n_served + 1))
-        parts = [order[a:b] for a, b in pairwise(bounds)]
-        values = np.empty(scores.shape)
-        kind = predictions.kind
-        fitted = None  # the one before is a good start for the next
-        for rows, may_train in zip(parts, plan.trains, strict=True):
-            training = [part for part, used in zip(parts, may_train, strict=True) if used]
-            fitted = calibrator.fit_from(predictions[_joined(training)], fitted)
-            values[rows] = fitted.transform(predictions[rows]).scores
-            kind = fitted.output_kind
-        return predictions.replace_scores(kind, values)
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+        return self
+        yield
+
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        calibrator.check_classes(data.n_classes)
+        transform = yield from calibrator.cross_fit_plan(data, self.folds)
+        return mapped(data, transform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +202,17 @@ class TrainOnTest(Training):
 
     name = "trained on the same data"
 
-    def plan(self, predictions: Predictions) -> dealing.Plan:
-        return dealing.Plan.of_one(len(predictions))
+    def folds_plan(self, data: Data) -> Plan[Folds]:
+        return dealing.OneFold()
+        yield
 
-    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
-        return calibrator.fit(predictions).transform(predictions)
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+        return self
+        yield
+
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        fitted = yield from calibrator.fit_plan(data)
+        return fitted.transform(data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +222,7 @@ class HeldOut(Training):
     Parameters
     ----------
     predictions : Predictions
-        Labeled predictions of the same system on data of their own.
+        Labeled predictions of the same system on data of their own, in memory or in parts.
 
     Examples
     --------
@@ -197,7 +233,7 @@ class HeldOut(Training):
     [0.0, 0.5]
     """
 
-    predictions: Predictions
+    predictions: Data
     name = "trained on held-out data"
     refits = False
 
@@ -206,13 +242,22 @@ class HeldOut(Training):
         return [cls(data)]
 
     def __post_init__(self) -> None:
-        check_predictions(self.predictions)
+        check_data(self.predictions)
 
-    def fixed_to(self, calibrator: Calibrator, predictions: Predictions) -> Training:
-        return _Trained(calibrator.fit(self.predictions))
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+        return _Trained((yield from self._fit(calibrator)))
 
-    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
-        return calibrator.fit(self.predictions).transform(predictions)
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        fitted = yield from self._fit(calibrator)
+        return fitted.transform(data)
+
+    def _begin(self, data: Data) -> Plan[None]:
+        if isinstance(data, PartitionedPredictions):  # others need no labels
+            yield from begin(data)
+
+    def _fit(self, calibrator: Calibrator) -> Plan[Calibrator]:
+        yield from begin(self.predictions)
+        return (yield from calibrator.fit_plan(self.predictions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,27 +268,31 @@ class _Trained(Training):
     name = HeldOut.name
     refits = False
 
-    def calibrate(self, calibrator: Calibrator, predictions: Predictions) -> Predictions:
-        return self.fitted.transform(predictions)
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+        return self
+        yield
+
+    def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        return self.fitted.transform(data)
+        yield
 
 
-def cross_fit(
-    calibrator: Calibrator, predictions: Predictions, train: Training | None = None
-) -> Predictions:
+def cross_fit(calibrator: Calibrator, predictions: Data, train: Training | None = None) -> Any:
     """Return calibrated predictions.
 
     Parameters
     ----------
     calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
-    predictions : Predictions
+    predictions : Predictions, or predictions in parts
         Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``: 5 folds, each class spread evenly.
 
     Returns
     -------
-    Predictions
-        The same samples in the same order; see the calibrators for which kind.
+    Predictions, or predictions in parts
+        The same samples in the same order; see the calibrators for which kind. Those in parts are
+        mapped when they are read.
 
     Examples
     --------
@@ -253,7 +302,7 @@ def cross_fit(
     [0.0, 0.5, 0.5, 1.0]
     """
     check_calibrator(calibrator)
-    check_predictions(predictions)
+    check_data(predictions)
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
@@ -265,16 +314,27 @@ def _dimensions(values: Any) -> int:
 
 
 def _is_pair(groups: Any) -> bool:
-    return isinstance(groups, (tuple, list)) and len(groups) == 2 and _dimensions(groups[0]) == 1
+    if not isinstance(groups, (tuple, list)) or len(groups) != 2:
+        return False
+    if isinstance(groups, tuple) and all(isinstance(side, str) for side in groups):
+        return True
+    return _dimensions(groups[0]) == 1
 
 
-def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    if not parts:
-        raise ValueError(
-            "folds must leave training samples for every trial: some pair of folds covers all; "
-            "use more folds"
+def _check_spec(argument: str, spec: Any, data: Data) -> None:
+    """Raise where ids of data in parts are no name of a column, or those in memory are one."""
+    if isinstance(data, PartitionedPredictions):
+        if not isinstance(spec, str):
+            raise ArgumentError(
+                argument, "must be the name of a column for data in parts, not an array"
+            )
+    elif isinstance(spec, str):
+        raise ArgumentError(
+            argument,
+            f"must have one entry per sample: columns such as {spec!r} are for data in parts",
         )
-    return np.concatenate(parts)
+    else:
+        as_ids(argument, spec, len(data))
 
 
 def as_training(train: Training) -> Training:

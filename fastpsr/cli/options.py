@@ -8,13 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fastpsr import checks
-from fastpsr.calibration import (
-    PAV,
-    CrossFit,
-    DirectionPreserving,
-    HistogramBinning,
-    TemperatureScaling,
-)
+from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.dcf import PRESETS
 from fastpsr.costs import CostMatrix
@@ -78,13 +72,10 @@ class ScoresAre(StrEnum):
     RAW = "raw"
 
 
-class CalibratorName(StrEnum):
-    """Calibrators by name."""
-
-    DP = "dp"
-    TEMPERATURE = "temperature"
-    PAV = "pav"
-    HISTOGRAM = "histogram"
+CalibratorName = StrEnum(  # type: ignore[misc]  # mypy wants the names spelled out
+    "CalibratorName", {name.upper(): name for name in CALIBRATORS}
+)
+CalibratorName.__doc__ = "Calibrators by name."
 
 
 class Drop(StrEnum):
@@ -318,21 +309,18 @@ def arrays_beside(*names: str | None) -> list[Path | None]:
 
 def make_calibrator(name: CalibratorName, floor: float | None) -> Calibrator:
     """Return a calibrator by name, with a floor if it is to have one."""
-    makers: dict[CalibratorName, Any] = {
-        CalibratorName.DP: DirectionPreserving,
-        CalibratorName.TEMPERATURE: TemperatureScaling,
-        CalibratorName.PAV: PAV,
-        CalibratorName.HISTOGRAM: HistogramBinning,
-    }
-    if floor is not None and name not in (CalibratorName.PAV, CalibratorName.HISTOGRAM):
-        raise ValueError(f"--floor is for --calibrator pav or histogram, not {name.value}")
-    calibrator: Calibrator = makers[name](**({} if floor is None else {"floor": floor}))
-    return calibrator
+    made: Calibrator = CALIBRATORS[name.value]()
+    if floor is None:
+        return made
+    if "floor" not in made.option_names():
+        have = [n for n, known in CALIBRATORS.items() if "floor" in known().option_names()]
+        raise ValueError(f"--floor is for --calibrator {' or '.join(have)}, not {name.value}")
+    return CALIBRATORS[name.value](floor=floor)  # type: ignore[call-arg]
 
 
 def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
     """Raise where samples, or their groups, are too few for so many folds."""
-    CrossFit(folds=folds, groups=groups).plan(predictions)
+    CrossFit(folds=folds, groups=groups).folds_of(predictions)
 
 
 def read_costs(path: Path | None) -> CostMatrix | None:

@@ -2,12 +2,17 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 
 import fastpsr as fp
+from fastpsr.bootstrap import RESAMPLINGS
+from fastpsr.calibration import CALIBRATORS
 from fastpsr.cli.show import console, steps
+from fastpsr.curves import CURVES
+from fastpsr.metrics import METRICS
 
 __all__ = ["compile_all", "warmup"]
 
@@ -55,24 +60,19 @@ def _scores(samples: list[fp.Predictions]) -> None:
             fp.ExpectedScore(rule)(predictions)
             fp.SemiEmpiricalScore(rule, predictions)(predictions)
             rule.losses_of(predictions)
-        fp.BayesRisk(fp.CostMatrix.zero_one(predictions.n_classes))(predictions)
-        fp.ECE(on="confidence")(predictions)
-        if predictions.n_classes == 2:
-            fp.ECE()(predictions)
-            fp.risk_curve(predictions, [0.5])
-        else:
-            fp.risk_curve(
-                predictions, np.full((1, predictions.n_classes), 1 / predictions.n_classes)
-            )
+        for kind in METRICS:
+            if predictions.n_classes == 2 or not kind.binary_only:
+                for metric in kind.examples(predictions):
+                    metric(predictions)
+        for curve in CURVES if predictions.n_classes == 2 else [fp.risk_curve]:
+            curve(predictions, **CURVES[curve](predictions.n_classes))
 
 
 def _calibrators(samples: list[fp.Predictions]) -> None:
     for predictions in samples:
-        calibrators = [fp.DirectionPreserving(), fp.TemperatureScaling()]
-        if predictions.n_classes == 2:
-            calibrators += [fp.PAV(), fp.HistogramBinning()]  # type: ignore[list-item]
-        for calibrator in calibrators:
-            fp.cross_fit(calibrator, predictions)
+        for made in CALIBRATORS.values():
+            if predictions.n_classes == 2 or not made.binary_only:
+                fp.cross_fit(made(), predictions)
 
 
 def _beta() -> None:
@@ -86,12 +86,6 @@ def _rank_cells() -> None:
     scores = rng.normal(size=(2, 20_000))
     for y in (scores[1] > 0, scores[1] > 2.4):  # classes of like size, and of very different size
         fp.AUC()(fp.Predictions.from_raw_scores(y, scores[0]))
-
-
-def _detection() -> None:
-    for predictions in _binary() + _binary(weighted=True):
-        for metric in (fp.EER(), fp.ActDCF(0.01), fp.Cllr(), fp.DevPAV()):
-            metric(predictions)
 
 
 def _labels_of_many_classes() -> None:
@@ -118,7 +112,9 @@ def _bootstrap() -> None:
         fp.CalibrationLoss(log, fp.PAV(), fp.TrainOnTest()),
     ]
     for predictions in _binary()[2:] + _binary(weighted=True)[2:]:
-        for resampling in (fp.IID(), fp.TwoWay(ids, ids[::-1])):
+        for kind in RESAMPLINGS:
+            n_ids = sum(field.default is MISSING for field in fields(kind))  # type: ignore[arg-type]
+            resampling = kind(*(ids, ids[::-1])[:n_ids])
             fp.bootstrap(metrics, predictions, n_resamples=40, seed=0, resampling=resampling)
 
 
@@ -142,7 +138,6 @@ _TASKS: dict[str, Callable[[], None]] = {
     "calibrators of many classes": lambda: _calibrators(_many()),
     "Beta rules": _beta,
     "rank cells": _rank_cells,
-    "detection": _detection,
     "labels of many classes": _labels_of_many_classes,
     "bootstrap": _bootstrap,
     "large sets": _large_sets,

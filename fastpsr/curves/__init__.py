@@ -38,7 +38,7 @@ def _operating_points(n_classes: int) -> dict[str, Any]:
 CURVES: dict[Callable[..., Any], Callable[[int], dict[str, Any]]] = {
     bayes_error: lambda n_classes: {},
     consistency_band: lambda n_classes: {"n_resamples": 20, "seed": 0},
-    divergence_curve: lambda n_classes: {"rule": Brier()},
+    divergence_curve: lambda n_classes: {"divergence": Brier()},
     empirical_cross_entropy: lambda n_classes: {},
     pav_steps: lambda n_classes: {},
     risk_curve: _operating_points,

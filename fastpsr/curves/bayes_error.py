@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,7 +108,7 @@ def bayes_error_plan(data: Data, points: Floats) -> Plan[BayesErrorCurve]:
     target = 1.0 / (1.0 + np.exp(-points))
     nontarget = 1.0 / (1.0 + np.exp(points))
     steps, places = np.unique(-points, return_inverse=True)
-    asked = [pav_blocks(data)]
+    asked: list[Plan[Any]] = [pav_blocks(data)]
     if data.kind != "raw scores" and data.n_classes == 2:
         asked.append(_weights_between(data, steps))
     blocks, *weights = yield asked

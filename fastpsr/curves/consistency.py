@@ -147,7 +147,7 @@ def consistency_band_plan(
 
 
 def _groups(data: Data) -> Plan[tuple[Floats, Floats, NDArray[np.int64], Floats]]:
-    """Ask for groups of like log-odds: lowest, middle, number of samples and mean weight of each."""
+    """Ask for groups of like log-odds: lowest, middle, number of samples, mean weight of each."""
     n_rows = int(data.class_sizes.sum())
     ((lowest, counts),) = yield [_FindDistinct().over(data)]
     if lowest is None:

@@ -1,15 +1,20 @@
 """Empirical cross-entropy along the prior: the plot by which forensic LLRs are judged."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.plans import run
-from fastpsr.predictions import Floats, Predictions, check_predictions
+from fastpsr.calibration.affine_sums import sums_on_axis
+from fastpsr.calibration.folds import OneFold
+from fastpsr.calibration.sampling import ScoreRange
+from fastpsr.plans import Data, Part, Plan, Step, Transform, begin, check_data, mapped, run
+from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log
-from fastpsr.summaries.fit_sums import Axis, FitSums
+from fastpsr.summaries.fit_sums import Axis
+from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
 from fastpsr.summaries.sums import ScoreSums
 
@@ -42,7 +47,7 @@ class CrossEntropyCurve:
 
 
 def empirical_cross_entropy(
-    predictions: Predictions, prior_log10_odds: ArrayLike | None = None
+    predictions: Data, prior_log10_odds: ArrayLike | None = None
 ) -> CrossEntropyCurve:
     """Return the cross-entropy of LLRs as a function of the prior, in bits.
 
@@ -51,7 +56,7 @@ def empirical_cross_entropy(
 
     Parameters
     ----------
-    predictions : Predictions
+    predictions : Predictions, or predictions in parts
         Labeled, binary posteriors or likelihoods.
     prior_log10_odds : array-like of float, shape (P,), optional
         Log10 odds of a target's prior, at most 250 in size; by default 101 points from -2.5 to 2.5.
@@ -68,7 +73,8 @@ def empirical_cross_entropy(
     Notes
     -----
     A pass over the samples per point, or one pass for all points where there are many: to 1e-12
-    bits. Weights count within each class; given priors play no part.
+    bits. Data in parts are read once for all points, after a read for the range where there are
+    many. Weights count within each class; given priors play no part.
 
     References
     ----------
@@ -83,46 +89,84 @@ def empirical_cross_entropy(
     >>> curve.raw.round(4).tolist(), curve.pav.tolist(), curve.null.tolist()
     ([0.6646], [0.5], [1.0])
     """
-    check_predictions(predictions)
+    check_data(predictions)
     if prior_log10_odds is None:
         prior_log10_odds = np.linspace(-2.5, 2.5, 101)
     points = checks.as_floats("prior_log10_odds", prior_log10_odds, 1)
     checks.require("prior_log10_odds", points, -_FARTHEST, _FARTHEST, "lie in -250 to 250")
     predictions.require_posteriors("cross-entropies")
-    blocks = run(lambda: pav_blocks(predictions))
-    totals = blocks.class_totals("cross-entropies")
+    return run(lambda: _curve(predictions, points))
+
+
+def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
+    """Ask for the isotonic fit and the losses at all points."""
+    yield from begin(data)
+    if data.n_classes == 2:
+        require_both_classes("cross-entropies", data.class_weights)
     log_odds = points * np.log(10.0)
+    blocks, raw = yield [pav_blocks(data), _raw_losses(data, log_odds)]
+    totals = blocks.class_totals("cross-entropies")
     target, nontarget = 1.0 / (1.0 + np.exp(-log_odds)), 1.0 / (1.0 + np.exp(log_odds))
     # the LLR of a block is the log of the ratio of its shares
     pav = _block_losses(
         blocks.positives / totals[1], blocks.negatives / totals[0], target, nontarget
     )
-    llrs = predictions.as_llrs()
-    raw = _raw_losses(llrs, log_odds)
     null = target * np.logaddexp(0.0, -log_odds) + nontarget * np.logaddexp(0.0, log_odds)
     to_bits = 1.0 / np.log(2.0)
     return CrossEntropyCurve(points, raw * to_bits, pav * to_bits, null * to_bits)
 
 
-def _raw_losses(llrs: Predictions, log_odds: Floats) -> Floats:
-    """Return the log losses in nats of LLRs completed with each prior."""
-    sums = None
-    if len(llrs) * log_odds.size > _MANY and llrs.has_finite_scores:
-        axis = Axis.over(llrs.score_range, 1.0)
+def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
+    """Ask for the log losses in nats of LLRs completed with each prior."""
+    if data.n_classes > 2:
+        raise ValueError(f"LLRs need a binary task, not {data.n_classes} classes")
+    llrs: Data = mapped(data, _AsLlrs())
+    by_class = None
+    if len(data) * log_odds.size > _MANY:
+        (span,) = yield [ScoreRange().over(llrs)]
+        axis = Axis.over((span.low, span.high), 1.0) if span.is_finite else None
         if axis is not None:
-            parts = np.zeros(len(llrs), np.uint16)
-            sums = FitSums.of(llrs, axis, 1.0, parts, 1)
-    losses = np.empty(log_odds.size)
-    for place, odds in enumerate(log_odds):
-        by_class = None
-        if sums is not None:
-            by_class = sums.losses(Log(), np.ones(1), np.array([odds]))
-        if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
-            shifted = llrs.replace_scores("likelihoods", llrs.llrs + odds).as_llrs(0.5)
-            by_class = ScoreSums.of(Log(), shifted).loss
-        shares = [1.0 / (1.0 + np.exp(odds)), 1.0 / (1.0 + np.exp(-odds))]
-        losses[place] = by_class / llrs.class_weights @ shares
+            sums = yield from sums_on_axis(llrs, OneFold(), axis, 1.0)
+            one = np.ones(1)
+            by_class = np.stack([sums.losses(Log(), one, np.array([odds])) for odds in log_odds])
+    if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
+        (by_class,) = yield [_SumLosses(log_odds.tobytes()).over(llrs)]
+    shares = 1.0 / (1.0 + np.exp(np.stack([log_odds, -log_odds], axis=1)))
+    losses: Floats = (by_class / data.class_weights * shares).sum(axis=1)
     return losses
+
+
+@dataclass(frozen=True)
+class _AsLlrs(Transform):
+    """Predictions as LLRs."""
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        """LLRs are likelihoods."""
+        return "likelihoods"
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions.as_llrs()
+
+
+@dataclass(frozen=True)
+class _SumLosses(Step):
+    """Sum the log losses of LLRs, by class, at priors of these log-odds, as bytes."""
+
+    log_odds: bytes
+
+    @property
+    def key(self) -> Hashable:
+        return ("cross-entropies", self.log_odds)
+
+    def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
+        llrs = part.predictions
+        points = np.frombuffer(self.log_odds)
+        found = np.empty((points.size, 2))
+        for place, odds in enumerate(points):
+            shifted = llrs.replace_scores("likelihoods", llrs.llrs + odds).as_llrs(0.5)
+            found[place] = ScoreSums.of(Log(), shifted).loss
+        return found if accumulator is None else accumulator + found
 
 
 def _block_losses(tar: Floats, non: Floats, target: Floats, nontarget: Floats) -> Floats:

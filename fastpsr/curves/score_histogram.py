@@ -152,11 +152,8 @@ class _CountIntoBins(Step):
         for k in range(2):
             for side, end in enumerate((-np.inf, np.inf)):
                 there = (y == k) & (scores == end)
-                infinite[k, side] += (
-                    samples.weights[there].sum()
-                    if samples.weights.size
-                    else np.count_nonzero(there)
-                )
+                weights = samples.weights
+                infinite[k, side] += weights[there].sum() if weights.size else there.sum()
         return accumulator
 
     def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> Any:

@@ -37,7 +37,7 @@ _MODULE_OF = {
     "place_on_axis": "axis",
     "sum_on_axis": "axis",
     "count_pairs": "dealing",
-    "deal_hands": "dealing",
+    "deal_ranks": "dealing",
     "pair_folds": "dealing",
     "cut_into_blocks": "grouping",
     "order_by_group": "grouping",

@@ -75,15 +75,35 @@ def add_trained(trains, weights):
     return out
 
 
-def fit_to_nodes(nodes, negatives, positives, shift, scale, with_bias):
-    """Return (M, 3): scale, shift and whether it was found, of the least log loss on nodes.
+def fit_to_nodes(features, negatives, positives, offset, start, penalty, lower):
+    """Return (M, p + 1): parameters of the least log loss on nodes, and whether they were found.
 
-    `nodes` (Q,) are scores; `negatives` and `positives` (M, Q) what each weighs in each of M fits,
-    which begin at `scale` and `shift` (M,). Without a bias the shift stays.
+    The log-odds of node i are ``offset[m] + parameters @ features[:, i]`` in fit m. Minimizes the
+    mean loss, plus ``parameters @ penalty @ parameters / 2``, over ``parameters >= lower``.
+
+    Parameters
+    ----------
+    features : ndarray, shape (p, Q)
+    negatives, positives : ndarray, shape (M, Q)
+        What each node weighs in each fit.
+    offset : ndarray, shape (M,)
+    start : ndarray, shape (p,)
+        Where all fits begin.
+    penalty : ndarray, shape (p, p)
+        Symmetric, positive semidefinite.
+    lower : ndarray, shape (p,)
+        -inf where there is no bound.
     """
-    out = np.empty((shift.size, 3))
-    over_blocks(_fit_to_nodes, shift.size, nodes, negatives, positives, shift, float(scale),
-                with_bias, out, worth_a_thread=2)  # fmt: skip
+    n_parameters = features.shape[0]
+    out = np.empty((offset.size, n_parameters + 1))
+    is_plain = not penalty.any() and not (lower > -math.inf).any()
+    if is_plain and (n_parameters == 1 or (n_parameters == 2 and (features[1] == 1.0).all())):
+        # the map that all who calibrate by an affine map refit in every replicate
+        over_blocks(_fit_affine, offset.size, features[0], negatives, positives, offset, start,
+                    out, worth_a_thread=2)  # fmt: skip
+    else:
+        over_blocks(_fit_features, offset.size, features, negatives, positives, offset, start,
+                    penalty, lower, out, worth_a_thread=2)  # fmt: skip
     return out
 
 
@@ -184,11 +204,12 @@ def _slopes(nodes, negatives, positives, scale, shift):
 
 
 @kernel
-def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_bias, out):
+def _fit_affine(first, last, nodes, negatives, positives, offset, start, out):
+    with_bias = start.size == 2
     for m in range(first, last):
         total = negatives[m].sum() + positives[m].sum()
-        scale = start
-        shift = shifts[m]
+        scale = start[0]
+        shift = offset[m] + (start[1] if with_bias else 0.0)
         damping = 0.0
         found = False
         e, ex, v, vx, vxx = _slopes(nodes, negatives[m], positives[m], scale, shift)
@@ -196,8 +217,8 @@ def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_
             spread = math.sqrt(max(vxx / total, 0.0))
             unit = max(1.0, spread)
             size = max(abs(ex) / unit, abs(e) if with_bias else 0.0) / total
-            last = size < _ENOUGH
-            if last:  # rounding would decide whether damped steps are good, and go on for ever
+            at_end = size < _ENOUGH
+            if at_end:  # rounding would decide whether damped steps are good, and go on for ever
                 damping = 0.0
             a = vxx * (1.0 + damping)
             b = v * (1.0 + damping)
@@ -212,7 +233,7 @@ def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_
                     break
                 step = ex / a
                 step_shift = 0.0
-            if last:
+            if at_end:
                 scale -= step
                 shift -= step_shift
                 found = True
@@ -228,4 +249,145 @@ def _fit_to_nodes(first, last, nodes, negatives, positives, shifts, start, with_
                 damping = damping / 10.0 if damping > 1e-6 else 0.0
             else:
                 damping = max(10.0 * damping, 1e-3)
-        out[m, 0], out[m, 1], out[m, 2] = scale, shift, 1.0 if found else 0.0
+        out[m, 0] = scale
+        if with_bias:
+            out[m, 1] = shift - offset[m]
+        out[m, start.size] = 1.0 if found else 0.0
+
+
+@kernel
+def _slopes_of_features(
+    features, negatives, positives, offset, parameters, penalty, total, gradient, hessian, variance
+):
+    """Write gradient and Hessian by the parameters; `variance` (Q,) is scratch."""
+    n, size = features.shape
+    for i in range(size):
+        log_odds = offset
+        for j in range(n):
+            log_odds += parameters[j] * features[j, i]
+        below = _sigmoid(-abs(log_odds))  # the lesser posterior, to full precision
+        of_one = below if log_odds < 0.0 else 1.0 - below
+        of_zero = 1.0 - below if log_odds < 0.0 else below
+        variance[i] = negatives[i] * of_one - positives[i] * of_zero
+    for j in range(n):
+        gradient[j] = 0.0
+        for i in range(size):
+            gradient[j] += variance[i] * features[j, i]  # still the errors
+    for i in range(size):
+        log_odds = offset
+        for j in range(n):
+            log_odds += parameters[j] * features[j, i]
+        below = _sigmoid(-abs(log_odds))
+        variance[i] = (negatives[i] + positives[i]) * below * (1.0 - below)
+    for j in range(n):
+        for k in range(j + 1):
+            value = 0.0
+            for i in range(size):
+                value += variance[i] * features[j, i] * features[k, i]
+            value += total * penalty[j, k]
+            hessian[j, k] = value
+            hessian[k, j] = value
+        for k in range(n):
+            gradient[j] += total * penalty[j, k] * parameters[k]
+
+
+@kernel
+def _solve_free(hessian, gradient, is_free, damping, factor, step):
+    """Write the Newton step of the free parameters, by Cholesky; return whether there is one."""
+    n = gradient.size
+    for j in range(n):
+        step[j] = 0.0
+        if not is_free[j]:
+            continue
+        for k in range(j + 1):
+            if not is_free[k]:
+                continue
+            value = hessian[j, k]
+            if j == k:
+                value *= 1.0 + damping
+            for i in range(k):
+                if is_free[i]:
+                    value -= factor[j, i] * factor[k, i]
+            if j == k:
+                if not value > 1e-15 * hessian[j, j]:
+                    return False
+                factor[j, j] = math.sqrt(value)
+            else:
+                factor[j, k] = value / factor[k, k]
+    for j in range(n):
+        if is_free[j]:
+            value = -gradient[j]
+            for i in range(j):
+                if is_free[i]:
+                    value -= factor[j, i] * step[i]
+            step[j] = value / factor[j, j]
+    for j in range(n - 1, -1, -1):
+        if is_free[j]:
+            value = step[j]
+            for i in range(j + 1, n):
+                if is_free[i]:
+                    value -= factor[i, j] * step[i]
+            step[j] = value / factor[j, j]
+    return True
+
+
+@kernel
+def _fit_features(first, last, features, negatives, positives, offset, start, penalty, lower, out):
+    """Projected Newton steps: parameters that a bound holds back stay, the others step."""
+    n, size = features.shape
+    parameters, trial = np.empty(n), np.empty(n)
+    gradient, there, step = np.empty(n), np.empty(n), np.empty(n)
+    hessian, renewed, factor = np.empty((n, n)), np.empty((n, n)), np.zeros((n, n))
+    variance = np.empty(size)
+    is_free = np.empty(n, np.bool_)
+    for m in range(first, last):
+        non, tar = negatives[m], positives[m]
+        total = non.sum() + tar.sum()
+        for j in range(n):
+            parameters[j] = max(start[j], lower[j])
+        damping = 0.0
+        found = False
+        _slopes_of_features(
+            features, non, tar, offset[m], parameters, penalty, total, gradient, hessian, variance
+        )
+        for _ in range(_MOST_STEPS):
+            largest = 0.0
+            for j in range(n):
+                is_free[j] = parameters[j] > lower[j] or gradient[j] < 0.0
+                if is_free[j]:
+                    unit = max(1.0, math.sqrt(max(hessian[j, j] / total, 0.0)))
+                    largest = max(largest, abs(gradient[j]) / unit / total)
+            at_end = largest < _ENOUGH
+            if at_end:  # rounding would decide whether damped steps are good, and go on for ever
+                damping = 0.0
+            if not _solve_free(hessian, gradient, is_free, damping, factor, step):
+                found = at_end  # flat: any is as good
+                break
+            before = 0.0
+            for j in range(n):
+                trial[j] = max(parameters[j] + step[j], lower[j])
+                before += gradient[j] * (trial[j] - parameters[j])
+            if at_end:
+                for j in range(n):
+                    parameters[j] = trial[j]
+                found = True
+                break
+            _slopes_of_features(
+                features, non, tar, offset[m], trial, penalty, total, there, renewed, variance
+            )
+            after = 0.0
+            for j in range(n):
+                after += there[j] * (trial[j] - parameters[j])
+            # a step is good if it goes down, and has not turned steeply uphill: it is convex
+            if before < 0.0 and after <= -0.5 * before:
+                for j in range(n):
+                    parameters[j] = trial[j]
+                    gradient[j] = there[j]
+                    for k in range(n):
+                        hessian[j, k] = renewed[j, k]
+                damping = damping / 10.0 if damping > 1e-6 else 0.0
+            else:
+                damping = max(10.0 * damping, 1e-3)
+        for j in range(n):
+            out[m, j] = parameters[j]
+        out[m, n] = 1.0 if found else 0.0

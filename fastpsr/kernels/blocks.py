@@ -7,7 +7,8 @@ the same bits for any number of threads.
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "cut",
     "over_blocks",
     "over_parts",
+    "serially",
     "sort_in_place",
     "thread_count",
     "together",
@@ -103,6 +105,17 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
         if error is not None:
             raise error
     return [first, *(other.result() for other in others)]
+
+
+@contextmanager
+def serially() -> Iterator[None]:
+    """Run the kernels inside on this thread alone."""
+    before = getattr(_here, "is_ours", False)
+    _here.is_ours = True
+    try:
+        yield
+    finally:
+        _here.is_ours = before
 
 
 def sort_in_place(*arrays: NDArray[Any]) -> None:

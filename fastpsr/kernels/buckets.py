@@ -77,7 +77,7 @@ def weigh_buckets(values, weights, low, per_unit, sums):
 
 
 def cumulate_exactly(sums):
-    """Return the cumulated sums of (n, 2) sums and what rounding left over of them, rounded once."""
+    """Return the cumulated (n, 2) sums and what rounding left over of them, rounded once."""
     out = np.empty(sums.shape[0])
     _cumulate_exactly(sums, out)
     return out

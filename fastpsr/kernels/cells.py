@@ -47,6 +47,9 @@ def add_cells(cells, others):
 
 def split_by_class(scores, y):
     """Return the scores of class 0 and of class 1, in their order."""
+    if scores.size <= BLOCK:  # few: a mask costs less than threads
+        is_positive = y != 0
+        return scores[~is_positive], scores[is_positive]
     n_parts = int(max(1, min(_MOST_PARTS, count_blocks(scores.size) // 8)))
     bounds = cut(scores.size, n_parts)
     ends = np.minimum(bounds * BLOCK, scores.size)

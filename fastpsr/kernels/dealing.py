@@ -1,36 +1,44 @@
-"""Dealing samples to folds at random."""
+"""Dealing samples to folds: a keyed permutation of each class, evaluated rank by rank."""
 
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.random import STEP, mixed, stream_of, unit_of
 
-_BLOCKS_PER_PART = 16
-_ROWS = _BLOCKS_PER_PART * BLOCK
+ROUNDS = 6
+_ONE = np.uint64(1)
 
 
-def deal_hands(y, hands, seed):
-    """Deal each class's samples to folds, any way as likely as another; `hands` (K, F) are sizes.
+def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_folds):
+    """Return the fold (N,) of each row of a part; rows of weight 0 have fold 0.
 
-    Large sets are dealt in parts, whose own hands are drawn first.
+    A row's rank is the number of rows of positive weight of its class before it, in the whole. It
+    is permuted among the class's ranks, and the permuted ranks are dealt to folds in turn.
+
+    Parameters
+    ----------
+    y : ndarray, shape (N,)
+    weights : ndarray, shape (N,) or empty
+    ranks : ndarray of int64, shape (K,)
+        Number of rows of positive weight of each class before the part.
+    sizes : ndarray of int64, shape (K,)
+        Of the whole.
+    first_folds : ndarray of int64, shape (K,)
+        Fold of each class's first permuted rank.
+    tables : ndarray of int64
+        Permuted ranks of the classes that have tables, one after another.
+    places : ndarray of int64, shape (K,)
+        Where a class's table begins; -1 where it has none and is permuted by its keys.
+    keys : ndarray of uint64, shape (K, 2 x ROUNDS)
     """
-    n_classes = hands.shape[0]
-    n_parts = -(-count_blocks(y.size) // _BLOCKS_PER_PART)
-    held = np.zeros((n_parts, n_classes), np.int64)
-    over_blocks(_count_classes, n_parts, y, held, worth_a_thread=1)
-    of_parts = np.empty((n_parts, *hands.shape), np.int64)
-    left = hands.copy()
-    rng = np.random.default_rng(seed)
-    for part in range(n_parts - 1):
-        for k in range(n_classes):
-            of_parts[part, k] = rng.multivariate_hypergeometric(left[k], held[part, k])
-        left -= of_parts[part]
-    of_parts[-1] = left
+    n_blocks = count_blocks(y.size)
+    counts = np.zeros((n_blocks, sizes.size), np.int64)
+    over_blocks(_count_classes, n_blocks, y, weights, counts)
+    before = np.cumsum(counts, axis=0) - counts + ranks
     folds = np.empty(y.size, np.uint16)
-    if seed >= 1 << 64:
-        seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-    over_blocks(_deal_hands, n_parts, y, of_parts, np.uint64(seed), folds, worth_a_thread=1)
+    widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
+    over_blocks(_deal_ranks, n_blocks, y, weights, before, sizes, widths, first_folds, tables,
+                places, keys, n_folds, folds)  # fmt: skip
     return folds
 
 
@@ -41,12 +49,11 @@ def count_pairs(codes, y, n_codes, n_classes):
     return counts
 
 
-def pair_folds(one, other, folds):
+def pair_folds(one, other, folds, n_folds):
     """Return (N,) numbers of the unordered pairs of folds of two sides, and how often each occurs.
 
     The pair of folds f <= g has the number f x F + g, for F folds; `folds` are those of the codes.
     """
-    n_folds = int(folds.max()) + 1
     pairs = np.empty(one.size, np.uint16)
     counts = np.zeros(n_folds**2, np.int64)
     _pair_folds(writable(one), writable(other), folds.astype(np.int64), n_folds, pairs, counts)
@@ -70,28 +77,89 @@ def _pair_folds(one, other, folds, n_folds, pairs, counts):
 
 
 @kernel
-def _count_classes(first, last, y, held):
-    for part in range(first, last):
-        for i in range(part * _ROWS, min((part + 1) * _ROWS, y.size)):
-            held[part, y[i]] += 1
+def _count_classes(first, last, y, weights, counts):
+    for block in range(first, last):
+        own = counts[block]
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
+            if weights.size == 0 or weights[i] > 0.0:
+                own[y[i]] += 1
 
 
 @kernel
-def _deal_hands(first, last, y, hands, seed, folds):
-    """Deal as if from shuffled stacks: a fold is next with the chance of lying on top."""
-    n_folds = hands.shape[2]
-    for part in range(first, last):
-        state = stream_of(seed, 0, part)
-        left = hands[part].sum(axis=1)
-        for i in range(part * _ROWS, min((part + 1) * _ROWS, y.size)):
-            hand = hands[part, y[i]]
-            state += STEP
-            card = np.int64(unit_of(mixed(state)) * left[y[i]])
-            fold = 0
-            passed = hand[0]
-            for f in range(1, n_folds):
-                fold += 1 if card >= passed else 0  # no branch: no telling which way it goes
-                passed += hand[f]
-            hand[fold] -= 1
-            left[y[i]] -= 1
-            folds[i] = fold
+def _permute(first_rank, n, size, width, keys, out):
+    """Write where a keyed permutation of the numbers below `size` takes n ranks from the first on.
+
+    Rounds of multiplication, addition and a folding of the high bits onto the low ones permute the
+    numbers of `width` bits; one that lands at `size` or beyond walks on until it does not.
+    """
+    mask = (_ONE << np.uint64(width)) - _ONE
+    third = np.uint64(max(1, width // 3))
+    if width <= 32:  # narrow numbers, of which a register holds more
+        scratch = np.empty(n, np.uint32)
+        narrow = np.uint32(mask)
+        for i in range(n):
+            scratch[i] = np.uint32(first_rank + i)
+        for turn in range(ROUNDS):
+            factor, added = np.uint32(keys[2 * turn]), np.uint32(keys[2 * turn + 1])
+            for i in range(n):
+                x = np.uint32(np.uint32(scratch[i] * factor + added) & narrow)
+                scratch[i] = x ^ np.uint32(x >> third)
+        for i in range(n):
+            out[i] = scratch[i]
+    else:
+        for i in range(n):
+            out[i] = _walked(np.uint64(first_rank + i), mask, third, keys)
+    for i in range(n):
+        while out[i] >= size:
+            out[i] = _walked(np.uint64(out[i]), mask, third, keys)
+
+
+@kernel
+def _walked(x, mask, third, keys):
+    for turn in range(ROUNDS):
+        x = (x * keys[2 * turn] + keys[2 * turn + 1]) & mask
+        x ^= x >> third
+    return np.int64(x)
+
+
+@kernel
+def _deal_ranks(
+    first, last, y, weights, before, sizes, widths, first_folds, tables, places, keys, n_folds,
+    folds,
+):  # fmt: skip
+    n_classes = sizes.size
+    per_fold = 1.0 / n_folds
+    counts = np.empty(n_classes, np.int64)
+    next_place = np.empty(n_classes, np.int64)
+    dealt = np.empty(BLOCK, np.int64)
+    for block in range(first, last):
+        begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
+        counts[:] = 0
+        for i in range(begin, end):
+            if weights.size == 0 or weights[i] > 0.0:
+                counts[y[i]] += 1
+        place = 0
+        for k in range(n_classes):
+            next_place[k] = place
+            # none are left of other data than the folds were dealt for
+            n = max(np.int64(0), min(counts[k], sizes[k] - before[block, k]))
+            own = dealt[place : place + counts[k]]
+            own[:] = 0
+            if places[k] >= 0:
+                for i in range(n):
+                    own[i] = tables[places[k] + before[block, k] + i]
+            elif n:
+                _permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
+            for i in range(n):
+                turn = own[i] + first_folds[k]
+                # the remainder, without a division of integers, which is slow
+                fold = turn - np.int64(turn * per_fold) * n_folds
+                fold = fold + n_folds if fold < 0 else fold
+                own[i] = fold - n_folds if fold >= n_folds else fold
+            place += counts[k]
+        for i in range(begin, end):
+            if weights.size == 0 or weights[i] > 0.0:
+                folds[i] = dealt[next_place[y[i]]]
+                next_place[y[i]] += 1
+            else:
+                folds[i] = 0

@@ -11,14 +11,17 @@ from fastpsr.kernels.compiler import kernel, summing
 _sigmoid = elementary.sigmoid
 
 
-def sum_fit_binary(scores, y, weights, scale, shift):
+def sum_fit_binary(scores, y, weights, scale, shift, factors, middle):
     """Gradient and curvature of the log loss of log-odds ``scale x score + shift``.
+
+    `middle` is subtracted from the scores x; classes weigh `factors` (2,) besides.
 
     Returns (5,): sums of w e, w e x, w v, w v x and w v x^2, with e the error of the posterior of
     class 1 and v its variance.
     """
     out = np.zeros((count_blocks(scores.size), 5))
-    over_blocks(_sum_fit_binary, out.shape[0], scores, y, weights, float(scale), float(shift), out)
+    over_blocks(_sum_fit_binary, out.shape[0], scores, y, weights, float(scale), float(shift),
+                factors, float(middle), out)  # fmt: skip
     return np.ascontiguousarray(out.T).sum(axis=1)
 
 
@@ -40,10 +43,10 @@ def margin_ranges(scores, y, weights, parts_of, n_parts):
 
 
 @summing
-def _five_sums(error, variance, scores, start, size, out):
+def _five_sums(error, variance, scores, middle, start, size, out):
     e = ex = v = vx = vxx = 0.0
     for i in range(size):
-        x = scores[start + i]
+        x = scores[start + i] - middle
         e += error[i]
         ex += error[i] * x
         v += variance[i]
@@ -53,23 +56,24 @@ def _five_sums(error, variance, scores, start, size, out):
 
 
 @kernel
-def _sum_fit_binary(first, last, scores, y, weights, scale, shift, out):
+def _sum_fit_binary(first, last, scores, y, weights, scale, shift, factors, middle, out):
     error = np.empty(BLOCK)
     variance = np.empty(BLOCK)
     for block in range(first, last):
         start = block * BLOCK
         size = min(BLOCK, scores.size - start)
         for i in range(size):
-            log_odds = scale * scores[start + i] + shift
+            log_odds = scale * (scores[start + i] - middle) + shift
             target = y[start + i] != 0
             wrong = _sigmoid(-log_odds if target else log_odds)
-            error[i] = -wrong if target else wrong
-            variance[i] = wrong * (1.0 - wrong)
+            mass = factors[1] if target else factors[0]
+            error[i] = -mass * wrong if target else mass * wrong
+            variance[i] = mass * wrong * (1.0 - wrong)
         if weights.size:
             for i in range(size):
                 error[i] *= weights[start + i]
                 variance[i] *= weights[start + i]
-        _five_sums(error, variance, scores, start, size, out[block])
+        _five_sums(error, variance, scores, middle, start, size, out[block])
 
 
 @kernel

@@ -15,18 +15,20 @@ def order_by_group(groups, bounds):
     return order
 
 
-def cut_into_blocks(bounds, strata):
+def cut_into_blocks(bounds, strata, longest=BLOCK):
     """Return (start (B + 1,), group (B,), stratum (B,)) of blocks of at most 4,096 sorted rows.
+
+    Blocks of one group have up to `longest` rows, which may be more where only counts matter.
 
     `group` is a block's first: small groups share blocks. `strata` (G,) do not decrease; no block
     holds rows of two.
     """
     sizes = np.diff(bounds)
-    most = int((sizes // BLOCK + 1).sum()) + 1
+    most = int((sizes // longest + 1).sum()) + 1
     start = np.zeros(most + 1, np.int64)
     group = np.empty(most, np.int64)
     stratum = np.empty(most, np.int64)
-    n_blocks = _cut_into_blocks(bounds, strata, start, group, stratum)
+    n_blocks = _cut_into_blocks(bounds, strata, longest, start, group, stratum)
     return start[: n_blocks + 1], group[:n_blocks], stratum[:n_blocks]
 
 
@@ -39,7 +41,7 @@ def _order_by_group(groups, next_place, order):
 
 
 @kernel
-def _cut_into_blocks(bounds, strata, start, group, stratum):
+def _cut_into_blocks(bounds, strata, longest, start, group, stratum):
     n_blocks = 0
     open_rows = 0  # in a block of small groups that is not closed yet
     for g in range(strata.size):
@@ -52,7 +54,7 @@ def _cut_into_blocks(bounds, strata, start, group, stratum):
             start[n_blocks] = bounds[g]
             open_rows = 0
         if alone:
-            for end in range(bounds[g] + BLOCK, bounds[g + 1] + BLOCK, BLOCK):
+            for end in range(bounds[g] + longest, bounds[g + 1] + longest, longest):
                 group[n_blocks] = g
                 stratum[n_blocks] = strata[g]
                 n_blocks += 1

@@ -193,18 +193,19 @@ def _sum_draws(
     degree, out,
 ):  # fmt: skip
     n_blocks = group.size
+    only_counts = columns.shape[0] == 0 and weights.size == 0
     counts = np.empty((last_place - first_place, n_blocks), np.int64)
     most = 0
     for place in range(first_place, last_place):
         row = counts[place - first_place]
         state = stream_of(seed, first + place, _MULTINOMIAL)
         _divide_draws(state, start, stratum, n_draws[place], row)
-        for count in row:
-            most = max(most, count)
+        for block in range(n_blocks):
+            if not only_counts or start[block + 1] > bounds[group[block] + 1]:
+                most = max(most, row[block])
     places = np.empty(most + _PER_NUMBER, np.int32)
     held, t, before, now = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     group_of_place = np.empty(BLOCK, np.int64)
-    only_counts = columns.shape[0] == 0 and weights.size == 0
     for block in range(n_blocks):  # outside, so that its rows stay in the cache
         begin = start[block]
         size = start[block + 1] - begin

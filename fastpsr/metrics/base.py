@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -26,6 +26,9 @@ class Metric(ABC, Generic[Summary]):
     A metric of one's own says `label`, `summarize` and `finish`. Where summaries have a method
     ``merge(other)``, or the metric says `merge`, it takes data in parts, too.
     """
+
+    #: Whether it takes two classes and no more.
+    binary_only: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -51,8 +54,7 @@ class Metric(ABC, Generic[Summary]):
     def examples(cls, data: Data) -> "list[Metric[Any]]":
         """Return metrics of this class for data: what tests, warm-up and fuzzing go over.
 
-        By default the one that is made without arguments. None where the number of classes does
-        not fit.
+        By default the one that is made without arguments.
         """
         return [cls()]
 

@@ -1,17 +1,20 @@
 """What calibration would bring: calibration loss, and the expected score divergence."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from fastpsr.calibration import CALIBRATORS, TRAININGS
-from fastpsr.calibration.base import Calibrator, check_calibrator
+from fastpsr.calibration.base import Calibrator, SumLosses, check_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, Part, Plan, Step, begin, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.sums import ReferenceSums, ScoreSums
+from fastpsr.summaries.summands import ClassSummands, Summands
+from fastpsr.summaries.sums import ReferenceSummands, ReferenceSums, ScoreSums, expected_losses
 
 __all__ = ["CalibrationLoss", "Decomposition", "ExpectedDivergence"]
 
@@ -79,28 +82,41 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [
-            cls(rule, calibrator, train, relative)
-            for rule, relative in ((Log(), True), (Brier(), False))
-            for calibrator, train in _trained(data)
-        ]
+        pairs = _trained(data)
+        made: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
+        return [*made, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
 
     def summarize(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
-        raw = ScoreSums.of(self.rule, predictions)
-        self.calibrator.check_classes(predictions.n_classes)
-        train, calibrated = self.train, None
-        if train.refits:
-            train = train.fixed_to(self.calibrator, predictions)
-            plan = train.plan(predictions)
-            calibrated = self.calibrator.refitted_sums(self.rule, plan, predictions)
-        if calibrated is None:
-            made = train.calibrate(self.calibrator, predictions)
-            calibrated = ScoreSums.of(self.rule, made)
+        return run(lambda: self._sums(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self._sums(data)))
+
+    def _sums(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
+        """Ask for the sums of the raw losses, and of those after calibration."""
+        data.require_posteriors("expected scores")
+        self.calibrator.check_classes(data.n_classes)
+        raw, calibrated = yield [SumLosses(self.rule).over(data), self._calibrated(data)]
         return raw, calibrated
 
+    def _calibrated(self, data: Data) -> Plan[ScoreSums]:
+        if self.train.refits:
+            folds = yield from self.train.folds_plan(data)
+            return (yield from self.calibrator.losses_plan(self.rule, folds, data))
+        made = yield from self.train.calibrated_plan(self.calibrator, data)
+        (sums,) = yield [SumLosses(self.rule).over(made)]
+        return sums  # type: ignore[no-any-return]
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        data.require_posteriors("expected scores")
+        if self.train.refits:
+            folds = yield from self.train.folds_plan(data)
+            return (yield from self.calibrator.refit_summands(self.rule, folds, data))
+        made = yield from self.train.calibrated_plan(self.calibrator, data)
+        return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
+
     def fixed_to(self, data: Data) -> Plan["CalibrationLoss"]:
-        return replace(self, train=self.train.fixed_to(self.calibrator, data))
-        yield
+        return replace(self, train=(yield from self.train.fixed_to(self.calibrator, data)))
 
     def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
@@ -111,6 +127,23 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         if raw == float("inf"):
             return 100.0
         return 100.0 * (raw - calibrated) / raw if raw > 0.0 else float("-inf")
+
+
+@dataclass(frozen=True, eq=False)
+class _TwoLosses(ClassSummands):
+    """Losses of samples, and of what calibrators trained on other data make of these."""
+
+    rule: ScoringRule
+    given_priors: Floats | None
+    beside: tuple[Any, ...] = ()
+    n_columns = 2
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return tuple(self.rule.losses_of(own.predictions) for own in (part, *beside))
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
+        raw, after = (ScoreSums(loss, weight, self.given_priors) for loss in sums.T)
+        return raw, after
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,38 +216,84 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         return [cls(Log(), calibrator, train) for calibrator, train in _trained(data)]
 
     def summarize(self, predictions: Predictions) -> ReferenceSums:
-        predictions.require_posteriors("score divergences")
-        reference = self.train.calibrate(self.calibrator, predictions)
-        return self._sum_divergences(reference, predictions)
+        return run(lambda: self._sums(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self._sums(data)))
+
+    def _sums(self, data: Data) -> Plan[ReferenceSums]:
+        data.require_posteriors("score divergences")
+        reference = yield from self.train.calibrated_plan(self.calibrator, data)
+        (sums,) = yield [_SumReferences(self.rule, "divergence").over(data, reference)]
+        return sums  # type: ignore[no-any-return]
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        data.require_posteriors("score divergences")
+        if self.train.refits:  # the reference changes with the replicate
+            return None
+        reference = yield from self.train.calibrated_plan(self.calibrator, data)
+        values = partial(divergences, self.rule)
+        return ReferenceSummands(data.n_classes, values, data.given_priors, (reference,))
 
     def fixed_to(self, data: Data) -> Plan["ExpectedDivergence"]:
-        return replace(self, train=self.train.fixed_to(self.calibrator, data))
-        yield
+        return replace(self, train=(yield from self.train.fixed_to(self.calibrator, data)))
 
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
 
-    def decompose(self, predictions: Predictions) -> Decomposition:
+    def decompose(self, predictions: Data) -> Decomposition:
         """Return score, divergence and refinement, all under the calibrated reference."""
         predictions.require_posteriors("score divergences")
-        reference = self.train.calibrate(self.calibrator, predictions)
-        score = ReferenceSums.of(self.rule, predictions, reference).mean()
-        r = reference.posteriors
-        divergence = self._sum_divergences(reference, predictions).mean()
-        entropies = self.rule.entropy(r)
-        refinement = ReferenceSums.of_values(entropies, r, predictions).mean()
-        return Decomposition(score, divergence, refinement)
 
-    def _divergences(self, reference: Predictions, predictions: Predictions) -> Floats:
-        return self.rule.divergence_of_logs(reference.log_posteriors, predictions.log_posteriors)
+        def plan() -> Plan[Decomposition]:
+            yield from begin(predictions)
+            reference = yield from self.train.calibrated_plan(self.calibrator, predictions)
+            sums = yield [
+                _SumReferences(self.rule, what).over(predictions, reference) for what in _VALUES
+            ]
+            return Decomposition(*(found.mean() for found in sums))
 
-    def _sum_divergences(self, reference: Predictions, predictions: Predictions) -> ReferenceSums:
-        values = self._divergences(reference, predictions)
-        return ReferenceSums.of_values(values, reference.posteriors, predictions)
+        return run(plan)
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
-    """Return each calibrator for the data with each way to train it."""
-    trains = [train for kind in TRAININGS for train in kind.examples(data)]
-    made = [kind() for kind in CALIBRATORS if data.n_classes == 2 or not kind.binary_only]
-    return [(calibrator, train) for calibrator in made for train in trains]
+    """Return each calibrator for the data, trained in the first way, and one in each other way."""
+    first, *others = [train for kind in TRAININGS for train in kind.examples(data)]
+    made = [kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only]
+    return [*((calibrator, first) for calibrator in made), *((made[0], train) for train in others)]
+
+
+def divergences(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
+    """Return the (N,) divergences of reference posteriors from the posteriors."""
+    return rule.divergence_of_logs(reference.log_posteriors, predictions.log_posteriors)
+
+
+def _entropies(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
+    entropies: Floats = rule.entropy(reference.posteriors)
+    return entropies
+
+
+_VALUES = {"score": expected_losses, "divergence": divergences, "refinement": _entropies}
+
+
+@dataclass(frozen=True, eq=False)
+class _SumReferences(Step):
+    """Sum values that belong to reference posteriors, which lie beside the data."""
+
+    rule: ScoringRule
+    what: str
+
+    @property
+    def key(self) -> Hashable:
+        return ("under a reference", self.what, self.rule.key)
+
+    def add(
+        self, accumulator: ReferenceSums | None, prepared: None, part: Part, beside: Part
+    ) -> ReferenceSums:
+        data, reference = part.predictions, beside.predictions
+        values = _VALUES[self.what](self.rule, data, reference)
+        sums = ReferenceSums.of_values(values, reference.posteriors, data)
+        return sums if accumulator is None else accumulator.merge(sums)
+
+    def merge(self, one: ReferenceSums, other: ReferenceSums) -> ReferenceSums:
+        return one.merge(other)

@@ -25,6 +25,8 @@ __all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 class _RankMetric(Metric[Summary]):
     """A metric that depends on the order of the scores alone."""
 
+    binary_only = True
+
     def summands(self, data: Data) -> Plan[Summands]:
         return (yield from cell_summands(data))
 
@@ -203,6 +205,7 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
 
     meaning = "detection cost of Bayes decisions over the best constant decision's"
     reference_value = 1.0
+    binary_only = True
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -278,6 +281,7 @@ class Cllr(Metric[ScoreSums]):
 
     meaning = "log loss of the LLRs over that of LLR 0"
     reference_value = 1.0
+    binary_only = True
 
     @property
     def unit(self) -> str:

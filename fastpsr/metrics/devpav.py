@@ -60,6 +60,7 @@ class DevPAV(Metric[_PavSteps]):
 
     label = "devPAV"
     meaning = "mean distance of the LLRs from those after PAV, log10"
+    binary_only = True
 
     def summarize(self, predictions: Predictions) -> _PavSteps:
         return run(lambda: self._steps(predictions))
@@ -75,8 +76,9 @@ class DevPAV(Metric[_PavSteps]):
         offset = 0.0  # what turns scores into LLRs
         if data.kind == "posteriors":
             if not data.priors.all():
+                priors = data.priors.tolist()
                 raise ValueError(
-                    f"priors must be positive to turn posteriors into LLRs, not {data.priors.tolist()}"
+                    f"priors must be positive to turn posteriors into LLRs, not {priors}"
                 )
             offset = float(np.log(data.priors[1]) - np.log(data.priors[0]))
         blocks = yield from pav_blocks(data)

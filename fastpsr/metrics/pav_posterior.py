@@ -54,6 +54,7 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
 
     meaning = "posterior of class 1 after PAV, trained on the same data"
     unit = "fraction"
+    binary_only = True
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:

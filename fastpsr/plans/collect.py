@@ -41,7 +41,7 @@ class Collect(Step):
     def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
         return {**one, **other}
 
-    def finish(self, accumulator: Any) -> Predictions | None:
+    def finish(self, accumulator: Any) -> Any:
         if isinstance(accumulator, dict):
             return Predictions.joined([accumulator[i] for i in sorted(accumulator)])
         predictions: Predictions | None = accumulator

@@ -4,7 +4,7 @@ import itertools
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from fastpsr.plans.partitioned import PartitionedPredictions
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["scan_parquet"]
+__all__ = ["TableSource", "chosen_columns", "scan_parquet"]
 
 _PART_BYTES = 1 << 25  # of the columns of a part, about: tiny row groups are fused, huge ones split
 _KINDS: dict[str, Kind] = {
@@ -105,23 +105,28 @@ def scan_parquet(
     >>> len(data), fp.EER()(data)
     (3, 0.0)
     """
-    given: dict[str, Names | None] = {
-        "llrs": llrs, "posteriors": posteriors, "log_posteriors": log_posteriors,
-        "logits": logits, "log_likelihoods": log_likelihoods, "raw_scores": raw_scores,
-    }  # fmt: skip
-    named = {name: column for name, column in given.items() if column is not None}
-    if len(named) > 1:
-        raise ArgumentError("scores", f"must be named once, not by {' and '.join(named)}")
-    if not named:
-        named = {"llrs": "llr"}
-    ((what, column),) = named.items()
+    what, column, priors = chosen_columns(
+        llrs=llrs, posteriors=posteriors, log_posteriors=log_posteriors, logits=logits,
+        log_likelihoods=log_likelihoods, raw_scores=raw_scores, prior=prior, priors=priors,
+    )  # fmt: skip
+    files = _Files.of(paths, filters, storage_options)
+    source = TableSource(files, y_true, what, column, priors, sample_weight, classes)
+    return PartitionedPredictions(source)
+
+
+def chosen_columns(
+    *, prior: float | None, priors: ArrayLike | None, **named: Names | None
+) -> tuple[str, Names, ArrayLike | None]:
+    """Return what the columns of scores are, their names, and the priors, of the arguments."""
+    given = {name: column for name, column in named.items() if column is not None}
+    if len(given) > 1:
+        raise ArgumentError("scores", f"must be named once, not by {' and '.join(given)}")
+    ((what, column),) = (given or {"llrs": "llr"}).items()
     if prior is not None:
         if what != "llrs":
             raise ArgumentError("prior", f"is for llrs: pass priors with {what}")
         priors = [1.0 - checks.as_number("prior", prior), prior]
-    files = _Files.of(paths, filters, storage_options)
-    source = _Columns(files, y_true, what, column, priors, sample_weight, classes)
-    return PartitionedPredictions(source)
+    return what, column, priors
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,9 @@ class _Files:
                 self._fragments.append(group)
                 self._places.append((fragment.path, info.id, first_rows[info.id]))
                 size = max(info.total_byte_size, 8 * info.num_rows)
-                n_pieces = -(-size // (2 * _PART_BYTES)) if filters is None else 1
+                n_pieces = 1  # rows that filters leave are not known
+                if filters is None:
+                    n_pieces = max(1, min(-(-size // (2 * _PART_BYTES)), info.num_rows))
                 bounds = np.linspace(0, info.num_rows, n_pieces + 1).astype(np.int64).tolist()
                 pieces = [_Piece(place, a, b) for a, b in itertools.pairwise(bounds)]
                 if parts and n_pieces == 1 and held + size <= _PART_BYTES:
@@ -181,7 +188,10 @@ class _Files:
         expression = filters
         if isinstance(filters, (list, tuple)):
             expression = pq.filters_to_expression(filters)
-        dataset = ds.dataset(found, format="parquet", filesystem=filesystem)
+        try:
+            dataset = ds.dataset(found, format="parquet", filesystem=filesystem)
+        except (ValueError, OSError) as error:  # of pyarrow, which names the file
+            raise ArgumentError("paths", f"must be Parquet files: {error}") from error
         options = tuple(sorted((storage_options or {}).items(), key=str))
         files = cls((tuple(found), str(expression), str(options)), dataset, expression)
         if not files.parts:
@@ -293,12 +303,33 @@ def _found(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple
     return wrapped, files
 
 
-class _Columns(Source):
-    """Predictions in columns of files."""
+class Tables(Protocol):
+    """Tables by the number of their part."""
+
+    schema: Any
+    key: Hashable
+    n_rows: int | None
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """Something for each part."""
+
+    def name_of(self, number: int) -> str:
+        """Return what messages call a part."""
+
+    def name_of_row(self, number: int, row: int) -> str:
+        """Return what messages call a row of a part."""
+
+    def load(self, number: int, names: frozenset[str]) -> Any:
+        """Return columns of a part as a pyarrow table."""
+
+
+class TableSource(Source):
+    """Predictions in columns of tables."""
 
     def __init__(
         self,
-        files: _Files,
+        tables: Tables,
         y_true: str,
         what: str,
         column: Names,
@@ -306,18 +337,18 @@ class _Columns(Source):
         sample_weight: str | None,
         classes: Sequence[Any] | None,
     ) -> None:
-        self._files, self._y_true, self._what = files, y_true, what
+        self.tables, self._y_true, self._what = tables, y_true, what
         self._names = [column] if isinstance(column, str) else list(column)
         self._sample_weight, self._classes = sample_weight, classes
         for name in [y_true, *self._names, *([sample_weight] if sample_weight else [])]:
-            if name not in files.schema.names:
+            if name not in tables.schema.names:
                 raise ArgumentError(
                     "paths",
-                    f"must have the column {name!r}; there are: {', '.join(files.schema.names)}",
+                    f"must have the column {name!r}; there are: {', '.join(tables.schema.names)}",
                 )
         self.kind = _KINDS[what]
-        self.n_parts = len(files.parts)
-        self._is_list = len(self._names) == 1 and _is_list(files.schema.field(self._names[0]).type)
+        self.n_parts = len(tables.parts)
+        self._is_list = len(self._names) == 1 and _is_list(tables.schema.field(self._names[0]).type)
         if what in ("log_posteriors", "log_likelihoods") and not (
             self._is_list or len(self._names) > 1
         ):
@@ -332,21 +363,21 @@ class _Columns(Source):
         self.given_priors: Floats | None = None
         if priors is not None:
             self.given_priors = checks.as_priors("priors", priors, self.n_classes)
-        self.columns = frozenset(files.schema.names)
+        self.columns = frozenset(tables.schema.names)
 
     @property
     def n_rows(self) -> int | None:
-        return self._files.n_rows
+        return self.tables.n_rows
 
     @property
     def reader(self) -> Hashable:
-        return self._files.key
+        return self.tables.key
 
     def name_of(self, number: int) -> str:
-        return self._files.name_of(number)
+        return self.tables.name_of(number)
 
     def name_of_row(self, number: int, row: int) -> str:
-        return self._files.name_of_row(number, row)
+        return self.tables.name_of_row(number, row)
 
     def wanted(self, reads: frozenset[str]) -> frozenset[str]:
         names = set(reads - {"labels", "weights", "scores"})
@@ -356,21 +387,24 @@ class _Columns(Source):
             names.add(self._sample_weight)
         if "scores" in reads:
             names |= set(self._names)
-        missing = names - set(self._files.schema.names)
+        missing = names - set(self.tables.schema.names)
         if missing:
-            have = ", ".join(self._files.schema.names)
+            have = ", ".join(self.tables.schema.names)
             raise ArgumentError("data", f"must have the column {min(missing)!r}; there are: {have}")
         return frozenset(names)
 
     def load(self, number: int, wanted: frozenset[str]) -> Any:
-        return self._files.load(number, wanted)
+        return self.tables.load(number, wanted)
 
     def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
         y = self._labels(loaded)
         weights = None
         if self._sample_weight is not None:
             weights = _numbers(loaded, self._sample_weight)
-        columns = {name: _Ids(loaded[name]) for name in reads - {"labels", "weights", "scores"}}
+        columns = {}
+        for name in sorted(reads - {"labels", "weights", "scores"}):
+            _require_no_null(loaded[name], name)
+            columns[name] = _Ids(loaded[name])
         if "scores" not in reads:
             shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
             return Predictions.without_scores(
@@ -385,23 +419,30 @@ class _Columns(Source):
         return make(y, self._scores(loaded), **options), columns
 
     def _row_length(self) -> int:
-        kind = self._files.schema.field(self._names[0]).type
+        kind = self.tables.schema.field(self._names[0]).type
         size = getattr(kind, "list_size", -1)
         if size > 0:
             return int(size)
         for number in range(self.n_parts):
-            column = self._files.load(number, frozenset(self._names))[self._names[0]]
+            column = self.tables.load(number, frozenset(self._names))[self._names[0]]
             if len(column):
                 return len(column[0].as_py())
         raise ArgumentError(self._what, "must have a row, to tell the number of classes")
 
     def _scores(self, loaded: Any) -> NDArray[Any]:
+        import pyarrow.compute as pc
+
         if self._is_list:
             column = loaded[self._names[0]].combine_chunks()
             _require_no_null(column, self._names[0])
+            wrong = pc.not_equal(pc.list_value_length(column), self.n_classes)
+            if pc.any(wrong).as_py():
+                row = pc.index(wrong, True).as_py()
+                found = len(column[row].as_py())
+                raise ArgumentError(
+                    self._what, f"must have {self.n_classes} numbers in every row, not {found}", row
+                )
             flat = column.flatten().to_numpy(zero_copy_only=False)
-            if flat.size != len(column) * self.n_classes:
-                raise ArgumentError(self._what, f"must have {self.n_classes} numbers in every row")
             return np.asarray(flat).reshape(len(column), self.n_classes)
         columns = [_numbers(loaded, name) for name in self._names]
         return columns[0] if len(columns) == 1 else np.column_stack(columns)
@@ -436,11 +477,13 @@ class _Ids:
     def __init__(self, column: Any) -> None:
         self._column = column
 
+    def __len__(self) -> int:
+        return len(self._column)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         import pyarrow as pa
 
         column = self._column
-        _require_no_null(column, "ids")
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             coded = column.combine_chunks().dictionary_encode()
             values = np.asarray(coded.dictionary.to_pylist() or [""], dtype=str)

@@ -38,6 +38,7 @@ class Part:
         self.predictions, self.number = predictions, number
         self.first_row, self.ranks = first_row, ranks
         self._columns = columns
+        self._before: Part | None = None
         self._remembered: dict[Hashable, Any] = {}
 
     @classmethod
@@ -47,7 +48,27 @@ class Part:
 
     def with_predictions(self, predictions: Predictions) -> "Part":
         """Return a part of the same place with other predictions."""
-        return Part(predictions, self.number, self.first_row, self.ranks, self._columns)
+        made = Part(predictions, self.number, self.first_row, self.ranks, self._columns)
+        made._before = self._before
+        return made
+
+    def made_from(self, before: "Part", *, keeps_rows: bool) -> "Part":
+        """Remember the part that this was made from, where rows or weights were changed."""
+        self._before = before._before if keeps_rows else before
+        return self
+
+    @property
+    def depth(self) -> int:
+        """How often rows or weights were changed since the source gave the part."""
+        return 0 if self._before is None else 1 + self._before.depth
+
+    def at_depth(self, depth: int) -> "Part":
+        """Return the part as it was when rows and weights had been changed that often."""
+        part = self
+        while part.depth > depth:
+            assert part._before is not None
+            part = part._before
+        return part
 
     @property
     def is_whole(self) -> bool:

@@ -11,7 +11,7 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
-from fastpsr.plans.sources import Given, GivenPart, Source, naming
+from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
 
@@ -173,6 +173,13 @@ class PartitionedPredictions:
         """The data that its source gives, unmapped."""
         return self if self._parent is None else self._parent.root
 
+    @property
+    def depth(self) -> int:
+        """How often transforms have changed rows or weights."""
+        if self._parent is None or self._transform is None:
+            return 0
+        return self._parent.depth + (not self._transform.keeps_rows)
+
     def part(self, raw: Part, made: dict[int, Part]) -> Part:
         """Return this data's part of what the source gave; `made` holds those made already."""
         if id(self) not in made:
@@ -180,7 +187,7 @@ class PartitionedPredictions:
         return made[id(self)]
 
     def _part(self, raw: Part, made: dict[int, Part]) -> Part:
-        number = raw.number
+        number, before = raw.number, None
         if self._parent is None or self._transform is None:
             predictions, columns = raw.predictions, raw._columns
         else:
@@ -193,9 +200,14 @@ class PartitionedPredictions:
                 predictions = self._transform(before)
         facts = self.facts_or_none
         if facts is None:  # they are being counted
-            return Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
-        bound = predictions.as_part_of(facts.class_weights)
-        return Part(bound, number, int(facts.first_rows[number]), facts.ranks[number], columns)
+            part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
+        else:
+            bound = predictions.as_part_of(facts.class_weights)
+            first_row, ranks = int(facts.first_rows[number]), facts.ranks[number]
+            part = Part(bound, number, first_row, ranks, columns)
+        if before is None or self._transform is None:
+            return part
+        return part.made_from(before, keeps_rows=self._transform.keeps_rows)
 
     def check_unchanged(self, raw: Part, with_scores: bool) -> None:
         """Raise where a part is not what it was when it was read before."""
@@ -204,17 +216,20 @@ class PartitionedPredictions:
             return
         found = label_checksum(raw)
         if len(raw.predictions) != facts.n_rows[raw.number] or found != facts.checksums[raw.number]:
-            self._raise_changed(raw, "labels or weights")
+            self._raise_changed(raw.number, "labels or weights")
         if with_scores:
-            scores = raw.predictions.score_checksum()
-            if self._seen.setdefault(raw.number, scores) != scores:
-                self._raise_changed(raw, "scores")
+            self.note_scores(raw.number, raw.predictions.score_checksum())
 
-    def _raise_changed(self, raw: Part, what: str) -> None:
+    def note_scores(self, number: int, checksum: int | None) -> None:
+        """Raise where the scores of a part have another checksum than when they were first seen."""
+        if checksum is not None and self._seen.setdefault(number, checksum) != checksum:
+            self._raise_changed(number, "scores")
+
+    def _raise_changed(self, number: int, what: str) -> None:
         raise ArgumentError(
             "data",
-            f"must not change between reads, but the {what} of {self.source.name_of(raw.number)} "
-            "are not what they were",
+            f"must not change between reads, but the {what} of {self.source.name_of(number)} "
+            f"are not what they were{self.source.hint_if_changed}",
         )
 
     # For users
@@ -233,7 +248,8 @@ class PartitionedPredictions:
 
     def __iter__(self) -> Iterator[Predictions]:
         """Yield the predictions of each part in turn."""
-        from fastpsr.plans.runner import parts_of, run
+        from fastpsr.plans.reading import parts_of
+        from fastpsr.plans.runner import run
 
         run(self.find_facts)
         for part in parts_of(self):
@@ -287,12 +303,10 @@ class _Function(Transform):
         after = self._function(before)
         if not isinstance(after, Predictions) or len(after) != len(before):
             raise ArgumentError("function", "must return Predictions of the same rows")
-        one, other = before.given_priors, after.given_priors
         if (
             after.kind != before.kind
             or after.n_classes != before.n_classes
-            or (one is None) != (other is None)
-            or not (one is None or np.array_equal(one, other))
+            or not same_priors(before.given_priors, after.given_priors)
         ):
             raise ArgumentError(
                 "function", "must return Predictions of the same kind, classes and priors"
@@ -330,7 +344,8 @@ def from_parts(
     Examples
     --------
     >>> import numpy as np, fastpsr as fp
-    >>> one, other = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5]), fp.Predictions.from_llrs([1], [3])
+    >>> one = fp.Predictions.from_llrs([0, 1], [-2.0, 0.5])
+    >>> other = fp.Predictions.from_llrs([1], [3.0])
     >>> len(fp.from_parts([(one, {"speaker": ["a", "b"]}), (other, {"speaker": ["a"]})]))
     3
 

@@ -1,9 +1,7 @@
 """The runner: advances all plans together, with one read of the data for all that ask at a time."""
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -12,13 +10,11 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import Data, PartitionedPredictions
-from fastpsr.plans.sources import naming
-from fastpsr.plans.steps import ROWS, Plan, Request, Shared
-from fastpsr.plans.tree import Tree
-from fastpsr.plans.watching import tell
+from fastpsr.plans.reading import Failed, count_all
+from fastpsr.plans.steps import Plan, Request, Shared
 from fastpsr.predictions import Predictions
 
-__all__ = ["Outcome", "begin", "parts_of", "run", "run_all", "run_here"]
+__all__ = ["Outcome", "begin", "run", "run_all", "run_here"]
 
 Result = TypeVar("Result")
 
@@ -121,7 +117,7 @@ class _Run:
         while self._nodes:
             slots, self._slots = self._slots, {}
             assert slots, "plans wait for one another"
-            _read(list(slots.values()))
+            _answer(list(slots.values()))
             del slots
             while ready := [node for node in self._nodes if _is_ready(node)]:
                 for node in ready:  # a plan that ends may make others ready
@@ -223,121 +219,25 @@ def _count_here(request: Request) -> Any:
     return step.finish(step.add(step.start(), step.prepare(), *parts))
 
 
-# Reading
-
-
 @dataclass(eq=False)
 class _Slot:
-    """A step that is asked for, and what it has counted so far."""
+    """A step that is asked for, and its answer."""
 
     request: Request
     is_done: bool = False
     result: Any = None
     error: ValueError | None = None
-    _prepared: Any = None
-    _accumulator: Any = None
-    _run: int = -1
-    _tree: Tree = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._tree = Tree(self.request.step.merge)
-
-    def prepare(self) -> None:
-        self._prepared = self.request.step.prepare()
-
-    def wants(self, number: int) -> bool:
-        if self.error is not None:
-            return False
-        only = self.request.step.only_parts
-        return self.error is None and (only is None or number in only)
-
-    def take(self, raws: dict[Hashable, Part], made: dict[int, Part]) -> None:
-        """Add a part to the sums of its run."""
-        step = self.request.step
-        parts = [data.part(raws[id(data.source)], made) for data in self.request.data]
-        if not (step.takes_all or all(part.has_weight for part in parts)):
-            return
-        run = 0 if step.is_exact else parts[0].number // step.parts_per_run
-        if run != self._run:
-            self._close_run()
-            self._run, self._accumulator = run, step.start()
-        self._accumulator = step.add(self._accumulator, self._prepared, *parts)
-
-    def _close_run(self) -> None:
-        if self._run >= 0:
-            self._tree.add(self._run, self._accumulator)
-
-    def finish(self) -> None:
-        """Come to the answer, unless counting failed."""
-        if self.error is None:
-            try:
-                self._close_run()
-                step, total = self.request.step, self._tree.total()
-                self.result = step.finish(step.start() if total is None else total)
-            except ValueError as error:
-                self.error = error
-        self.is_done = True
-        self._prepared = self._accumulator = None
-
-    @property
-    def held(self) -> int:
-        """Bytes of arrays that are held."""
-        return _n_bytes([self._prepared, self._accumulator, self._tree.held])
 
 
-def _held_by(slots: list[_Slot]) -> int:
-    """Return the bytes of arrays that steps hold."""
-    return sum(slot.held for slot in slots)
-
-
-def _n_bytes(value: Any) -> int:
-    if isinstance(value, np.ndarray):
-        return value.nbytes
-    if isinstance(value, Predictions):
-        return value.nbytes
-    if isinstance(value, dict):
-        return sum(_n_bytes(each) for each in value.values())
-    if isinstance(value, (list, tuple)):
-        return sum(_n_bytes(each) for each in value)
-    return 0
-
-
-def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
-    """Yield the parts of data in turn."""
-    for raws in _raw_parts({data.source}, ROWS | data.columns_read, range(data.n_parts), [data]):
-        yield data.part(raws[id(data.source)], {})
-
-
-def _read(slots: list[_Slot]) -> None:
+def _answer(slots: list[_Slot]) -> None:
     """Answer steps with as few reads as may be."""
     for group in _groups(slots):
-        sources = {data.source for slot in group for data in slot.request.data}
-        reads: frozenset[str] = frozenset()
-        for slot in group:
-            slot.prepare()
-            reads |= slot.request.step.reads
-            for data in slot.request.data:
-                reads |= data.columns_read
-        n_parts = next(iter(sources)).n_parts
-        numbers = [n for n in range(n_parts) if any(slot.wants(n) for slot in group)]
-        data_of = [data for slot in group for data in slot.request.data]
-        report = tell(len(numbers), len(numbers) < n_parts)
-        for done, raws in enumerate(_raw_parts(sources, reads, numbers, data_of), 1):
-            number = next(iter(raws.values())).number
-            made: dict[int, Part] = {}
-            for slot in group:
-                if slot.wants(number):
-                    try:
-                        slot.take(raws, made)
-                    except ValueError as error:  # of one who asks; the others go on
-                        slot.error = error
-            if report is not None:
-                n_rows = len(next(iter(raws.values())).predictions)
-                n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
-                report(done, n_rows, n_bytes, partial(_held_by, group))
-            del raws, made
-        for slot in group:
-            slot.finish()
+        for slot, answer in zip(group, count_all([s.request for s in group]), strict=True):
+            slot.is_done = True
+            if isinstance(answer, Failed):
+                slot.error = answer.error
+            else:
+                slot.result = answer
 
 
 def _groups(slots: list[_Slot]) -> list[list[_Slot]]:
@@ -355,58 +255,3 @@ def _groups(slots: list[_Slot]) -> list[list[_Slot]]:
                 apart.append((others, held))
         groups = [*apart, (readers, members)]
     return [members for _, members in groups]
-
-
-def _raw_parts(
-    sources: set[Any], reads: frozenset[str], numbers: Sequence[int], data: Sequence[Any]
-) -> Iterator[dict[Hashable, Part]]:
-    """Yield the parts of each source by its id; the next ones are read meanwhile."""
-    roots = {id(d.root.source): d.root for d in data}
-    wanted: dict[Hashable, frozenset[str]] = {}
-    of_reader: dict[Hashable, Any] = {}
-    for source in sources:
-        wanted[source.reader] = wanted.get(source.reader, frozenset()) | source.wanted(reads)
-        of_reader[source.reader] = source
-
-    def load(number: int) -> dict[Hashable, Part]:
-        loaded = {}
-        for reader, source in of_reader.items():
-            with naming(source, number):
-                loaded[reader] = source.load(number, wanted[reader])
-        found: dict[Hashable, Part] = {}
-        for source in sources:
-            with naming(source, number):
-                predictions, columns = source.build(loaded[source.reader], reads)
-                _check_part(source, predictions, columns, reads)
-            ranks = np.zeros(source.n_classes, np.int64)
-            found[id(source)] = Part(predictions, number, 0, ranks, columns)
-            roots[id(source)].check_unchanged(found[id(source)], "scores" in reads)
-        return found
-
-    with ThreadPoolExecutor(1, "fastpsr-read") as reading:
-        ahead = None
-        for place, number in enumerate(numbers):
-            parts = load(number) if ahead is None else ahead.result()
-            ahead = None
-            if place + 1 < len(numbers):
-                ahead = reading.submit(load, numbers[place + 1])
-            yield parts
-            del parts
-
-
-def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:
-    """Raise unless a part is of the kind that the others are, with the columns that are read."""
-    if predictions.y_true is None and len(predictions):
-        raise ArgumentError("y_true", "must be given in every part")
-    for name in ("kind", "n_classes"):
-        found, wanted = getattr(predictions, name), getattr(source, name)
-        if found != wanted:
-            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {found}")
-    one, other = source.given_priors, predictions.given_priors
-    alike = one is other if one is None or other is None else np.array_equal(one, other)
-    if not alike:
-        raise ArgumentError("priors", "must be the same in all parts")
-    for name in sorted(reads - ROWS):
-        if name not in columns:
-            have = ", ".join(sorted(columns)) or "none"
-            raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")

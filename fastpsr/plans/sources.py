@@ -5,11 +5,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["Given", "GivenPart", "Source", "naming"]
+__all__ = ["Given", "GivenPart", "Source", "naming", "same_priors"]
 
 #: What a user may give as a part.
 GivenPart = Predictions | tuple[Predictions, Mapping[str, Any]]
@@ -24,6 +26,10 @@ class Source(ABC):
     n_parts: int
     #: Names of columns of ids that parts have; None where only reading can tell.
     columns: frozenset[str] | None = None
+    #: What to do where parts change between reads.
+    hint_if_changed: str = ""
+    #: Takes a reading and returns the accumulators of its steps, where parts are counted elsewhere.
+    counts: Callable[[Any], list[Any]] | None = None
 
     @property
     def n_rows(self) -> int | None:
@@ -77,7 +83,8 @@ class Given(Source):
         self.n_parts = len(self._parts)
         if not self._parts:
             raise ArgumentError("parts", "must not be empty")
-        first, columns = self.build(self.load(0, ROWS), ROWS)
+        with naming(self, 0):
+            first, columns = self.build(self.load(0, ROWS), ROWS)
         self.kind, self.n_classes = first.kind, first.n_classes
         self.given_priors = first.given_priors
         self.columns = frozenset(columns)
@@ -90,8 +97,10 @@ class Given(Source):
         return part() if callable(part) else part
 
     def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
-        is_pair = isinstance(loaded, tuple) and len(loaded) == 2
-        predictions, columns = loaded if is_pair else (loaded, {})
+        predictions: Any = loaded
+        columns: Any = {}
+        if isinstance(loaded, tuple) and len(loaded) == 2:
+            predictions, columns = loaded
         if not isinstance(predictions, Predictions) or not isinstance(columns, Mapping):
             raise ArgumentError(
                 "parts",
@@ -99,3 +108,10 @@ class Given(Source):
                 f"that return one of these, not {type(loaded).__name__}",
             )
         return predictions, columns
+
+
+def same_priors(one: Floats | None, other: Floats | None) -> bool:
+    """Return whether given priors are the same, or both are left out."""
+    if one is None or other is None:
+        return one is other
+    return bool(np.array_equal(one, other))

@@ -1,7 +1,6 @@
 """Sums that affine calibrators of log-odds are fitted to, and judged by, without the samples."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.kernels.sizes import DEGREE
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import NeedsSamplesError
 
@@ -77,17 +76,6 @@ class FitSums:
     sums: Floats
 
     @classmethod
-    def of(
-        cls, predictions: Predictions, axis: Axis, scale: float, served_by: NDArray[Any], parts: int
-    ) -> "FitSums":
-        """Sum the scores of binary predictions."""
-        sums = kernels.sum_on_axis(
-            predictions.scores, predictions.labels, served_by, predictions.weights, axis.low,
-            axis.width, axis.n_cells, parts,
-        )  # fmt: skip
-        return cls(axis, scale, sums)
-
-    @classmethod
     def of_numbers(
         cls, axis: Axis, scale: float, parts: int, weight: Floats, sums: Floats
     ) -> "FitSums":
@@ -145,14 +133,20 @@ class FitSums:
             offset = np.full(parts.size, np.log(given_priors[1]) - np.log(given_priors[0]))
         offset *= add_prior
         middle = self.axis.far_middle if with_bias else 0.0
+        nodes = self.axis.nodes(middle)
+        # a map with other features needs no more than these
+        features = np.stack([nodes, np.ones(nodes.size)]) if with_bias else nodes[None]
+        n = features.shape[0]
         found = kernels.fit_to_nodes(
-            self.axis.nodes(middle), weights[0], weights[1], offset, self.scale, with_bias
-        )
-        if not found[:, 2].all() or np.abs(found[:, 0]).max() > _MOST_STRETCH * abs(self.scale):
+            features, weights[0], weights[1], offset, np.array([self.scale, 0.0])[:n],
+            np.zeros((n, n)), np.full(n, -np.inf),
+        )  # fmt: skip
+        if not found[:, n].all() or np.abs(found[:, 0]).max() > _MOST_STRETCH * abs(self.scale):
             raise NeedsSamplesError
         scale, shift = np.ones(totals.shape[1]), np.zeros(totals.shape[1])
         scale[parts] = found[:, 0]
-        shift[parts] = found[:, 1] - offset - middle * found[:, 0]
+        if with_bias:
+            shift[parts] = found[:, 1] - middle * found[:, 0]
         return scale, shift
 
     def _overlap(self, training: NDArray[np.bool_], with_bias: bool) -> bool:

@@ -78,6 +78,9 @@ def order_statistics(
     counted, _, flags = yield from count_until_few(column, data, needed)
     picked, _ = yield from pick(column, data, counted, flags)
     picked = np.sort(picked)
+    if flags.size == 1 and flags[0]:  # few values, all of which were picked
+        found = picked[wanted]
+        return found, np.searchsorted(picked, found)
     buckets, sizes = holding(counted), counted.counts[:, 0]
     begins = np.cumsum(sizes) - sizes
     in_picked = np.cumsum(np.where(flags, sizes, 0)) - np.where(flags, sizes, 0)
@@ -97,7 +100,7 @@ def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Plan[Float
 
     def targets(cumulated: Floats) -> Floats:
         # rounding must not push one further, nor to where nothing weighs anything
-        return np.maximum(shares * cumulated[-1] * (1.0 - 1e-12), 5e-324)
+        return np.asarray(np.maximum(shares * cumulated[-1] * (1.0 - 1e-12), 5e-324))
 
     def holding(sums: Floats) -> tuple[Floats, NDArray[np.int64]]:
         cumulated = kernels.cumulate_exactly(sums)

@@ -264,8 +264,8 @@ class _Held:
             raise ArgumentError(
                 "data",
                 f"must have fewer scores of class {class_number} for {what}: they take more than "
-                f"the budget of {budget:,} bytes; set FASTPSR_MEMORY to more, use metrics that need "
-                "no ranks, or take a sample",
+                f"the budget of {budget:,} bytes; set FASTPSR_MEMORY to more, use metrics that "
+                "need no ranks, or take a sample",
             )
 
     @property
@@ -321,7 +321,7 @@ class CountIntoCells(Step):
 
     @property
     def key(self) -> Hashable:
-        return ("cells", self.take, self.edges.tobytes())
+        return ("cells", self.take, self.edges.size, int(kernels.checksum(self.edges)))
 
     def prepare(self) -> Any:
         return kernels.bucket_grid(self.edges)
@@ -360,15 +360,16 @@ def _fit(data: Data) -> Plan[PavBlocks]:
     column = ScoresByClass()
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
-        return kernels.find_undecided(counted.counts) & np.isnan(_known_starts(counted))
+        undecided: NDArray[np.bool_] = kernels.find_undecided(counted.counts)
+        return undecided & np.isnan(_known_starts(counted))
 
     counted, _, flags = yield from count_until_few(column, data, needed)
     picked = yield from pick(column, data, counted, flags)
     blocks.sort_in_place(*picked)
     undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
-    found = kernels.pool_buckets(counted.counts, undecided, known, *picked)
-    return PavBlocks(*found, data.given_priors)
+    lowest, negatives, positives = kernels.pool_buckets(counted.counts, undecided, known, *picked)
+    return PavBlocks(lowest, negatives, positives, data.given_priors)
 
 
 def _known_starts(counted: Counted) -> Floats:

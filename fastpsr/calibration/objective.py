@@ -1,0 +1,234 @@
+"""The one objective that every smooth calibrator minimizes, and how its minimum is searched.
+
+The objective is a mean loss over weighted samples plus a quadratic penalty, over parameters that
+may have lower bounds. What a calibrator brings is the *features* that its parameters multiply:
+
+- direction-preserving calibration of two classes has the score and 1, temperature scaling the
+  score (:func:`affine_features`); with more classes the softmax of scaled scores plus biases;
+- beta calibration would have ``[1, l, softplus(l)]`` with lower bounds on combinations of slopes, a
+  spline the integrals of its hat functions with a penalty on differences of slopes, each evaluated
+  at the nodes of the axis of scores: a function of the nodes, and nothing else, to add;
+- vector and matrix scaling, and fusion, would have a row of scores per sample, and sums of gradient
+  and curvature of their own (as :class:`fastpsr.calibration.fit_rows.Rows` has), searched by
+  :func:`newton` with a penalty matrix.
+
+Searches are generators. They yield the point at which they want sums, and are sent these, so that
+all folds' searches advance in lockstep, with one read of the data for all.
+"""
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.plans import Plan
+from fastpsr.predictions import Floats
+
+__all__ = ["Asked", "Search", "affine_features", "bfgs", "in_lockstep", "newton"]
+
+_MOST_STEPS = 200
+# before the last step, which squares what is left: gradient per unit of weight (and per unit of the
+# scores' spread for the scale), and what a step wins
+_NEAR, _ALL_WON = 1e-8, 1e-14
+_LITTLE = 1e-6  # what a step wins per unit of weight; below, the curvature stays about what it was
+_SLOW = 0.1  # of the gradient before, if it is time for a new curvature all the same
+_STEADY = 1e-3  # of the gradient before, if a step with that curvature may be the last
+_FLAT = 1e-10  # of the gradient where a search under another rule ends
+_MOST_LINE_STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A point at which a search wants sums; with the curvature, unless that may be left out."""
+
+    point: Floats
+    curved: bool = True
+
+
+#: Yields what it wants, is sent (gradient, Hessian or None) or (value, gradient), returns a point.
+Search = Generator[Asked, tuple[Any, Any], Floats | None]
+
+
+def affine_features(nodes: Floats, with_bias: bool) -> Floats:
+    """Return the features of an affine map at scores, (p, Q): the scores, and 1 for a bias."""
+    if not with_bias:
+        return np.ascontiguousarray(nodes[None])
+    return np.stack([nodes, np.ones(nodes.size)])
+
+
+def in_lockstep(
+    searches: Sequence[Search],
+    ask: Callable[[list[int], list[Asked]], Plan[list[tuple[Any, Any]]]],
+) -> Plan[list[Floats | None]]:
+    """Advance searches together; `ask` is a plan that answers those that still want sums."""
+    results: list[Floats | None] = [None] * len(searches)
+    wanted = {}
+    for place, search in enumerate(searches):
+        wanted[place] = next(search)
+    while wanted:
+        places = list(wanted)
+        answers = yield from ask(places, [wanted[place] for place in places])
+        for place, answer in zip(places, answers, strict=True):
+            try:
+                with np.errstate(all="ignore"):  # steps into the extreme are not taken
+                    wanted[place] = searches[place].send(answer)
+            except StopIteration as stop:
+                results[place] = stop.value
+                del wanted[place]
+    return results
+
+
+def newton(
+    point: Floats,
+    total: float,
+    *,
+    is_free: Any,
+    gauge: Any = None,
+    penalty: Floats | None = None,
+    lower: Floats | None = None,
+) -> Search:
+    """Search by Newton steps until the gradient is small, and one more; None if it does not get so.
+
+    A step is good if the slope along it has not turned steeper uphill than half of what it went
+    down before: the problem is convex. Else it is damped, after Levenberg and Marquardt. Where
+    steps win little the curvature stays what it was, and is not summed again.
+
+    Parameters
+    ----------
+    point : ndarray, shape (p,)
+        Where the search begins. The first parameter is a scale, whose gradient is judged in units
+        of its curvature.
+    total : float
+        Total weight of the samples.
+    is_free : ndarray of bool, shape (p,)
+        Parameters that are not free stay.
+    gauge : ndarray of bool, shape (p,), optional
+        Parameters that matter only up to a constant that is added to all of them.
+    penalty : ndarray, shape (p, p), optional
+        ``total x parameters @ penalty @ parameters / 2`` is added to the summed loss.
+    lower : ndarray, shape (p,), optional
+        Lower bounds; parameters at a bound that would go below it stay there.
+    """
+    n = point.size
+    bound = np.full(n, -np.inf) if lower is None else lower
+    pull: Any = 0.0 if penalty is None else total * penalty
+    free = np.asarray(is_free, bool)
+    constant = np.zeros(n, bool) if gauge is None else gauge
+    point = np.maximum(point, bound)
+
+    gradient, hessian = yield Asked(point)
+    gradient, hessian = gradient + np.dot(pull, point), hessian + pull
+    if not np.isfinite(hessian).all():
+        raise ValueError("scores must be of a magnitude whose squares are finite to fit a scale")
+    curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
+    damping, is_fresh, before = 0.0, True, math.inf
+    for _ in range(_MOST_STEPS):
+        moves = free if lower is None else free & ((point > bound) | (gradient < 0.0))
+        plain = -_solve(gradient, hessian, moves, constant)
+        spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
+        size = np.where(moves, np.abs(gradient) / total, 0.0)
+        size[0] /= max(1.0, spread)
+        largest = size.max()
+        wins = abs(float(gradient @ plain)) / total
+        is_near = largest < _NEAR and wins < _ALL_WON
+        if is_near and (is_fresh or largest < _STEADY * before):
+            return np.maximum(point + plain, bound)
+        step = plain
+        if damping:
+            step = -_solve(gradient, hessian + np.diag(damping * curvature), moves, constant)
+        trial = np.maximum(point + step, bound)
+        step = trial - point
+        renew = bool(is_near or wins > _LITTLE or largest > _SLOW * before)
+        there, renewed = yield Asked(trial, renew)
+        there = there + np.dot(pull, trial)
+        if float(there @ step) <= -0.5 * float(gradient @ step):
+            point, gradient, before = trial, there, largest
+            is_fresh = renewed is not None
+            if renewed is not None:
+                hessian = renewed + pull
+                curvature = np.maximum(curvature, np.diagonal(hessian))
+            damping = damping / 10.0 if damping > 1e-6 else 0.0
+        else:
+            damping = max(10.0 * damping, 1e-3)
+    return None
+
+
+def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
+    """Solve for a Newton step of the parameters that move."""
+    step = np.zeros(gradient.size)
+    n_used = int(np.count_nonzero(moves))
+    if n_used == 0:
+        return step
+    if n_used == 1:
+        k = int(moves.argmax())
+        step[k] = gradient[k] / max(hessian[k, k], 1e-300)
+        return step
+    if n_used < gradient.size:
+        step[moves] = _solve(
+            gradient[moves], hessian[moves][:, moves], np.ones(n_used, bool), gauge[moves]
+        )
+        return step
+    alike = gauge.astype(np.float64)
+    trace = max(float((np.diagonal(hessian) * alike).sum()), 1e-300)
+    full = hessian + (trace / gradient.size**2) * (alike[:, None] * alike)
+    # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
+    unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
+    scaled = full * unit[:, None] * unit
+    if not np.isfinite(scaled).all():  # LAPACK may never come back from these
+        return step
+    solution = kernels.solve_positive_definite(scaled, gradient * unit)
+    if solution is None:  # no curvature in some direction: stay in the others
+        solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
+    return np.asarray(solution * unit)
+
+
+def bfgs(point: Floats) -> Search:
+    """Search for a local minimum by the method of Broyden, Fletcher, Goldfarb and Shanno.
+
+    It is sent (value, gradient). Steps meet the weak Wolfe conditions, found by bisection; the
+    search ends where the gradient is next to nothing, or rounding decides between values.
+    """
+    value, gradient = yield Asked(point)
+    inverse = np.eye(point.size)
+    is_first = True
+    for _ in range(_MOST_STEPS):
+        if np.abs(gradient).max() < _FLAT:
+            break
+        direction = -inverse @ gradient
+        slope = float(gradient @ direction)
+        if not slope < 0.0:
+            inverse, direction = np.eye(point.size), -gradient
+            slope = float(gradient @ direction)
+        low, high, length = 0.0, math.inf, 1.0
+        if is_first:
+            length = min(1.0, 1.0 / float(np.abs(gradient).sum()))
+        found = None
+        for _ in range(_MOST_LINE_STEPS):
+            trial = point + length * direction
+            there, renewed = yield Asked(trial)
+            if not (np.isfinite(there) and there <= value + 1e-4 * length * slope):
+                high = length
+            elif float(renewed @ direction) < 0.9 * slope:
+                low, found = length, (trial, there, renewed)
+            else:
+                found = (trial, there, renewed)
+                break
+            length = 0.5 * (low + high) if high < math.inf else 2.0 * length
+            if high - low < 1e-12 * high:
+                break
+        if found is None:
+            break
+        trial, there, renewed = found
+        moved, bent = trial - point, renewed - gradient
+        product = float(moved @ bent)
+        if product > 0.0:
+            if is_first:
+                inverse *= product / float(bent @ bent)
+                is_first = False
+            keep = np.eye(point.size) - np.outer(moved, bent) / product
+            inverse = keep @ inverse @ keep.T + np.outer(moved, moved) / product
+        point, value, gradient = trial, there, renewed
+    return point

@@ -1,0 +1,105 @@
+"""Calibrators that are steps over cells, refitted to what the cells weigh in a replicate."""
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.calibration.folds import Folds
+from fastpsr.plans import Part, Step
+from fastpsr.predictions import Floats, class_factors
+from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.sums import ScoreSums
+
+__all__ = ["StepSummands"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepSummands(Summands):
+    """Samples of a binary task grouped by class, fold and cell; raw and calibrated losses.
+
+    Attributes
+    ----------
+    rule : ScoringRule
+    folds : Folds
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    given_priors : ndarray of float64, shape (2,), or None
+    offset : float
+        What turns scores into log-odds.
+    """
+
+    rule: ScoringRule
+    folds: Folds
+    kind: str
+    given_priors: Floats | None
+    offset: float
+
+    n_classes = 2
+    n_columns = 1
+
+    @property
+    @abstractmethod
+    def n_cells(self) -> int:
+        """Number of cells."""
+
+    @property
+    @abstractmethod
+    def cells_key(self) -> Hashable:
+        """What tells cells, and what is done with them, from others."""
+
+    @abstractmethod
+    def cells(self, part: Part) -> NDArray[Any]:
+        """Return the cell of each sample of a part, (n,)."""
+
+    @abstractmethod
+    def levels(self, negatives: Floats, positives: Floats) -> Floats:
+        """Return the log-odds, (cells,), that training weights of both classes lead to."""
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of triples of class, fold and cell."""
+        return 2 * self.folds.n_calibrators * self.n_cells
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Rows, and what decides who serves them."""
+        return Step.reads | self.folds.reads
+
+    @property
+    def key(self) -> Hashable:
+        return (self.cells_key, self.folds.key)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        wide = group_type(self.n_groups)
+        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
+        of_fold += self.folds.served_by(part)
+        return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return (self.rule.losses_of(part.predictions),)
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
+        given, trains = self.given_priors, self.folds.trains
+        weight = weight.reshape(2, trains.shape[0], self.n_cells)
+        by_class = weight.sum(axis=(1, 2))
+        losses = np.zeros(2)
+        for fold in np.flatnonzero(weight.sum(axis=(0, 2))):
+            training = weight[:, trains[fold]].sum(axis=1)
+            totals = training.sum(axis=1)
+            if not totals.all():
+                raise ValueError("a calibrator needs samples of every class")
+            log_odds = self.levels(*(training * class_factors(totals, given)[:, None]))
+            if self.kind != "posteriors":  # to LLRs, and on to log-odds
+                priors = totals if given is None else given
+                log_odds = log_odds - np.log(priors[1] / priors[0]) + self.offset
+            for k in (0, 1):
+                used = np.flatnonzero(weight[k, fold])
+                y = np.full(used.size, k, np.uint8)
+                losses[k] += (self.rule.binary_losses(log_odds[used], y)
+                              * weight[k, fold, used]).sum()  # fmt: skip
+        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
+        return ScoreSums(raw, by_class, given), ScoreSums(losses, by_class, given)

@@ -1,0 +1,252 @@
+"""One read of the data: all parts once, for all steps that are asked for."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fastpsr.errors import ArgumentError
+from fastpsr.plans.part import Part
+from fastpsr.plans.partitioned import PartitionedPredictions
+from fastpsr.plans.sources import naming, same_priors
+from fastpsr.plans.steps import ROWS, Request, Step
+from fastpsr.plans.tree import Tree
+from fastpsr.plans.watching import tell
+from fastpsr.predictions import Predictions
+
+__all__ = ["Failed", "Reading", "count_all", "parts_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """What stands for an accumulator where counting raised an error."""
+
+    error: ValueError
+
+
+class Reading:
+    """Steps over data that are read together: plain data, which can be sent to another process.
+
+    Parameters
+    ----------
+    requests : list of Request
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.steps: list[Step] = [request.step for request in requests]
+        self.data: list[tuple[PartitionedPredictions, ...]] = [r.data for r in requests]
+        everything = [data for of_step in self.data for data in of_step]
+        self.sources = list(dict.fromkeys(data.source for data in everything))
+        self._roots = {id(data.source): data.root for data in everything}
+        self._prepared: list[Any] | None = None
+        self.reads: frozenset[str] = frozenset()
+        for step, of_step in zip(self.steps, self.data, strict=True):
+            self.reads = self.reads.union(step.reads, *(data.columns_read for data in of_step))
+        #: What is wanted of each reader.
+        self.wanted: dict[Hashable, frozenset[str]] = {}
+        for source in self.sources:
+            wanted = self.wanted.get(source.reader, frozenset())
+            self.wanted[source.reader] = wanted | source.wanted(self.reads)
+        n_parts = self.sources[0].n_parts if self.sources else 0
+        self.n_parts = n_parts
+        self.numbers = [n for n in range(n_parts) if any(self._wants(s, n) for s in self.steps)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is prepared: it is made anew in another process."""
+        roots = list(self._roots.values())
+        return {**self.__dict__, "_prepared": None, "_roots": roots}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._roots = {id(root.source): root for root in state["_roots"]}
+
+    @staticmethod
+    def _wants(step: Step, number: int) -> bool:
+        return step.only_parts is None or number in step.only_parts
+
+    def load(self, number: int) -> dict[Hashable, Any]:
+        """Read a part, by reader."""
+        loaded: dict[Hashable, Any] = {}
+        for source in self.sources:
+            if source.reader not in loaded:
+                with naming(source, number):
+                    loaded[source.reader] = source.load(number, self.wanted[source.reader])
+        return loaded
+
+    def parts(self, number: int, loaded: dict[Hashable, Any]) -> dict[int, Part]:
+        """Return the part of each source, by its id, of what was read; checked."""
+        found: dict[int, Part] = {}
+        for source in self.sources:
+            with naming(source, number):
+                predictions, columns = source.build(loaded[source.reader], self.reads)
+                _check_part(source, predictions, columns, self.reads)
+            ranks = np.zeros(source.n_classes, np.int64)
+            found[id(source)] = Part(predictions, number, 0, ranks, columns)
+            root = self._roots[id(source)]
+            root.check_unchanged(found[id(source)], "scores" in self.reads)
+        return found
+
+    def prepare(self) -> None:
+        """Make what the steps need of all parts, once per process."""
+        if self._prepared is None:
+            self._prepared = [step.prepare() for step in self.steps]
+
+    def count(self, place: int, accumulator: Any, raws: dict[int, Part], made: Any) -> Any:
+        """Return the accumulator of a step, by its place, with a part in it, or `Failed`.
+
+        None stands for an accumulator without parts; parts without weight leave it so.
+        """
+        step, prepared = self.steps[place], self._prepared
+        assert prepared is not None
+        number = next(iter(raws.values())).number
+        if isinstance(accumulator, Failed) or not self._wants(step, number):
+            return accumulator
+        try:
+            parts = [data.part(raws[id(data.source)], made) for data in self.data[place]]
+            if not (step.takes_all or all(part.has_weight for part in parts)):
+                return accumulator
+            held = step.start() if accumulator is None else accumulator
+            return step.add(held, prepared[place], *parts)
+        except ValueError as error:  # of one who asks; the others go on
+            return Failed(error)
+
+    def join(self, place: int, one: Any, other: Any) -> Any:
+        """Return what two accumulators of a step hold together."""
+        for each, rest in ((one, other), (other, one)):
+            if each is None:
+                return rest
+            if isinstance(each, Failed):
+                return each
+        return self.steps[place].merge(one, other)
+
+    def answer(self, place: int, total: Any) -> Any:
+        """Return the answer that all parts come to, or `Failed`."""
+        step = self.steps[place]
+        if isinstance(total, Failed):
+            return total
+        try:
+            return step.finish(step.start() if total is None else total)
+        except ValueError as error:
+            return Failed(error)
+
+    def seen(self, number: int) -> list[int | None]:
+        """Return the checksums of a part's scores, as they were first seen, source by source."""
+        return [root._seen.get(number) for root in self._roots.values()]
+
+    def check_seen(self, checksums: list[list[int | None]]) -> None:
+        """Note checksums that were seen elsewhere, in the order of the parts; raise for changes."""
+        for number, of_part in zip(self.numbers, checksums, strict=True):
+            for root, checksum in zip(self._roots.values(), of_part, strict=True):
+                root.note_scores(number, checksum)
+
+    def run_of(self, place: int, number: int) -> int:
+        """Return the number of the run of parts that are added up in turn."""
+        step = self.steps[place]
+        return 0 if step.is_exact else number // step.parts_per_run
+
+
+def count_all(requests: Sequence[Request]) -> list[Any]:
+    """Return the answers to requests over data that are read together, each maybe `Failed`."""
+    reading = Reading(requests)
+    for source in reading.sources:
+        if source.counts is not None:
+            totals = source.counts(reading)
+            break
+    else:
+        totals = _count_here(reading)
+    return [reading.answer(place, total) for place, total in enumerate(totals)]
+
+
+def _count_here(reading: Reading) -> list[Any]:
+    """Count part by part; the next one is read meanwhile."""
+    n_steps = len(reading.steps)
+    trees = [Tree(partial(reading.join, place)) for place in range(n_steps)]
+    held: list[Any] = [None] * n_steps
+    runs = [-1] * n_steps
+    reading.prepare()
+    report = tell(len(reading.numbers), len(reading.numbers) < reading.n_parts)
+    for done, raws in enumerate(_raw_parts(reading), 1):
+        number = next(iter(raws.values())).number
+        made: dict[int, Part] = {}
+        for place in range(n_steps):
+            run = reading.run_of(place, number)
+            if run != runs[place]:
+                if held[place] is not None:
+                    trees[place].add(runs[place], held[place])
+                runs[place], held[place] = run, None
+            held[place] = reading.count(place, held[place], raws, made)
+        if report is not None:
+            n_rows = len(next(iter(raws.values())).predictions)
+            n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
+            report(done, n_rows, n_bytes, lambda: _n_bytes([held, *(tree.held for tree in trees)]))
+        del raws, made
+    for tree, run, accumulator in zip(trees, runs, held, strict=True):
+        if accumulator is not None:
+            tree.add(run, accumulator)
+    return [tree.total() for tree in trees]
+
+
+def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
+    """Yield the parts of data in turn."""
+    for raws in _raw_parts(Reading([_Rows().over(data)])):
+        yield data.part(raws[id(data.source)], {})
+
+
+class _Rows(Step):
+    """Ask for rows, to be looked at and not counted."""
+
+    key = "rows alone"
+
+    def add(self, accumulator: Any, prepared: Any, *parts: Any) -> Any:
+        raise NotImplementedError
+
+
+def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
+    def load(number: int) -> dict[int, Part]:
+        return reading.parts(number, reading.load(number))
+
+    numbers = reading.numbers
+    with ThreadPoolExecutor(1, "fastpsr-read") as thread:
+        ahead = None
+        for place, number in enumerate(numbers):
+            parts = load(number) if ahead is None else ahead.result()
+            ahead = None
+            if place + 1 < len(numbers):
+                ahead = thread.submit(load, numbers[place + 1])
+            yield parts
+            del parts
+
+
+def _check_part(source: Any, predictions: Predictions, columns: Any, reads: frozenset[str]) -> None:
+    """Raise unless a part is of the kind that the others are, with the columns that are read."""
+    if predictions.y_true is None and len(predictions):
+        raise ArgumentError("y_true", "must be given in every part")
+    for name in ("kind", "n_classes"):
+        found, wanted = getattr(predictions, name), getattr(source, name)
+        if found != wanted:
+            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {found}")
+    if not same_priors(source.given_priors, predictions.given_priors):
+        raise ArgumentError("priors", "must be the same in all parts")
+    for name in sorted(reads - ROWS):
+        if name not in columns:
+            have = ", ".join(sorted(columns)) or "none"
+            raise ArgumentError("data", f"must have the column {name!r}; there are: {have}")
+        if len(columns[name]) != len(predictions):
+            raise ArgumentError(
+                "data",
+                f"must have an entry per sample in the column {name!r}: {len(predictions)}, not "
+                f"{len(columns[name])}",
+            )
+
+
+def _n_bytes(value: Any) -> int:
+    if isinstance(value, (np.ndarray, Predictions)):
+        return int(value.nbytes)
+    if isinstance(value, dict):
+        return sum(_n_bytes(each) for each in value.values())
+    if isinstance(value, (list, tuple)):
+        return sum(_n_bytes(each) for each in value)
+    return 0

@@ -1,0 +1,479 @@
+"""Ranks, order statistics and curves of data in parts: the numbers of the same data in memory."""
+
+import dataclasses
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr import kernels
+from fastpsr.plans import Part, run
+from fastpsr.plans.runner import begin
+from fastpsr.summaries import buckets
+from fastpsr.summaries.buckets import CountBuckets, Grid, PickValues, ScoresByClass
+from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
+from fastpsr.summaries.rank_cells import (
+    CollectClass,
+    CountIntoCells,
+    HighestInSteps,
+    pav_blocks,
+    rank_cells,
+)
+from tests.test_pav_blocks import KINDS, make_scores
+
+BUDGETS = ["2KB", "20KB", "1GB"]
+
+
+def cut_into_parts(data, rng, n_parts=7):
+    """Slices, some of them empty; the first and last row are parts of their own."""
+    inner = np.sort(rng.integers(0, len(data) + 1, n_parts - 1))
+    ends = [0, min(1, len(data)), *np.maximum(inner, 1), max(len(data) - 1, 1), len(data)]
+    ends = np.sort(ends)
+    return fp.from_parts([data[a:b] for a, b in itertools.pairwise(ends)])
+
+
+def ways(data, rng):
+    """The data in memory, and in parts in two orders."""
+    return data, cut_into_parts(data, rng), cut_into_parts(ordered(data, "sorted", rng), rng)
+
+
+def ordered(data, how, rng):
+    if how == "sorted":
+        return data[np.argsort(data.scores, kind="stable")]
+    if how == "by class":
+        return data[np.argsort(data.y_true, kind="stable")]
+    return data
+
+
+def naive_blocks(scores, y):
+    """Pool the distinct scores with integers alone."""
+    pooled = []
+    for value in np.unique(scores):
+        own = y[scores == value]
+        block = [value, int((own == 0).sum()), int((own == 1).sum())]
+        while pooled and pooled[-1][2] * block[1] >= block[2] * pooled[-1][1]:
+            before = pooled.pop()
+            block = [before[0], before[1] + block[1], before[2] + block[2]]
+        pooled.append(block)
+    return np.array(pooled, float).T
+
+
+def assert_equal_fields(found, expected):
+    for field in dataclasses.fields(expected):
+        np.testing.assert_array_equal(
+            getattr(found, field.name), getattr(expected, field.name), err_msg=field.name
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("few", [0, 1 << 11])
+def test_blocks_against_naive_pooling(kind, budget, few, monkeypatch):
+    monkeypatch.setattr(buckets, "_FEW", few)
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    for n in (1, 2, 3, 40, 500):
+        rng = np.random.default_rng(n)
+        scores, y = make_scores(kind, n, rng)
+        expected = naive_blocks(scores, y)
+        data = fp.Predictions.from_raw_scores(y, scores)
+        for one in (
+            data,
+            cut_into_parts(data, rng),
+            cut_into_parts(ordered(data, "sorted", rng), rng),
+        ):
+            fit = run(lambda one=one: pav_blocks(one))
+            np.testing.assert_array_equal([fit.lowest, fit.negatives, fit.positives], expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+def test_large_fits_are_refined_to_the_same_bits(kind, budget, how, monkeypatch):
+    rng = np.random.default_rng(5)
+    scores, y = make_scores(kind, 30_000, rng)
+    data = ordered(fp.Predictions.from_raw_scores(y, scores), how, rng)
+    expected = run(lambda: rank_cells(data)).blocks
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    assert_equal_fields(run(lambda: pav_blocks(data)), expected)
+    parts = cut_into_parts(data, rng, 30)
+    assert_equal_fields(run(lambda: pav_blocks(parts)), expected)
+
+
+def count_reads(monkeypatch):
+    """Return a list that grows by the numbers of steps of each read."""
+    from fastpsr.plans import runner
+
+    reads = []
+    read = runner._read
+
+    def watch(slots):
+        reads.append([type(slot.request.step).__name__ for slot in slots])
+        read(slots)
+
+    monkeypatch.setattr(runner, "_read", watch)
+    return reads
+
+
+def test_reads(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = (rng.random(50_000) < 0.05).astype(np.uint8)
+    data = cut_into_parts(fp.Predictions.from_raw_scores(y, rng.normal(2 * y)), rng)
+    reads = count_reads(monkeypatch)
+    fp.EER()(data)
+    assert reads == [["CountRows"], ["_SampleValues"], ["CountBuckets"], ["PickValues"]]
+    reads.clear()
+    fp.AUC()(data)
+    assert reads == [["CollectClass"], ["CountIntoCells"]]
+
+
+def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
+    picked = []
+    pick = kernels.split_by_class
+    monkeypatch.setattr(
+        kernels, "split_by_class", lambda s, y: (picked.append(s.size), pick(s, y))[1]
+    )
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200_000).astype(np.uint8)
+    memory = fp.Predictions.from_raw_scores(y, rng.normal(y).round(2))
+    data = cut_into_parts(memory, rng)
+    found = run(lambda: pav_blocks(data))
+    assert sum(picked) * 8 <= 20_000
+    monkeypatch.delenv("FASTPSR_MEMORY")
+    assert_equal_fields(found, run(lambda: rank_cells(memory)).blocks)
+
+
+def test_picks_stay_within_the_budget(monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
+    picked = []
+    pick = kernels.split_by_class
+    monkeypatch.setattr(
+        kernels, "split_by_class", lambda s, y: (picked.append(s.size), pick(s, y))[1]
+    )
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100_000).astype(np.uint8)
+    scores = rng.normal(y)
+    scores[0] = 1e300
+    memory = fp.Predictions.from_raw_scores(y, scores)
+    found = run(lambda: pav_blocks(cut_into_parts(memory, rng)))
+    assert 0 < sum(picked) * 8 <= 10_000
+    monkeypatch.delenv("FASTPSR_MEMORY")
+    assert_equal_fields(found, run(lambda: rank_cells(memory)).blocks)
+
+
+# Rank cells
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.4, 0.97])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+def test_cells_are_those_in_memory(share, weighted, how):
+    rng = np.random.default_rng(3)
+    n = 30_000
+    y = (rng.random(n) < share).astype(np.uint8)
+    weights = rng.random(n) * (rng.random(n) < 0.8) * 10.0 ** rng.integers(-8, 8, n)
+    for scores in (rng.normal(y), rng.normal(y).round(1)):
+        data = fp.Predictions.from_raw_scores(
+            y, scores, sample_weight=weights if weighted else None
+        )
+        data = ordered(data, how, rng)
+        expected = run(lambda data=data: rank_cells(data))
+        parts = cut_into_parts(data, rng, 40)
+        found = run(lambda parts=parts: rank_cells(parts))
+        assert_equal_fields(found, expected)
+
+
+def test_weight_of_cells_does_not_depend_on_order():
+    rng = np.random.default_rng(0)
+    y = (rng.random(40_000) < 0.001).astype(np.uint8)
+    scores, weights = rng.normal(y), 10.0 ** rng.uniform(-12, 12, y.size)
+    data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
+    expected = run(lambda: rank_cells(data))
+    for _ in range(3):
+        found = run(lambda: rank_cells(data[rng.permutation(len(data))]))
+        assert_equal_fields(found, expected)
+
+
+def test_ranks_beyond_the_budget_are_refused(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 10_000).astype(np.uint8)
+    scores = rng.normal(y)
+    monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
+    fine = fp.Predictions.from_raw_scores(y, scores)
+    with pytest.raises(fp.ArgumentError, match=r"FASTPSR_MEMORY.*sample"):
+        fp.AUC()(cut_into_parts(fine, rng))
+    weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=rng.random(y.size))
+    with pytest.raises(fp.ArgumentError, match="FASTPSR_MEMORY"):
+        fp.EER()(cut_into_parts(weighted, rng))
+    rounded = fp.Predictions.from_raw_scores(y, scores.round(1))  # of which there are few
+    assert fp.AUC()(cut_into_parts(rounded, rng)) == fp.AUC()(rounded)
+
+
+def test_cells_are_counted_in_place():
+    rng = np.random.default_rng(0)
+    edges = np.sort(rng.normal(size=5_000))
+    step = CountIntoCells(0, edges, False)
+    accumulator = step.start()
+    grid = step.prepare()
+    part = Part.whole(fp.Predictions.from_raw_scores(np.zeros(900, np.uint8), rng.normal(size=900)))
+    assert step.add(accumulator, grid, part) is accumulator
+    assert accumulator[0].sum() == 900
+
+
+# Counts beyond 32 bits
+
+
+def test_counts_do_not_wrap():
+    values, y = np.array([0.5, 0.5, 1.5]), np.array([0, 1, 1], np.uint8)
+    step = CountBuckets(ScoresByClass(), Grid(0.0, 1.0, 2))
+    accumulator = step.start()
+    assert accumulator.dtype == np.int64
+    accumulator[:] = (1 << 32) - 1
+    part = Part.whole(fp.Predictions.from_raw_scores(y, values))
+    step.add(accumulator, None, part)
+    expected = np.array([[1, 1], [0, 1]]) + (1 << 32) - 1
+    np.testing.assert_array_equal(accumulator, expected)
+    long = Part.whole(
+        fp.Predictions.from_raw_scores(np.tile(y, 1000), np.tile(values, 1000))
+    )  # by histograms
+    step.add(accumulator, None, long)
+    np.testing.assert_array_equal(accumulator, expected + np.array([[1000, 1000], [0, 1000]]))
+
+
+def test_count_types():
+    from fastpsr.kernels.buckets import count_type
+
+    assert count_type((1 << 32) - 1) is np.uint32
+    assert count_type(1 << 32) is np.int64
+
+
+def test_counts_beyond_32_bits_are_pooled():
+    big = 1 << 33
+    counts = np.array([[big, 0], [big, big], [0, 3 * big]])
+    undecided = kernels.find_undecided(counts)
+    known = np.array([0.0, 1.0, 2.0])
+    assert undecided.all()
+    lowest, negatives, positives = kernels.pool_buckets(
+        counts, undecided, known, np.empty(0), np.empty(0)
+    )
+    assert (lowest.tolist(), negatives.tolist(), positives.tolist()) == (
+        [0.0, 1.0, 2.0], [big, big, 0.0], [0.0, big, 3.0 * big],
+    )  # fmt: skip
+
+
+def test_cell_numbers_may_be_wide():
+    values, edges = np.array([-1.0, 0.0, 0.5]), np.array([0.0, 1.0])
+    found = kernels.cell_numbers(values, edges, np.int64)
+    assert found.dtype == np.int64
+    assert found.tolist() == [0, 1, 2]
+
+
+# Order statistics
+
+
+def log_odds(predictions):
+    return predictions.log_odds
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("n", [1, 7, 20_000])
+def test_order_statistics(kind, budget, n, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    rng = np.random.default_rng(n)
+    scores, y = make_scores(kind, n, rng)
+    data = fp.Predictions.from_logits(y, scores)
+    ranks = np.unique(np.concatenate([[0, n - 1], rng.integers(0, n, 20)]))
+    expected = np.sort(scores)
+    for one in ways(data, rng):
+        values, n_below = run(
+            lambda one=one: begun(one, lambda: order_statistics(one, log_odds, ranks))
+        )
+        np.testing.assert_array_equal(values, expected[ranks])
+        np.testing.assert_array_equal(n_below, np.searchsorted(expected, expected[ranks]))
+
+
+def begun(data, plan):
+    yield from begin(data)
+    return (yield from plan())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("n", [1, 7, 20_000])
+def test_weighted_quantiles(kind, budget, n, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    rng = np.random.default_rng(n)
+    scores, y = make_scores(kind, n, rng)
+    weights = rng.integers(0, 5, n) / 4.0  # whose sums are exact
+    weights[0] = 1.0
+    data = fp.Predictions.from_logits(y, scores, sample_weight=weights)
+    shares = np.arange(1, 16) / 16
+    order = np.argsort(scores, kind="stable")
+    order = order[weights[order] > 0]
+    cumulated = np.cumsum(weights[order])
+    targets = shares * cumulated[-1] * (1.0 - 1e-12)
+    expected = scores[order][np.searchsorted(cumulated, targets)]
+    for one in ways(data, rng):
+        found = run(lambda one=one: begun(one, lambda: weighted_quantiles(one, log_odds, shares)))
+        np.testing.assert_array_equal(found, expected)
+
+
+# Everything, on hostile parts
+
+METRICS = [
+    fp.EER(), fp.AUC(), fp.MinDCF(0.01), fp.MinDCF(0.3, 10.0, 1.0), fp.MinCllr(), fp.MinCllr(0.1),
+    fp.DevPAV(), fp.PavPosterior(0.3), fp.PavPosterior(-np.inf),
+    fp.ECE(), fp.ECE(binning="quantile"), fp.ECE(40, on="confidence", norm=2, binning="quantile"),
+]  # fmt: skip
+CURVES = {
+    "bayes_error": fp.bayes_error,
+    "roc": fp.roc,
+    "pav_steps": fp.pav_steps,
+    "tippett": fp.tippett,
+    "score_histogram": fp.score_histogram,
+    "score_histogram on edges": lambda data: fp.score_histogram(data, [-2.0, 0.0, 0.1, 5.0]),
+    "risk_curve": lambda data: fp.risk_curve(data, [0.9, 0.2, 0.5]),
+    "divergence_curve": lambda data: fp.divergence_curve(data, fp.rules.Brier(), [0.2, 0.6]),
+    "divergence_curve of L1": lambda data: fp.divergence_curve(data, fp.rules.l1_distance, [0.2]),
+    "consistency_band": lambda data: fp.consistency_band(data, n_resamples=2, seed=1),
+}
+
+
+def make_data(kind, scores, y, weights, priors):
+    if kind == "llrs":
+        prior = None if priors is None else priors[1]
+        return fp.Predictions.from_llrs(y, scores, prior=prior, sample_weight=weights)
+    if kind == "raw scores":
+        return fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
+    if kind == "logits":
+        return fp.Predictions.from_logits(y, scores, priors=priors, sample_weight=weights)
+    with np.errstate(over="ignore"):
+        q = 1.0 / (1.0 + np.exp(-scores))
+    return fp.Predictions.from_posteriors(y, q, priors=priors, sample_weight=weights)
+
+
+def value_or_error(call, data):
+    try:
+        return call(data)
+    except ValueError as error:
+        return str(error)
+
+
+def assert_alike(found, expected, is_exact):
+    if isinstance(expected, str) or isinstance(found, str):
+        assert found == expected
+    elif dataclasses.is_dataclass(expected):
+        for field in dataclasses.fields(expected):
+            one, other = getattr(found, field.name), getattr(expected, field.name)
+            assert_alike(one, other, is_exact)
+    elif is_exact or np.asarray(expected).dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["llrs", "raw scores", "logits", "posteriors"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("priors", [None, [0.8, 0.2]], ids=["", "priors"])
+@pytest.mark.parametrize("how", ["as it is", "sorted", "by class"])
+def test_metrics_and_curves_in_parts(kind, weighted, priors, how):
+    if kind == "raw scores" and priors is not None:
+        pytest.skip("raw scores have no priors")
+    rng = np.random.default_rng(7)
+    for n, shape in [(2, "plain"), (40, "tied"), (3_000, "infinite"), (9_000, "plain")]:
+        scores, y = make_scores(shape, n, rng)
+        y[:2] = 0, 1
+        weights = None
+        if weighted:
+            weights = rng.random(n) * (rng.random(n) < 0.7)
+            weights[:2] = 1.0
+        data = ordered(make_data(kind, scores, y, weights, priors), how, rng)
+        parts = cut_into_parts(data, rng, 25)
+        for metric in METRICS:
+            found, expected = (value_or_error(metric, d) for d in (parts, data))
+            assert_alike(found, expected, not isinstance(metric, fp.ECE))
+        for curve in CURVES.values():
+            found, expected = (value_or_error(curve, d) for d in (parts, data))
+            assert_alike(found, expected, False)
+
+
+def test_risk_on_the_simplex_in_parts():
+    rng = np.random.default_rng(0)
+    data = fp.Predictions.from_logits(rng.integers(0, 3, 900), rng.normal(size=(900, 3)))
+    points = [[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]]
+    found = fp.risk_curve(cut_into_parts(data, rng), points)
+    np.testing.assert_array_equal(found.risk, fp.risk_curve(data, points).risk)
+
+
+def test_confidences_of_many_classes_in_parts():
+    rng = np.random.default_rng(0)
+    for weights in (None, rng.random(9_000)):
+        data = fp.Predictions.from_logits(
+            rng.integers(0, 3, 9_000), rng.normal(size=(9_000, 3)), sample_weight=weights
+        )
+        metric = fp.ECE(on="confidence", binning="quantile")
+        assert metric(cut_into_parts(data, rng)) == pytest.approx(metric(data), rel=1e-12)
+
+
+def test_band_of_many_distinct_posteriors_in_parts():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 70_000)
+    data = fp.Predictions.from_llrs(y, rng.normal(2.0 * y))
+    found, expected = (
+        fp.consistency_band(d, n_resamples=3, seed=2) for d in (cut_into_parts(data, rng), data)
+    )
+    np.testing.assert_array_equal(found.low, expected.low)
+    np.testing.assert_array_equal(found.high, expected.high)
+
+
+def test_steps_are_plain_data():
+    grid = Grid(0.0, 1.0, 2)
+    column = ScoresByClass()
+    for step in (
+        CountBuckets(column, grid),
+        PickValues(column, grid, np.ones(2, bool)),
+        CollectClass(1, False),
+        CountIntoCells(0, np.arange(3.0), True),
+        HighestInSteps(np.arange(3.0)),
+    ):
+        assert pickle.loads(pickle.dumps(step)).key == step.key
+
+
+def test_accumulators_merge():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3_000).astype(np.uint8)
+    scores, weights = rng.normal(y).round(1), rng.random(y.size)
+    halves = [
+        Part(fp.Predictions.from_raw_scores(y[rows], scores[rows], sample_weight=weights[rows]),
+             number, 0, np.zeros(2, np.int64), {})
+        for number, rows in enumerate((slice(0, 1_000), slice(1_000, None)))
+    ]  # fmt: skip
+    whole = Part.whole(fp.Predictions.from_raw_scores(y, scores, sample_weight=weights))
+    for step in (
+        CollectClass(1, True),
+        CountIntoCells(0, np.unique(scores), True),
+        HighestInSteps(np.array([-1.0, 0.0])),
+        CountBuckets(ScoresByClass(), Grid(-1.0, 10.0, 16)),
+    ):
+        prepared = step.prepare()
+        # the second half first: workers end in any order
+        one, other = (step.add(step.start(), prepared, half) for half in reversed(halves))
+        merged = step.finish(step.merge(one, other))
+        expected = step.finish(step.add(step.start(), prepared, whole))
+        for found, wanted in zip(merged, expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_numbers_do_not_depend_on_threads(threads, monkeypatch):
+    rng = np.random.default_rng(2)
+    scores, y = make_scores("plain", 60_000, rng)
+    weights = rng.random(y.size)
+    data = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
+    expected = run(lambda: rank_cells(data))
+    monkeypatch.setenv("FASTPSR_NUM_THREADS", threads)
+    fresh = fp.Predictions.from_raw_scores(y, scores, sample_weight=weights)
+    assert_equal_fields(run(lambda: rank_cells(fresh)), expected)

@@ -1,0 +1,570 @@
+"""`fp.scan_parquet`: row groups as parts, and what may be wrong with files."""
+
+import collections
+import re
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr.plans import LABELS, Step, run, run_all
+from fastpsr.plans import parquet as room
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+N = 1_000
+
+
+def columns(n=N, seed=0):
+    rng = np.random.default_rng([seed, n])
+    y = rng.random(n) < 0.3
+    llr = np.round(1.5 * rng.normal(size=n) + 2 * y - 1, 3)
+    q = rng.dirichlet(np.ones(3), n)
+    return {
+        "target": y,
+        "llr": llr,
+        "other": llr + rng.normal(size=n),
+        "q": 1.0 / (1.0 + np.exp(-llr)),
+        "a": q[:, 0],
+        "b": q[:, 1],
+        "c": q[:, 2],
+        "label": rng.integers(0, 3, n),
+        "w": rng.integers(0, 30, n) * 0.1,
+        "speaker": np.array([f"s{i}" for i in rng.integers(0, 9, n)]),
+        "session": rng.integers(0, 5, n),
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a table, and returns its path."""
+
+    def write_table(table=None, name="trials.parquet", row_group_size=100):
+        table = pa.table(columns() if table is None else table)
+        pq.write_table(table, tmp_path / name, row_group_size=row_group_size)
+        return tmp_path / name
+
+    return write_table
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(room, "_PART_BYTES", 5_500)  # row groups are parts
+
+
+def in_memory(table=None, rows=slice(None)):
+    held = columns() if table is None else table
+    return fp.Predictions.from_llrs(held["target"][rows], held["llr"][rows])
+
+
+def loads(monkeypatch):
+    """Count what is read: (part, columns) -> times."""
+    counted = collections.Counter()
+    load = room._Files.load
+
+    def counting(self, number, names):
+        counted[number, tuple(sorted(names))] += 1
+        return load(self, number, names)
+
+    monkeypatch.setattr(room._Files, "load", counting)
+    return counted
+
+
+METRICS = (fp.EER(), fp.MinDCF(0.01), fp.ActDCF(0.05), fp.MinCllr(), fp.AUC())
+
+
+def require_same(data, whole):
+    assert len(data) == len(whole)
+    assert data.class_weights.tolist() == whole.class_weights.tolist()
+    if data.n_classes == 2 and not data.has_weights:
+        for metric in METRICS:
+            assert metric(data) == metric(whole)
+    for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE(on="confidence")):
+        assert metric(data) == pytest.approx(metric(whole), rel=1e-12)
+
+
+# Columns
+
+
+def test_llrs(write):
+    data = fp.scan_parquet(write())
+    assert (data.kind, data.n_classes, data.n_parts) == ("likelihoods", 2, 10)
+    require_same(data, in_memory())
+    joined = data.compute()
+    assert joined.llrs.tobytes() == in_memory().llrs.tobytes()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("what", ["posteriors", "logits", "llrs", "raw_scores"])
+def test_one_column(write, what, given, weighted):
+    held = columns()
+    names = {"posteriors": "q", "logits": "llr", "llrs": "llr", "raw_scores": "other"}
+    named, options = {what: names[what]}, {}
+    if weighted:
+        named["sample_weight"] = "w"
+        options["sample_weight"] = held["w"]
+    if given and what != "raw_scores":
+        more = {"prior": 0.1} if what == "llrs" else {"priors": [0.9, 0.1]}
+        named |= more
+        options |= more
+    data = fp.scan_parquet(write(), **named)
+    make = getattr(fp.Predictions, f"from_{what}")
+    whole = make(held["target"], held[names[what]], **options)
+    assert data.priors.tolist() == whole.priors.tolist()
+    if what == "raw_scores":
+        assert fp.EER()(data) == pytest.approx(fp.EER()(whole), rel=1e-12)
+    else:
+        require_same(data, whole)
+
+
+def rows_of(held):
+    return np.column_stack([held[name] for name in "abc"])
+
+
+@pytest.mark.parametrize("what", ["posteriors", "log_posteriors", "logits", "log_likelihoods"])
+@pytest.mark.parametrize("form", ["columns", "lists", "large lists", "fixed lists", "float32"])
+def test_several_columns(write, what, form):
+    held = columns()
+    rows = rows_of(held) if what == "posteriors" else np.log(rows_of(held))
+    if form == "float32":
+        rows = rows.astype(np.float32)
+    table = {"label": held["label"]}
+    if form in ("columns", "float32"):
+        table |= {name: rows[:, k] for k, name in enumerate("abc")}
+        given = ["a", "b", "c"]
+    else:
+        kind = {"lists": pa.list_(pa.float64()), "large lists": pa.large_list(pa.float64()),
+                "fixed lists": pa.list_(pa.float64(), 3)}[form]  # fmt: skip
+        table["rows"] = pa.array(list(rows), kind)
+        given = "rows"
+    data = fp.scan_parquet(write(table), y_true="label", **{what: given})
+    whole = getattr(fp.Predictions, f"from_{what}")(held["label"], rows)
+    assert (data.n_classes, data.kind) == (3, whole.kind)
+    require_same(data, whole)
+    assert data.compute().scores.tobytes() == whole.scores.tobytes()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64])
+def test_other_numbers(write, kind):
+    held = columns()
+    held["llr"] = held["llr"].astype(kind)
+    if kind is np.float16:
+        held["llr"] = pa.array(held["llr"], pa.float16())
+        whole = fp.Predictions.from_llrs(held["target"], columns()["llr"].astype(kind))
+    else:
+        whole = in_memory(held)
+    require_same(fp.scan_parquet(write(held)), whole)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float64, np.int16])
+def test_labels_of_numbers(write, kind):
+    held = columns()
+    held["target"] = held["target"].astype(kind)
+    require_same(fp.scan_parquet(write(held)), in_memory())
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_classes(write, coded):
+    held = columns()
+    words = np.array(["impostor", "target"])[held["target"].astype(int)]
+    held["target"] = pa.array(words).dictionary_encode() if coded else words
+    path = write(held)
+    require_same(fp.scan_parquet(path, classes=["impostor", "target"]), in_memory())
+    with pytest.raises(fp.ArgumentError, match="classes= with the labels"):
+        len(fp.scan_parquet(path))
+    with pytest.raises(fp.ArgumentError, match="classes must list 2 labels, not 3"):
+        fp.scan_parquet(path, classes=["a", "b", "c"])
+    first = int(np.flatnonzero(columns()["target"])[0])
+    message = rf"trials\.parquet, row {first}: target must be one of .*, not 'target'"
+    with pytest.raises(fp.ArgumentError, match=message):
+        len(fp.scan_parquet(path, classes=["impostor", "genuine"]))
+
+
+# Parts
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+@pytest.mark.parametrize("part_bytes", [1, 700, 8_000, 20_000, 1 << 25])
+@pytest.mark.parametrize("row_group_size", [1, 7, 333, 1_000])
+def test_row_groups_are_split_and_fused(
+    tmp_path, monkeypatch, part_bytes, row_group_size, compression
+):
+    if row_group_size == 1 and part_bytes == 1:
+        pytest.skip("a thousand parts")
+    monkeypatch.setattr(room, "_PART_BYTES", part_bytes)
+    held = {name: columns()[name] for name in ("target", "llr", "w")}
+    path = tmp_path / "trials.parquet"
+    pq.write_table(pa.table(held), path, row_group_size=row_group_size, compression=compression)
+    data = fp.scan_parquet(path, sample_weight="w")
+    joined = data.compute()
+    assert joined.llrs.tobytes() == held["llr"].tobytes()
+    assert joined.weights.tobytes() == held["w"].tobytes()
+    if part_bytes == 1 << 25:
+        assert data.n_parts == 1
+    if part_bytes == 700:
+        assert data.n_parts > 5
+    # twice, since huge row groups are read on from where the last part ended
+    assert data.compute().llrs.tobytes() == held["llr"].tobytes()
+
+
+def test_huge_row_groups_in_any_order(write, monkeypatch):
+    monkeypatch.setattr(room, "_PART_BYTES", 1_000)
+    data = fp.scan_parquet(write(row_group_size=N))
+    assert data.n_parts > 5
+    held = columns()["llr"]
+
+    class Look(Step):
+        key = "look"
+
+        def __init__(self, only_parts):
+            self.only_parts = only_parts
+
+        def start(self):
+            return []
+
+        def add(self, accumulator, prepared, part):
+            return [*accumulator, (part.first_row, part.predictions.scores.tolist())]
+
+        def merge(self, one, other):
+            return one + other
+
+    def look(*numbers):
+        def plan():
+            yield from data.find_facts()
+            return (yield [Look(numbers or None).over(data)])[0]
+
+        return run(plan)
+
+    for first, scores in [*look(3), *look(1, 4), *look(0), *look(2, 3), *look()]:
+        assert scores == held[first : first + len(scores)].tolist()
+
+
+def test_folders_patterns_and_lists(tmp_path, write):
+    held = columns()
+    for i, name in enumerate(["b.parquet", "a.parquet", "c.parquet"]):
+        write({k: v[i * 300 : (i + 1) * 300] for k, v in held.items()}, name)
+    paths = [tmp_path / name for name in ("a.parquet", "b.parquet", "c.parquet")]
+    order = np.concatenate([np.arange(300, 600), np.arange(300), np.arange(600, 900)])
+    for given in (tmp_path, str(tmp_path), f"{tmp_path}/*.parquet", paths):
+        data = fp.scan_parquet(given)
+        assert data.compute().llrs.tolist() == held["llr"][order].tolist()
+    data = fp.scan_parquet(paths[::-1])
+    assert data.compute().llrs[:300].tolist() == held["llr"][600:900].tolist()
+
+
+def test_empty_files_and_row_groups(tmp_path, write):
+    held = columns()
+    nothing = write({k: v[:0] for k, v in held.items()}, "empty.parquet")
+    full = write(held, "full.parquet")
+    data = fp.scan_parquet([nothing, full, nothing])
+    require_same(data, in_memory())
+    with pytest.raises(ValueError, match=r"(must have rows|sample of positive weight)"):
+        fp.EER()(fp.scan_parquet(nothing))
+    table = pa.table(held)
+    with pq.ParquetWriter(tmp_path / "gaps.parquet", table.schema) as writer:
+        for part in (table[:0], table[:400], table[:0], table[400:], table[:0]):
+            writer.write_table(part, row_group_size=500)
+    require_same(fp.scan_parquet(tmp_path / "gaps.parquet"), in_memory())
+
+
+@pytest.mark.parametrize("as_tuples", [True, False])
+def test_filters(write, as_tuples):
+    import pyarrow.compute as pc
+
+    held = columns()
+    filters = [("session", "<", 2), ("llr", ">", 0.0)]
+    if not as_tuples:
+        filters = (pc.field("session") < 2) & (pc.field("llr") > 0.0)
+    keep = (held["session"] < 2) & (held["llr"] > 0.0)
+    data = fp.scan_parquet(write(), filters=filters)
+    require_same(data, in_memory(rows=keep))
+    with pytest.raises(ValueError, match=r"(must have rows|sample of positive weight)"):
+        fp.EER()(fp.scan_parquet(write(), filters=[("session", "==", 77)]))
+
+
+def test_filters_and_split_row_groups(write, monkeypatch):
+    monkeypatch.setattr(room, "_PART_BYTES", 1_000)
+    keep = columns()["session"] == 3
+    data = fp.scan_parquet(write(row_group_size=N), filters=[("session", "==", 3)])
+    require_same(data, in_memory(rows=keep))
+
+
+# Reads
+
+
+def test_only_what_is_needed_is_read(write, monkeypatch):
+    counted = loads(monkeypatch)
+    data = fp.scan_parquet(write(), sample_weight="w")
+    assert not counted
+    assert len(data) == N
+    assert {names for _, names in counted} == {("target", "w")}
+    fp.CrossEntropy()(data)
+    assert {names for _, names in counted} == {("target", "w"), ("llr", "target", "w")}
+    assert set(counted.values()) == {1}
+
+
+class Ids(Step):
+    """All ids of a column."""
+
+    key = None
+
+    def __init__(self, column):
+        self.key, self.reads = column, LABELS | {column}
+
+    def add(self, accumulator, prepared, part):
+        held = [] if accumulator is None else accumulator
+        return held + part.ids("groups", self.key).tolist()
+
+
+@pytest.mark.parametrize("form", ["strings", "large strings", "dictionary", "integers"])
+def test_ids(write, form):
+    held = columns()
+    speakers = held["session"] if form == "integers" else held["speaker"]
+    held["speaker"] = {
+        "strings": lambda: pa.array(speakers),
+        "large strings": lambda: pa.array(speakers, pa.large_string()),
+        "dictionary": lambda: pa.array(speakers).dictionary_encode(),
+        "integers": lambda: speakers,
+    }[form]()
+    data = fp.scan_parquet(write(held))
+
+    def plan():
+        return (yield [Ids("speaker").over(data)])[0]
+
+    assert run(plan) == speakers.tolist()
+
+
+def test_two_systems_of_a_file_share_each_read(write, monkeypatch):
+    counted = loads(monkeypatch)
+    path = write()
+    one, other = fp.scan_parquet(path), fp.scan_parquet(path, llrs="other")
+    plans = [
+        lambda: fp.Cllr().plan_from_start(one),
+        lambda: fp.Cllr().plan_from_start(other),
+        lambda: fp.BrierScore().plan_from_start(one),
+    ]
+    found = [outcome.get() for outcome in run_all(plans)]
+    held = columns()
+    whole = fp.Predictions.from_llrs(held["target"], held["other"])
+    assert found[0] == pytest.approx(fp.Cllr()(in_memory()), rel=1e-12)
+    assert found[1] == pytest.approx(fp.Cllr()(whole), rel=1e-12)
+    assert {names for _, names in counted} == {("target",), ("llr", "other", "target")}
+    assert set(counted.values()) == {1}
+    metric = fp.SemiEmpiricalScore(fp.rules.Log(), other)
+    counted.clear()
+    in_one = fp.SemiEmpiricalScore(fp.rules.Log(), whole)(in_memory())
+    assert metric(one) == pytest.approx(in_one, rel=1e-12)
+    assert set(counted.values()) == {1}
+
+
+def test_file_systems_of_fsspec():
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    with memory.open("/fastpsr/one.parquet", "wb") as file:
+        pq.write_table(pa.table(columns()), file, row_group_size=100)
+    try:
+        for url in ("memory://fastpsr/one.parquet", "memory://fastpsr/*.parquet"):
+            require_same(fp.scan_parquet(url), in_memory())
+        require_same(fp.scan_parquet("memory://fastpsr", storage_options={}), in_memory())
+        with pytest.raises((fp.ArgumentError, FileNotFoundError), match="no-such"):
+            fp.scan_parquet("memory://fastpsr/no-such.parquet")
+    finally:
+        memory.rm("/fastpsr", recursive=True)
+
+
+# Faults
+
+
+def with_null(values, row, kind=None):
+    held = list(values)
+    held[row] = None
+    return pa.array(held, kind)
+
+
+@pytest.mark.parametrize("column", ["target", "llr", "w"])
+def test_nulls(write, column):
+    held = columns()
+    held[column] = with_null(held[column].tolist(), 457)
+    data = fp.scan_parquet(write(held), sample_weight="w")
+    with pytest.raises(fp.ArgumentError) as caught:
+        fp.Cllr()(data)
+    text = str(caught.value)
+    assert re.search(rf"trials\.parquet, row 457: {column} must not be null$", text), text
+
+
+@pytest.mark.parametrize("where", ["the list", "its entry"])
+def test_nulls_in_lists(write, where):
+    held = columns()
+    rows = rows_of(held).tolist()
+    rows[457] = None if where == "the list" else [0.5, None, 0.5]
+    held["rows"] = pa.array(rows)
+    data = fp.scan_parquet(write(held), y_true="label", posteriors="rows")
+    with pytest.raises(fp.ArgumentError, match=r"trials\.parquet, row 457: .*(null|nan)"):
+        fp.CrossEntropy()(data)
+
+
+def test_lists_of_other_lengths(write):
+    held = columns()
+    rows = rows_of(held).tolist()
+    rows[457], rows[458] = [0.5, 0.5], [0.25] * 4
+    held["rows"] = pa.array(rows)
+    data = fp.scan_parquet(write(held), y_true="label", posteriors="rows")
+    with pytest.raises(
+        fp.ArgumentError, match=r"row 457: posteriors must have 3 numbers in every row, not 2"
+    ):
+        fp.CrossEntropy()(data)
+
+
+def test_null_ids(write):
+    held = columns()
+    held["speaker"] = with_null(held["speaker"].tolist(), 3)
+    data = fp.scan_parquet(write(held))
+    with pytest.raises(fp.ArgumentError, match=r"trials\.parquet, row 3: speaker must not be null"):
+        run(lambda: (yield [Ids("speaker").over(data)]))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("llr", np.nan, "llr must not be nan"),
+        ("w", -1.0, "sample_weight must be finite and not negative"),
+        ("w", np.inf, "sample_weight must be finite and not negative"),
+        ("label", 3, "y_true must be integers 0 to 1"),
+        ("label", -1, "y_true must be integers 0 to 1"),
+    ],
+)
+@pytest.mark.parametrize("part_bytes", [1, 3_000, 1 << 20])
+@pytest.mark.parametrize("row_group_size", [30, 1_000])
+def test_bad_values(write, monkeypatch, column, value, message, part_bytes, row_group_size):
+    monkeypatch.setattr(room, "_PART_BYTES", part_bytes)
+    if row_group_size == 1_000 and part_bytes == 1:
+        pytest.skip("a part for each row")
+    held = columns()
+    held["label"] = held["target"].astype(int)
+    held[column][457] = value
+    path = write(held, row_group_size=row_group_size)
+    data = fp.scan_parquet(path, y_true="label", sample_weight="w")
+    with pytest.raises(fp.ArgumentError) as caught:
+        fp.Cllr()(data)
+    assert re.search(rf"trials\.parquet, row 457: {message}", str(caught.value)), caught.value
+
+
+def test_bad_values_after_filters(write):
+    held = columns()
+    held["llr"][457] = np.nan
+    data = fp.scan_parquet(write(held), filters=[("session", ">=", 0)])
+    with pytest.raises(fp.ArgumentError, match=r"row 57 after filters of .*trials\.parquet"):
+        fp.Cllr()(data)
+
+
+def test_wrong_types(write):
+    held = columns()
+    held["llr"] = held["speaker"]
+    with pytest.raises(fp.ArgumentError, match="llr"):
+        fp.Cllr()(fp.scan_parquet(write(held)))
+    held = columns()
+    held["target"] = held["speaker"]
+    with pytest.raises(fp.ArgumentError, match=r"trials\.parquet.*target must be booleans"):
+        len(fp.scan_parquet(write(held)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"llrs": "nothing"},
+        {"y_true": "nothing"},
+        {"sample_weight": "nothing"},
+        {"posteriors": ["a", "nothing", "c"], "y_true": "label"},
+    ],
+)
+def test_missing_columns(write, options):
+    with pytest.raises(fp.ArgumentError, match=r"column 'nothing'; there are: .*llr.*speaker"):
+        fp.scan_parquet(write(), **options)
+
+
+def test_missing_column_of_ids(write):
+    data = fp.scan_parquet(write())
+    with pytest.raises(fp.ArgumentError, match=r"column 'nothing'; there are: .*speaker"):
+        run(lambda: (yield [Ids("nothing").over(data)]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"llrs": "llr", "posteriors": "q"}, "must be named once"),
+        ({"posteriors": "q", "prior": 0.3}, "prior is for llrs: pass priors"),
+        ({"log_posteriors": "llr"}, "a column of lists, or a column per class"),
+        ({"llrs": ["llr", "other"]}, "llrs must be one column of numbers"),
+        ({"prior": 1.5}, "prior"),
+        ({"posteriors": "q", "priors": [0.5, 0.2, 0.3]}, "priors must have one entry per class"),
+        ({"posteriors": "q", "priors": [0.5, 0.2]}, "priors must sum to 1"),
+    ],
+)
+def test_bad_arguments(write, options, message):
+    with pytest.raises(ValueError, match=message):
+        fp.Cllr()(fp.scan_parquet(write(), **options))
+
+
+def test_missing_files(tmp_path):
+    for given in (tmp_path / "no.parquet", [tmp_path / "no.parquet"], f"{tmp_path}/*.parquet", []):
+        with pytest.raises(fp.ArgumentError, match="paths must name Parquet files"):
+            fp.scan_parquet(given)
+
+
+def test_files_that_are_no_parquet(tmp_path):
+    (tmp_path / "text.parquet").write_text("y,llr\n0,1\n")
+    with pytest.raises(fp.ArgumentError, match=r"text\.parquet"):
+        fp.scan_parquet(tmp_path / "text.parquet")
+
+
+def test_truncated_files(write):
+    path = write()
+    data = fp.scan_parquet(path)
+    path.write_bytes(path.read_bytes()[:2_000])
+    with pytest.raises(fp.ArgumentError, match=r"cannot be read, in .*trials\.parquet"):
+        fp.Cllr()(data)
+
+
+def test_files_that_vanish(write):
+    path = write()
+    data = fp.scan_parquet(path)
+    assert len(data) == N
+    path.unlink()
+    with pytest.raises(fp.ArgumentError, match=r"cannot be read, in .*trials\.parquet"):
+        fp.Cllr()(data)
+
+
+def test_files_that_lack_a_column_of_the_others(write):
+    held = columns()
+    write(held, "a.parquet")
+    del held["other"]
+    path = write(held, "b.parquet")
+    data = fp.scan_parquet(path.parent, llrs="other")
+    with pytest.raises(fp.ArgumentError, match=r"b\.parquet.*(null|other)"):
+        fp.Cllr()(data)
+
+
+@pytest.mark.parametrize("column", ["target", "w", "llr"])
+def test_files_that_change_between_reads(write, column):
+    held = columns()
+    path = write(held)
+    data = fp.scan_parquet(path, sample_weight="w")
+    fp.Cllr()(data)
+    held[column][457] = not held[column][457] if column == "target" else held[column][457] + 0.5
+    write(held)
+    what = "scores" if column == "llr" else "labels or weights"
+    message = rf"the {what} of .*trials\.parquet, row group 4.* are not what they were"
+    with pytest.raises(fp.ArgumentError, match=message):
+        fp.Cllr()(data)
+
+
+def test_files_that_grow_give_the_rows_that_were_there(write):
+    table = columns()
+    path = write({k: v[:500] for k, v in table.items()})
+    data = fp.scan_parquet(path)
+    before = fp.Cllr()(data)
+    write(table)
+    assert fp.Cllr()(data) == before
+    assert len(data) == 500
