@@ -21,6 +21,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import scan_parquet
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
+from fastpsr.trials.wording import counted
 
 __all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
 
@@ -152,8 +153,8 @@ def evaluate_parts(
     data = table.predictions(measure.scale, measure.priors)
     metrics = measure.metrics(data.n_classes)
     tell(f"{table.taken}; taken as {measure.scale}")
-    n_files = f"{len(table.files):,} file{'s' * (len(table.files) != 1)}"
-    tell(f"{table.path}: {n_files}, read in {data.n_parts:,} parts")
+    n_files, n_parts = counted(len(table.files), "file"), counted(data.n_parts, "part")
+    tell(f"{table.path}: {n_files}, read in {n_parts}")
     if explain:
         console.print(str(data.explain(metrics)))
         return
