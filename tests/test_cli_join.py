@@ -167,7 +167,8 @@ def test_stopped_at_any_time_it_leaves_nothing_half_written(how, scores, seconds
     )
     code = code.replace("import signal, sys", 'import signal, sys\nprint("ready", flush=True)', 1)
     run = subprocess.Popen(
-        [sys.executable, "-P", "-c", code, *JOIN, scores, "--output", "o.parquet", "_Writer", "add"],
+        [sys.executable, "-P", "-c", code, *JOIN, scores, "--output", "o.parquet", "_Writer",
+         "add"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings(),
     )  # fmt: skip
     run.stdout.readline()

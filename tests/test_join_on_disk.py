@@ -319,12 +319,11 @@ def test_hashes_on_disk_and_small_row_groups(lines, monkeypatch):
 
 
 def test_side_is_joined_on_where_both_have_it():
-    rows = [(e, t, side) for e, t in PAIRS for side in "ab"]
-    save("key", ["modelid\tsegmentid\tside\ttargettype",
-                 *(f"{e}\t{t}\t{s}\t{WORDS[k // 2]}" for k, (e, t, s) in enumerate(rows))])  # fmt: skip
-    save("scores", ["modelid\tsegmentid\tside\tLLR",
-                    *(f"{e}\t{t}\t{s}\t{k}.5" for k, (e, t, s) in enumerate(rows))][:1]
-         + [f"{e}\t{t}\t{s}\t{k}.5" for k, (e, t, s) in reversed(list(enumerate(rows)))])  # fmt: skip
+    rows = list(enumerate((e, t, side) for e, t in PAIRS for side in "ab"))
+    of_key = [f"{e}\t{t}\t{side}\t{WORDS[k // 2]}" for k, (e, t, side) in rows]
+    of_scores = [f"{e}\t{t}\t{side}\t{k}.5" for k, (e, t, side) in reversed(rows)]
+    save("key", ["modelid\tsegmentid\tside\ttargettype", *of_key])
+    save("scores", ["modelid\tsegmentid\tside\tLLR", *of_scores])
     _, frame = joined("key", "scores")
     made = require_as_read(frame, "key", "scores")
     assert frame["side"].to_list() == made.columns["side"].series().to_list()
