@@ -841,6 +841,7 @@ class _Workshop:
                     "autoload_known_extensions": False,
                 },
             )
+            self._duckdb.execute("SET enable_progress_bar = false")  # it would go to stdout
         return self._duckdb
 
 
