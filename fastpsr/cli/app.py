@@ -3,7 +3,7 @@
 import typer
 
 from fastpsr import __version__
-from fastpsr.cli import calibrate, compare, demo, evaluate, simulate, threshold, warmup
+from fastpsr.cli import calibrate, compare, demo, evaluate, join, simulate, threshold, warmup
 from fastpsr.cli.command import Command
 from fastpsr.cli.show import console, say, warnings_as_lines
 
@@ -20,6 +20,7 @@ app.command(cls=Command)(evaluate.evaluate)
 app.command(cls=Command)(compare.compare)
 app.command(cls=Command)(calibrate.calibrate)
 app.command(cls=Command)(threshold.threshold)
+app.command(cls=Command)(join.join)
 app.add_typer(simulate.app, name="simulate")
 app.command(cls=Command)(warmup.warmup)
 

@@ -58,6 +58,7 @@ from fastpsr.cli.options import (
     table_scale,
     trial_scale,
 )
+from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
 from fastpsr.cli.reports import require_report
 from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.table_evaluation import TableMeasure, evaluate_table
@@ -74,8 +75,8 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="A table of scores with labels: .npz, .npy, .csv or .parquet. After --scores: "
-            "score files of further systems.",
+            help="A table of scores with labels: .npz, .npy, .csv or .parquet; a folder of Parquet "
+            "files, or a pattern in quotes. After --scores: score files of further systems.",
         ),
     ] = None,
     key: Annotated[
@@ -129,6 +130,14 @@ def evaluate(
     to_markdown: ToMarkdown = None,
     to_latex: ToLatex = None,
     to_report: ToReport = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Of Parquet files: say how often they are read, what that takes, and stop.",
+            rich_help_panel="Tables",
+        ),
+    ] = False,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     outputs = {
@@ -150,6 +159,8 @@ def evaluate(
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
+        if explain:
+            raise ValueError("--explain is for Parquet files, not for --key and --scores")
         if not systems:
             raise ValueError("--key needs --scores FILE, one for each system")
         scale = trial_scale(scores_are)
@@ -169,13 +180,22 @@ def evaluate(
         return
     if len(systems) != 1:
         named = ", ".join(str(path) for path in systems) or "no file"
+        quote = any(path.suffix == ".parquet" for path in systems)
         raise ValueError(
             f"give one table of scores with labels, or --key KEY --scores FILE ..., not {named}"
+            + "; quote a pattern of Parquet files that are one table" * quote
         )
     meaning = table_scale(scores_are)
     table = TableMeasure(
         meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds,
         folds_are_given,
     )  # fmt: skip
+    columns = usual_columns(systems[0], columns, meaning)
+    parts = table_in_parts(systems[0], labels, columns, weights, clusters, always=explain)
+    if parts is not None:
+        evaluate_parts(parts, table, intervals, outputs, to_report, explain=explain)
+        return
+    if explain:
+        raise ValueError(f"--explain is for Parquet files, not for {systems[0]}")
     data = read_scores(systems[0], labels, columns, weights, clusters)
     evaluate_table(data, table, intervals, outputs, to_report)

@@ -18,11 +18,22 @@ from fastpsr.predictions import Predictions
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["ScoreFile", "check_written_ending", "is_table", "read_scores", "write_columns"]
+__all__ = [
+    "LABELS",
+    "WEIGHTS",
+    "ScoreFile",
+    "check_written_ending",
+    "find_column",
+    "is_table",
+    "known_column",
+    "read_scores",
+    "write_columns",
+]
 
 _ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
-_LABELS = ("y_true", "label", "labels", "target", "targets")
-_WEIGHTS = ("sample_weight", "weight", "weights")
+#: Usual names of columns of labels and of weights.
+LABELS = ("y_true", "label", "labels", "target", "targets")
+WEIGHTS = ("sample_weight", "weight", "weights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,15 +132,15 @@ def read_scores(
             f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files of trials "
             "follow --scores"
         )
-    label = _find(path, names, labels, _LABELS)
-    weight = _find(path, names, weights, _WEIGHTS)
+    label = find_column(path, names, labels, LABELS)
+    weight = find_column(path, names, weights, WEIGHTS)
     if clusters is not None and clusters not in names:
         raise ValueError(
             f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
             f"{clusters!r}" + (", which is for trials" if clusters == "speaker" else "")
         )
     if scores is not None:
-        chosen = [_known(path, names, name) for name in scores.split(",")]
+        chosen = [known_column(path, names, name) for name in scores.split(",")]
     else:
         chosen = [name for name in names if name not in (label, weight, clusters)]
         if path.suffix == ".npz" and len(chosen) > 1:
@@ -322,13 +333,17 @@ def _is_number(word: object) -> bool:
     return True
 
 
-def _find(path: Path, names: list[str], asked: str | None, usual: tuple[str, ...]) -> str | None:
+def find_column(
+    path: Path, names: list[str], asked: str | None, usual: tuple[str, ...]
+) -> str | None:
+    """Return the column that was asked for, else the first that has a usual name."""
     if asked is not None:
-        return _known(path, names, asked)
+        return known_column(path, names, asked)
     return next((name for name in usual if name in names), None)
 
 
-def _known(path: Path, names: list[str], name: str) -> str:
+def known_column(path: Path, names: list[str], name: str) -> str:
+    """Return the name of a column, or raise if there is none of it."""
     if name.strip() not in names:
         raise ValueError(f"{path} has no column {name.strip()!r}; it has {', '.join(names)}")
     return name.strip()

@@ -27,7 +27,7 @@ from fastpsr.evaluate import (
 )
 from fastpsr.predictions import Predictions
 
-__all__ = ["TableMeasure", "evaluate_table"]
+__all__ = ["TableMeasure", "evaluate_table", "show_evaluation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,15 @@ def evaluate_table(
     arguments = as_arguments(intervals, resampling_of_table(intervals, data))
     with steps(None) as begin:
         evaluation = evaluate(predictions, metrics, progress=begin, **arguments)
+    evaluation = show_evaluation(evaluation, intervals, outputs)
+    if report is not None:
+        report_of_table(report, data.path, evaluation, predictions, read)
+
+
+def show_evaluation(
+    evaluation: Evaluation, intervals: Intervals | None, outputs: Mapping[str, Path | None]
+) -> Evaluation:
+    """Print and write a table; return it in the command's words."""
     rows = tuple(replace(row, note=in_options(row.note)) for row in evaluation.rows)
     evaluation = replace(evaluation, rows=rows, intervals=intervals)  # in the command's words
     _print(evaluation)
@@ -101,8 +110,7 @@ def evaluate_table(
             "--latex": lambda: as_latex(lines, alignment),
         },
     )
-    if report is not None:
-        report_of_table(report, data.path, evaluation, predictions, read)
+    return evaluation
 
 
 def _print(evaluation: Evaluation) -> None:

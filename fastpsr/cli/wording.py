@@ -32,6 +32,8 @@ _RULES = tuple(
             r"Object arrays cannot be loaded when allow_pickle=False",
             "it holds a pickle, not numbers",
         ),
+        (r"speaker_columns (?=must)", "--speaker-columns "),
+        (r"scores (?=must name each file once)", "--scores "),
         (r"n_resamples (?=must)", "--resamples "),
         (r"confidence_level (?=must)", "--ci "),
         (r"seed (must be an integer of at least 0), or None", r"--seed \1"),

@@ -1,6 +1,7 @@
 """Trial lists and score files of speaker verification: formats, joining, conditions, speakers."""
 
 from fastpsr.trials.coded import Coded
+from fastpsr.trials.join_on_disk import JoinedFile, join
 from fastpsr.trials.layouts import FORMATS
 from fastpsr.trials.read import read
 from fastpsr.trials.reading import Reading, read_key, read_scores
@@ -10,9 +11,11 @@ from fastpsr.trials.write import write_scores
 __all__ = [
     "FORMATS",
     "Coded",
+    "JoinedFile",
     "Reading",
     "Source",
     "TrialSet",
+    "join",
     "read",
     "read_key",
     "read_scores",

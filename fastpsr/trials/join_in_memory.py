@@ -36,9 +36,9 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     assert key.y_true is not None
     assert scores.score is not None
     both_sides = "side" in key.names and "side" in scores.names
-    of_key = Trials(_ids(key, with_side=both_sides), key.where)
-    of_scores = Trials(_ids(scores, with_side=both_sides), scores.where)
-    key_pairs, score_pairs = _pairs(of_key.ids, of_scores.ids)
+    key_ids, score_ids = (_ids(reading, with_side=both_sides) for reading in (key, scores))
+    of_key, of_scores = Trials(key_ids, key.where), Trials(score_ids, scores.where)
+    key_pairs, score_pairs = _pairs(key_ids, score_ids)
     found = Findings(policies)
 
     key_first = _first_of_each(key_pairs)
@@ -54,7 +54,7 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     key_rows = np.flatnonzero(score_of >= 0)
     score_rows = score_of[key_rows]
     if key_rows.size == 0:
-        raise ValueError(_nothing_in_common(key, scores, of_key.ids, of_scores.ids))
+        raise ValueError(_nothing_in_common(key, scores, key_ids, score_ids))
     missing = np.flatnonzero((score_of < 0) & key_first)
     found.add(of_key, missing, "trial", "without a score", "missing")
     unused = score_first.copy()
@@ -78,12 +78,13 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     """Return the rows of a score file that is read without a key."""
     assert scores.score is not None
     has_ids = scores.enroll is not None or scores.test is not None
-    trials = Trials(_ids(scores, with_side="side" in scores.names) if has_ids else [], scores.where)
+    ids = _ids(scores, with_side="side" in scores.names) if has_ids else []
+    trials = Trials(ids, scores.where)
     found = Findings(policies)
     keep = ~np.isnan(scores.score)
     found.add(trials, np.flatnonzero(~keep), "nan score", "", "nan")
     if has_ids:
-        pairs, _ = _pairs(trials.ids, trials.ids)
+        pairs, _ = _pairs(ids, ids)
         first = _first_of_each(pairs)
         twice, differ = _again(pairs, first, scores.score)
         if scores.y_true is not None:

@@ -1,6 +1,7 @@
 """Words for target and non-target, and which of them a file uses."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,10 @@ from fastpsr.trials.coded import Coded
 from fastpsr.trials.layouts import header_hint
 from fastpsr.trials.text import Where
 
-__all__ = ["VOCABULARIES", "decode_labels", "vocabularies_of"]
+if TYPE_CHECKING:
+    from polars import Series
+
+__all__ = ["VOCABULARIES", "LabelWords", "decode_labels", "vocabularies_of"]
 
 #: The words for (target, non-target) of each vocabulary, by its name.
 VOCABULARIES: dict[str, tuple[str, str]] = {
@@ -50,23 +54,63 @@ def decode_labels(labels: Coded, where: Where) -> tuple[NDArray[np.uint8], str |
     return is_target[labels.codes], fitting[0]
 
 
+class LabelWords:
+    """The words that the labels of a file are, as far as it was read."""
+
+    def __init__(self) -> None:
+        self._seen: list[str] = []
+
+    @property
+    def vocabulary(self) -> str:
+        """Name of the vocabulary that holds them, the first if several do."""
+        return vocabularies_of(self._seen)[0]
+
+    def decode(self, labels: "Series", where: Where) -> "Series":
+        """Return whether each of some more labels is target; errors name file and line."""
+        words = labels.unique().to_list()
+        lowered = {word.lower() for word in words}
+        if not lowered <= set(self._seen):
+            self._meet(labels, where)
+        target = VOCABULARIES[self.vocabulary][0]
+        return labels.is_in([word for word in words if word.lower() == target])
+
+    def _meet(self, labels: "Series", where: Where) -> None:
+        """Add words in the order of the file, or raise at the first that does not fit."""
+        for word in labels.unique(maintain_order=True).to_list():
+            lowered = word.lower()
+            if lowered in self._seen:
+                continue
+            if not vocabularies_of([*self._seen, lowered]):
+                place = where([int((labels == word).arg_max() or 0)])[0]
+                fits = bool(vocabularies_of([lowered]))
+                raise ValueError(_mixed(place, word, self._seen) if fits else _unknown(place, word))
+            self._seen.append(lowered)
+
+
+def _unknown(place: str, word: str) -> str:
+    rule = ", ".join(VOCABULARIES)
+    return f"{place}: a label must be one of {rule}, not {word!r}{header_hint(word)}"
+
+
+def _mixed(place: str, word: str, before: Iterable[str]) -> str:
+    return (
+        f"{place}: labels must be of one kind, but {word!r} follows "
+        f"{' and '.join(map(repr, before))}"
+    )
+
+
 def _what_is_wrong(labels: Coded, where: Where) -> str:
     known = {word for pair in VOCABULARIES.values() for word in pair}
     in_use = labels.names.str.to_lowercase().is_in(list(known)).to_numpy()
     unknown = ~in_use[labels.codes]
     if unknown.any():
         row = int(unknown.argmax())
-        rule = ", ".join(VOCABULARIES)
-        word = labels[row]
-        return f"{where([row])[0]}: a label must be one of {rule}, not {word!r}{header_hint(word)}"
+        return _unknown(where([row])[0], labels[row])
     before = ""
     for code in labels.codes[np.sort(np.unique(labels.codes, return_index=True)[1])]:
         word = str(labels.names[int(code)])
         if before and not vocabularies_of([*before.split(), word]):
             row = int((labels.codes == code).argmax())
-            return (
-                f"{where([row])[0]}: labels must be of one kind, but {word!r} follows "
-                f"{' and '.join(map(repr, before.split()))}"
-            )
+            return _mixed(where([row])[0], word, before.split())
         before = f"{before} {word}"
     return f"{where([0])[0]}: there is no label"

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-__all__ = ["h5py", "polars"]
+__all__ = ["duckdb", "h5py", "polars", "pyarrow"]
 
 
 def polars() -> Any:
@@ -14,6 +14,17 @@ def polars() -> Any:
 def h5py() -> Any:
     """Return the module h5py, or say how to install it."""
     return _load("h5py", 'reading HDF5 files needs h5py: pip install "fastpsr[hdf5]"')
+
+
+def duckdb() -> Any:
+    """Return the module duckdb, or say how to install it."""
+    return _load("duckdb", 'joining files on disk needs duckdb: pip install "fastpsr[big]"')
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """Return the modules pyarrow and pyarrow.parquet, or say how to install them."""
+    advice = 'Parquet files in parts need pyarrow: pip install "fastpsr[big]"'
+    return _load("pyarrow", advice), _load("pyarrow.parquet", advice)
 
 
 def _load(name: str, advice: str) -> Any:

@@ -1,5 +1,6 @@
 """What to do about trials that do not fit, and what was found of them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -46,7 +47,7 @@ class Policies:
 class Trials:
     """Rows of a file, as errors show them: by ids, and by file and line."""
 
-    ids: list[Coded]
+    ids: Sequence[Coded | Mapping[int, str]]
     where: Where | None
 
     def show(self, rows: list[int], *, with_places: bool) -> str:
@@ -74,14 +75,20 @@ class Findings:
         self, trials: Trials, rows: NDArray[Any], noun: str, rest: str, policy: str = ""
     ) -> None:
         """Count and show rows of one kind: an error unless its policy allows it."""
-        if rows.size == 0:
+        self.add_some(trials, rows.size, rows[:_EXAMPLES].tolist(), noun, rest, policy)
+
+    def add_some(
+        self, trials: Trials, count: int, rows: list[int], noun: str, rest: str, policy: str = ""
+    ) -> None:
+        """Show some rows of one kind, where it was counted before how many there are."""
+        if count == 0:
             return
         allowed = bool(policy) and getattr(self.policies, policy) == _ALLOWING[policy]
         option = f"{policy}='{_ALLOWING[policy]}'" if policy else ""
         # finding lines takes a pass over the file
-        shown = trials.show(rows[:_EXAMPLES].tolist(), with_places=not allowed)
-        more = ", ..." if rows.size > _EXAMPLES else ""
-        said = f"{counted(rows.size, noun, rest)} ({shown}{more})"
+        shown = trials.show(rows, with_places=not allowed)
+        more = ", ..." if count > len(rows) else ""
+        said = f"{counted(count, noun, rest)} ({shown}{more})"
         if allowed:
             self.notes.append(f"left out: {said}: {option}")
         else:

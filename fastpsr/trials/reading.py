@@ -1,7 +1,7 @@
 """One file of trials: a key, or scores, or both."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.tables import read_npz, read_parquet, read_separated
 from fastpsr.trials.text import Where, read_text
 
-__all__ = ["Reading", "read_file", "read_key", "read_scores"]
+__all__ = ["Reading", "read_file", "read_key", "read_scores", "say_taken"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,16 +185,11 @@ def _make(
         y_true, vocabulary = decode_labels(label, where)
     score = parts.get(names.get("score", ""))
     roles = {name: role for role, name in names.items()}
-    said = []
-    for k, name in enumerate(parts):
-        role = roles.get(name, "condition" if by_name else name)
-        words = f" ({vocabulary})" if role == "label" else ""
-        said.append(f"{name if by_name else f'column {k + 1}'}: {role}{words}")
     own = {name for name, role in roles.items() if role != "side"}
     return Reading(
         str(path),
         found.layout.name,
-        f"{path}: {'; '.join([found.layout.name, *said])}",
+        say_taken(path, found.layout.name, list(parts), roles, vocabulary, by_name=by_name),
         enroll if isinstance(enroll, Coded) else None,
         test if isinstance(test, Coded) else None,
         y_true,
@@ -204,6 +199,24 @@ def _make(
         names if by_name else {},
         where,
     )
+
+
+def say_taken(
+    path: Path,
+    format: str,
+    columns: Sequence[str],
+    roles: Mapping[str, str],
+    vocabulary: str | None,
+    *,
+    by_name: bool,
+) -> str:
+    """Say what each column of a file was taken for; `roles` are by name of the column."""
+    said = [format]
+    for k, name in enumerate(columns):
+        role = roles.get(name, "condition" if by_name else name)
+        words = f" ({vocabulary})" if role == "label" else ""
+        said.append(f"{name if by_name else f'column {k + 1}'}: {role}{words}")
+    return f"{path}: {'; '.join(said)}"
 
 
 def _from_hdf5(path: Path, request: Request) -> Reading:

@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Sample", "fields_of", "look", "unpacked"]
+__all__ = ["Sample", "broken_gzip", "fields_of", "look", "unpacked"]
 
 _SIZE = 1 << 16
 _MOST_LINES = 500
@@ -79,7 +79,7 @@ def unpacked(path: Path) -> bytes:
         with gzip.open(path) as file:
             return file.read()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(_broken(path, error)) from None
+        raise ValueError(broken_gzip(path, error)) from None
 
 
 def _unpacked_head(path: Path) -> bytes:
@@ -87,8 +87,9 @@ def _unpacked_head(path: Path) -> bytes:
         with gzip.open(path) as file:
             return file.read(_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(_broken(path, error)) from None
+        raise ValueError(broken_gzip(path, error)) from None
 
 
-def _broken(path: Path, error: Exception) -> str:
+def broken_gzip(path: Path, error: Exception) -> str:
+    """Say what is wrong with a gzip file."""
     return f"{path}: the gzip file is cut short or damaged: {error}"

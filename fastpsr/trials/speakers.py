@@ -1,7 +1,7 @@
 """Which speaker an id belongs to."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ from fastpsr.trials.text import read_text
 from fastpsr.trials.wording import counted
 
 if TYPE_CHECKING:
-    from polars import Series
+    from polars import DataFrame, Series
 
-__all__ = ["Speakers", "find_speakers"]
+__all__ = ["SpeakerFinder", "Speakers", "find_speakers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +57,124 @@ class Speakers:
 
     def taken(self, y_true: NDArray[np.uint8] | None) -> str:
         """Say how many there are, and whether labels and speakers agree."""
-        said = f"speakers: {len(self.names):,}"
         if y_true is None:
-            return said
+            return f"speakers: {len(self.names):,}"
         same = self.enroll == self.test
-        return (
-            f"{said}; target trials of two speakers: {int((~same & (y_true == 1)).sum()):,}; "
-            f"non-target trials of one speaker: {int((same & (y_true == 0)).sum()):,}"
+        return _say(
+            len(self.names), int((~same & (y_true == 1)).sum()), int((same & (y_true == 0)).sum())
         )
+
+
+def _say(n_speakers: int, n_of_two: int, n_of_one: int) -> str:
+    return (
+        f"speakers: {n_speakers:,}; target trials of two speakers: {n_of_two:,}; "
+        f"non-target trials of one speaker: {n_of_one:,}"
+    )
+
+
+class SpeakerFinder:
+    """Finds the speakers of trials that are read part by part.
+
+    Attributes
+    ----------
+    columns : pair of str, or None
+        Columns that name the speakers.
+    """
+
+    def __init__(
+        self,
+        mapping: tuple["Series", "Series"] | None,
+        columns: tuple[str, str] | None,
+        patterns: tuple[str, str] | None,
+        rule: str,
+    ) -> None:
+        self._mapping, self.columns, self._patterns, self._rule = mapping, columns, patterns, rule
+        self.start()
+
+    @classmethod
+    def of(
+        cls,
+        mapping: str | os.PathLike[str] | Mapping[str, str] | None,
+        columns: tuple[str, str] | None,
+        pattern: str | tuple[str, str] | None,
+        conditions: Sequence[str],
+    ) -> "SpeakerFinder | None":
+        """Return what finds speakers in one way, None where no way is given."""
+        ways = [way for way in (mapping, columns, pattern) if way is not None]
+        if not ways:
+            return None
+        if len(ways) > 1:
+            raise ValueError(
+                "give one of speakers, speaker_columns and speaker_pattern, not several"
+            )
+        if columns is not None:
+            for name in columns:
+                if name not in conditions:
+                    known = ", ".join(conditions) or "none"
+                    raise ValueError(
+                        f"speaker_columns must be among those of the key ({known}), not {name!r}"
+                    )
+            return cls(None, (columns[0], columns[1]), None, "")
+        if mapping is None:
+            patterns = _pair(pattern)
+            for one in patterns:
+                _extract(polars().Series([""]), one)  # raises if it is no expression
+            return cls(None, None, patterns, f"pattern {pattern!r}")
+        file = "" if isinstance(mapping, Mapping) else f"{mapping}: "
+        return cls(_mapped(mapping), None, None, f"{file}the mapping")
+
+    def start(self) -> None:
+        """Begin with the first trial."""
+        self._names: set[str] = set()
+        self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
+        self._n_of_two = self._n_of_one = 0
+
+    def add_to(self, trials: "DataFrame") -> "DataFrame":
+        """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
+        pl = polars()
+        sides = []
+        for k, side in enumerate(("enroll", "test")):
+            if self.columns is not None:
+                speakers = trials[self.columns[k]].cast(pl.String)
+                self._names.update(speakers.unique())
+            else:
+                ids = encode(trials[side])
+                of_names = self._find(ids, k)
+                lacking = of_names.fill_null("") == ""
+                if lacking.any():
+                    self._lacking[k].update(dict.fromkeys(ids.names.filter(lacking).to_list()))
+                self._names.update(of_names.drop_nulls().to_list())
+                speakers = of_names.gather(ids.codes)
+            sides.append(speakers.alias(f"{side}_speaker"))
+        same, is_target = sides[0] == sides[1], trials["target"]
+        self._n_of_two += int((~same & is_target).sum())
+        self._n_of_one += int((same & ~is_target).sum())
+        return trials.with_columns(sides)
+
+    def check(self) -> None:
+        """Raise if an id had no speaker."""
+        lacking = [
+            _lack(side, sorted(ids))
+            for side, ids in zip(("enroll", "test"), self._lacking, strict=True)
+            if ids
+        ]
+        if lacking:
+            *file, rule = self._rule.rsplit(": ", 1) if self._mapping is not None else [self._rule]
+            where = "".join(f"{name}: " for name in file)
+            raise ValueError(
+                f"{where}every id needs a speaker, but {rule} has none for {' and '.join(lacking)}"
+            )
+
+    @property
+    def taken(self) -> str:
+        """Say how many there are, and whether labels and speakers agree."""
+        return _say(len(self._names), self._n_of_two, self._n_of_one)
+
+    def _find(self, ids: Coded, side: int) -> "Series":
+        if self._mapping is not None:
+            return _look_up(ids, *self._mapping)
+        assert self._patterns is not None
+        return _extract(ids.names, self._patterns[side])
 
 
 def find_speakers(
@@ -79,9 +189,7 @@ def find_speakers(
         found = [_look_up(side, ids, speakers) for side in (enroll, test)]
         rule = "the mapping"
     else:
-        patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
-        if not isinstance(patterns, tuple | list) or len(patterns) != 2:
-            raise ValueError(f"pattern must be a string or a pair of them, not {pattern!r}")
+        patterns = _pair(pattern)
         found = [_extract(s.names, p) for s, p in zip((enroll, test), patterns, strict=True)]
         rule = f"pattern {pattern!r}"
     lacking = [
@@ -105,10 +213,20 @@ def _without(side: str, ids: Coded, speakers: "Series") -> str:
     """Count and show the ids in use that have no speaker."""
     used = polars().Series(np.bincount(ids.codes, minlength=len(ids.names)) > 0)
     without = ids.names.filter(used & (speakers.fill_null("") == ""))
-    if without.is_empty():
-        return ""
-    shown = ", ".join(map(repr, without.head(3).to_list())) + ", ..." * (len(without) > 3)
-    return f"{counted(len(without), f'{side} id')} ({shown})"
+    return "" if without.is_empty() else _lack(side, without.to_list())
+
+
+def _lack(side: str, ids: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, ids[:3])) + ", ..." * (len(ids) > 3)
+    return f"{counted(len(ids), f'{side} id')} ({shown})"
+
+
+def _pair(pattern: str | tuple[str, str] | None) -> tuple[str, str]:
+    """Return the patterns of both sides."""
+    patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
+    if not isinstance(patterns, tuple | list) or len(patterns) != 2:
+        raise ValueError(f"pattern must be a string or a pair of them, not {pattern!r}")
+    return patterns[0], patterns[1]
 
 
 def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Series", "Series"]:

@@ -1,0 +1,228 @@
+"""Tables of scores in Parquet files, evaluated part by part where they are large."""
+
+import glob
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastpsr.bootstrap import IID, Clusters, Resampling, Stratified, TwoWay
+from fastpsr.cli.intervals import as_arguments
+from fastpsr.cli.score_files import LABELS, WEIGHTS, find_column, known_column
+from fastpsr.cli.show import console, steps, tell
+from fastpsr.cli.table_evaluation import TableMeasure, show_evaluation
+from fastpsr.evaluate import Intervals, evaluate
+from fastpsr.plans import PartitionedPredictions
+from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.parquet import scan_parquet
+from fastpsr.plans.watching import Progress, watched
+from fastpsr.predictions import Predictions
+from fastpsr.trials.wording import counted
+
+__all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
+
+_OF_SPEAKERS = "speaker"
+_SPEAKERS = ("enroll_speaker", "test_speaker")
+_WORK_BYTES = 32  # that evaluation in memory takes per number that is read, about
+_ARGUMENTS = {
+    "posteriors": "posteriors",
+    "log-posteriors": "log_posteriors",
+    "logits": "logits",
+    "log-likelihoods": "log_likelihoods",
+    "llr": "llrs",
+    "log10-llr": "llrs",
+    "raw": "raw_scores",
+}
+_OF_ONE_COLUMN = ("llr", "log10-llr", "raw")
+
+
+@dataclass(frozen=True)
+class TableInParts:
+    """Parquet files that hold one table, and what their columns were taken for."""
+
+    path: Path
+    files: tuple[str, ...]
+    scores: tuple[str, ...]
+    labels: str
+    weights: str | None
+    clusters: str | None
+
+    @property
+    def taken(self) -> str:
+        """What was taken for what, in words."""
+        said = (
+            f"scores: {', '.join(self.scores)}; labels: {self.labels}; "
+            f"weights: {self.weights or 'none'}"
+        )
+        return f"{said}; clusters: {self.clusters}" if self.clusters else said
+
+    def predictions(self, scores_are: str, priors: list[float] | None) -> PartitionedPredictions:
+        """Return predictions in parts of scores that are posteriors, logits, LLRs, ..."""
+        options: dict[str, Any] = {"priors": priors}
+        if scores_are in _OF_ONE_COLUMN:
+            if len(self.scores) > 1:
+                raise ValueError(
+                    f"{self.path}: {scores_are} scores must be one column, not {len(self.scores)} "
+                    f"({', '.join(self.scores)}); say which with --columns"
+                )
+            prior = None if priors is None else priors[1]
+            options = {} if scores_are == "raw" else {"prior": prior}
+        names = self.scores[0] if len(self.scores) == 1 else list(self.scores)
+        options[_ARGUMENTS[scores_are]] = names
+        data = scan_parquet(
+            list(self.files), y_true=self.labels, sample_weight=self.weights, **options
+        )
+        return data.map(partial(_to_natural, **options)) if scores_are == "log10-llr" else data
+
+    def resampling(self, intervals: Intervals | None) -> Resampling | None:
+        """Return what is drawn, None where no intervals are asked for."""
+        if intervals is None:
+            return None
+        if self.clusters == _OF_SPEAKERS:
+            return TwoWay(*_SPEAKERS)
+        if self.clusters is not None:
+            return Clusters(self.clusters)
+        return Stratified() if intervals.resampling == "stratified" else IID()
+
+
+def usual_columns(path: Path, columns: str | None, scores_are: str) -> str | None:
+    """Return the columns that were asked for, else `llr` of LLRs in Parquet that have it."""
+    if columns is None and scores_are in _OF_ONE_COLUMN and "llr" in _names(_files(path)):
+        return "llr"
+    return columns
+
+
+def table_in_parts(
+    path: Path,
+    labels: str | None,
+    scores: str | None,
+    weights: str | None,
+    clusters: str | None,
+    *,
+    always: bool = False,
+) -> TableInParts | None:
+    """Return a table that is to be read part by part, None for one that is read whole.
+
+    Folders and patterns are; so are files whose numbers would take more than a quarter of
+    FASTPSR_MEMORY, and those whose speakers are drawn.
+    """
+    files = _files(path)
+    if not files:
+        return None
+    names = _names(files)
+    of_speakers = clusters == _OF_SPEAKERS and set(_SPEAKERS) <= set(names)
+    if clusters is not None and not of_speakers and clusters not in names:
+        raise ValueError(
+            f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
+            f"{clusters!r}" + (", which is for trials" if clusters == _OF_SPEAKERS else "")
+        )
+    label = find_column(path, names, labels, LABELS)
+    weight = find_column(path, names, weights, WEIGHTS)
+    chosen = [name for name in names if name not in (label, weight, clusters)]
+    if scores is not None:
+        chosen = [known_column(path, names, name) for name in scores.split(",")]
+    n_columns = len(chosen) + 1 + (weight is not None)
+    is_large = _n_rows(files) * n_columns * _WORK_BYTES > memory_budget()
+    if not (always or is_large or of_speakers or files != [str(path)]):
+        return None
+    if label is None:
+        raise ValueError(f"{path} has no labels: say where they are with --labels")
+    if not chosen:
+        raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
+    return TableInParts(path, tuple(files), tuple(chosen), label, weight, clusters)
+
+
+def evaluate_parts(
+    table: TableInParts,
+    measure: TableMeasure,
+    intervals: Intervals | None,
+    outputs: Mapping[str, Path | None],
+    report: Path | None,
+    *,
+    explain: bool,
+) -> None:
+    """Compute, print and write the table of files that are read part by part."""
+    if report is not None:
+        raise ValueError(
+            f"--report draws all scores, and {table.path} is read part by part: take a sample"
+        )
+    data = table.predictions(measure.scale, measure.priors)
+    metrics = measure.metrics(data.n_classes)
+    tell(f"{table.taken}; taken as {measure.scale}")
+    n_files, n_parts = counted(len(table.files), "file"), counted(data.n_parts, "part")
+    tell(f"{table.path}: {n_files}, read in {n_parts}")
+    if explain:
+        console.print(str(data.explain(metrics)))
+        return
+    arguments = as_arguments(intervals, table.resampling(intervals))
+    with _rows_shown(data):
+        evaluation = evaluate(data, metrics, **arguments)
+    show_evaluation(evaluation, intervals, outputs)
+
+
+@contextmanager
+def _rows_shown(data: PartitionedPredictions) -> Iterator[None]:
+    """Show how many rows of a read are counted."""
+    n_rows = data.source.n_rows
+    read, n_done = -1, 0
+    with steps(None) as begin:
+
+        def see(progress: Progress) -> None:
+            nonlocal read, n_done
+            if progress.read != read:
+                read, n_done = progress.read, 0
+            n_done += progress.n_rows
+            begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
+
+        with watched(see):
+            yield
+
+
+def _to_natural(before: Predictions, llrs: str, prior: float | None) -> Predictions:
+    """Return LLRs to base e of those to base 10."""
+    return Predictions.from_llrs(
+        before.y_true, np.log(10.0) * before.scores, prior=prior, sample_weight=before.sample_weight
+    )
+
+
+def _files(path: Path) -> list[str]:
+    """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""
+    if path.is_dir():
+        found = sorted(glob.glob(f"{glob.escape(str(path))}/**/*.parquet", recursive=True))
+        if not found:
+            raise ValueError(f"{path}: there are no files *.parquet in this folder")
+        return found
+    if path.exists():
+        return [str(path)] if path.suffix in (".parquet", ".pq") else []
+    if not glob.has_magic(str(path)):
+        return []
+    found = sorted(glob.glob(str(path), recursive=True))
+    if not found:
+        raise FileNotFoundError(2, "No file fits the pattern", str(path))
+    other = [name for name in found if Path(name).suffix not in (".parquet", ".pq")]
+    if other:
+        raise ValueError(f"{path} must mean Parquet files alone, but {other[0]} is none")
+    return found
+
+
+def _names(files: list[str]) -> list[str]:
+    """Return the names of the columns; none where there are no files, or it is not Parquet."""
+    if not files:
+        return []
+    import polars
+
+    try:
+        return list(polars.read_parquet_schema(files[0]))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"{files[0]} must be a whole Parquet file: {reason}") from None
+
+
+def _n_rows(files: list[str]) -> int:
+    import polars
+
+    return int(polars.scan_parquet(files, glob=False).select(polars.len()).collect().item())

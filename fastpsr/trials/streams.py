@@ -1,0 +1,265 @@
+"""Text files of trials of any size, read part by part, as often as needed."""
+
+import csv
+import gzip
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastpsr.trials.detect import detect
+from fastpsr.trials.labels import LabelWords
+from fastpsr.trials.optional import polars
+from fastpsr.trials.reading import say_taken
+from fastpsr.trials.request import ROLES, Request
+from fastpsr.trials.sample import broken_gzip
+from fastpsr.trials.tables import Rows, check_roles, find_roles, split_rows
+from fastpsr.trials.text import Where, lines_of_rows, split_lines
+
+if TYPE_CHECKING:
+    from polars import DataFrame, Series
+
+__all__ = ["Feed", "TrialFile"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some lines of a file, and how many come before them."""
+
+    content: bytes
+    lines_before: int
+    share: float  # of the file that was read with it
+
+
+class TrialFile:
+    """A key or scores as text.
+
+    Attributes
+    ----------
+    path : Path
+    format : str
+        Name of its format.
+    roles : dict of str
+        Names of the columns by role; what a role is in frames is the role itself.
+    conditions : tuple of str
+        Names of the other columns, and of the side.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], request: Request, piece_bytes: int) -> None:
+        self.path, self._request, self._piece_bytes = Path(path), request, piece_bytes
+        found = detect(self.path, request)
+        if found.sample.kind != "text":
+            raise ValueError(
+                f"{self.path}: only text is joined part by part, not {found.sample.kind}: read it "
+                "whole (fastpsr evaluate)"
+            )
+        self.format, self._packed = found.layout.name, found.sample.packed
+        self._separator, self._columns = found.separator, found.layout.roles
+        self._skipped = 0  # lines, up to that of the header
+        if request.transpose is not None:
+            raise ValueError(f"transpose is for HDF5 files, and {self.path} is {self.format}")
+        if self._columns:
+            if request.columns:
+                raise ValueError(
+                    f"{request.prefix}columns is for files that name theirs, and {self.path} is "
+                    f"{self.format}"
+                )
+            for role in request.needed:  # the format may have been forced
+                if role not in self._columns:
+                    listed = " ".join(self._columns)
+                    raise ValueError(f"{self.path}: {self.format} ({listed}) has no {role}")
+            self.roles = {role: role for role in self._columns if role in ROLES}
+        else:
+            header = next(
+                csv.reader(
+                    [found.sample.lines[0]],
+                    delimiter=self._separator,
+                    quoting=csv.QUOTE_MINIMAL if self._separator == "," else csv.QUOTE_NONE,
+                )
+            )
+            self._columns = tuple(name.strip() for name in header)
+            self._skipped = found.sample.numbers[0]
+            self.roles = find_roles(self.path, self._columns, request)
+            if len(set(self._columns)) < len(self._columns):
+                raise ValueError(
+                    f"{self.path}:1: names of columns must differ: {', '.join(self._columns)}"
+                )
+        if "enroll" not in self.roles or "test" not in self.roles:
+            raise ValueError(f"{self.path}: {self.format} has no ids of trials to join on")
+        own = {name for role, name in self.roles.items() if role != "side"}
+        self.conditions = tuple(name for name in self._columns if name not in own)
+        self._words = LabelWords()
+        self.n_rows = 0
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there are labels."""
+        return "label" in self.roles
+
+    @property
+    def taken(self) -> str:
+        """What each column was taken for, in words, once the file was read."""
+        roles = {name: role for role, name in self.roles.items()}
+        vocabulary = self._words.vocabulary if self.has_labels else None
+        return say_taken(
+            self.path, self.format, self._columns, roles, vocabulary, by_name=self._skipped > 0
+        )
+
+    def frames(
+        self,
+        with_conditions: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Iterator["DataFrame"]:
+        """Yield all rows in turn: a frame has a column per role, and those of conditions.
+
+        Labels are whether it is a target. Conditions have their own names after a colon. `progress`
+        is called with the rows so far and about how many there are.
+        """
+        pl = polars()
+        n_rows = 0
+        for piece in self._pieces():
+            frame = self._split(piece)
+            if frame.is_empty():
+                continue
+            names = {role: frame[name] for role, name in self.roles.items()}
+            if with_conditions:
+                names |= {f":{name}": _filled(frame[name]) for name in self.conditions}
+            if self.has_labels:
+                where = self._where_in(piece)
+                names["label"] = self._words.decode(names["label"], where)
+            n_rows += frame.height
+            if progress is not None:
+                progress(n_rows, round(n_rows / piece.share))
+            yield pl.DataFrame(names)
+        if n_rows == 0:
+            raise ValueError(
+                f"{self.path}: there is no trial below the header"
+                if self._skipped
+                else f"{self.path}: the file is empty"
+            )
+        self.n_rows = n_rows
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the lines of rows; takes a pass over the file."""
+        found: dict[int, str] = {}
+        first = 0
+        for piece in self._pieces():
+            height = self._split(piece).height
+            mine = [row for row in rows if first <= row < first + height]
+            if mine:
+                places = self._where_in(piece)([row - first for row in mine])
+                found |= dict(zip(mine, places, strict=True))
+            first += height
+            if len(found) == len(set(rows)):
+                break
+        return [found[row] for row in rows]
+
+    def _split(self, piece: _Piece) -> "DataFrame":
+        pl = polars()
+        if not self._skipped:
+            return split_lines(
+                self.path, piece.content, self._columns, pl.String, piece.lines_before
+            )
+        if not piece.content.strip(b"\r\n"):
+            return pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String))  # type: ignore[no-any-return]
+        rows = self._rows(piece)
+        frame = split_rows(piece.content, rows, self._columns, self.roles, pl.String)
+        check_roles(frame, self.roles, rows.where)
+        return frame
+
+    def _rows(self, piece: _Piece) -> Rows:
+        """Return the rows of a piece below a line like the header's."""
+        header = self._separator.join("x" for _ in self._columns).encode() + b"\n"
+        return Rows(self.path, header + piece.content, self._separator, piece.lines_before - 1)
+
+    def _where_in(self, piece: _Piece) -> Where:
+        if self._skipped:
+            return self._rows(piece).where
+
+        def where(rows: Sequence[int]) -> list[str]:
+            lines = lines_of_rows(self.path, piece.content)
+            return [f"{self.path}:{piece.lines_before + lines[row]}" for row in rows]
+
+        return where
+
+    def _pieces(self) -> Iterator[_Piece]:
+        """Yield whole lines: without the header, and without a byte order mark."""
+        size = max(self.path.stat().st_size, 1)
+        n_lines = 0
+        with open(self.path, "rb") as raw:
+            file: Any = gzip.GzipFile(fileobj=raw) if self._packed else raw
+            for content in self._whole_lines(file):
+                before, n_lines = n_lines, n_lines + content.count(b"\n")
+                if before == 0:
+                    content = content.removeprefix(_BOM)
+                if before < self._skipped:
+                    start = 0
+                    while before < self._skipped and start < len(content):
+                        start = content.find(b"\n", start) + 1 or len(content)
+                        before += 1
+                    content = content[start:]
+                elif content.startswith(_BOM):  # here it is part of an id
+                    content, before = b"\n" + content, before - 1
+                yield _Piece(content, before, max(min(raw.tell() / size, 1.0), 1e-9))
+
+    def _whole_lines(self, file: Any) -> Iterator[bytes]:
+        quotes = self._separator == ","
+        held = b""
+        while True:
+            try:
+                more = file.read(self._piece_bytes)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(broken_gzip(self.path, error)) from None
+            if not more:
+                break
+            held += more
+            cut = _end_of_lines(held, quotes)
+            if cut:
+                yield held[:cut]
+                held = held[cut:]
+        if held:
+            yield held
+
+
+def _filled(series: "Series") -> "Series":
+    return series if series.dtype.is_numeric() else series.fill_null("")
+
+
+def _end_of_lines(content: bytes, quotes: bool) -> int:
+    """Return where the last whole line ends; in CSV a line break within quotes ends none."""
+    cut = content.rfind(b"\n") + 1
+    if quotes and b'"' in content:
+        n_quotes = content.count(b'"', 0, cut)
+        while n_quotes % 2 and cut:
+            before = content.rfind(b"\n", 0, cut - 1) + 1
+            n_quotes -= content.count(b'"', before, cut)
+            cut = before
+    return cut
+
+
+class Feed:
+    """Rows of frames, taken as many at a time as asked for."""
+
+    def __init__(self, frames: Iterator["DataFrame"]) -> None:
+        self._frames = frames
+        self._held: list[DataFrame] = []
+        self._n_held = 0
+
+    def take(self, n: int) -> "DataFrame | None":
+        """Return the next n rows, fewer at the end, None after it."""
+        while self._n_held < n:
+            frame = next(self._frames, None)
+            if frame is None:
+                break
+            self._held.append(frame)
+            self._n_held += frame.height
+        if not self._held:
+            return None
+        whole: DataFrame = self._held[0] if len(self._held) == 1 else polars().concat(self._held)
+        rest = whole[n:]
+        self._held, self._n_held = ([rest], rest.height) if rest.height else ([], 0)
+        return whole[:n]

@@ -1,0 +1,503 @@
+"""Keys and scores joined into a Parquet file: what trials.read gives on the same files."""
+
+import errno
+import gzip
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fastpsr as fp
+from fastpsr import trials
+from fastpsr.trials import join_on_disk
+from tests.commands import surroundings
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+PAIRS = [(f"änn{e}/ß", f"seg {t}".replace(" ", "_")) for e in range(9) for t in range(9)]
+WORDS = ["target" if k % 4 == 0 else "nontarget" for k in range(len(PAIRS))]
+SCORES = [round(random.Random(k).gauss(2.0 * (k % 4 == 0), 1.0), 4) for k in range(len(PAIRS))]
+SITW = {"target": "tgt", "nontarget": "imp"}
+KEY = [f"{e} {t} {w}" for (e, t), w in zip(PAIRS, WORDS, strict=True)]
+LINES = [f"{e} {t} {s}" for (e, t), s in zip(PAIRS, SCORES, strict=True)]
+SHUFFLED = random.Random(0).sample(LINES, len(LINES))
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(params=["whole files", "tiny pieces"])
+def pieces(request, monkeypatch):
+    """Files that are read whole, and in pieces of a line or two."""
+    if request.param == "tiny pieces":
+        monkeypatch.setattr(join_on_disk, "_PIECE_BYTES", 50)
+
+
+def save(name, lines, *, ending="\n", bom=False, encoding="utf-8"):
+    content = ("\ufeff" * bom + "".join(f"{line}{ending}" for line in lines)).encode(encoding)
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return name
+
+
+def joined(key, scores, **options):
+    """Join, check that nothing else is left in the folder, and return the result and the file."""
+    before = set(os.listdir())
+    result = trials.join(key, scores, "out.parquet", **options)
+    assert set(os.listdir()) - before <= {"out.parquet"}
+    return result, pl.read_parquet("out.parquet")
+
+
+def refused(key, scores, **options):
+    """Return the message of an error, which leaves nothing behind."""
+    before = set(os.listdir())
+    with pytest.raises(ValueError) as error:
+        trials.join(key, scores, "out.parquet", **options)
+    assert set(os.listdir()) == before
+    return str(error.value)
+
+
+def require_as_read(frame, key, scores, name="llr", **options):
+    """The file holds what trials.read gives."""
+    made = trials.read(key, scores, **options)
+    assert frame["target"].dtype == pl.Boolean
+    assert frame["target"].to_list() == made.y_true.astype(bool).tolist()
+    assert frame[name].to_numpy().tobytes() == made.score.tobytes()
+    assert frame["enroll"].to_list() == made.enroll_ids.series().to_list()
+    assert frame["test"].to_list() == made.test_ids.series().to_list()
+    return made
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("order", ["same", "other"])
+@pytest.mark.parametrize("written", ["plain", "gz", "crlf", "bom", "tabs", "blank lines"])
+def test_as_in_memory(order, written):
+    lines = LINES if order == "same" else SHUFFLED
+    ending, bom = ("\r\n" if written == "crlf" else "\n"), written == "bom"
+    names = ("key.gz", "scores.gz") if written == "gz" else ("key", "scores")
+    for name, content in zip(names, (KEY, lines), strict=True):
+        if written == "tabs":
+            content = [f"  {line}\t ".replace(" ", "\t \t") for line in content]
+        elif written == "blank lines":
+            content = [text for line in content for text in ("", line, " \t")]
+        save(name, content, ending=ending, bom=bom)
+    result, frame = joined(*names)
+    require_as_read(frame, *names)
+    assert result.in_order == {names[1]: order == "same"}
+    assert result.columns == tuple(frame.columns) == ("target", "llr", "enroll", "test")
+    assert (result.n_trials, result.n_targets) == (81, 21)
+    assert result.taken == trials.read(*names).taken
+    data = fp.scan_parquet("out.parquet")
+    assert fp.EER()(data) == fp.EER()(trials.read(*names).predictions())
+
+
+@pytest.mark.usefixtures("pieces")
+def test_formats():
+    labeled = list(zip(PAIRS, WORDS, strict=True))
+    scored = list(zip(PAIRS, SCORES, WORDS, strict=True))
+    contents = {
+        "voxceleb": [f"{int(w == 'target')} {e} {t}" for (e, t), w in labeled],
+        "sitw": [f"{e} {t} {SITW[w]}" for (e, t), w in labeled],
+        "csv": ["enroll,test,label", *(f'{e},"{t}",{w}' for (e, t), w in labeled)],
+        "nist": ["modelid\tsegmentid\ttargettype",
+                 *(f"{e}\t{t}\t{w}" for (e, t), w in labeled)],
+    }  # fmt: skip
+    of_scores = {
+        "voxsrc": [f"{s} {e} {t}" for (e, t), s, _ in scored],
+        "wespeaker": [f"{e} {t} {s} {w}" for (e, t), s, w in scored],
+        "3dspeaker": [f"{e} {t} {int(w == 'target')} {s}" for (e, t), s, w in scored],
+        "nist_scores": ["modelid\tsegmentid\tLLR", *(f"{e}\t{t}\t{s}" for (e, t), s, _ in scored)],
+    }  # fmt: skip
+    for name, lines in {**contents, **of_scores}.items():
+        save(name, lines)
+    for key in contents:
+        for scores in of_scores:
+            result, frame = joined(key, scores)
+            require_as_read(frame, key, scores)
+            assert result.in_order == {scores: True}
+            assert result.taken == trials.read(key, scores).taken
+
+
+@pytest.mark.usefixtures("pieces")
+def test_several_systems_each_in_an_order_of_its_own():
+    save("key", KEY)
+    save("a.txt", LINES)
+    save("b.txt", SHUFFLED)
+    save("test.txt.gz", [f"{e} {t} {k}.5" for k, (e, t) in enumerate(PAIRS)])
+    result, frame = joined("key", ["a.txt", "b.txt", "test.txt.gz"])
+    assert frame.columns == ["target", "a", "b", "test.txt.gz", "enroll", "test"]
+    assert result.scores == {"a.txt": "a", "b.txt": "b", "test.txt.gz": "test.txt.gz"}
+    assert list(result.in_order.values()) == [True, False, True]
+    for path, name in result.scores.items():
+        require_as_read(frame, "key", path, name)
+    _, frame = joined("key", {"one": "b.txt", "two": "a.txt"})
+    assert frame.columns[1:3] == ["one", "two"]
+    assert frame["one"].equals(frame["two"])
+    assert fp.EER()(fp.scan_parquet("out.parquet", llrs="two")) == fp.EER()(
+        trials.read("key", "a.txt").predictions()
+    )
+
+
+def test_names_of_columns():
+    for folder in ("dev", "eval"):
+        os.mkdir(folder)
+        save(f"{folder}/s.txt", LINES)
+    save("key", KEY)
+    result, _ = joined("key", ["dev/s.txt", "eval/s.txt"])
+    assert list(result.scores.values()) == ["dev/s.txt", "eval/s.txt"]
+    assert "name each file once" in refused("key", ["dev/s.txt", "dev/../dev/s.txt"])
+    with pytest.raises(ValueError, match="must not be an input"):
+        trials.join("key", "dev/s.txt", "key")
+
+
+NIST = ["modelid\tsegmentid\ttargettype\tgender\tspk\tsegspk"] + [
+    f"{e}\t{t}\t{w}\t{'fm'[k % 2]}\t{e[:4]}\t{e[:4] if w == 'target' else t}"
+    for k, ((e, t), w) in enumerate(zip(PAIRS, WORDS, strict=True))
+]
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
+def test_conditions_and_speakers_travel(lines):
+    save("key", NIST)
+    save("scores", lines)
+    save("map", [f"{name} {name[:4]}" for name in sorted({x for pair in PAIRS for x in pair})])
+    _, frame = joined("key", "scores")
+    assert frame.columns == ["target", "llr", "enroll", "test", "gender", "spk", "segspk"]
+    made = require_as_read(frame, "key", "scores")
+    for name in ("gender", "spk", "segspk"):
+        assert frame[name].to_list() == made.columns[name].series().to_list()
+    for ours, theirs in [
+        ({"speakers": "map"}, {"mapping": "map"}),
+        ({"speakers": {x: x[:4] for pair in PAIRS for x in pair}}, {"mapping": "map"}),
+        ({"speaker_columns": ("spk", "segspk")}, {"column": ("spk", "segspk")}),
+        ({"speaker_pattern": "^.{4}"}, {"pattern": "^.{4}"}),
+        ({"speaker_pattern": ("^.{4}", "(.)$")}, {"pattern": ("^.{4}", "(.)$")}),
+    ]:
+        result, frame = joined("key", "scores", **ours)
+        assert frame.columns[4:6] == ["enroll_speaker", "test_speaker"]
+        known = made.with_speakers(**theirs)
+        names = np.array(known.speaker_names)
+        for column, places in zip(("enroll_speaker", "test_speaker"), known.speakers, strict=True):
+            assert frame[column].to_list() == names[places].tolist()
+        assert result.taken[-1] == known.taken[-1]
+    assert refused("key", "scores", speakers={"x": "y"}) == message_of(
+        lambda: made.with_speakers({"x": "y"})
+    )
+    assert refused("key", "scores", speaker_pattern="^ä") == message_of(
+        lambda: made.with_speakers(pattern="^ä")
+    )
+    assert "not 'nope'" in refused("key", "scores", speaker_columns=("spk", "nope"))
+    assert "not several" in refused("key", "scores", speaker_pattern=".", speakers={"x": "y"})
+
+
+def message_of(call):
+    with pytest.raises(ValueError) as error:
+        call()
+    return str(error.value)
+
+
+def with_faults(faults, lines):
+    """Return the lines of a key and of scores with faults."""
+    key, scores = list(KEY), list(lines)
+    if "missing" in faults:
+        lost = {LINES[k] for k in (3, 8, 40, 41)}
+        scores = [line for line in scores if line not in lost]
+    if "extra" in faults:
+        scores.insert(5, "nobody seg_0 1.0")
+    if "nan" in faults:
+        scores = [f"{line.rsplit(' ', 1)[0]} nan" if line in (LINES[11], LINES[12]) else line
+                  for line in scores]  # fmt: skip
+    if "duplicates" in faults:
+        scores += [scores[7], scores[20].rsplit(" ", 1)[0] + " 9.5"]
+    if "key" in faults:
+        key.insert(30, key[2])
+    if "label" in faults:
+        key.append(KEY[0].replace("target", "nontarget"))
+    return key, scores
+
+
+ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
+FAULTS = ["missing", "extra", "nan", "duplicates", "key", "missing extra nan duplicates key"]
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
+@pytest.mark.parametrize("faults", FAULTS)
+def test_what_does_not_fit_is_refused_or_left_out_as_in_memory(faults, lines):
+    key, scores = with_faults(faults.split(), lines)
+    save("key", key)
+    save("scores", scores)
+    assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
+    result, frame = joined("key", "scores", **ALLOWING)
+    made = require_as_read(frame, "key", "scores", **ALLOWING)
+    assert result.taken == made.taken
+    for fault in {"duplicates" if fault == "key" else fault for fault in faults.split()}:
+        others = {name: word for name, word in ALLOWING.items() if name != fault}
+        assert refused("key", "scores", **others) == message_of(
+            lambda others=others: trials.read("key", "scores", **others)
+        )
+
+
+@pytest.mark.parametrize("again", [[0, 9], range(len(KEY))], ids=["a few", "all"])
+def test_repeats_in_the_same_order(again):
+    """Files that repeat alike are still in one order."""
+    save("key", [*KEY, *(KEY[k] for k in again)])
+    save("scores", [*LINES, *(LINES[k] for k in again)])
+    assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
+    result, frame = joined("key", "scores", duplicates="first")
+    assert result.in_order == {"scores": True}
+    assert result.taken == require_as_read(frame, "key", "scores", duplicates="first").taken
+    assert frame.height == len(KEY)
+
+
+def test_labels_that_differ():
+    key, scores = with_faults(["label"], LINES)
+    save("key", key)
+    save("scores", scores)
+    found = refused("key", "scores", **ALLOWING)
+    assert found == message_of(lambda: trials.read("key", "scores", **ALLOWING))
+    assert "1 duplicate trial in the key with another label" in found
+    save("key", KEY)
+    wrong = [f"{line} {word}" for line, word in zip(LINES, WORDS, strict=True)]
+    wrong[5] = wrong[5].replace("nontarget", "target")
+    for lines in (wrong, wrong[::-1]):
+        save("scores", lines)
+        assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
+
+
+def test_a_trial_left_out_of_one_system_is_left_out_of_all():
+    save("key", KEY)
+    save("a", LINES[1:])
+    save("b", [line for line in SHUFFLED if line != LINES[4]])
+    result, frame = joined("key", ["a", "b"], missing="drop")
+    assert frame.height == len(KEY) - 2
+    assert [line for line in result.taken if "left out" in line] == [
+        f"{path}: left out: 1 trial without a score ('{' '.join(PAIRS[k])}'): missing='drop'"
+        for path, k in (("a", 0), ("b", 4))
+    ]
+    assert "a do not fit" in refused("key", ["a", "b"])
+
+
+def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
+    """Ids are compared, not hashes."""
+    save("key", KEY)
+    for name, lines in (("same", LINES), ("other", SHUFFLED)):
+        save(name, lines)
+        for roles in (join_on_disk, sys.modules["fastpsr.trials.repeats"]):
+            monkeypatch.setattr(
+                roles, "hashes_of",
+                lambda frame, roles: pl.Series(np.zeros(frame.height, np.uint64)),
+            )  # fmt: skip
+        _, frame = joined("key", name)
+        require_as_read(frame, "key", name)
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
+def test_hashes_on_disk_and_small_row_groups(lines, monkeypatch):
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(join_on_disk._Workshop, "repeats",
+                        lambda shop, name: join_on_disk.Repeats(64, shop.folder, name))  # fmt: skip
+    monkeypatch.setattr(join_on_disk, "_GROUP_ROWS", 10)
+    save("key", [*KEY, KEY[4]])
+    save("scores", lines)
+    result, frame = joined("key", "scores", duplicates="first")
+    assert result.taken == require_as_read(frame, "key", "scores", duplicates="first").taken
+    groups = pq.ParquetFile("out.parquet").metadata
+    sizes = [groups.row_group(k).num_rows for k in range(groups.num_row_groups)]
+    assert sizes == [10] * 8 + [1]
+
+
+def test_side_is_joined_on_where_both_have_it():
+    rows = list(enumerate((e, t, side) for e, t in PAIRS for side in "ab"))
+    of_key = [f"{e}\t{t}\t{side}\t{WORDS[k // 2]}" for k, (e, t, side) in rows]
+    of_scores = [f"{e}\t{t}\t{side}\t{k}.5" for k, (e, t, side) in reversed(rows)]
+    save("key", ["modelid\tsegmentid\tside\ttargettype", *of_key])
+    save("scores", ["modelid\tsegmentid\tside\tLLR", *of_scores])
+    _, frame = joined("key", "scores")
+    made = require_as_read(frame, "key", "scores")
+    assert frame["side"].to_list() == made.columns["side"].series().to_list()
+    save("plain", [f"{e} {t} 1.0" for e, t in PAIRS])
+    assert refused("key", "plain") == message_of(lambda: trials.read("key", "plain"))
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize(
+    ("file", "line", "text"),
+    [
+        ("key", 40, "änn0/ß seg_0 maybe"),
+        ("key", 40, "änn0/ß seg_0 tgt"),
+        ("key", 77, "änn0/ß seg_0"),
+        ("scores", 33, "änn0/ß seg_0 n.a."),
+        ("scores", 33, "änn0/ß seg_0 1e999"),
+        ("scores", 70, "änn0/ß seg_0 1.0 2.0"),
+        ("scores", 70, "änn0/ß \x01 1.0"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_named(file, line, text):
+    contents = {"key": list(KEY), "scores": list(LINES)}
+    contents[file][line - 1] = text
+    for name, lines in contents.items():
+        save(name, lines)
+    found = refused("key", "scores")
+    assert f"{file}:{line}: " in found
+    if text != "änn0/ß seg_0 tgt":  # there the whole list of words is said
+        assert found == message_of(lambda: trials.read("key", "scores"))
+
+
+@pytest.mark.usefixtures("pieces")
+def test_what_is_wrong_with_a_file():
+    save("key", KEY)
+    save("scores", LINES)
+    Path("latin").write_bytes("".join(f"{x}\n" for x in LINES).encode("latin-1", "replace"))
+    save("cut.gz", LINES)
+    Path("cut.gz").write_bytes(Path("cut.gz").read_bytes()[:-20])
+    save("empty", [])
+    save("swapped", [f"{t} {e} {s}" for (e, t), s in zip(PAIRS, SCORES, strict=True)])
+    save("others", ["x y 1.5", "z w 2.5"])
+    save("all_nan", [f"{e} {t} nan" for e, t in PAIRS])
+    save("targets", [f"{e} {t} target" for e, t in PAIRS])
+    save("table", ["enroll,test,score", *(f"{e},{t},{k}" for k, (e, t) in enumerate(PAIRS)), "a,b"])
+    save("quoted", ["enroll,test,score", *(f'{e},"{t}\n",{k}' for k, (e, t) in enumerate(PAIRS))])
+    fp.trials.write_scores("s.npz", trials.read("key", "scores"), format="npz")
+    for key, scores, options in [
+        ("key", "latin", {}),
+        ("key", "cut.gz", {}),
+        ("key", "empty", {}),
+        ("empty", "scores", {}),
+        ("key", "swapped", {"missing": "drop", "extra": "ignore"}),
+        ("key", "others", {}),
+        ("key", "all_nan", {"nan": "drop"}),
+        ("targets", "scores", {}),
+        ("scores", "key", {}),
+        ("key", "table", {}),
+        ("key", "quoted", {}),
+        ("key", "scores", {"score_columns": {"score": "x"}}),
+        ("key", "table", {"score_columns": {"score": "x"}}),
+        ("key", "scores", {"score_format": "nonsense"}),
+        ("key", "scores", {"missing": "ignore"}),
+    ]:
+        found = refused(key, scores, **options)
+        assert found == message_of(
+            lambda key=key, scores=scores, options=options: trials.read(key, scores, **options)
+        )
+    assert "only text is joined" in refused("key", "s.npz")
+    with pytest.raises(FileNotFoundError):
+        trials.join("key", "none", "out.parquet")
+    with pytest.raises(FileNotFoundError):
+        trials.join("key", "scores", "none/out.parquet")
+
+
+def test_names_of_conditions_must_be_free():
+    save("key", [line.replace("gender", "llr") for line in NIST])
+    save("scores", LINES)
+    assert "two of the result are 'llr'" in refused("key", "scores")
+
+
+def test_progress():
+    save("key", KEY)
+    save("scores", SHUFFLED)
+    heard = []
+    joined("key", "scores", progress=lambda *said: heard.append(said))
+    assert ("reading key", 81, 81) in heard
+    assert ("reading scores", 81, 81) in heard
+
+
+# Memory, disk and signals
+
+
+def process(code, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", code, *arguments], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env=surroundings(**environment),
+    )  # fmt: skip
+
+
+LIMITED = """
+import resource, sys
+from fastpsr import trials
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+try:
+    trials.join("key", sys.argv[1], "out.parquet")
+except OSError as error:
+    print(error.errno, error.filename)
+"""
+
+
+@pytest.mark.parametrize("order", ["same", "other"])
+@pytest.mark.parametrize("limit", [0, 5_000, 40_000])
+def test_nothing_is_left_where_the_disk_is_full(order, limit):
+    """Files may not grow beyond a limit: as on a full disk, writing fails."""
+    many(40_000, order)
+    before = set(os.listdir())
+    run = process(LIMITED, "scores", str(limit))
+    out, err = run.communicate(timeout=100)
+    code, file = out.split() or (0, err)
+    assert file == "out.parquet"
+    assert int(code) in (errno.EFBIG, errno.ENOSPC, errno.EIO)
+    assert set(os.listdir()) == before
+
+
+def many(n, order, seed=0):
+    """Write a key and scores of n trials."""
+    rng = np.random.default_rng(seed)
+    side = int(np.ceil(np.sqrt(n)))
+    pairs = rng.permutation(side * side)[:n]
+    frame = pl.DataFrame({"e": pairs // side, "t": pairs % side, "s": rng.normal(size=n)})
+    frame = frame.with_columns(
+        pl.format("speaker{}/session/00001.wav", "e").alias("e"),
+        pl.format("speaker{}/session/00001.wav", "t").alias("t"),
+        pl.when(pl.col("s") > 1.5).then(pl.lit("target")).otherwise(pl.lit("nontarget")).alias("w"),
+    )
+    plain = {"separator": " ", "include_header": False}
+    frame.select("e", "t", "w").write_csv("key", **plain)
+    other = frame.sample(fraction=1.0, shuffle=True, seed=1) if order == "other" else frame
+    other.select("e", "t", "s").write_csv("scores", **plain)
+    return frame
+
+
+MEASURED = """
+import resource, sys
+from fastpsr import trials
+import polars, pyarrow.parquet, duckdb
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+before = peak()
+done = trials.join("key", "scores", "out.parquet")
+print(done.n_trials, before, peak())
+"""
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("order", ["same", "other"])
+def test_memory_is_bounded(order):
+    """Two million trials, 230 MB of text: the budget, pieces of text, and what libraries take."""
+    frame = many(2_000_000, order)
+    run = process(MEASURED, FASTPSR_MEMORY="200MB")
+    out, err = run.communicate(timeout=300)
+    assert run.returncode == 0, err
+    n, before, peak = map(int, out.split())
+    assert n == 2_000_000
+    assert peak - before < 500e6
+    made = pl.read_parquet("out.parquet")
+    assert made["llr"].equals(frame["s"].alias("llr"))
+    assert made["enroll"].equals(frame["e"].alias("enroll"))
+
+
+def test_no_half_file_replaces_another():
+    save("key", KEY)
+    save("scores", [*LINES[:-1], "änn0/ß seg_0 x"])
+    Path("out.parquet").write_text("mine")
+    refused("key", "scores")
+    assert Path("out.parquet").read_text() == "mine"
+    assert not re.findall(r"\.part", " ".join(os.listdir()))
