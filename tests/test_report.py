@@ -70,7 +70,9 @@ def test_figures_fit_the_data(two):
 
 
 def test_a_report_without_predictions_has_tables_and_bars():
-    page = Page(render(Report("T", [Result("a", [Row("NCE", 0.5, note="x", reference_value=1.0)])])))
+    page = Page(
+        render(Report("T", [Result("a", [Row("NCE", 0.5, note="x", reference_value=1.0)])]))
+    )
     assert len(page.all("svg")) == 1
     assert len(page.all("table")) == 1
     assert not Page(render(Report("T", [Result("a", [Row("EER", 0.5)])]))).all("svg")
