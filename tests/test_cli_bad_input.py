@@ -362,7 +362,7 @@ CALIBRATE = {
     ),
     "unknown calibrator": (
         (), ["calibrate", "--load", "foo.json", *USE],
-        ["foo.json", "calibrator must be one of 'PAV', ", "not 'Foo'"],
+        ["foo.json", "calibrator must be one of 'DirectionPreserving', ", "not 'Foo'"],
     ),
     "unlabeled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
     "bad among two files": ((), [*CAL, "--apply", "n.npz", "--output", "o.npz"], ["n.npz", "[7]"]),
