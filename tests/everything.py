@@ -193,7 +193,7 @@ def _parts(n):
                 found[f"in parts, weighted {weighted}: {name}"] = metric(parts)
     few = min(n, 2_000)
     parts = fp.from_parts(binary(n)[a : a + few // 2] for a in (0, few // 2))
-    for result in fp.bootstrap([fp.EER(), fp.BrierScore()], parts, n_resamples=20, seed=4):
+    for result in fp.bootstrap([fp.EER(), fp.BrierScore()], parts, n_resamples=40, seed=4):
         found[f"replicates in parts: {result.name}"] = result.replicates
     return found
 
