@@ -12,7 +12,15 @@ a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not div
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts, thread_count, writable
+from fastpsr.kernels.blocks import (
+    BLOCK,
+    count_blocks,
+    cut,
+    over_blocks,
+    over_parts,
+    thread_count,
+    writable,
+)
 from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
 from fastpsr.kernels.grid import bucket_of
 
