@@ -152,7 +152,9 @@ def _layouts() -> None:
             if n_classes == 2:
                 column = logits[:, 1].astype(dtype)
                 for one in (column, np.repeat(column, 2)[::2]):
-                    _scores([fp.Predictions.from_logits(y, one)])
+                    predictions = fp.Predictions.from_logits(y, one)
+                    _scores([predictions])
+                    fp.PAV().fit(predictions).transform(predictions)
                     _scores([fp.Predictions.from_posteriors(y, given[:, 1])])
 
 
