@@ -108,6 +108,27 @@ class _Partitions:
         self.key: Hashable = ("dask", frame._name)
         self.parts = range(frame.npartitions)
         self.n_rows: int | None = None
+        self._delayed: dict[frozenset[str], list[Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again."""
+        return {**self.__dict__, "_delayed": {}}
+
+    def delayed(self, names: frozenset[str]) -> list[Any]:
+        """Return columns of each partition, to be computed.
+
+        Dask's own `to_delayed` joins partitions of Parquet files as fewer columns are read of them.
+        """
+        if names not in self._delayed:
+            chosen = self.frame[sorted(names)]
+            for frame in (chosen.simplify(), chosen, self.frame):
+                found = frame.to_delayed(optimize_graph=False)
+                if len(found) == len(self.parts):
+                    break
+            else:
+                raise ArgumentError("frame", "must keep its partitions; use frame.persist()")
+            self._delayed[names] = found
+        return self._delayed[names]
 
     def name_of(self, number: int) -> str:
         """Return what messages call a partition."""
@@ -119,7 +140,7 @@ class _Partitions:
 
     def load(self, number: int, names: frozenset[str]) -> Any:
         """Return columns of a partition as a table, here."""
-        return self.table(self.frame[sorted(names)].partitions[number].compute())
+        return self.table(self.delayed(names)[number].compute())
 
     @staticmethod
     def table(partition: Any) -> Any:
@@ -181,8 +202,7 @@ def _count(reading: Reading) -> list[Any]:
         assert isinstance(source.tables, _Partitions)
         frames.append(source.tables.frame)
         if source.reader not in partitions:
-            frame = source.tables.frame[sorted(reading.wanted[source.reader])]
-            partitions[source.reader] = frame.to_delayed()
+            partitions[source.reader] = source.tables.delayed(reading.wanted[source.reader])
     readers = list(partitions)
     work = delayed(_Work(reading, frames), pure=False)
     n_steps = len(reading.steps)

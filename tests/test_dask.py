@@ -170,6 +170,18 @@ def test_files_in_the_same_parts_give_the_same_bits(tmp_path, monkeypatch, threa
         assert metric(data) == metric(files)
 
 
+def test_partitions_of_files_stay_as_they_are(tmp_path, threads):
+    """Dask joins them as fewer columns are read, unless it is kept from doing so."""
+    for number, start in enumerate(range(0, N, 2_500)):
+        held = TABLE.iloc[start : start + 2_500]
+        held.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    read = dd.read_parquet(tmp_path)
+    assert len(read[["llr", "target"]].to_delayed()) < read.npartitions == N // 2_500
+    data = fp.from_dask(read)
+    assert fp.EER()(data) == fp.EER()(in_memory())
+    assert fp.EER()(data.compute()) == fp.EER()(in_memory())
+
+
 # Workers that die
 
 
