@@ -191,6 +191,7 @@ def _work_of(payload: bytes) -> _Work:
 
 def _count(reading: Reading) -> list[Any]:
     """Count partitions where they are, and join what comes of them in the tree that memory has."""
+    from dask import config
     from dask.base import compute
     from dask.delayed import delayed
 
@@ -215,7 +216,9 @@ def _count(reading: Reading) -> list[Any]:
         tree.add(number, own)
         seen.append(found)
     try:
-        total, checksums = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
+        with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            # steps may hold all scores of a small class: sent once, as tasks, which can be redone
+            total, checksums = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
     except ArgumentError:
         raise
     except Exception as error:

@@ -170,6 +170,7 @@ def test_files_in_the_same_parts_give_the_same_bits(tmp_path, monkeypatch, threa
         assert metric(data) == metric(files)
 
 
+@pytest.mark.filterwarnings("ignore")  # of Dask's own calls of pandas
 def test_partitions_of_files_stay_as_they_are(tmp_path, threads):
     """Dask joins them as fewer columns are read, unless it is kept from doing so."""
     for number, start in enumerate(range(0, N, 2_500)):
@@ -385,6 +386,20 @@ def test_kernels_run_on_the_thread_of_their_task(threads, monkeypatch):
     fp.Cllr()(from_frame())
     assert were_serial
     assert all(were_serial)
+
+
+class Wide:
+    """A map of predictions that is large when it travels."""
+
+    def __init__(self):
+        self.held = np.random.default_rng(0).random(1_500_000)
+
+    def __call__(self, predictions):
+        return predictions
+
+
+def test_large_steps_travel_without_a_warning(client):
+    assert fp.Cllr()(from_frame().map(Wide())) == fp.Cllr()(in_parts())
 
 
 def test_explain(threads):
