@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import io
+import itertools
 import os
 import pickle
 import stat
@@ -24,6 +25,9 @@ from fastpsr.plans.sources import naming
 from fastpsr.plans.tree import Tree
 
 __all__ = ["from_dask"]
+
+_MOST_IN_A_TASK = 4  # partitions, which a worker holds together
+_TASKS_PER_WORKER = 2  # at least
 
 Names = str | Sequence[str]
 
@@ -208,12 +212,14 @@ def _count(reading: Reading) -> list[Any]:
     work = delayed(_Work(reading, frames), pure=False)
     n_steps = len(reading.steps)
     tree = Tree(partial(delayed(_join, pure=False), work))
-    count = delayed(_count_partition, pure=False, nout=2)
+    count = delayed(_count_run, pure=False, nout=2)
     seen = []
-    for number in reading.numbers:
-        tables = [partitions[reader][number] for reader in readers]
-        own, found = count(work, number, readers, tables)
-        tree.add(number, own)
+    size = _run_length(len(reading.numbers))
+    for run, run_numbers in itertools.groupby(reading.numbers, lambda number: number // size):
+        numbers = list(run_numbers)
+        tables = [[partitions[reader][number] for reader in readers] for number in numbers]
+        own, found = count(work, numbers, numbers[0] // size * size, readers, tables)
+        tree.add(run, own)
         seen.append(found)
     try:
         with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
@@ -225,7 +231,7 @@ def _count(reading: Reading) -> list[Any]:
         if type(error).__module__.partition(".")[0] not in ("distributed", "concurrent", "asyncio"):
             _name_partition(reading, partitions)
         raise
-    reading.check_seen(checksums)
+    reading.check_seen([of_part for of_run in checksums for of_part in of_run])
     return total or [None] * n_steps
 
 
@@ -239,24 +245,62 @@ def _name_partition(reading: Reading, partitions: dict[Hashable, Any]) -> None:
                 delayed(len, pure=False)(partitions[source.reader][number]).compute()
 
 
-def _count_partition(
-    work: _Work, number: int, readers: list[Hashable], tables: list[Any]
-) -> tuple[list[Any], Any]:
-    """Return accumulators of a partition, and checksums of its scores."""
+def _run_length(n_parts: int) -> int:
+    """Return how many partitions a task counts, a power of 2: a few tasks for each worker.
+
+    A task counts as a subtree of the tree over all, so that this changes no bits. Fewer, larger
+    accumulators have to travel.
+    """
+    from dask.system import CPU_COUNT
+
+    n_workers = CPU_COUNT
+    if "distributed" in sys.modules:
+        from distributed import default_client
+
+        with contextlib.suppress(ValueError):  # no cluster
+            client: Any = default_client()  # type: ignore[no-untyped-call]
+            n_workers = max(n_workers, sum(client.nthreads().values()))
+    size = 1
+    while size < _MOST_IN_A_TASK and n_parts >= 2 * size * _TASKS_PER_WORKER * n_workers:
+        size *= 2
+    return size
+
+
+def _count_run(
+    work: _Work,
+    numbers: list[int],
+    first: int,
+    readers: list[Hashable],
+    tables: list[list[Any]],
+) -> tuple[list[Any], list[Any]]:
+    """Return accumulators of a run of partitions, and checksums of the scores of each."""
     reading = work.reading
     kernels = {
         (type(step), *((data.kind, data.n_classes) for data in of_step))
         for step, of_step in zip(reading.steps, reading.data, strict=True)
     }
-    with serially(), _once_per_node(kernels if len(tables[0]) else set()):
-        loaded = {
-            reader: _Partitions.table(table) for reader, table in zip(readers, tables, strict=True)
-        }
-        raws = reading.parts(number, loaded)
+    has_rows = any(len(table) for of_part in tables for table in of_part)
+    places = range(len(reading.steps))
+    trees = [Tree(partial(reading.join, place)) for place in places]
+    held: list[Any] = [None] * len(places)
+    with serially(), _once_per_node(kernels if has_rows else set()):
         reading.prepare()
-        made: dict[int, Any] = {}
-        own = [reading.count(place, None, raws, made) for place in range(len(reading.steps))]
-        return own, reading.seen(number)
+        for number, of_part in zip(numbers, tables, strict=True):
+            loaded = {r: _Partitions.table(t) for r, t in zip(readers, of_part, strict=True)}
+            raws = reading.parts(number, loaded)
+            made: dict[int, Any] = {}
+            for place in places:
+                if reading.steps[place].is_exact:  # in any order
+                    held[place] = reading.count(place, held[place], raws, made)
+                else:
+                    own = reading.count(place, None, raws, made)
+                    if own is not None:
+                        trees[place].add(number - first, own)
+        own_totals = [
+            held[place] if reading.steps[place].is_exact else trees[place].total()
+            for place in places
+        ]
+        return own_totals, [reading.seen(number) for number in numbers]
 
 
 def _join(work: _Work, one: list[Any], other: list[Any]) -> list[Any]:

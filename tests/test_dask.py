@@ -1,5 +1,6 @@
 """`fp.from_dask`: partitions counted by threads, by worker processes, and by workers that die."""
 
+import itertools
 import os
 import pickle
 import signal
@@ -59,7 +60,7 @@ def in_memory(column="llr"):
 def in_parts(column="llr"):
     whole = in_memory(column)
     ids = {name: TABLE[name].to_numpy() for name in ("unit", "left", "right")}
-    cuts = [slice(a, b) for a, b in zip(EDGES, EDGES[1:], strict=False)]
+    cuts = [slice(a, b) for a, b in itertools.pairwise(EDGES)]
     return fp.from_parts([(whole[c], {k: v[c] for k, v in ids.items()}) for c in cuts])
 
 
@@ -144,6 +145,21 @@ def test_parts_give_the_numbers_of_memory(expected):
 
 def test_threads_give_the_same_bits(threads, expected):
     require_same_bits(numbers_in_parts(from_frame), expected)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_tasks_of_several_partitions_give_the_same_bits(threads, expected, monkeypatch, size):
+    from fastpsr import dask as adapter
+
+    monkeypatch.setattr(adapter, "_run_length", lambda n_parts: size)
+    require_same_bits(numbers_in_parts(from_frame), expected)
+
+
+def test_tasks_take_several_partitions_where_there_are_many(client):
+    from fastpsr import dask as adapter
+
+    assert adapter._run_length(2) == 1
+    assert adapter._run_length(100_000) == adapter._MOST_IN_A_TASK
 
 
 def test_two_workers_give_the_same_bits(client, expected):
@@ -262,8 +278,7 @@ class ShuffledScores(Shuffled):
 def test_shuffled_frames_are_refused_and_told_to_persist(threads, part, what):
     data = fp.from_dask(frame(part))
     with pytest.raises(fp.ArgumentError, match=rf"the {what} of partition \d.*frame.persist\(\)"):
-        for metric in (fp.Cllr(), fp.EER()):
-            metric(data)
+        fp.evaluate(data)
 
 
 def test_shuffled_frames_are_refused_by_workers_and_may_be_persisted(client):
