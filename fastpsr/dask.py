@@ -2,11 +2,16 @@
 
 import contextlib
 import copy
+import io
+import itertools
 import os
+import pickle
+import stat
 import sys
 import tempfile
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -16,9 +21,13 @@ from fastpsr.kernels.blocks import serially
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.parquet import TableSource, chosen_columns
 from fastpsr.plans.reading import Reading
+from fastpsr.plans.sources import naming
 from fastpsr.plans.tree import Tree
 
 __all__ = ["from_dask"]
+
+_MOST_IN_A_TASK = 4  # partitions, which a worker holds together
+_TASKS_PER_WORKER = 2  # at least
 
 Names = str | Sequence[str]
 
@@ -64,7 +73,8 @@ sample_weight, classes
     Notes
     -----
     Runs on whatever scheduler is active. Kernels run serially within a partition, and are compiled
-    once per node. Results have the same bits for any number of workers.
+    once per node. Results have the same bits for any number of workers. A worker that is lost costs
+    a retry of its partitions.
 
     Examples
     --------
@@ -102,10 +112,27 @@ class _Partitions:
         self.key: Hashable = ("dask", frame._name)
         self.parts = range(frame.npartitions)
         self.n_rows: int | None = None
+        self._delayed: dict[frozenset[str], list[Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the frame behind: workers are given its partitions."""
-        return {**self.__dict__, "frame": None}
+        """Leave out what is made again."""
+        return {**self.__dict__, "_delayed": {}}
+
+    def delayed(self, names: frozenset[str]) -> list[Any]:
+        """Return columns of each partition, to be computed.
+
+        Dask's own `to_delayed` joins partitions of Parquet files as fewer columns are read of them.
+        """
+        if names not in self._delayed:
+            chosen = self.frame[sorted(names)]
+            for frame in (chosen.simplify(), chosen, self.frame):
+                found = frame.to_delayed(optimize_graph=False)
+                if len(found) == len(self.parts):
+                    break
+            else:
+                raise ArgumentError("frame", "must keep its partitions; use frame.persist()")
+            self._delayed[names] = found
+        return self._delayed[names]
 
     def name_of(self, number: int) -> str:
         """Return what messages call a partition."""
@@ -117,7 +144,7 @@ class _Partitions:
 
     def load(self, number: int, names: frozenset[str]) -> Any:
         """Return columns of a partition as a table, here."""
-        return self.table(self.frame[sorted(names)].partitions[number].compute())
+        return self.table(self.delayed(names)[number].compute())
 
     @staticmethod
     def table(partition: Any) -> Any:
@@ -137,102 +164,189 @@ class _DaskSource(TableSource):
         return _count(reading)
 
 
+class _Work:
+    """A reading for workers: it travels without the frames, whose partitions they are given."""
+
+    def __init__(self, reading: Reading, frames: Iterable[Any]) -> None:
+        self.reading = reading
+        self._frames = list(frames)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import cloudpickle
+
+        left_out = {id(frame) for frame in self._frames}
+
+        class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+            def persistent_id(self, one: Any) -> str | None:
+                return "frame" if id(one) in left_out else None
+
+        payload = io.BytesIO()
+        Pickler(payload, protocol=pickle.HIGHEST_PROTOCOL).dump(self.reading)
+        return _work_of, (payload.getvalue(),)
+
+
+def _work_of(payload: bytes) -> _Work:
+    class Unpickler(pickle.Unpickler):
+        def persistent_load(self, name: str) -> None:
+            return None
+
+    return _Work(Unpickler(io.BytesIO(payload)).load(), ())
+
+
 def _count(reading: Reading) -> list[Any]:
     """Count partitions where they are, and join what comes of them in the tree that memory has."""
+    from dask import config
     from dask.base import compute
     from dask.delayed import delayed
 
     partitions: dict[Hashable, Any] = {}
+    frames = []
     for source in reading.sources:
         if not isinstance(source, _DaskSource):
             raise ArgumentError("predictions", "must all be in Dask data frames, or none")
+        assert isinstance(source.tables, _Partitions)
+        frames.append(source.tables.frame)
         if source.reader not in partitions:
-            assert isinstance(source.tables, _Partitions)
-            frame = source.tables.frame[sorted(reading.wanted[source.reader])]
-            partitions[source.reader] = frame.to_delayed()
+            partitions[source.reader] = source.tables.delayed(reading.wanted[source.reader])
     readers = list(partitions)
-    work = delayed(reading, pure=False)
+    work = delayed(_Work(reading, frames), pure=False)
     n_steps = len(reading.steps)
-    in_turn = [p for p in range(n_steps) if reading.steps[p].parts_per_run > 1]
-    apart = [p for p in range(n_steps) if p not in in_turn]
-    join = delayed(_join, pure=False)
-    trees = {
-        which: Tree(partial(join, work, which)) for which in (tuple(apart), tuple(in_turn)) if which
-    }
-    count = delayed(_count_partition, pure=False, nout=3)
-    seen, before, run = [], None, -1
-    for number in reading.numbers:
-        if in_turn and reading.run_of(in_turn[0], number) != run:
-            if before is not None:
-                trees[tuple(in_turn)].add(run, before)
-            before, run = None, reading.run_of(in_turn[0], number)
-        tables = [partitions[reader][number] for reader in readers]
-        own, before, found = count(work, number, apart, in_turn, before, readers, tables)
-        if apart:
-            trees[tuple(apart)].add(number, own)
+    tree = Tree(partial(delayed(_join, pure=False), work))
+    count = delayed(_count_run, pure=False, nout=2)
+    seen = []
+    size = _run_length(len(reading.numbers))
+    for run, run_numbers in itertools.groupby(reading.numbers, lambda number: number // size):
+        numbers = list(run_numbers)
+        tables = [[partitions[reader][number] for reader in readers] for number in numbers]
+        own, found = count(work, numbers, numbers[0] // size * size, readers, tables)
+        tree.add(run, own)
         seen.append(found)
-    if before is not None and in_turn:
-        trees[tuple(in_turn)].add(run, before)
-    roots = {which: tree.total() for which, tree in trees.items()}
-    *totals, checksums = compute(*roots.values(), seen)  # type: ignore[no-untyped-call]
-    reading.check_seen(checksums)
-    answers: list[Any] = [None] * n_steps
-    for which, total in zip(roots, totals, strict=True):
-        for place, accumulator in zip(which, total or [None] * len(which), strict=True):
-            answers[place] = accumulator
-    return answers
+    try:
+        with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            # steps may hold all scores of a small class: sent once, as tasks, which can be redone
+            total, checksums = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
+    except ArgumentError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("distributed", "concurrent", "asyncio"):
+            _name_partition(reading, partitions)
+        raise
+    reading.check_seen([of_part for of_run in checksums for of_part in of_run])
+    return total or [None] * n_steps
 
 
-def _count_partition(
-    reading: Reading,
-    number: int,
-    apart: list[int],
-    in_turn: list[int],
-    before: list[Any] | None,
+def _name_partition(reading: Reading, partitions: dict[Hashable, Any]) -> None:
+    """Raise for the first partition that cannot be computed, if there is one."""
+    from dask.delayed import delayed
+
+    for number in reading.numbers:
+        for source in reading.sources:
+            with naming(source, number):
+                delayed(len, pure=False)(partitions[source.reader][number]).compute()
+
+
+def _run_length(n_parts: int) -> int:
+    """Return how many partitions a task counts, a power of 2: a few tasks for each worker.
+
+    A task counts as a subtree of the tree over all, so that this changes no bits. Fewer, larger
+    accumulators have to travel.
+    """
+    from dask.system import CPU_COUNT
+
+    n_workers = CPU_COUNT
+    if "distributed" in sys.modules:
+        from distributed import default_client
+
+        with contextlib.suppress(ValueError):  # no cluster
+            client: Any = default_client()  # type: ignore[no-untyped-call]
+            n_workers = max(n_workers, sum(client.nthreads().values()))
+    size = 1
+    while size < _MOST_IN_A_TASK and n_parts >= 2 * size * _TASKS_PER_WORKER * n_workers:
+        size *= 2
+    return size
+
+
+def _count_run(
+    work: _Work,
+    numbers: list[int],
+    first: int,
     readers: list[Hashable],
-    tables: list[Any],
-) -> tuple[list[Any], list[Any], Any]:
-    """Return accumulators of a partition, those of its run so far, and checksums of its scores."""
-    with _once_per_node(), serially():
-        loaded = {
-            reader: _Partitions.table(table) for reader, table in zip(readers, tables, strict=True)
-        }
-        raws = reading.parts(number, loaded)
+    tables: list[list[Any]],
+) -> tuple[list[Any], list[Any]]:
+    """Return accumulators of a run of partitions, and checksums of the scores of each."""
+    reading = work.reading
+    kernels = {
+        (type(step), *((data.kind, data.n_classes) for data in of_step))
+        for step, of_step in zip(reading.steps, reading.data, strict=True)
+    }
+    has_rows = any(len(table) for of_part in tables for table in of_part)
+    places = range(len(reading.steps))
+    trees = [Tree(partial(reading.join, place)) for place in places]
+    held: list[Any] = [None] * len(places)
+    with serially(), _once_per_node(kernels if has_rows else set()):
         reading.prepare()
-        made: dict[int, Any] = {}
-        own = [reading.count(place, None, raws, made) for place in apart]
-        held = copy.deepcopy(before) or [None] * len(in_turn)  # another attempt may need it, too
-        held = [reading.count(p, h, raws, made) for p, h in zip(in_turn, held, strict=True)]
-        return own, held, reading.seen(number)
+        for number, of_part in zip(numbers, tables, strict=True):
+            loaded = {r: _Partitions.table(t) for r, t in zip(readers, of_part, strict=True)}
+            raws = reading.parts(number, loaded)
+            made: dict[int, Any] = {}
+            for place in places:
+                if reading.steps[place].is_exact:  # in any order
+                    held[place] = reading.count(place, held[place], raws, made)
+                else:
+                    own = reading.count(place, None, raws, made)
+                    if own is not None:
+                        trees[place].add(number - first, own)
+        own_totals = [
+            held[place] if reading.steps[place].is_exact else trees[place].total()
+            for place in places
+        ]
+        return own_totals, [reading.seen(number) for number in numbers]
 
 
-def _join(reading: Reading, which: tuple[int, ...], one: list[Any], other: list[Any]) -> list[Any]:
+def _join(work: _Work, one: list[Any], other: list[Any]) -> list[Any]:
     one = copy.deepcopy(one)  # another attempt may need it, too
-    return [reading.join(place, a, b) for place, a, b in zip(which, one, other, strict=True)]
+    pairs = zip(one, other, strict=True)
+    return [work.reading.join(place, a, b) for place, (a, b) in enumerate(pairs)]
 
 
-_is_warm = False
+_warm: set[Hashable] = set()
 
 
 @contextlib.contextmanager
-def _once_per_node() -> Iterator[None]:
+def _once_per_node(kernels: set[Any]) -> Iterator[None]:
     """Let one process of a machine compile at a time; the others find its code in the cache."""
-    global _is_warm
-    if _is_warm:
+    if kernels <= _warm:
         yield
         return
-    folder = os.path.join(
-        tempfile.gettempdir(), f"fastpsr-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    )
-    os.makedirs(folder, exist_ok=True)
-    if "numba" not in sys.modules:  # a cache on a disk of its own, not one that all nodes share
-        os.environ.setdefault("NUMBA_CACHE_DIR", os.path.join(folder, "numba"))
-    with open(os.path.join(folder, "compiling"), "w") as lock:
-        try:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except (ImportError, OSError):  # not on this system: each compiles by itself
-            pass
+    folder = _local_folder()
+    if folder is None:
         yield
-    _is_warm = True
+    else:
+        with open(folder / "compiling", "w") as lock:
+            with contextlib.suppress(ImportError, OSError):  # not there: each compiles by itself
+                import fcntl
+
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    _warm.update(kernels)
+
+
+def _local_folder() -> Path | None:
+    """Return a folder of this user on a disk of this machine, after pointing Numba's cache there.
+
+    The cache stays with the package where that is on the same disk, and where Numba is already
+    loaded.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"fastpsr-{user}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        is_local = Path(__file__).stat().st_dev == found.st_dev
+    except OSError:
+        return None
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != user):
+        return None  # someone else's: code must not be loaded from there
+    if "numba" not in sys.modules and not is_local:
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(folder / "numba"))
+    return folder

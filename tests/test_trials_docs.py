@@ -13,10 +13,8 @@ from fastpsr.trials import FORMATS
 from tests import pages
 
 ROOT = Path(__file__).parents[1]
-PAGES = (
-    "README.md",
-    *(f"docs/{n}.md" for n in ("guide", "parts", "trials", "formats", "intervals")),
-)
+_DOCS = ("guide", "parts", "clusters", "trials", "formats", "intervals")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -66,7 +66,7 @@ def over_blocks(
     if n_blocks < 2 * worth_a_thread and "FASTPSR_NUM_THREADS" not in os.environ:
         kernel(0, n_blocks, *map(writable, arguments))
         return
-    n_parts = min(thread_count(), n_blocks // worth_a_thread)
+    n_parts = min(thread_count(), max(1, n_blocks // worth_a_thread))
     edges = [n_blocks * part // n_parts for part in range(n_parts + 1)]
     arguments = tuple(writable(argument) for argument in arguments)
     together(

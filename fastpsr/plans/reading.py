@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -148,9 +149,8 @@ class Reading:
                 root.note_scores(number, checksum)
 
     def run_of(self, place: int, number: int) -> int:
-        """Return the number of the run of parts that are added up in turn."""
-        step = self.steps[place]
-        return 0 if step.is_exact else number // step.parts_per_run
+        """Return the number of the run of parts that are added up in turn: all, where exact."""
+        return 0 if self.steps[place].is_exact else number
 
 
 def count_all(requests: Sequence[Request]) -> list[Any]:
@@ -220,7 +220,7 @@ def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
             parts = load(number) if ahead is None else ahead.result()
             ahead = None
             if place + 1 < len(numbers):
-                ahead = thread.submit(load, numbers[place + 1])
+                ahead = thread.submit(copy_context().run, load, numbers[place + 1])
             yield parts
             del parts
 

@@ -36,8 +36,6 @@ class Step(ABC):
     reads: frozenset[str] = ROWS
     #: Whether accumulators do not depend on the order of the parts, not even to rounding.
     is_exact: ClassVar[bool] = False
-    #: Number of parts that are added up in turn, for accumulators too large to have one for each.
-    parts_per_run: ClassVar[int] = 1
     #: Whether it takes parts without weight, too, which are as if absent.
     takes_all: ClassVar[bool] = False
     #: Numbers of the parts that it looks at; None for all. Where these are few they are read first.
