@@ -272,7 +272,7 @@ def evaluate(
     >>> print(fp.evaluate(data, [fp.BrierScore()], n_resamples=200, seed=0))
     100 samples, 2 classes, priors 0.5, 0.5
     95 % intervals: percentile, 200 replicates, resampling IID, seed 0
-    NBS      0.7400  [0.6010, 0.8787]  Brier score over that of the priors
+    NBS      0.7400  [0.6303, 0.8814]  Brier score over that of the priors
     """
     check_data(predictions)
     if isinstance(predictions, Predictions):

@@ -1,6 +1,7 @@
 """All that fastpsr computes, by name: to see whether bits change, or to run every line once."""
 
 import inspect
+import itertools
 import warnings
 from dataclasses import MISSING, fields
 
@@ -61,7 +62,7 @@ def everything(n=MANY, n_resamples=40, intervals=True):
     """Return name -> array or number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of replicates without a value
-        found = _conversions(n) | _values(n) | _fits(n) | _curves(n)
+        found = _conversions(n) | _values(n) | _fits(n) | _curves(n) | _parts(n)
         if intervals:
             found |= _intervals(min(n, FEWER), n_resamples)
         return found
@@ -178,6 +179,22 @@ def _curves(n):
         for part, value in vars(curve).items():
             if isinstance(value, np.ndarray):
                 found[f"{type(curve).__name__}: {part}"] = value
+    return found
+
+
+def _parts(n):
+    found = {}
+    cuts = [0, 0, n // 3, n // 3 + 1, n]
+    for weighted in (False, True):
+        data = binary(n, weighted=weighted)
+        parts = fp.from_parts(data[a:b] for a, b in itertools.pairwise(cuts))
+        for name, metric in metrics(data).items():
+            if not isinstance(metric, fp.SemiEmpiricalScore):  # of other predictions
+                found[f"in parts, weighted {weighted}: {name}"] = metric(parts)
+    few = min(n, 2_000)
+    parts = fp.from_parts(binary(n)[a : a + few // 2] for a in (0, few // 2))
+    for result in fp.bootstrap([fp.EER(), fp.BrierScore()], parts, n_resamples=40, seed=4):
+        found[f"replicates in parts: {result.name}"] = result.replicates
     return found
 
 

@@ -90,8 +90,10 @@ def check_array(array, shape, dtype=np.float64, low=-np.inf, high=np.inf):
 def check_predictions(predictions):
     """Look at all that predictions offer."""
     n, K = len(predictions), predictions.n_classes
-    assert n > 0
     assert repr(predictions)
+    if not n:
+        assert predictions.scores.shape[0] == 0
+        return
     if predictions.y_true is not None:
         check_array(predictions.y_true, (n,), np.uint8 if K <= 256 else np.int32)
         assert int(predictions.y_true.max()) < K

@@ -34,8 +34,6 @@ BAD_SCORES = {
     "one column": (MAKE.from_posteriors, "q", [[1.0], [1.0]], r"column per class.*1"),
     "three dimensions": (MAKE.from_posteriors, "q", np.ones((2, 2, 2)), r"shape \(2, 2, 2\)"),
     "no dimension": (MAKE.from_posteriors, "q", 0.5, r"shape \(\)"),
-    "empty": (MAKE.from_posteriors, "q", [], r"empty"),
-    "empty rows": (MAKE.from_posteriors, "q", np.empty((0, 3)), r"empty.*\(0, 3\)"),
     "strings": (MAKE.from_posteriors, "q", ["a", "b"], r"real numbers"),
     "complex": (MAKE.from_posteriors, "q", [0.5 + 0j, 0.5], r"real numbers.*complex"),
     "objects": (MAKE.from_posteriors, "q", np.array([0.5, "x"], object), r"real numbers"),
@@ -116,7 +114,6 @@ def test_bad_labels(labels, says):
 
 BAD_WEIGHTS = {
     "negative": ([1, 1, -1, 1], r"not negative.*sample_weight\[2\] is -1"),
-    "all zero": ([0, 0, 0, 0], r"not all be zero"),
     "nan": ([1, NAN, 1, 1], r"finite.*sample_weight\[1\] is nan"),
     "infinite": ([1, 1, 1, INF], r"finite.*sample_weight\[3\] is inf"),
     "too few": ([1, 1, 1], r"one entry per sample.*4.*3"),
@@ -129,6 +126,22 @@ BAD_WEIGHTS = {
 def test_bad_weights(weights, says):
     with pytest.raises(ValueError, match=rf"(?s)^sample_weight\b.*{says}"):
         fp.Predictions.from_posteriors(Y, Q, sample_weight=weights)
+
+
+NOTHING = {
+    "no rows": lambda: MAKE.from_posteriors([], []),
+    "no rows of 3": lambda: MAKE.from_posteriors([], np.empty((0, 3))),
+    "weights all zero": lambda: MAKE.from_posteriors(Y, Q, sample_weight=[0, 0, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("make", NOTHING.values(), ids=NOTHING)
+def test_no_sample_is_for_metrics_to_refuse(make):
+    """Parts of a whole may be empty, or weigh nothing."""
+    predictions = make()
+    for use in (fp.CrossEntropy(), fp.BrierScore(False), fp.ECE(), fp.evaluate):
+        with pytest.raises(ValueError, match=r"^predictions must have a sample of positive weight"):
+            use(predictions)
 
 
 BAD_PRIORS = {

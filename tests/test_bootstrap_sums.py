@@ -165,16 +165,16 @@ def test_semi_empirical_scores_and_held_out_calibrators():
 
 def refitted(metric, predictions, times):
     """The calibration loss with public calibrators, fitted to repeated rows, part by part."""
-    plan = metric.train.plan(predictions)
+    folds = metric.train.folds_of(predictions)
     rows = np.repeat(np.arange(N), times)
     if predictions.weights.size:
         rows = rows[predictions.weights[rows] > 0.0]
-    served_by = plan.served_by[rows]
+    served_by = folds.served_by(Part.whole(predictions))[rows]
     replicate = predictions[rows]
     log_odds = np.empty(rows.size)
     for part in np.unique(served_by):
         here = served_by == part
-        training = replicate[plan.trains[part][served_by]]
+        training = replicate[folds.trains[part][served_by]]
         log_odds[here] = metric.calibrator.fit(training).transform(replicate[here]).log_odds
     after = fp.Predictions.from_logits(
         replicate.y_true, log_odds, priors=replicate.given_priors,

@@ -158,7 +158,7 @@ def test_json_and_csv_are_one_table():
     succeed(*run, "--json", "t.json", "--csv", "t.csv")
     rows = polars.read_csv("t.csv")
     numbers = ["value", "low", "high", "bias", "n_undefined"]
-    assert rows.columns == ["metric", *numbers, "note"]
+    assert rows.columns == ["metric", *numbers, "note", "unit", "reference_value"]
     assert rows.to_dicts() == strict_json("t.json")["rows"]
 
 

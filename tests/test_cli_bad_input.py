@@ -67,7 +67,6 @@ FILES = {
     "folder .npz": ({"s.npz": FOLDER}, "s.npz", ["s.npz"]),
     "folder .npy": ({"s.npy": FOLDER}, "s.npy", ["s.npy"]),
     "folder .csv": ({"s.csv": FOLDER}, "s.csv", ["s.csv"]),
-    "folder .parquet": ({"s.parquet": FOLDER}, "s.parquet", ["s.parquet"]),
     "other ending": ({"s.txt": b"0 1"}, "s.txt", ["s.txt", ".npz", ".npy", ".csv", ".parquet"]),
     "no ending": ({"s": GOOD}, "s", ["s must end in"]),
     "truncated .npz": ({"s.npz": GOOD[:-200]}, "s.npz", ["s.npz", "whole .npz"]),
@@ -362,7 +361,7 @@ CALIBRATE = {
     ),
     "unknown calibrator": (
         (), ["calibrate", "--load", "foo.json", *USE],
-        ["foo.json", "calibrator must be one of 'PAV', ", "not 'Foo'"],
+        ["foo.json", "calibrator must be one of 'DirectionPreserving', ", "not 'Foo'"],
     ),
     "unlabeled": ((), ["calibrate", "u.npz", "--output", "o.npz"], ["--labels"]),
     "bad among two files": ((), [*CAL, "--apply", "n.npz", "--output", "o.npz"], ["n.npz", "[7]"]),

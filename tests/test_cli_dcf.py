@@ -5,6 +5,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.cli.dcf import detection_costs, parse_dcf
+from tests.drawn import summands_of
 
 DCFS = ["sre16", "sre21", "sre18-vast", "0.3:2:1"]
 
@@ -42,7 +43,7 @@ def test_replicates_are_means(name, weighted):
         return found.replicates
 
     costs = detection_costs([parse_dcf(name)], raw=False).values()
-    assert all(cost.summands(predictions) is not None for cost in costs)
+    assert all(summands_of(cost, predictions) is not None for cost in costs)
     expected = means(name, predictions, replicates)
     np.testing.assert_allclose([replicates(cost) for cost in costs], expected, rtol=1e-12)
     np.testing.assert_allclose([replicates(cost.__call__) for cost in costs], expected, rtol=1e-12)
@@ -53,6 +54,6 @@ def test_actual_costs_need_llrs():
     (minimal,) = detection_costs([parse_dcf("sre16")], raw=True).values()
     assert 0.0 < minimal(raw) <= 1.0
     _, actual = detection_costs([parse_dcf("sre16")], raw=False).values()
-    for use in (actual, actual.summands):
+    for use in (actual, lambda data: summands_of(actual, data)):
         with pytest.raises(ValueError, match="raw scores"):
             use(raw)

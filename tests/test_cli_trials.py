@@ -110,6 +110,7 @@ def test_keys_of_every_kind(name, packed):
     assert strict_json("t.json")[0] == {
         "system": "s", "condition": "pooled", "metric": "EER", "value": fp.EER()(llrs()), **counts,
         "low": None, "high": None, "bias": None, "n_undefined": 0, "note": fp.EER.meaning,
+        "unit": "fraction", "reference_value": 0.5,
     }  # fmt: skip
     assert "scores taken as llr; read " in out
     assert re.search(rf"(?m)^targets +{Y.sum():,} *$", out)

@@ -16,7 +16,8 @@ SECONDS = float(os.environ.get("FASTPSR_FUZZ_SECONDS", "15"))  # for all cases t
 MOST_SEEDS = int(20 * SECONDS)
 FEWEST_SEEDS = 3
 
-READ_ELSEWHERE = {"trials", "plotting", "scan_parquet"}  # they read files and draw figures
+# they read files, draw figures and run on schedulers
+READ_ELSEWHERE = {"trials", "plotting", "scan_parquet", "from_dask"}
 
 
 def test_every_public_name_has_a_case():

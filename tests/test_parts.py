@@ -86,8 +86,11 @@ def require_equal(one, other, tolerance, what=""):
         assert one.tolist() == other.tolist(), what
         return
     a, b = one.astype(np.float64), other.astype(np.float64)
-    if tolerance == 0.0:  # -0.0 and 0.0 are one score
+    if tolerance == 0.0:
         assert np.array_equal(a, b, equal_nan=True), f"{what}: {a} in memory, {b} in parts"
+        if not re.search("threshold|scores", what):  # -0.0 and 0.0 are one score
+            there = ~np.isnan(a)
+            assert np.array_equal(np.signbit(a[there]), np.signbit(b[there])), f"{what}: {a}, {b}"
         return
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):
@@ -322,43 +325,91 @@ def resampling(kind, ids):
     return kind(*(ids[name] for name in names[: len(needed)]))
 
 
-#: Drawn as counts of cells, the same in parts.
-DRAWN_AS_COUNTS = {"EER", "MinDCF", "AUC"}
-RESAMPLED = (
-    fp.CrossEntropy(), fp.EER(), fp.MinDCF(0.1), fp.ActDCF(0.1), fp.AUC(), fp.Cllr(), fp.ECE(),
-    fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
-)  # fmt: skip
+#: Counts of cells alone: drawn as such, the same draws in parts.
+DRAWN_AS_COUNTS = COUNTED & {kind.__name__ for kind in METRICS} - {"DevPAV"}
+RESAMPLED = [
+    partitions.NASTY["LLRs without a prior, one class in a part"],
+    partitions.NASTY["LLRs, weights, given prior"],
+    partitions.NASTY["posteriors, infinite, weights"],
+    partitions.NASTY["rows of two"],
+    partitions.NASTY["raw scores"],
+    partitions.NASTY["3 classes, logits, weights"],
+    partitions.NASTY["5 classes, likelihoods"],
+    partitions.Case("logits", 400, minority=0.05, budget="5KB"),
+]
+#: With values of all metrics, whose replicates have a law to be compared.
+LAWFUL = [
+    partitions.Case(n=300, priors=True, seed=9),
+    partitions.Case(n=300, priors=True, seed=9, weights="fractions", layout="by class"),
+]
 
 
-@nasty
-@pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
-def test_resampling(kind, name):
-    case = partitions.NASTY[name]
-    if case.form in ("predictions", "functions"):
-        case = partitions.changed(case, form="pairs")
-    for metric in RESAMPLED:
-        called = f"{type(metric).__name__}"
+def replicates(kind, metric, data, ids, n_resamples):
+    options = {"n_resamples": n_resamples, "confidence_level": 0.5, "seed": 3}
+    found = fp.bootstrap(metric, data, resampling=resampling(kind, ids), **options)
+    return [found.value, *found.replicates]
 
-        def replicates(data, ids, metric=metric):
-            options = {"n_resamples": 40, "seed": 3, "resampling": resampling(kind, ids)}
-            found = fp.bootstrap(metric, data, **options)
-            return [found.value, *found.replicates]
 
-        if fields(kind) or (case.weights == "none" and called in DRAWN_AS_COUNTS):
-            in_both(case, called, replicates, max(tolerance_of(called, case), 1e-12))
+def is_drawn_as_counts(name, case):
+    """Whether replicates are of counts alone; LLRs that follow frequencies cross thresholds."""
+    has_counts = name in DRAWN_AS_COUNTS and case.weights == "none"
+    return has_counts and (name != "ActDCF" or case.memory.has_fixed_llrs)
+
+
+def check_replicates(kind, metric_kind, case, n_resamples):
+    """Compare replicates drawn in memory and in parts: the same, or of the same law."""
+    name = metric_kind.__name__
+    columns = {name: name for name in case.ids}
+    examples = metric_kind.examples(case.memory), metric_kind.examples(case.parts())
+    for metric, in_parts in list(zip(*examples, strict=True))[:2]:
+        tolerance = tolerance_of(name, case)
+        if metric.unit == "percent":
+            tolerance *= 100.0
+        if fields(kind) or is_drawn_as_counts(name, case):
+
+            def call(data, ids, metric=metric, in_parts=in_parts):
+                chosen = metric if isinstance(data, fp.Predictions) else in_parts
+                return replicates(kind, chosen, data, ids, n_resamples)
+
+            in_both(case, name, call, tolerance)
             continue
         # rows are drawn within parts, as many as a multinomial gives each: other draws
-        one = outcome(lambda call=replicates: call(case.memory, case.ids))
+        one = outcome(lambda m=metric: replicates(kind, m, case.memory, case.ids, n_resamples))
         with budget_of(case):
-            other = outcome(lambda call=replicates: call(case.parts(), {n: n for n in case.ids}))
-        if isinstance(one, ValueError) or isinstance(other, ValueError):
-            require_same_failure(one, other)
-            continue
-        require_equal(one[0], other[0], tolerance_of(called, case) or 1e-15, called)
-        a, b = np.array(one[1:]), np.array(other[1:])
-        if np.isfinite(a).all() and np.isfinite(b).all():
-            error = np.sqrt((a.var() + b.var()) / a.size)
-            assert abs(a.mean() - b.mean()) <= 5.0 * error + 1e-9
+            other = outcome(
+                lambda m=in_parts: replicates(kind, m, case.parts(), columns, n_resamples)
+            )
+        if isinstance(one, list) and isinstance(other, list):
+            require_equal(one[0], other[0], tolerance, name)
+            if case in LAWFUL:
+                require_same_law(np.array(one[1:]), np.array(other[1:]))
+        else:
+            compare(case, name, one, other, tolerance)
+
+
+def require_same_law(a, b):
+    """Means within 5 standard errors, and spreads alike."""
+    error = np.sqrt((a.var() + b.var()) / a.size)
+    assert abs(a.mean() - b.mean()) <= 5.0 * error
+    # the logarithm of the ratio for normal values has about this standard error
+    assert abs(np.log(a.std() / b.std())) <= 5.0 / np.sqrt(a.size - 1)
+
+
+@pytest.mark.parametrize("case", RESAMPLED, ids=repr)
+@pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
+def test_resampling(kind, case):
+    if case.form in ("predictions", "functions"):
+        case = partitions.changed(case, form="pairs")  # ids are columns
+    for metric_kind in METRICS:
+        check_replicates(kind, metric_kind, case, 4)
+
+
+@pytest.mark.parametrize("case", LAWFUL, ids=["equal weights", "weights"])
+@pytest.mark.parametrize("metric_kind", METRICS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
+def test_laws_of_replicates(kind, metric_kind, case):
+    n_resamples = 60 if metric_kind is fp.ExpectedDivergence else 400  # each of which is a fit
+    check_replicates(kind, metric_kind, case, 8 if fields(kind) else n_resamples)
 
 
 # What is compared are values, not only refusals
@@ -394,7 +445,7 @@ def test_trainings_can_be_used(kind):
 def test_replicates_have_values(kind):
     chosen = resampling(kind, SIMPLE.ids)
     results = fp.bootstrap(
-        {str(i): metric for i, metric in enumerate(RESAMPLED[:-1])}, SIMPLE.memory,
+        {kind.__name__: kind.examples(SIMPLE.memory)[0] for kind in METRICS}, SIMPLE.memory,
         n_resamples=40, seed=3, resampling=chosen,
     )  # fmt: skip
     for result in results:

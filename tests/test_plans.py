@@ -1,8 +1,10 @@
 """The runner, steps and facts of `fastpsr.plans`; faults of parts."""
 
 import functools
+import gc
 import math
 import pickle
+import weakref
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +24,7 @@ from fastpsr.plans import (
     run_all,
 )
 from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.watching import watched
 
 
 def predictions(n=40, seed=0, weights=False):
@@ -225,6 +228,51 @@ def test_only_parts_are_read():
 
     assert run(plan) == [8, 40]
     assert source.calls == [0, 1, 2, 3, 4]
+
+
+def test_few_parts_are_read_before_all_are():
+    whole = predictions(400)
+    n = 32  # twice what samples look at
+    data = fp.from_parts([whole[np.arange(i, len(whole), n)] for i in range(n)])
+    few, every = CountAll("few", only_parts=(1, 3)), CountAll("every")
+    seen = []
+
+    def plan():
+        (found,) = yield [few.over(data)]
+        (again,) = yield [CountAll(f"{found} rows").over(data)]
+        return again
+
+    with watched(lambda progress: seen.append((progress.read, progress.is_sample))):
+        counts = [outcome.get() for outcome in run_all([plan, lambda: count(data, every)])]
+    assert counts == [len(whole), len(whole)]
+    assert seen == [(0, True)] * 2 + [(1, False)] * n
+
+
+def test_errors_hold_no_parts():
+    held = []
+
+    @dataclass(frozen=True, eq=False)
+    class Refuse(CountAll):
+        def add(self, accumulator, prepared, *parts):
+            held.append(weakref.ref(parts[0]))
+            try:
+                raise KeyError("before")
+            except KeyError:
+                raise ValueError("refused")  # noqa: B904
+
+    @dataclass(frozen=True, eq=False)
+    class Look(CountAll):
+        def add(self, accumulator, prepared, *parts):
+            if parts[0].number > 2:
+                gc.collect()
+                assert all(part() is None for part in held[:-1])
+            return super().add(accumulator, prepared, *parts)
+
+    data = Reads(predictions()).data
+    outcomes = run_all([lambda: count(data, Refuse("a")), lambda: count(data, Look("b"))])
+    assert str(outcomes[0].error) == "refused"
+    assert outcomes[1].get() == 40
+    assert len(held) == 5
 
 
 def test_two_sources_are_read_side_by_side():

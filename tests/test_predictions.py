@@ -185,9 +185,13 @@ def test_indexing(index):
 
 
 @pytest.mark.parametrize("index", [[], slice(4, 9), np.zeros(4, bool)], ids=str)
-def test_a_subset_must_not_be_empty(index):
-    with pytest.raises(ValueError, match=r"index .*at least one sample"):
-        fp.Predictions.from_posteriors(Y, Q)[index]
+def test_a_subset_may_be_empty(index):
+    """As a part of a whole may be; what to compute from it is for metrics to refuse."""
+    made = fp.Predictions.from_posteriors(Y, Q, priors=[0.9, 0.1])[index]
+    assert len(made) == made.y_true.size == 0
+    assert made.posteriors.shape == (0, 2)
+    assert made.class_weights.tolist() == [0.0, 0.0]
+    assert made.priors.tolist() == [0.9, 0.1]
 
 
 def test_a_part_of_unlabeled_likelihoods():

@@ -106,13 +106,13 @@ def count_reads(monkeypatch):
     from fastpsr.plans import runner
 
     reads = []
-    read = runner._read
+    count_all = runner.count_all
 
-    def watch(slots):
-        reads.append([type(slot.request.step).__name__ for slot in slots])
-        read(slots)
+    def watch(requests):
+        reads.append([type(request.step).__name__ for request in requests])
+        return count_all(requests)
 
-    monkeypatch.setattr(runner, "_read", watch)
+    monkeypatch.setattr(runner, "count_all", watch)
     return reads
 
 

@@ -13,7 +13,10 @@ from fastpsr.trials import FORMATS
 from tests import pages
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", *(f"docs/{n}.md" for n in ("guide", "trials", "formats", "intervals", "clusters")))
+PAGES = (
+    "README.md",
+    *(f"docs/{n}.md" for n in ("guide", "parts", "clusters", "trials", "formats", "intervals")),
+)
 
 
 @pytest.mark.parametrize("name", PAGES)

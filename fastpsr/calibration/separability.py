@@ -7,6 +7,7 @@ from fastpsr.predictions import Floats
 __all__ = ["binary_margins", "check_margins"]
 
 _ROUNDING = 1e-13  # of the largest margin: normalizing rows may pull classes so far together
+_LARGE = 1e280  # sums of lengths above may overflow
 
 _REMEDY = (
     "use PAV(floor=...), calibrate on more data, or add samples near the boundary; "
@@ -62,7 +63,9 @@ def _has_negative_cycle(lengths: Floats) -> bool:
     """Whether the complete graph with these edge lengths has a cycle of negative length."""
     shortest = lengths.copy()
     np.fill_diagonal(shortest, 0.0)
-    rounding = -_ROUNDING * float(np.abs(lengths).max())
+    if np.abs(lengths).max() > _LARGE:
+        shortest *= 2.0**-64
+    rounding = -_ROUNDING * float(np.abs(shortest).max())
     for middle in range(shortest.shape[0]):
         through = shortest[:, middle, None] + shortest[None, middle, :]
         np.minimum(shortest, through, out=shortest)

@@ -19,6 +19,7 @@ from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options
 from fastpsr.evaluate import Intervals, Row, evaluate
 from fastpsr.metrics import AUC, EER, BrierScore, CalibrationLoss, Cllr, CrossEntropy, MinCllr
+from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 from fastpsr.rules import Log
 from fastpsr.trials import TrialSet
@@ -135,7 +136,7 @@ class TrialMeasure:
         resampling = resampling_of_trials(self.intervals, made)
         if resampling is not None:
             try:
-                resampling.units(predictions)
+                run(lambda: resampling.units(predictions))
             except ValueError as error:
                 if condition == POOLED:
                     raise ValueError(f"{path}: {error}") from None

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -13,6 +14,7 @@ from fastpsr.calibration import CALIBRATORS
 from fastpsr.cli.show import console, steps
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
+from fastpsr.plans.budget import limited
 
 __all__ = ["compile_all", "warmup"]
 
@@ -85,7 +87,9 @@ def _rank_cells() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(2, 20_000))
     for y in (scores[1] > 0, scores[1] > 2.4):  # classes of like size, and of very different size
-        fp.AUC()(fp.Predictions.from_raw_scores(y, scores[0]))
+        predictions = fp.Predictions.from_raw_scores(y, scores[0])
+        fp.AUC()(predictions)
+        fp.EER()(predictions)
 
 
 def _labels_of_many_classes() -> None:
@@ -130,6 +134,49 @@ def _large_sets() -> None:
         fp.cross_fit(fp.DirectionPreserving(), predictions)
 
 
+def _layouts() -> None:
+    """Use rows that are not copied: of both precisions, by column, and with gaps."""
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3):
+        y = np.arange(400) % n_classes
+        logits = rng.normal(size=(400, n_classes)) + np.eye(n_classes)[y]
+        rows = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        for dtype in (np.float32, np.float64):
+            given = rows.astype(dtype)
+            for laid_out in (given, np.asfortranarray(given), np.repeat(given, 2, axis=0)[::2]):
+                _scores([fp.Predictions.from_posteriors(y, laid_out)])
+                fp.CrossEntropy()(fp.Predictions.from_logits(y, laid_out))
+                with np.errstate(divide="ignore"):
+                    logs = np.log(laid_out)
+                fp.CrossEntropy()(fp.Predictions.from_log_posteriors(y, logs))
+            if n_classes == 2:
+                column = logits[:, 1].astype(dtype)
+                for one in (column, np.repeat(column, 2)[::2]):
+                    predictions = fp.Predictions.from_logits(y, one)
+                    _scores([predictions])
+                    fp.PAV().fit(predictions).transform(predictions)
+                    _scores([fp.Predictions.from_posteriors(y, given[:, 1])])
+
+
+def _parts() -> None:
+    """Use data in parts, also beyond a budget of memory."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    scores = rng.normal(size=n)
+    y = rng.random(n) < 1.0 / (1.0 + np.exp(-scores))
+    for weight in (None, rng.random(n)):
+        whole = fp.Predictions.from_logits(y, scores, sample_weight=weight)
+        parts = fp.from_parts(whole[k : k + n // 4] for k in range(0, n, n // 4))
+        for kind in METRICS:
+            for metric in kind.examples(parts):
+                metric(parts)
+        fp.bootstrap([fp.BrierScore(), fp.AUC()], parts, n_resamples=40, seed=0)
+        with limited(20_000):
+            for metric in (fp.EER(), fp.AUC()):
+                with suppress(ValueError):  # of what needs more
+                    metric(parts)
+
+
 _TASKS: dict[str, Callable[[], None]] = {
     "binary scores": lambda: _scores(_binary()),
     "weighted binary scores": lambda: _scores(_binary(weighted=True)),
@@ -141,4 +188,6 @@ _TASKS: dict[str, Callable[[], None]] = {
     "labels of many classes": _labels_of_many_classes,
     "bootstrap": _bootstrap,
     "large sets": _large_sets,
+    "rows of any layout": _layouts,
+    "data in parts": _parts,
 }

@@ -63,7 +63,7 @@ def over_blocks(
     worth_a_thread: int = _WORTH_A_THREAD,
 ) -> None:
     """Call ``kernel(first, last, *arguments)`` so that every block is covered once."""
-    if n_blocks < 2 * worth_a_thread:  # not worth a look at the number of threads
+    if n_blocks < 2 * worth_a_thread and "FASTPSR_NUM_THREADS" not in os.environ:
         kernel(0, n_blocks, *map(writable, arguments))
         return
     n_parts = min(thread_count(), n_blocks // worth_a_thread)

@@ -12,7 +12,15 @@ a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not div
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts, thread_count
+from fastpsr.kernels.blocks import (
+    BLOCK,
+    count_blocks,
+    cut,
+    over_blocks,
+    over_parts,
+    thread_count,
+    writable,
+)
 from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
 from fastpsr.kernels.grid import bucket_of
 
@@ -61,6 +69,7 @@ def count_into_places(values, y, weights, grid, first_place, counts, lowest, hig
     `grid` is (low, per_unit, n_buckets, node_of_place, base, first_key, shift). `counts` are
     (n, 2); `sums` (n, 2) hold weights and what rounding left over of them, if there are weights.
     """
+    values, y, weights = writable(values), writable(y), writable(weights)
     _count_into_places(values, y, weights, *grid, first_place, counts, lowest, highest, sums)
 
 
@@ -73,6 +82,7 @@ def mark_in_places(values, grid, picked):
 
 def weigh_buckets(values, weights, low, per_unit, sums):
     """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
+    values, weights = writable(values), writable(weights)
     _weigh_buckets(values, weights, low, per_unit, sums)
 
 

@@ -277,7 +277,7 @@ class PartitionedPredictions:
         -------
         Explanation
             With ``reads``, ``n_bytes``, ``memory`` and ``seconds``; prints as a sentence. Found by
-            a rehearsal on up to three parts, which is counted in none of these.
+            a rehearsal on a few parts, which is counted in none of these.
         """
         from fastpsr.plans.explain import explain
 

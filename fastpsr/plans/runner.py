@@ -202,10 +202,12 @@ def _meet(request: Any) -> Any:
     if isinstance(request, Generator):
         return run_here(request)
     if isinstance(request, Shared):
+        if isinstance(request.data, PartitionedPredictions):  # training data in parts
+            return run(request.plan)
         if request.is_kept:
             return request.data.remember(request.name, lambda: run_here(request.plan()))
         return run_here(request.plan())
-    if isinstance(request.data[0], PartitionedPredictions):  # of training data in parts
+    if isinstance(request.data[0], PartitionedPredictions):
         return run(lambda: _ask(request))
     return _count_here(request)
 
