@@ -274,7 +274,7 @@ def _chunks_of(
     Data that are read take as many as the memory budget allows, since each chunk is a read.
     """
     if isinstance(data, PartitionedPredictions):
-        n_held = 2 + (data.n_parts // 16).bit_length()  # sums of runs of parts, in a tree
+        n_held = 2 + data.n_parts.bit_length()  # sums of parts, in a tree
         room = memory_budget() // (n_held * n_sharing)
         most = min(_MOST_PER_READ, room // (8 * max(n_numbers, 1)))
     else:
