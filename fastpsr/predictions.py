@@ -562,13 +562,16 @@ class Predictions:
 
     # Parts of a whole
 
-    def as_part_of(self, class_weights: Floats) -> Self:
+    def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
         """Return the same samples as a part of a whole, whose total weight of each class this is.
 
-        Frequencies, and posteriors that depend on them, are the whole's.
+        Frequencies, and posteriors that depend on them, are the whole's: of parts that the caller
+        gave also where he asked for posteriors before, when each had its own.
         """
         made = self.compact()
         made._whole_weights = class_weights
+        if is_given:
+            made._posterior_priors = made.given_priors
         return made
 
     @classmethod
@@ -619,11 +622,6 @@ class Predictions:
         """Return a number that changes with the scores, and with their order."""
         return int(kernels.checksum(self._values))
 
-    @property
-    def posterior_priors(self) -> Floats | None:
-        """The priors that likelihoods were turned into posteriors with, where they are settled."""
-        return self._posterior_priors
-
     def require_samples(self) -> None:
         """Raise where no sample has positive weight."""
         if len(self) == 0 or (self._weights.size and not self._weights.any()):
@@ -661,11 +659,6 @@ class Predictions:
                 f"{priors.tolist()}{why}"
             )
         return float(np.log(priors[1]) - np.log(priors[0]))
-
-
-def check_predictions(predictions: object, name: str = "predictions") -> None:
-    """Raise unless these are ``Predictions``."""
-    checks.check_instance(name, predictions, Predictions, "Predictions")
 
 
 _CACHED = {"_floats", "_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}

@@ -833,3 +833,16 @@ def test_metrics_of_ones_own():
     with pytest.raises(ValueError, match=r"metric mean does not take data in parts: .*merge"):
         MeanScore()(data)
     assert MeanScore()(fp.from_parts([whole])) == MeanScore()(whole)
+
+
+def test_parts_that_were_looked_at_before_follow_the_whole():
+    """Their posteriors were made with frequencies of their own then."""
+    rng = np.random.default_rng(0)
+    y, llr = rng.random(60) < 0.3, rng.normal(size=60)
+    y[:2], y[30:32] = (0, 1), (0, 1)
+    parts = [fp.Predictions.from_llrs(y[:30], llr[:30]), fp.Predictions.from_llrs(y[30:], llr[30:])]
+    for part in parts:
+        fp.CrossEntropy()(part)
+    whole = fp.Predictions.from_llrs(y, llr)
+    for data in (fp.from_parts(parts), fp.from_parts([whole[:30], whole[30:]])):
+        assert fp.CrossEntropy()(data) == pytest.approx(fp.CrossEntropy()(whole), rel=1e-13)

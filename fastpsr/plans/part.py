@@ -46,12 +46,6 @@ class Part:
         """Return predictions in memory as the one part that they are."""
         return cls(predictions, 0, 0, np.zeros(predictions.n_classes, np.int64), None)
 
-    def with_predictions(self, predictions: Predictions) -> "Part":
-        """Return a part of the same place with other predictions."""
-        made = Part(predictions, self.number, self.first_row, self.ranks, self._columns)
-        made._before = self._before
-        return made
-
     def made_from(self, before: "Part", *, keeps_rows: bool) -> "Part":
         """Remember the part that this was made from, where rows or weights were changed."""
         self._before = before._before if keeps_rows else before
