@@ -83,22 +83,22 @@ def as_floats(
 
 
 def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArray[Any]:
-    """Return `values` as kernels take rows of scores: float64 or float32, strided or not.
+    """Return `values` as kernels take rows of scores: float64 or float32.
 
-    Other types become float64. No rows are allowed.
+    The same memory, also of a column with gaps; rows of several entries are laid side by side,
+    since kernels walk along them. Other types become float64. No rows are allowed.
     """
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
     if not (plain and array.flags.aligned) or array.ndim not in allowed:
         return as_floats(name, array, ndim, may_be_empty=True)
-    return array
+    return array if array.ndim == 1 else np.ascontiguousarray(array)
 
 
 def require(name: str, values: NDArray[Any], low: float, high: float, rule: str) -> None:
     """Raise unless ``low <= value <= high`` for all values; nan never passes."""
-    is_plain = values.flags.c_contiguous or values.ndim == 1
-    position = kernels.find_outside(values.reshape(-1) if is_plain else values, low, high)
+    position = kernels.find_outside(values.reshape(-1), low, high)
     if position >= 0:
         index = np.unravel_index(position, values.shape)
         where = ", ".join(str(int(i)) for i in index)

@@ -24,7 +24,8 @@ class Predictions:
     """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
 
     Made by one of the constructors ``from_...``; all validation happens there. Arrays of float64 or
-    float32, strided or not, are referenced and not copied: do not change them afterwards.
+    float32 are referenced and not copied, columns with gaps, too, and rows of several classes if
+    they lie side by side: do not change them afterwards.
 
     Attributes
     ----------

@@ -8,13 +8,9 @@ from fastpsr.kernels.rows import total
 
 
 def find_outside(values, low, high):
-    """Return the first index where not ``low <= value <= high``, or -1; nan is outside.
-
-    Of rows (N, K), which need not lie side by side, the index in their order.
-    """
-    found = np.empty(count_blocks(values.size if values.ndim == 1 else values.shape[0]), np.int64)
-    step = _find_outside if values.ndim == 1 else _find_outside_rows
-    over_blocks(step, found.size, values, float(low), float(high), found)
+    """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""
+    found = np.empty(count_blocks(values.size), np.int64)
+    over_blocks(_find_outside, found.size, values, float(low), float(high), found)
     return _first(found)
 
 
@@ -51,17 +47,6 @@ def _find_outside(first, last, values, low, high, found):
                 if not (low <= values[i] <= high):
                     found[block] = i
                     break
-
-
-@kernel
-def _find_outside_rows(first, last, values, low, high, found):
-    n_columns = values.shape[1]
-    for block in range(first, last):
-        found[block] = -1
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, values.shape[0])):
-            for k in range(n_columns):
-                if found[block] < 0 and not (low <= values[i, k] <= high):
-                    found[block] = i * n_columns + k
 
 
 @kernel
