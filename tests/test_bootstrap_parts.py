@@ -584,3 +584,15 @@ def test_bca_by_leaving_out():
     there = acceleration(metric, in_parts(data), fp.Clusters("one"))
     assert here != 0.0
     assert there == pytest.approx(here, rel=1e-9)
+
+
+@pytest.mark.parametrize("ids", [[1, 2], np.arange(4), ("a", "b")])
+def test_ids_of_parts_are_named_and_those_of_memory_are_not(ids):
+    whole = fp.Predictions.from_llrs([0, 1, 0, 1], [-1.0, 0.5, 0.2, 2.0])
+    in_parts = fp.from_parts([(whole[:2], {"one": [1, 2]}), (whole[2:], {"one": [1, 3]})])
+    for resampling in (fp.Clusters(ids), fp.TwoWay(ids, ids), fp.TwoWay("one", ids)):
+        with pytest.raises(fp.ArgumentError, match="must be the name of a column"):
+            fp.bootstrap(fp.Cllr(), in_parts, resampling=resampling, n_resamples=50)
+    for resampling in (fp.Clusters("one"), fp.TwoWay("one", "one")):
+        with pytest.raises(fp.ArgumentError, match="are for data in parts"):
+            fp.bootstrap(fp.Cllr(), whole, resampling=resampling, n_resamples=50)

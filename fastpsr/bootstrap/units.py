@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.ids import numbered
-from fastpsr.plans import LABELS, Data, PartitionedPredictions, Plan, Step
+from fastpsr.plans import LABELS, Data, PartitionedPredictions, Plan, Step, check_ids
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import group_type
@@ -194,6 +194,8 @@ def id_units(
     names: tuple[str, ...], specs: tuple[Any, ...], what: str, data: Data
 ) -> Plan[IdUnits]:
     """Ask for the ids of all rows of positive weight, and return them as units."""
+    for name, spec in zip(names, specs, strict=True):
+        check_ids(name, spec, data)
     kept = Kept()
     (ids,) = yield [_DistinctIds(names, specs, kept).over(data)]
     if ids.size < 2:

@@ -11,8 +11,6 @@ from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.folds import Folds
-from fastpsr.errors import ArgumentError
-from fastpsr.ids import as_ids
 from fastpsr.plans import (
     Data,
     Part,
@@ -21,6 +19,7 @@ from fastpsr.plans import (
     Shared,
     begin,
     check_data,
+    check_ids,
     mapped,
     run,
 )
@@ -126,7 +125,7 @@ class CrossFit(Training):
         """Ask who trains for whom, dealt once for all who ask; rows of weight 0 are not dealt."""
         specs = self._specs()
         for argument, spec in specs:
-            _check_spec(argument, spec, data)
+            check_ids(argument, spec, data)
         n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
         name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
         (found,) = yield [Shared(name, data, lambda: self._deal(data, n_folds))]
@@ -319,22 +318,6 @@ def _is_pair(groups: Any) -> bool:
     if isinstance(groups, tuple) and all(isinstance(side, str) for side in groups):
         return True
     return _dimensions(groups[0]) == 1
-
-
-def _check_spec(argument: str, spec: Any, data: Data) -> None:
-    """Raise where ids of data in parts are no name of a column, or those in memory are one."""
-    if isinstance(data, PartitionedPredictions):
-        if not isinstance(spec, str):
-            raise ArgumentError(
-                argument, "must be the name of a column for data in parts, not an array"
-            )
-    elif isinstance(spec, str):
-        raise ArgumentError(
-            argument,
-            f"must have one entry per sample: columns such as {spec!r} are for data in parts",
-        )
-    else:
-        as_ids(argument, spec, len(data))
 
 
 def as_training(train: Training) -> Training:

@@ -7,6 +7,7 @@ from fastpsr.plans.partitioned import (
     PartitionedPredictions,
     Transform,
     check_data,
+    check_ids,
     from_parts,
     mapped,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Transform",
     "begin",
     "check_data",
+    "check_ids",
     "from_parts",
     "mapped",
     "run",

@@ -80,14 +80,8 @@ class Part:
 
         `name` is the argument that gave them.
         """
-        if self._columns is None:
-            if isinstance(ids, str):
-                raise ValueError(
-                    f"{name} must have one entry per sample: columns such as {ids!r} are for data "
-                    "in parts"
-                )
-            return as_ids(name, ids, len(self.predictions))
-        return as_ids(name, self._columns[ids], len(self.predictions))
+        found = ids if self._columns is None else self._columns[ids]
+        return as_ids(name, found, len(self.predictions))
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what `make` gave when first asked for by this key, as long as the part is there.

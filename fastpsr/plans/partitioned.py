@@ -15,7 +15,15 @@ from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["Data", "PartitionedPredictions", "Transform", "check_data", "from_parts", "mapped"]
+__all__ = [
+    "Data",
+    "PartitionedPredictions",
+    "Transform",
+    "check_data",
+    "check_ids",
+    "from_parts",
+    "mapped",
+]
 
 
 class Transform(ABC):
@@ -373,3 +381,17 @@ def check_data(data: object, name: str = "predictions") -> None:
     """Raise unless these are predictions, in memory or in parts."""
     wanted = (Predictions, PartitionedPredictions)
     checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
+
+
+def check_ids(argument: str, ids: Any, data: Data) -> None:
+    """Raise where ids of data in parts are no name of a column, or those in memory are one."""
+    if isinstance(data, PartitionedPredictions):
+        if not isinstance(ids, str):
+            raise ArgumentError(
+                argument, "must be the name of a column for data in parts, not an array"
+            )
+    elif isinstance(ids, str):
+        raise ArgumentError(
+            argument,
+            f"must have one entry per sample: columns such as {ids!r} are for data in parts",
+        )
