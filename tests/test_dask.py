@@ -4,6 +4,7 @@ import itertools
 import os
 import pickle
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -20,6 +21,11 @@ pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 dd = pytest.importorskip("dask.dataframe")
 pq = pytest.importorskip("pyarrow.parquet")
+cloudpickle = pytest.importorskip("cloudpickle")
+
+# `pytest` imports tests from where workers do not: they are given the code itself
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+dask.config.set({"distributed.scheduler.no-workers-timeout": "60s"})  # an error, not a wait
 
 N = 20_000
 EDGES = (0, 2_000, 5_000, 5_000, 11_000, 11_001, 16_000, N)  # a partition is empty, one has a row
