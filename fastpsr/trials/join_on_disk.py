@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -652,6 +652,7 @@ class _Workshop:
         self._output, self._budget = output, budget
         self._path: Path | None = None
         self._duckdb: Any = None
+        self._thread = ThreadPoolExecutor(1)
         self.group_rows = max(1, min(_GROUP_ROWS, budget // _BYTES_PER_ROW))
         self._has_label: dict[str, bool] = {}
 
@@ -660,6 +661,7 @@ class _Workshop:
 
     def __exit__(self, *_: object) -> None:
         try:
+            self._thread.shutdown()
             if self._duckdb is not None:
                 self._duckdb.close()
         finally:
@@ -787,16 +789,17 @@ class _Workshop:
 
     def first(self, table: str) -> tuple[str, str]:
         """Return the ids of the first row."""
-        enroll, test = self._run(f"SELECT enroll, test FROM {table} WHERE row = 0").fetchone()
+        query = f"SELECT enroll, test FROM {table} WHERE row = 0"
+        enroll, test = self._run(query, lambda result: result.fetchone())
         return str(enroll), str(test)
 
     def rows_between(
         self, table: str, column: str, first: int, end: int
     ) -> dict[str, NDArray[Any]]:
         """Return the rows of a table whose number in a column lies from `first` to below `end`."""
-        found = self._run(f"SELECT * FROM {table} WHERE {column} >= {first} AND {column} < {end}")
-        with _as_os_errors(self._output):
-            return {name: np.asarray(values) for name, values in found.fetchnumpy().items()}
+        query = f"SELECT * FROM {table} WHERE {column} >= {first} AND {column} < {end}"
+        found = self._run(query, lambda result: result.fetchnumpy())
+        return {name: np.asarray(values) for name, values in found.items()}
 
     def _firsts(self, table: str) -> str:
         """Return what stands for a table without the rows whose ids occurred before."""
@@ -806,7 +809,8 @@ class _Workshop:
 
     def _found(self, query: str, ids: Sequence[str]) -> _Found:
         count = int(self._one(f"SELECT count(*) FROM ({query})"))
-        some = self._run(f"{query} ORDER BY row LIMIT {_EXAMPLES}").fetchall()
+        query = f"{query} ORDER BY row LIMIT {_EXAMPLES}"
+        some = self._run(query, lambda result: result.fetchall())
         return _Found(count, [row[0] for row in some], [" ".join(row[1:]) for row in some])
 
     def _insert(self, table: str, frame: "DataFrame", first: int | None) -> None:
@@ -814,17 +818,34 @@ class _Workshop:
             rows = polars().Series("row", np.arange(first, first + frame.height))
             frame = frame.clone().insert_column(0, rows)
         incoming = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
-        connection = self._connection
-        connection.register("incoming", incoming)
-        self._run(f"INSERT INTO {table} SELECT * FROM incoming")
-        connection.unregister("incoming")
+        self._run(f"INSERT INTO {table} SELECT * FROM incoming", incoming=incoming)
 
     def _one(self, query: str) -> Any:
-        return self._run(query).fetchone()[0]
+        return self._run(query, lambda result: result.fetchone()[0])
 
-    def _run(self, query: str) -> Any:
-        with _as_os_errors(self._output):
-            return self._connection.execute(query)
+    def _run(self, query: str, fetch: Callable[[Any], Any] = lambda _: None, **tables: Any) -> Any:
+        """Return what is fetched of a query over tables that DuckDB holds, or that are given.
+
+        It runs in a thread: DuckDB makes other errors of those that handlers of signals raise.
+        """
+
+        def work() -> Any:
+            for name, table in tables.items():
+                self._connection.register(name, table)
+            found = fetch(self._connection.execute(query))
+            for name in tables:
+                self._connection.unregister(name)
+            return found
+
+        running = self._thread.submit(work)
+        try:
+            with _as_os_errors(self._output):
+                return running.result()
+        finally:
+            while not running.done():  # a signal ended the wait
+                if self._duckdb is not None:
+                    self._duckdb.interrupt()  # which a query that has not begun does not hear
+                wait([running], timeout=0.1)
 
     @property
     def _connection(self) -> Any:
@@ -854,8 +875,6 @@ def _as_os_errors(output: Path) -> Iterator[None]:
         said = " ".join(str(error).split())[:200]
         if isinstance(error, duckdb().ProgrammingError):
             raise
-        if isinstance(error, duckdb().InterruptException):
-            raise KeyboardInterrupt from None
         if isinstance(error, duckdb().OutOfMemoryException) and "temp" not in said:
             raise MemoryError(f"{said}: raise FASTPSR_MEMORY") from None
         message = f"the join on disk failed: {said}"
