@@ -1,5 +1,6 @@
 """`fp.from_dask`: partitions counted by threads, by worker processes, and by workers that die."""
 
+import contextlib
 import itertools
 import os
 import pickle
@@ -21,10 +22,7 @@ pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 dd = pytest.importorskip("dask.dataframe")
 pq = pytest.importorskip("pyarrow.parquet")
-cloudpickle = pytest.importorskip("cloudpickle")
 
-# `pytest` imports tests from where workers do not: they are given the code itself
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
 dask.config.set({"distributed.scheduler.no-workers-timeout": "60s"})  # an error, not a wait
 
 N = 20_000
@@ -116,10 +114,15 @@ def require_same_bits(found, expected):
         np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
+@contextlib.contextmanager
 def cluster(n_workers):
-    return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
+    """Worker processes of one thread, which find these tests, as `pytest` alone does not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(Path(__file__).parent.parent)])
+        with distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as workers:
+            yield workers
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from fastpsr.kernels.blocks import (
 from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
 from fastpsr.kernels.grid import bucket_of
 
+_AT_ONCE = 1 << 20  # rows whose places are held
 _MARGIN = 1.0 + 1e-12  # of a corner above the minorant: products of large counts are rounded
 
 
@@ -63,14 +64,23 @@ def key_of(values):
     return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
 
 
-def count_into_places(values, y, weights, grid, first_place, counts, lowest, highest, sums):
+def count_into_places(values, y, weights, grid, first_place, counts, extremes, sums):
     """Add values to the places from `first_place` on: those of the nodes added last.
 
-    `grid` is (low, per_unit, n_buckets, node_of_place, base, first_key, shift). `counts` are
-    (n, 2); `sums` (n, 2) hold weights and what rounding left over of them, if there are weights.
+    `grid` is (low, per_unit, n_buckets, node_of_place, base, first_key, shift). `counts` and
+    `extremes` are (n, 2); `sums` (n, 2) hold weights and what rounding left over of them, if there
+    are weights. Places are found by all threads, and added to by one.
     """
-    values, y, weights = writable(values), writable(y), writable(weights)
-    _count_into_places(values, y, weights, *grid, first_place, counts, lowest, highest, sums)
+    y, weights = writable(y), writable(weights)
+    rows, places = np.empty((2, min(values.size, _AT_ONCE)), np.int32)
+    n_found = np.empty(count_blocks(rows.size), np.int64)
+    for start in range(0, values.size, _AT_ONCE):
+        own = slice(start, start + _AT_ONCE)
+        some = writable(values[own])
+        n_blocks = count_blocks(some.size)
+        over_blocks(_find_places, n_blocks, some, *grid, first_place, rows, places, n_found)
+        found = rows, places, n_found[:n_blocks]
+        _add_to_places(*found, some, y[own], weights[own], counts, extremes, sums)
 
 
 def mark_in_places(values, grid, picked):
@@ -289,25 +299,38 @@ def _child(value, base, first_key, shift):
 
 
 @kernel
-def _count_into_places(
-    values, y, weights, low, per_unit, n_buckets, node_of_place, base, first_key, shift,
-    first_place, counts, lowest, highest, sums,
+def _find_places(
+    first, last, values, low, per_unit, n_buckets, node_of_place, base, first_key, shift,
+    first_place, rows, places, n_found,
 ):  # fmt: skip
     limit = n_buckets - 1.0
-    for i in range(values.size):
-        value = values[i]
-        place = np.int64(bucket_of(value, low, per_unit, limit))
-        node = node_of_place[place]
-        while node >= 0:
-            place = _child(value, base[node], first_key[node], shift[node])
+    for block in range(first, last):
+        start = block * BLOCK
+        n = 0
+        for i in range(start, min(start + BLOCK, values.size)):
+            value = values[i]
+            place = np.int64(bucket_of(value, low, per_unit, limit))
             node = node_of_place[place]
-        place -= first_place
-        if place >= 0:
+            while node >= 0:
+                place = _child(value, base[node], first_key[node], shift[node])
+                node = node_of_place[place]
+            rows[start + n] = i
+            places[start + n] = place - first_place
+            n += place >= first_place
+        n_found[block] = n
+
+
+@kernel
+def _add_to_places(rows, places, n_found, values, y, weights, counts, extremes, sums):
+    for block in range(n_found.size):
+        for k in range(block * BLOCK, block * BLOCK + n_found[block]):
+            i, place = rows[k], places[k]
+            value = values[i]
             counts[place, y[i]] += 1
-            if value < lowest[place]:
-                lowest[place] = value
-            if value > highest[place]:
-                highest[place] = value
+            if value < extremes[place, 0]:
+                extremes[place, 0] = value
+            if value > extremes[place, 1]:
+                extremes[place, 1] = value
             if weights.size:
                 _add(sums, place, weights[i])
 

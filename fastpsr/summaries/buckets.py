@@ -38,9 +38,7 @@ _PER_BUCKET = 16  # values, of which few are then sorted
 _SAMPLED = 1 << 14  # values that tell the range of all
 _OUTSIDE = 1000  # one sampled value in so many lies in the first or the last bucket
 _BYTES_PER_PLACE = 64  # of counts, lowest and highest value, and lookups
-_PICKED_SHARE = (
-    4  # of the budget is for values that are picked: they are collected, joined and sorted
-)
+_PICKED_SHARE = 4  # of the budget is for values picked, which are collected, joined and sorted
 _FEWEST_BITS, _MOST_BITS = 2, 22  # by which a bucket is divided at a time
 
 _NO_WEIGHTS = np.empty(0)
@@ -259,25 +257,43 @@ class _CountPlaces(Step):
     def key(self) -> Hashable:
         return ("refined counts", self.column.key, self.grid.key)
 
-    def start(self) -> tuple[Any, ...]:
+    def start(self) -> tuple[Floats, Floats]:
         n = self.grid.n_places - self.first_place
-        sums = np.zeros((n if self.has_weights else 0, 2))
-        return np.zeros((n, 2), np.int64), np.full(n, np.inf), np.full(n, -np.inf), sums
+        held = np.zeros((n, 4))  # side by side, for the cache: counts, lowest and highest
+        held[:, 2:] = np.inf, -np.inf
+        return held, np.zeros((n if self.has_weights else 0, 2))
 
-    def add(self, accumulator: tuple[Any, ...], prepared: None, part: Part) -> tuple[Any, ...]:
+    def add(
+        self, accumulator: tuple[Floats, Floats], prepared: None, part: Part
+    ) -> tuple[Floats, Floats]:
         values, y, weights = self.column(part)
+        held, sums = accumulator
+        counts, extremes = _counts_of(held), held[:, 2:]
+        place = self.first_place
         kernels.count_into_places(
-            values, y, weights, self.grid.arrays, self.first_place, *accumulator
+            values, y, weights, self.grid.arrays, place, counts, extremes, sums
         )
         return accumulator
 
-    def merge(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-        one[0][:] += other[0]
-        np.minimum(one[1], other[1], out=one[1])
-        np.maximum(one[2], other[2], out=one[2])
+    def merge(
+        self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats]:
+        (held, sums), (more, more_sums) = one, other
+        counts = _counts_of(held)
+        counts += _counts_of(more)
+        np.minimum(held[:, 2], more[:, 2], out=held[:, 2])
+        np.maximum(held[:, 3], more[:, 3], out=held[:, 3])
         if self.has_weights:
-            kernels.add_cells(one[3], other[3][None])
+            kernels.add_cells(sums, more_sums[None])
         return one
+
+    def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Any, ...]:
+        held, sums = accumulator
+        return _counts_of(held), held[:, 2], held[:, 3], sums
+
+
+def _counts_of(held: Floats) -> NDArray[np.int64]:
+    return held.view(np.int64)[:, :2]
 
 
 @dataclass(frozen=True, eq=False)

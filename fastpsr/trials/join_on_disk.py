@@ -660,8 +660,13 @@ class _Workshop:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Clean up in the thread, which a signal does not end: it is waited for at exit, too."""
+        cleaned = self._thread.submit(self._clean_up)
+        self._thread.shutdown(wait=False)
+        cleaned.result()
+
+    def _clean_up(self) -> None:
         try:
-            self._thread.shutdown()
             if self._duckdb is not None:
                 self._duckdb.close()
         finally:
