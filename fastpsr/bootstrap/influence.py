@@ -100,7 +100,7 @@ class _GroupTotals(Step):
     layout: Layout
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         return self.layout.reads
 
     @property
@@ -171,7 +171,7 @@ class _InfluenceStep(Step):
     influences: _Influences
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         return self.influences.reads
 
     @property

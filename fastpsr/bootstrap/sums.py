@@ -184,7 +184,7 @@ class DrawnSums(Step):
     n_replicates: int
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         return self.layout.reads
 
     @property
@@ -219,7 +219,7 @@ class CountGroups(Step):
     is_exact = True
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         return self.layout.reads
 
     @property
@@ -271,7 +271,7 @@ class UnitSums(Step):
     n_replicates: int
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         return self.draws.reads.union(*(layout.reads for layout in self.layouts))
 
     @property

@@ -170,7 +170,7 @@ class _DistinctIds(Step):
     is_exact = True
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         return LABELS | _columns(self.specs)
 
     @property

@@ -13,6 +13,7 @@ from fastpsr.calibration.objective import affine_features
 from fastpsr.calibration.sampling import LogOddsOffset, SampledRows, ScoreRange, sample_step
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.plans import Data, Part, Plan, Shared, Step
+from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.fit_sums import Axis, FitSums
@@ -120,7 +121,7 @@ class AffineSummands(Summands):
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
         """Rows, and what decides who serves them."""
-        return Step.reads | self.folds.reads
+        return ROWS | self.folds.reads
 
     @property
     def key(self) -> Hashable:
@@ -166,9 +167,9 @@ class _SumOnAxis(Step):
     planned: Planned
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Rows, and what decides who serves them."""
-        return Step.reads | self.folds.reads
+        return ROWS | self.folds.reads
 
     @property
     def key(self) -> Hashable:

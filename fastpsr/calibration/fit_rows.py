@@ -19,6 +19,7 @@ from fastpsr.calibration.sampling import sample_step
 from fastpsr.calibration.separability import binary_margins, check_margins
 from fastpsr.plans import Data, Part, Plan, Step
 from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 
@@ -202,9 +203,9 @@ class _HoldRows(Step):
     is_exact = True
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Rows, and what decides who serves them."""
-        return Step.reads | self.folds.reads
+        return ROWS | self.folds.reads
 
     @property
     def key(self) -> Hashable:
@@ -239,9 +240,9 @@ class _SumTotals(Step):
     problem: Problem
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Rows, and what decides who serves them."""
-        return Step.reads | self.problem.folds.reads
+        return ROWS | self.problem.folds.reads
 
     @property
     def key(self) -> Hashable:
@@ -272,9 +273,9 @@ class _FitSumsAtPoints(Step):
     totals: Floats
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Rows, and what decides who serves them."""
-        return Step.reads | self.problem.folds.reads
+        return ROWS | self.problem.folds.reads
 
     @property
     def key(self) -> Hashable:

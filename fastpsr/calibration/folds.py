@@ -303,12 +303,12 @@ class CollectIds(Step):
     is_exact = True
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Labels, weights and the columns."""
         return LABELS | _columns(*self.specs)
 
     @property
-    def takes_all(self) -> bool:  # type: ignore[override]
+    def takes_all(self) -> bool:
         """Rows of weight 0 in given folds are calibrated, too."""
         return self.with_absent
 
@@ -365,7 +365,7 @@ class _CountPairs(Step):
     is_exact = True
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override]
+    def reads(self) -> frozenset[str]:
         """Weights and both columns."""
         return LABELS | _columns(*self.specs)
 

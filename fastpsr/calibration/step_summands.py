@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.calibration.folds import Folds
-from fastpsr.plans import Part, Step
+from fastpsr.plans import Part
+from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands, group_type
@@ -67,7 +68,7 @@ class StepSummands(Summands):
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
         """Rows, and what decides who serves them."""
-        return Step.reads | self.folds.reads
+        return ROWS | self.folds.reads
 
     @property
     def key(self) -> Hashable:

@@ -7,7 +7,8 @@ above the minorant of the buckets, no block begins inside. Only the other bucket
 
 Where too many scores lie in these, they are divided further: by the bits of the scores, in the
 order of which floats are ordered too. So a grid is a tree. A *place* is a bucket of the grid or of
-a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not divided.
+a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not divided. Of each node
+``nodes`` hold the first place, the key of the lowest float, and how far keys are shifted.
 """
 
 import numpy as np
@@ -67,9 +68,9 @@ def key_of(values):
 def count_into_places(values, y, weights, grid, first_place, counts, extremes, sums):
     """Add values to the places from `first_place` on: those of the nodes added last.
 
-    `grid` is (low, per_unit, n_buckets, node_of_place, base, first_key, shift). `counts` and
-    `extremes` are (n, 2); `sums` (n, 2) hold weights and what rounding left over of them, if there
-    are weights. Places are found by all threads, and added to by one.
+    `grid` is (low, per_unit, n_buckets, node_of_place, nodes). `counts` and `extremes` are (n, 2);
+    `sums` (n, 2) hold weights and what rounding left over of them, if there are weights. Places are
+    found by all threads, and added to by one.
     """
     y, weights = writable(y), writable(weights)
     rows, places = np.empty((2, min(values.size, _AT_ONCE)), np.int32)
@@ -83,10 +84,17 @@ def count_into_places(values, y, weights, grid, first_place, counts, extremes, s
         _add_to_places(*found, some, y[own], weights[own], counts, extremes, sums)
 
 
-def mark_in_places(values, grid, picked):
-    """Return whether each value lies in a picked place."""
+def mark_places(node_of_place, picked):
+    """Return (P,) `node_of_place` with -2 where a place is picked, for :func:`mark_in_places`."""
+    return np.where(picked, -2, node_of_place if node_of_place.size else -1).astype(np.int32)
+
+
+def mark_in_places(values, grid, marked):
+    """Return whether each value lies in a place that is `marked`."""
+    low, per_unit, n_buckets, _, nodes = grid
     out = np.empty(values.size, np.bool_)
-    over_blocks(_mark_in_places, count_blocks(values.size), values, *grid, picked, out)
+    n_blocks = count_blocks(values.size)
+    over_blocks(_mark_in_places, n_blocks, values, low, per_unit, n_buckets, nodes, marked, out)
     return out
 
 
@@ -293,28 +301,32 @@ def _first_keys(buckets, low, per_unit, limit, out):
 
 
 @elementary
-def _child(value, base, first_key, shift):
-    offset = np.uint64(_key(value)) - np.uint64(first_key)  # a difference may exceed int64
-    return base + np.int64(offset >> np.uint64(shift))
+def _child(value, nodes, node):
+    offset = np.uint64(_key(value)) - np.uint64(nodes[node, 1])  # may exceed int64
+    return nodes[node, 0] + np.int64(offset >> np.uint64(nodes[node, 2]))
 
 
 @kernel
 def _find_places(
-    first, last, values, low, per_unit, n_buckets, node_of_place, base, first_key, shift,
-    first_place, rows, places, n_found,
+    first, last, values, low, per_unit, n_buckets, node_of_place, nodes, first_place, rows, places,
+    n_found,
 ):  # fmt: skip
     limit = n_buckets - 1.0
+    node_of_row = np.empty(BLOCK, np.int32)
     for block in range(first, last):
         start = block * BLOCK
+        size = min(BLOCK, values.size - start)
+        for i in range(size):  # a loop of its own, so that reads need not wait for one another
+            place = np.int64(bucket_of(values[start + i], low, per_unit, limit))
+            node_of_row[i] = node_of_place[place]
         n = 0
-        for i in range(start, min(start + BLOCK, values.size)):
-            value = values[i]
-            place = np.int64(bucket_of(value, low, per_unit, limit))
-            node = node_of_place[place]
+        for i in range(size):
+            node = node_of_row[i]
+            place = np.int64(-1)
             while node >= 0:
-                place = _child(value, base[node], first_key[node], shift[node])
-                node = node_of_place[place]
-            rows[start + n] = i
+                place = _child(values[start + i], nodes, node)
+                node = node_of_place[place] if place < first_place else np.int32(-1)
+            rows[start + n] = start + i
             places[start + n] = place - first_place
             n += place >= first_place
         n_found[block] = n
@@ -345,20 +357,19 @@ def _add(sums, place, value):
 
 
 @kernel
-def _mark_in_places(
-    first, last, values, low, per_unit, n_buckets, node_of_place, base, first_key, shift, picked,
-    out,
-):  # fmt: skip
+def _mark_in_places(first, last, values, low, per_unit, n_buckets, nodes, marked, out):
     limit = n_buckets - 1.0
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        value = values[i]
-        place = np.int64(bucket_of(value, low, per_unit, limit))
-        if node_of_place.size:
-            node = node_of_place[place]
-            while node >= 0:
-                place = _child(value, base[node], first_key[node], shift[node])
-                node = node_of_place[place]
-        out[i] = picked[place]
+    found = np.empty(BLOCK, np.int32)
+    for block in range(first, last):
+        start = block * BLOCK
+        size = min(BLOCK, values.size - start)
+        for i in range(size):
+            found[i] = marked[np.int64(bucket_of(values[start + i], low, per_unit, limit))]
+        for i in range(size):
+            mark = found[i]
+            while mark >= 0:
+                mark = marked[_child(values[start + i], nodes, mark)]
+            out[start + i] = mark == -2
 
 
 @kernel

@@ -7,7 +7,7 @@ its result. A request is a step over data (:meth:`Step.over`), or another plan (
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Request", "Shared", "Step"]
 
@@ -32,14 +32,23 @@ class Step(ABC):
     argument.
     """
 
-    #: What it reads of each part: of `LABELS`, `ROWS`, or besides them names of columns of ids.
-    reads: frozenset[str] = ROWS
-    #: Whether accumulators do not depend on the order of the parts, not even to rounding.
-    is_exact: ClassVar[bool] = False
-    #: Whether it takes parts without weight, too, which are as if absent.
-    takes_all: ClassVar[bool] = False
-    #: Numbers of the parts that it looks at; None for all. Where these are few they are read first.
+    #: Numbers of the parts that it looks at, which are read first where few; None for all.
     only_parts: tuple[int, ...] | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What it reads of each part: of `LABELS`, `ROWS`, or besides them columns of ids."""
+        return ROWS
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether accumulators do not depend on the order of the parts, not even to rounding."""
+        return False
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it takes parts without weight, too, which are as if absent."""
+        return False
 
     @property
     @abstractmethod
