@@ -206,7 +206,8 @@ def _intervals(n, n_resamples):
     for kind in RESAMPLINGS:
         n_ids = sum(field.default is MISSING for field in fields(kind))
         resamplings[kind.__name__] = kind(*((units,) if n_ids == 1 else ids[:n_ids]))
-    options = {"n_resamples": n_resamples, "seed": 4}
+    level = 1.0 - 2.0 / n_resamples  # the highest that so few replicates allow
+    options = {"n_resamples": n_resamples, "confidence_level": level, "seed": 4}
     chosen = {
         name: metric
         for name, metric in metrics(binary(n)).items()
@@ -236,7 +237,7 @@ def _intervals(n, n_resamples):
     a, b = binary(n), binary(n, kind="llrs")
     for result in fp.compare([fp.CrossEntropy(), fp.EER(), fp.ECE()], a, b, **options):
         found[f"compare: {result.name}"] = result.replicates
-    table = fp.evaluate(a[:small], n_resamples=n_resamples, seed=1)
+    table = fp.evaluate(a[:small], **options)
     found["table"] = np.array([(row.value, row.low, row.high) for row in table.rows], float)
     return found
 
