@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import fastpsr as fp
-from benchmarks import footprint, intervals, limits, profiles, scaling, startup, table2, timing
+from benchmarks import (
+    footprint,
+    intervals,
+    limits,
+    parts,
+    profiles,
+    scaling,
+    startup,
+    table2,
+    timing,
+)
 from benchmarks.comparisons import COMPARISONS
 from benchmarks.report import write_report
 
@@ -119,6 +129,12 @@ def _scaling(options: Options) -> Made | None:
     return text, [asdict(point) for point in points]
 
 
+def _parts(options: Options) -> Made:
+    rounds = min(3, options.rounds)
+    found = [parts.measure(parts.N_ROWS, population, rounds) for population in parts.POPULATIONS]
+    return f"{parts.ABOUT}\n\n{parts.as_table(found)}", found
+
+
 def _start_up(options: Options) -> Made:
     cost = startup.measure_start_up()
     return startup.describe_start_up(cost), asdict(cost)
@@ -138,6 +154,7 @@ SECTIONS = [
     Section("Intervals", [c.name for c in intervals.INTERVALS], _intervals),
     Section("Intervals without a peer", ["intervals alone"], _alone),
     Section("The paper's Table 2", ["Table 2"], _table_2),
+    Section("Data in parts", ["data in parts"], _parts),
     Section("Start-up", ["start-up"], _start_up),
     Section("Memory", ["memory"], _memory),
 ]

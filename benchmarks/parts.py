@@ -27,6 +27,12 @@ from benchmarks.report import write_report
 
 PROMISED_READS = 4  # bare reads that parts may take beyond memory
 PROMISED_MEMORY = 1e9  # bytes beyond the interpreter
+N_ROWS = 100_000_000
+ABOUT = (
+    "Seven metrics of trials in a Parquet file, beside the same metrics of arrays in memory "
+    "(without reading these) and a bare read of both columns by pyarrow, each in a process of its "
+    f"own. Allowed: the time in memory and {PROMISED_READS} bare reads."
+)
 _GROUP = 1_000_000  # rows
 _ROUNDS = 3
 _FOLDS, _REPLICATES = 5, 200
@@ -231,7 +237,7 @@ def as_table_alone(found: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Measure, and print or write a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--rows", type=int, default=N_ROWS)
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--population", choices=POPULATIONS, action="append")
     parser.add_argument("--alone", action="store_true", help="more computations, without memory")

@@ -21,7 +21,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import scan_parquet
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 __all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
 

@@ -13,6 +13,7 @@ from fastpsr.plans.sources import Source
 from fastpsr.plans.steps import Plan
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
+from fastpsr.wording import counted
 
 __all__ = ["Explanation", "explain"]
 
@@ -51,9 +52,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_rows:,} rows in {self.n_parts:,} parts of {_size(self.part_bytes)}: "
-            f"{self.reads} reads, {_size(self.n_bytes)} in all, about {self.seconds:.3g} s on this "
-            f"machine; counts hold up to {_size(self.memory)}, parts {_size(3 * self.part_bytes)}"
+            f"{counted(self.n_rows, 'row')} in {counted(self.n_parts, 'part')} of "
+            f"{_size(self.part_bytes)}: {counted(self.reads, 'read')}, {_size(self.n_bytes)} in "
+            f"all, about {self.seconds:.3g} s on this machine; counts hold up to "
+            f"{_size(self.memory)}, parts {_size(3 * self.part_bytes)}"
         )
 
 

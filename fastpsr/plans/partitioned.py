@@ -14,6 +14,7 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.plans.steps import Plan
 from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.wording import counted
 
 __all__ = [
     "Data",
@@ -89,8 +90,8 @@ class PartitionedPredictions:
     def __repr__(self) -> str:
         rows = "" if self.facts_or_none is None else f"{len(self):,} samples in "
         return (
-            f"<PartitionedPredictions: {rows}{self.n_parts:,} parts, {self.n_classes} classes, "
-            f"{self.kind}>"
+            f"<PartitionedPredictions: {rows}{counted(self.n_parts, 'part')}, "
+            f"{self.n_classes} classes, {self.kind}>"
         )
 
     def __len__(self) -> int:

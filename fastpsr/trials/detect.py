@@ -17,7 +17,7 @@ from fastpsr.trials.layouts import (
 )
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, fields_of, look
-from fastpsr.trials.wording import counted, shorten
+from fastpsr.wording import counted, shorten
 
 __all__ = ["Detected", "detect"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import h5py, polars
 from fastpsr.trials.request import Request
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 __all__ = ["NAMES", "read_matrices", "write_scores_hdf5"]
 

@@ -22,7 +22,7 @@ from fastpsr.trials.repeats import Repeats, hashes_of
 from fastpsr.trials.request import Request
 from fastpsr.trials.speakers import SpeakerFinder
 from fastpsr.trials.streams import Feed, TrialFile
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from polars import DataFrame

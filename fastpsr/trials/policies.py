@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.text import Where
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 __all__ = ["Findings", "Policies", "Trials"]
 

@@ -12,7 +12,7 @@ from fastpsr.trials.reading import Reading, read_file
 from fastpsr.trials.request import Request, Wanted
 from fastpsr.trials.sample import look
 from fastpsr.trials.trial_set import Source, TrialSet
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 __all__ = ["read"]
 

@@ -13,7 +13,7 @@ from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import look
 from fastpsr.trials.text import read_text
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series

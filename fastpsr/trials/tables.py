@@ -16,7 +16,7 @@ from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, unpacked
 from fastpsr.trials.text import Where, utf8_error
-from fastpsr.trials.wording import counted, shorten
+from fastpsr.wording import counted, shorten
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series

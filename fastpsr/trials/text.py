@@ -9,7 +9,7 @@ from fastpsr.trials.coded import Column, as_column, categorical
 from fastpsr.trials.layouts import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import fields_of, unpacked
-from fastpsr.trials.wording import shorten
+from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame, Series

@@ -17,7 +17,7 @@ from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.layouts import NORM_COLUMNS, check_format, layout_of
 from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_set import TrialSet
-from fastpsr.trials.wording import counted
+from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
