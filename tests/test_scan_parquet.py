@@ -308,7 +308,7 @@ def test_only_what_is_needed_is_read(write, monkeypatch):
 class Ids(Step):
     """All ids of a column."""
 
-    key = None
+    key = reads = None
 
     def __init__(self, column):
         self.key, self.reads = column, LABELS | {column}
