@@ -177,7 +177,7 @@ def measure(n_rows: int, population: str, rounds: int = _ROUNDS) -> dict[str, An
     seconds = {side: median(f["seconds"] for f in found) for side, found in sides.items()}
     one, other = (sides[side][0]["values"] for side in ("memory", "parts"))
     for metric in [METRICS[2], *RANKS]:
-        name = metric.name
+        name = metric.label
         assert one[name] == other[name], f"{name}: {one[name]} in memory, {other[name]} in parts"
     for name, value in one.items():
         assert abs(value - other[name]) <= 1e-12 * abs(value), name

@@ -69,8 +69,8 @@ def count_into_places(values, y, weights, grid, first_place, counts, extremes, s
     """Add values to the places from `first_place` on: those of the nodes added last.
 
     `grid` is (low, per_unit, n_buckets, node_of_place, nodes). `counts` and `extremes` are (n, 2);
-    `sums` (n, 2) hold weights and what rounding left over of them, if there are weights. Places are
-    found by all threads, and added to by one.
+    `sums` (n, 2) hold weights and what rounding left over of them, if there are weights. Each
+    thread finds the places of some rows, and adds to some of the places.
     """
     y, weights = writable(y), writable(weights)
     rows, places = np.empty((2, min(values.size, _AT_ONCE)), np.int32)
@@ -81,7 +81,9 @@ def count_into_places(values, y, weights, grid, first_place, counts, extremes, s
         n_blocks = count_blocks(some.size)
         over_blocks(_find_places, n_blocks, some, *grid, first_place, rows, places, n_found)
         found = rows, places, n_found[:n_blocks]
-        _add_to_places(*found, some, y[own], weights[own], counts, extremes, sums)
+        held = some, y[own], weights[own], counts, extremes, sums
+        n_shares = min(thread_count(), some.size // BLOCK + 1)
+        over_blocks(_add_to_places, n_shares, n_shares, *found, *held, worth_a_thread=1)
 
 
 def mark_places(node_of_place, picked):
@@ -333,18 +335,28 @@ def _find_places(
 
 
 @kernel
-def _add_to_places(rows, places, n_found, values, y, weights, counts, extremes, sums):
-    for block in range(n_found.size):
-        for k in range(block * BLOCK, block * BLOCK + n_found[block]):
-            i, place = rows[k], places[k]
-            value = values[i]
-            counts[place, y[i]] += 1
-            if value < extremes[place, 0]:
-                extremes[place, 0] = value
-            if value > extremes[place, 1]:
-                extremes[place, 1] = value
-            if weights.size:
-                _add(sums, place, weights[i])
+def _add_to_places(
+    first, last, n_shares, rows, places, n_found, values, y, weights, counts, extremes, sums
+):
+    for share in range(first, last):
+        begin = share * counts.shape[0] // n_shares
+        end = (share + 1) * counts.shape[0] // n_shares
+        own_rows, own_places = np.empty((2, BLOCK), np.int32)
+        for block in range(n_found.size):
+            n = 0
+            for k in range(block * BLOCK, block * BLOCK + n_found[block]):  # without a branch
+                own_rows[n], own_places[n] = rows[k], places[k]
+                n += (places[k] >= begin) & (places[k] < end)
+            for k in range(n):
+                i, place = own_rows[k], own_places[k]
+                value = values[i]
+                counts[place, y[i]] += 1
+                if value < extremes[place, 0]:
+                    extremes[place, 0] = value
+                if value > extremes[place, 1]:
+                    extremes[place, 1] = value
+                if weights.size:
+                    _add(sums, place, weights[i])
 
 
 @kernel

@@ -17,7 +17,8 @@ from fastpsr.predictions import Floats, Kind, Predictions
 
 __all__ = ["TableSource", "chosen_columns", "scan_parquet"]
 
-_PART_BYTES = 1 << 25  # of the columns of a part, about: tiny row groups are fused, huge ones split
+_FUSED_BYTES = 1 << 23  # of the columns of a part that tiny row groups are fused to,
+_PART_BYTES = 1 << 25  # and of those that a huge one is split into, about
 _KINDS: dict[str, Kind] = {
     "posteriors": "posteriors",
     "log_posteriors": "posteriors",
@@ -148,6 +149,7 @@ class _Files:
         self._places: list[tuple[str, int, int]] = []  # file, row group, rows before it
         parts: list[list[_Piece]] = []
         held = 0
+        fused_bytes = min(_FUSED_BYTES, _PART_BYTES)
         for fragment in dataset.get_fragments(filter=filters):
             sizes = [group.num_rows for group in fragment.row_groups]
             first_rows = [0, *itertools.accumulate(sizes)]
@@ -162,7 +164,7 @@ class _Files:
                     n_pieces = max(1, min(-(-size // (2 * _PART_BYTES)), info.num_rows))
                 bounds = np.linspace(0, info.num_rows, n_pieces + 1).astype(np.int64).tolist()
                 pieces = [_Piece(place, a, b) for a, b in itertools.pairwise(bounds)]
-                if parts and n_pieces == 1 and held + size <= _PART_BYTES:
+                if parts and n_pieces == 1 and held + size <= fused_bytes:
                     parts[-1] += pieces
                     held += size
                 else:

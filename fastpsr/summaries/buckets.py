@@ -39,9 +39,9 @@ _SAMPLED = 1 << 14  # values that tell the range of all
 _OUTSIDE = 1000  # one sampled value in so many lies in the first or the last bucket
 _BYTES_PER_PLACE = 64  # of counts, lowest and highest value, and lookups
 _PICKED_SHARE = 4  # of the budget is for values picked, which are collected, joined and sorted
-#: Places for n rows are this times n^(2/3): blocks of isotonic fits lie so far from their chords
-#: that with a few n^(1/3) rows in a place most are decided (a tenth of overlapping ones are not).
-_PLACES = 4.0
+#: Places for n rows are this times n^(2/3): the path of overlapping scores lies about n^(1/3) steps
+#: from its minorant, so that places of fewer rows are decided, most of them.
+_PLACES = 8.0
 _FEWEST_BITS, _MOST_BITS = 2, 22  # by which a bucket is divided at a time
 
 _NO_WEIGHTS = np.empty(0)
