@@ -35,7 +35,7 @@ FLOORS = (
     {"plans"},
     {"predictions"},
     {"ids"},
-    {"caching", "checks", "errors", "files", "simulate"},
+    {"caching", "checks", "errors", "wording", "files", "simulate"},
     {"kernels"},
 )
 UNDOCUMENTED = {  # defects: no section Examples
