@@ -5,8 +5,11 @@ import gzip
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -501,3 +504,35 @@ def test_no_half_file_replaces_another():
     refused("key", "scores")
     assert Path("out.parquet").read_text() == "mine"
     assert not re.findall(r"\.part", " ".join(os.listdir()))
+
+
+class Stopped(Exception):
+    """What a handler of signals raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of POSIX")
+def test_a_signal_ends_a_query(tmp_path):
+    """What its handler raises comes out as it is, at once, and the folder goes."""
+
+    def stop(*_):
+        raise Stopped
+
+    endless = "SELECT sum(hash(a.range + b.range)) FROM range(10000000) a, range(10000000) b"
+    before = signal.signal(signal.SIGUSR1, stop)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+
+    def work():
+        with join_on_disk._Workshop(tmp_path / "o", 1 << 28) as shop:
+            shop.folder()
+            timer.start()
+            shop._run(endless)
+
+    begun = time.monotonic()
+    try:
+        with pytest.raises(Stopped):
+            work()
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, before)
+    assert time.monotonic() - begun < 60.0
+    assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,7 @@ _MODULE_OF = {
     "first_keys": "buckets",
     "key_of": "buckets",
     "mark_in_places": "buckets",
-    "mark_places": "buckets",
+    "marks_of_places": "buckets",
     "weigh_buckets": "buckets",
     "find_undecided": "buckets",
     "pick_from_buckets": "buckets",

@@ -86,7 +86,7 @@ def count_into_places(values, y, weights, grid, first_place, counts, extremes, s
         over_blocks(_add_to_places, n_shares, n_shares, *found, *held, worth_a_thread=1)
 
 
-def mark_places(node_of_place, picked):
+def marks_of_places(node_of_place, picked):
     """Return (P,) `node_of_place` with -2 where a place is picked, for :func:`mark_in_places`."""
     return np.where(picked, -2, node_of_place if node_of_place.size else -1).astype(np.int32)
 

@@ -317,7 +317,7 @@ class PickValues(Step):
         return ("picked", self.column.key, self.grid.key, picked)
 
     def prepare(self) -> NDArray[np.int32]:
-        marked: NDArray[np.int32] = kernels.mark_places(self.grid.node_of_place, self.picked)
+        marked: NDArray[np.int32] = kernels.marks_of_places(self.grid.node_of_place, self.picked)
         return marked
 
     def start(self) -> dict[int, tuple[Floats, Floats]]:
