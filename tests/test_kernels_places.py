@@ -61,6 +61,13 @@ def hostile(n, dtype):
         return values.astype(dtype)
 
 
+def assert_same_values(found, expected):
+    """Compare values in any order, bit by bit."""
+    assert found.dtype == np.float64
+    as_bits = (np.sort(values.astype(np.float64).view(np.int64)) for values in (found, expected))
+    np.testing.assert_array_equal(*as_bits)
+
+
 GRIDS = {"usual": (-2.0, 4.0), "all in one bucket": (0.0, 0.0)}
 
 
@@ -106,6 +113,8 @@ def test_places_are_those_of_a_walk(grid, n, layout, threads, weighted, monkeypa
     picked[arrays[3] >= 0] = False
     marks = kernels.marks_of_places(arrays[3], picked)
     np.testing.assert_array_equal(kernels.mark_in_places(values, arrays, marks), picked[at])
+    for label, found in enumerate(kernels.pick_from_places(values, y, arrays, marks)):
+        assert_same_values(found, values[picked[at] & (y == label)])
 
 
 def test_values_in_a_grid_that_is_not_divided():
@@ -115,4 +124,9 @@ def test_values_in_a_grid_that_is_not_divided():
     picked = np.arange(N_BUCKETS) % 3 == 0
     marks = kernels.marks_of_places(nothing[0], picked)
     found = kernels.mark_in_places(values, (-2.0, 4.0, N_BUCKETS, *nothing), marks)
-    np.testing.assert_array_equal(found, [picked[place_of(value, grid)] for value in values])
+    expected = np.array([picked[place_of(value, grid)] for value in values])
+    np.testing.assert_array_equal(found, expected)
+    y = np.arange(values.size) % 2
+    by_class = kernels.pick_from_places(values, y, (-2.0, 4.0, N_BUCKETS, *nothing), marks)
+    for label, found in enumerate(by_class):
+        assert_same_values(found, values[expected & (y == label)])

@@ -29,6 +29,7 @@ _MODULE_OF = {
     "weigh_buckets": "buckets",
     "find_undecided": "buckets",
     "pick_from_buckets": "buckets",
+    "pick_from_places": "buckets",
     "pool_buckets": "buckets",
     "pool_adjacent_violators": "isotonic",
     "fit_to_nodes": "axis",

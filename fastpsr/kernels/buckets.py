@@ -87,7 +87,7 @@ def count_into_places(values, y, weights, grid, first_place, counts, extremes, s
 
 
 def marks_of_places(node_of_place, picked):
-    """Return (P,) `node_of_place` with -2 where a place is picked, for :func:`mark_in_places`."""
+    """Return (P,) `node_of_place` with -2 where a place is picked."""
     return np.where(picked, -2, node_of_place if node_of_place.size else -1).astype(np.int32)
 
 
@@ -98,6 +98,21 @@ def mark_in_places(values, grid, marked):
     n_blocks = count_blocks(values.size)
     over_blocks(_mark_in_places, n_blocks, values, low, per_unit, n_buckets, nodes, marked, out)
     return out
+
+
+def pick_from_places(values, y, grid, marked):
+    """Return the values of class 0 and of class 1 in places that are `marked`, in no order."""
+    low, per_unit, n_buckets, _, nodes = grid
+    values, y = writable(values), writable(y)
+    held = np.empty(values.size)
+    sizes = np.empty((count_blocks(values.size), 2), np.int64)
+    marks = low, per_unit, n_buckets, nodes, marked
+    over_blocks(_hold_picked, sizes.shape[0], values, y, *marks, held, sizes)
+    begins = np.zeros_like(sizes)
+    begins[1:] = sizes[:-1].cumsum(axis=0)
+    negatives, positives = (np.empty(size) for size in sizes.sum(axis=0))
+    over_blocks(_copy_picked, sizes.shape[0], held, sizes, begins, negatives, positives)
+    return negatives, positives
 
 
 def weigh_buckets(values, weights, low, per_unit, sums):
@@ -369,19 +384,53 @@ def _add(sums, place, value):
 
 
 @kernel
+def _mark(values, low, per_unit, limit, nodes, marked, marks):
+    for i in range(values.size):  # a loop of its own, so that reads need not wait for one another
+        marks[i] = marked[np.int64(bucket_of(values[i], low, per_unit, limit))]
+    for i in range(values.size):
+        mark = marks[i]
+        while mark >= 0:
+            mark = marked[_child(values[i], nodes, mark)]
+        marks[i] = mark
+
+
+@kernel
 def _mark_in_places(first, last, values, low, per_unit, n_buckets, nodes, marked, out):
-    limit = n_buckets - 1.0
-    found = np.empty(BLOCK, np.int32)
+    marks = np.empty(BLOCK, np.int32)
     for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, values.size - start)
-        for i in range(size):
-            found[i] = marked[np.int64(bucket_of(values[start + i], low, per_unit, limit))]
-        for i in range(size):
-            mark = found[i]
-            while mark >= 0:
-                mark = marked[_child(values[start + i], nodes, mark)]
-            out[start + i] = mark == -2
+        own = values[block * BLOCK : (block + 1) * BLOCK]
+        _mark(own, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
+        for i in range(own.size):
+            out[block * BLOCK + i] = marks[i] == -2
+
+
+@kernel
+def _hold_picked(first, last, values, y, low, per_unit, n_buckets, nodes, marked, held, sizes):
+    marks = np.empty(BLOCK, np.int32)
+    for block in range(first, last):
+        own = values[block * BLOCK : (block + 1) * BLOCK]
+        classes = y[block * BLOCK : (block + 1) * BLOCK]
+        kept = held[block * BLOCK : (block + 1) * BLOCK]
+        _mark(own, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
+        n = np.int64(0)
+        p = np.int64(0)
+        for i in range(own.size):  # no branch: class 0 from the front, class 1 from the back
+            kept[n] = own[i]
+            kept[own.size - 1 - p] = own[i]
+            is_picked = marks[i] == -2
+            n += is_picked & (classes[i] == 0)
+            p += is_picked & (classes[i] != 0)
+        sizes[block, 0], sizes[block, 1] = n, p
+
+
+@kernel
+def _copy_picked(first, last, held, sizes, begins, negatives, positives):
+    for block in range(first, last):
+        kept = held[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(sizes[block, 0]):
+            negatives[begins[block, 0] + i] = kept[i]
+        for i in range(sizes[block, 1]):
+            positives[begins[block, 1] + i] = kept[kept.size - 1 - i]
 
 
 @kernel

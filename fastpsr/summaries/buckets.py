@@ -335,11 +335,13 @@ class PickValues(Step):
         if self.grid.n_places == 1 and not weights.size:  # all
             accumulator[part.number] = kernels.split_by_class(values, y)
             return accumulator
-        marked = kernels.mark_in_places(values, self.grid.arrays, prepared)
         if weights.size:
+            marked = kernels.mark_in_places(values, self.grid.arrays, prepared)
             accumulator[part.number] = values[marked], weights[marked]
         else:
-            accumulator[part.number] = kernels.split_by_class(values[marked], y[marked])
+            accumulator[part.number] = kernels.pick_from_places(
+                values, y, self.grid.arrays, prepared
+            )
         return accumulator
 
     def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
