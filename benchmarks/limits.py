@@ -32,7 +32,6 @@ from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.summaries import RankCells
-from fastpsr.summaries.rank_cells import pav_blocks
 
 _SECONDS = 1.0  # that the rounds of a case may take,
 _FEWEST, _MOST = 5, 41  # and their number
@@ -70,7 +69,7 @@ OPERATIONS = [
     Operation("Brier score", fp.BrierScore().summarize, 4),
     Operation("cross-entropy", fp.CrossEntropy().summarize, 8),
     Operation("ECE", _ece, 10),
-    Operation("PAV blocks", pav_blocks, None, binary_only=True),
+    Operation("PAV blocks", fp.EER().summarize, None, binary_only=True),
     Operation("rank cells", RankCells.of, 15, binary_only=True),
 ]
 

@@ -165,6 +165,7 @@ def _seconds(*arguments: str, cache: str | None = None) -> float:
 
 def _run(*arguments: str, cache: str | None = None) -> str:
     environment = dict(os.environ) | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
     done = subprocess.run(
         [sys.executable, *arguments], cwd=_ROOT, env=environment, check=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

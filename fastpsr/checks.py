@@ -10,7 +10,9 @@ from fastpsr.errors import ArgumentError
 
 __all__ = [
     "SUM_TOLERANCE",
+    "as_column",
     "as_floats",
+    "as_floor",
     "as_inner_points",
     "as_labels",
     "as_log_posterior_rows",
@@ -18,8 +20,10 @@ __all__ = [
     "as_matching_rows",
     "as_number",
     "as_posterior_rows",
+    "as_posteriors",
     "as_priors",
     "as_rows",
+    "as_scores",
     "as_weights",
     "check_bins",
     "check_choice",
@@ -32,11 +36,12 @@ __all__ = [
     "log_softmax",
     "read",
     "require",
+    "tolerance_of",
 ]
 
 Floats = NDArray[np.float64]
 
-SUM_TOLERANCE = 1e-6  # by how much the posteriors of a sample may miss a sum of 1
+SUM_TOLERANCE = 1e-6  # by how much priors, and posteriors of a sample, may miss a sum of 1
 _EMPTY = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 
@@ -52,7 +57,10 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise ValueError(f"{name} must be an array of {what}: {error}") from None
+        remedy = ""
+        if hasattr(values, "detach"):  # a tensor of PyTorch that NumPy does not take
+            remedy = f"; pass {name}.detach().float().cpu().numpy()"
+        raise ArgumentError(name, f"must be an array of {what}: {error}{remedy}") from None
     return array
 
 
@@ -80,6 +88,33 @@ def as_floats(
         raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
     with np.errstate(all="ignore"):  # beyond float64, and signaling nan: the checks will tell
         return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def as_floor(floor: object) -> float:
+    """Return the least posterior, which must leave a choice."""
+    value = as_number("floor", floor)
+    if not 0.0 <= value < 0.5:
+        raise ArgumentError("floor", f"must lie in 0 to 0.5 (excluded), not {floor}")
+    return value
+
+
+def as_column(array: NDArray[Any]) -> NDArray[Any]:
+    """Return (N,) for an array (N, 1)."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return scores, (N,), not nan, as kernels take them; a single column will do."""
+    array = as_column(read(name, values))
+    if array.ndim == 2 and array.shape[1] == 2:
+        raise ArgumentError(
+            name,
+            f"must be 1-dimensional, not of shape {array.shape}: pass the column of class 1, "
+            f"{name}[:, 1]; two columns of posteriors are for from_posteriors",
+        )
+    rows = as_rows(name, array, 1)
+    require(name, rows, -np.inf, np.inf, "not be nan")
+    return rows
 
 
 def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArray[Any]:
@@ -159,11 +194,27 @@ def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
-def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> NDArray[Any]:
-    """Return class indices 0..K-1 as uint8, or as int32 where K > 256."""
-    array = read(name, labels, "integers")
+def as_labels(
+    name: str,
+    labels: ArrayLike,
+    n_samples: int,
+    n_classes: int,
+    classes: ArrayLike | None = None,
+) -> NDArray[Any]:
+    """Return class indices 0..K-1 as uint8, or as int32 where K > 256.
+
+    Labels are these, booleans, or what `classes` lists.
+    """
+    given = np.asarray(labels) if classes is None else _places(name, labels, classes, n_classes)
+    if given.dtype.kind in "OUS":
+        _require_no_words(name, given, n_classes)
+    array = read(name, given, "integers")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
+        raise ArgumentError(
+            name, f"must be 1-dimensional, not of shape {array.shape}{_MANY_LABELS}"
+        )
     check_length(name, array.size, n_samples)
     codes = np.empty(n_samples, np.uint8 if n_classes <= 256 else np.int32)
     if array.dtype == bool:
@@ -180,10 +231,69 @@ def as_labels(name: str, labels: ArrayLike, n_samples: int, n_classes: int) -> N
     if position >= 0:
         raise ArgumentError(
             name,
-            f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}",
+            f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}"
+            + _how_to_list(array, n_classes),
             int(position),
         )
     return codes
+
+
+_MANY_LABELS = (
+    ": where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
+)
+
+
+def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:
+    """Return the place of each label in `classes`."""
+    listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)  # type: ignore[arg-type]
+    if len(listed) != n_classes or len(set(listed)) != n_classes:
+        raise ArgumentError(
+            "classes", f"must list {n_classes} different labels, one per column, not {listed!r}"
+        )
+    array = np.asarray(labels)
+    if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
+        array = np.asarray(labels, object)  # NumPy makes strings of whatever stands beside one
+    if array.dtype.kind in "OSM":
+        place_of = {label: place for place, label in enumerate(listed)}
+        flat = [place_of.get(label, -1) for label in array.ravel().tolist()]
+        places = np.array(flat, np.int64).reshape(array.shape)
+    else:
+        places = np.full(array.shape, -1, np.int64)
+        for place, label in enumerate(listed):  # classes are few, and comparing is fast
+            places[array == label] = place
+    wrong = np.flatnonzero(places.ravel() < 0)
+    if wrong.size:
+        found = array.ravel()[wrong[0]]
+        raise ArgumentError(
+            name,
+            f"must be one of classes, {listed!r}, but {name}[{wrong[0]}] is {found!r}",
+            int(wrong[0]),
+        )
+    return places
+
+
+def _require_no_words(name: str, labels: NDArray[Any], n_classes: int) -> None:
+    """Raise where labels are words, which have no order."""
+    for position, label in enumerate(labels.ravel().tolist()):
+        if isinstance(label, (str, bytes)):
+            raise ArgumentError(
+                name,
+                f"must be integers 0 to {n_classes - 1} or booleans, but {name}[{position}] is "
+                f"{label!r}" + _how_to_list(labels, n_classes),
+                position,
+            )
+
+
+def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
+    """Return how to say what labels mean, if there are as many kinds of them as classes."""
+    try:
+        found = sorted(set(labels.ravel().tolist()))
+    except TypeError:
+        return ""
+    if len(found) != n_classes or n_classes > 10:
+        return ""
+    order = "[negative, positive]" if n_classes == 2 else "in the order of the columns"
+    return f"; list the labels, {order}: classes={found!r}"
 
 
 def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
@@ -216,25 +326,79 @@ def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
 
 
 def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
-    """Return an (N, K) array of posteriors whose rows sum to 1 within 1e-6; not rescaled."""
+    """Return an (N, K) array of posteriors whose rows sum to 1; not rescaled."""
     return np.ascontiguousarray(check_posterior_rows(name, posteriors), dtype=np.float64)
 
 
+def as_posteriors(
+    name: str, posteriors: ArrayLike, *, normalize: bool = False, floor: float = 0.0
+) -> NDArray[Any]:
+    """Return posteriors of class 1, (N,), or rows (N, K), as kernels take them.
+
+    The same memory where nothing is changed.
+    """
+    array = as_column(read(name, posteriors))
+    if array.ndim == 1:
+        values = _within_bounds(name, as_rows(name, array, 1), tolerance_of(array, 2))
+        return np.clip(values, floor, 1.0 - floor) if floor else values
+    rows = _normalized(name, array) if normalize else check_posterior_rows(name, array)
+    if floor:
+        rows = np.clip(np.asarray(rows, np.float64), floor, 1.0 - floor)
+        rows /= np.asarray(kernels.sum_rows(rows))[:, None]
+    return rows
+
+
+def tolerance_of(array: NDArray[Any], n_classes: int) -> float:
+    """Return by how much the posteriors of a sample may miss a sum of 1."""
+    rounding = np.finfo(array.dtype).eps if array.dtype.kind == "f" else 0.0
+    return SUM_TOLERANCE + n_classes * float(rounding)
+
+
 def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
-    """Return the same as kernels take it, whose values it references where it can."""
-    rows = as_rows(name, posteriors, 2)
+    """Return rows of posteriors as kernels take them, whose values are referenced if they can be.
+
+    Rows must sum to 1 within 1e-6 and what rounding of their type may make of it. Entries that
+    leave 0 to 1 by no more than that are clipped.
+    """
+    array = read(name, posteriors)
+    rows = as_rows(name, array, 2)
     _check_columns(name, rows)
-    require(name, rows, 0.0, 1.0, "lie in 0 to 1")
+    tolerance = tolerance_of(array, rows.shape[1])
+    rows = _within_bounds(name, rows, tolerance)
     sums = kernels.sum_rows(rows)
-    row = kernels.find_outside(sums, 1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
+    row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:
         raise ArgumentError(
             name,
-            f"must have rows that sum to 1 within {SUM_TOLERANCE}, "
-            f"but row {row} sums to {sums[row]}",
+            f"must have rows that sum to 1 within {tolerance:.3g}, "
+            f"but row {row} sums to {sums[row]}: pass normalize=True to divide rows by their sums",
             int(row),
         )
     return rows
+
+
+def _within_bounds(name: str, values: NDArray[Any], tolerance: float) -> NDArray[Any]:
+    """Return posteriors, clipped to 0 to 1 where they leave it by no more than the tolerance."""
+    if kernels.find_outside(values.reshape(-1), 0.0, 1.0) < 0:
+        return values
+    low, high = -tolerance, 1.0 + tolerance
+    require(name, values, low, high, "lie in 0 to 1")
+    return np.asarray(np.clip(values, 0.0, 1.0))
+
+
+def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
+    """Return rows divided by their sums."""
+    rows = as_floats(name, posteriors, 2, may_be_empty=True)
+    _check_columns(name, rows)
+    require(name, rows, 0.0, _FINITE, "be finite and not negative")
+    sums = np.asarray(kernels.sum_rows(rows))
+    row = kernels.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
+    if row >= 0:
+        rule = (
+            f"must have rows of a positive sum to be normalized, but row {row} sums to {sums[row]}"
+        )
+        raise ArgumentError(name, rule, int(row))
+    return np.asarray(rows / sums[:, None])
 
 
 def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
@@ -247,17 +411,25 @@ def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     return r_rows, q_rows
 
 
-def as_log_posterior_rows(name: str, log_posteriors: ArrayLike) -> Floats:
-    """Return (N, K) log-posteriors, normalized; the rows given may miss a sum of 1 by 1e-6."""
-    rows, log_sums = _log_softmax(name, log_posteriors)
-    row = kernels.find_outside(log_sums, -SUM_TOLERANCE, SUM_TOLERANCE)
+def as_log_posterior_rows(
+    name: str, log_posteriors: ArrayLike, *, normalize: bool = False, floor: float = 0.0
+) -> Floats:
+    """Return (N, K) log-posteriors, normalized; unless `normalize`, rows must sum to about 1."""
+    array = read(name, log_posteriors)
+    rows, log_sums = _log_softmax(name, array)
+    tolerance = tolerance_of(array, rows.shape[1])
+    row = -1 if normalize else kernels.find_outside(log_sums, -tolerance, tolerance)
     if row >= 0:
         raise ArgumentError(
             name,
-            f"must have rows whose exponentials sum to 1 within {SUM_TOLERANCE}, "
-            f"but the logarithm of the sum of row {row} is {log_sums[row]}",
+            f"must have rows whose exponentials sum to 1 within {tolerance:.3g}, but the logarithm "
+            f"of the sum of row {row} is {log_sums[row]}: pass normalize=True to normalize rows, "
+            "or from_logits",
             int(row),
         )
+    if floor:
+        np.clip(rows, np.log(floor), np.log1p(-floor), out=rows)
+        kernels.normalize_log_rows(rows, np.zeros(rows.shape[1]), rows)
     return rows
 
 

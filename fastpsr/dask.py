@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import serially
 from fastpsr.plans import PartitionedPredictions
-from fastpsr.plans.parquet import TableSource, chosen_columns
+from fastpsr.plans.parquet import Columns, TableSource
 from fastpsr.plans.reading import Reading
 from fastpsr.plans.sources import naming
 from fastpsr.plans.tree import Tree
@@ -46,6 +46,8 @@ def from_dask(
     priors: ArrayLike | None = None,
     sample_weight: str | None = None,
     classes: Sequence[Any] | None = None,
+    normalize: bool = False,
+    floor: float = 0.0,
 ) -> PartitionedPredictions:
     """Return the predictions in a Dask data frame, to be counted partition by partition.
 
@@ -54,7 +56,7 @@ def from_dask(
     frame : dask.dataframe.DataFrame
         Rows must come in the same order each time it is computed; ``frame.persist()`` keeps them.
     y_true, llrs, posteriors, log_posteriors, logits, log_likelihoods, raw_scores, prior, priors, \
-sample_weight, classes
+sample_weight, classes, normalize, floor
         As for :func:`fastpsr.scan_parquet`.
 
     Returns
@@ -94,13 +96,13 @@ sample_weight, classes
         ) from None
     if not isinstance(frame, dd.DataFrame):
         raise ArgumentError("frame", f"must be a Dask DataFrame, not {type(frame).__name__}")
-    what, column, priors = chosen_columns(
+    columns = Columns.named(
+        y_true, sample_weight, classes, prior, priors, normalize, floor,
         llrs=llrs, posteriors=posteriors, log_posteriors=log_posteriors, logits=logits,
-        log_likelihoods=log_likelihoods, raw_scores=raw_scores, prior=prior, priors=priors,
+        log_likelihoods=log_likelihoods, raw_scores=raw_scores,
     )  # fmt: skip
     schema = pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False)
-    partitions = _Partitions(frame, schema)
-    source = _DaskSource(partitions, y_true, what, column, priors, sample_weight, classes)
+    source = _DaskSource(_Partitions(frame, schema), columns)
     return PartitionedPredictions(source)
 
 

@@ -287,7 +287,7 @@ def evaluate(
     for (name, metric), outcome in zip(chosen.items(), outcomes, strict=True):
         if outcome.error is None:
             value = float(outcome.result)
-            note = _note(metric, value, n_infinite)
+            note = _note(metric, value, n_infinite, predictions.kind)
         else:
             value, note = float("nan"), f"not computed: {outcome.error}"
         unit, reference = getattr(metric, "unit", ""), getattr(metric, "reference_value", None)
@@ -367,14 +367,17 @@ def _with_intervals(
     ]  # fmt: skip
 
 
-def _note(metric: AnyMetric, value: float, n_infinite: int) -> str:
+def _note(metric: AnyMetric, value: float, n_infinite: int, kind: Kind) -> str:
     """Return what a number is, or why it is none."""
     if np.isfinite(value) or not isinstance(metric, Metric):
         return str(getattr(metric, "meaning", ""))
     if isinstance(metric, CalibrationLoss) and value < 0.0:
         return f"{type(metric.calibrator).__name__} would make the score infinitely worse"
     what = "undefined" if np.isnan(value) else "infinite"
-    return f"{what}: {_say_infinite(n_infinite)}" if n_infinite else f"{what}: {metric.meaning}"
+    if not n_infinite:
+        return f"{what}: {metric.meaning}"
+    remedy = "; from_posteriors(..., floor=) bounds what they cost" if kind == "posteriors" else ""
+    return f"{what}: {_say_infinite(n_infinite)}{remedy}"
 
 
 def _say_infinite(n_infinite: int) -> str:

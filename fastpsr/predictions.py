@@ -1,7 +1,8 @@
 """`Predictions`: what a classifier said about each sample, checked once, with the labels."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal, Self
+from functools import wraps
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,22 @@ Kind = Literal["posteriors", "likelihoods", "raw scores"]
 _NO_WEIGHTS = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 _WORTH_A_THREAD = 1 << 16  # scores, to find their range
+
+_P = ParamSpec("_P")
+_Made = TypeVar("_Made")
+
+
+def _knows_its_arguments(make: Callable[_P, _Made]) -> Callable[_P, _Made]:
+    """Wrap a constructor that tells who passes ``weights=`` what the argument is called."""
+
+    @wraps(make)
+    def checked(*args: _P.args, **options: _P.kwargs) -> _Made:
+        for name in ("weights", "sample_weights"):
+            if name in options:
+                raise TypeError(f"{make.__name__} takes no {name}: the argument is sample_weight")
+        return make(*args, **options)
+
+    return checked
 
 
 class Predictions:
@@ -64,6 +81,7 @@ class Predictions:
         raise TypeError("make Predictions with one of its constructors, such as from_posteriors")
 
     @classmethod
+    @_knows_its_arguments
     def from_posteriors(
         cls,
         y_true: ArrayLike | None,
@@ -71,36 +89,54 @@ class Predictions:
         *,
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        normalize: bool = False,
+        floor: float = 0.0,
     ) -> Self:
         """Make predictions from posterior probabilities.
 
         Parameters
         ----------
-        y_true : array-like of int, shape (N,), or None
-            True classes, 0 to K-1.
+        y_true : array-like, shape (N,), or None
+            True classes: 0 to K-1, booleans, or what `classes` list.
         q : array-like of float, shape (N, K), or (N,) for P(class 1) in a binary task
-            Posteriors as fractions. Rows must sum to 1 within 1e-6; metrics see them divided by
-            their sum, except that the expected calibration error bins them as given.
+            Posteriors as fractions. Rows must sum to 1 within 1e-6 and K roundings of their type;
+            metrics see them divided by their sum, except that the expected calibration error bins
+            them as given. Values outside 0 to 1 by no more than that count as 0 or 1.
         priors : array-like of float, shape (K,), optional
             Class priors of the evaluation; by default the class frequencies.
         sample_weight : array-like of float, shape (N,), optional
             Finite weights, none negative.
+        classes : array-like, shape (K,), optional
+            Labels in the order of the columns; in binary tasks [negative, positive].
+        normalize : bool
+            Whether to divide rows by their sums first, however far these are from 1.
+        floor : float
+            Posteriors are then clipped to [floor, 1 - floor], and rows divided by their sums again:
+            so that no sample costs infinitely much. At least 0, below .5.
 
         Raises
         ------
-        ValueError
-            For nan, values outside 0..1, rows that do not sum to 1, labels that are no class
-            index, or lengths that differ.
+        ArgumentError
+            For nan, values outside 0 to 1, rows that do not sum to 1 (with `normalize` to 0),
+            labels that are no class, or lengths that differ.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> votes = [[7, 3], [0, 10], [9, 1]]  # of ten trees
+        >>> data = fp.Predictions.from_posteriors(
+        ...     ["ham", "ham", "spam"], votes, classes=["spam", "ham"], normalize=True, floor=0.01
+        ... )
+        >>> data.posteriors.round(2).tolist()
+        [[0.7, 0.3], [0.01, 0.99], [0.9, 0.1]]
         """
-        given = checks.read("q", q)
-        if given.ndim == 1:
-            values = checks.as_rows("q", given, 1)
-            checks.require("q", values, 0.0, 1.0, "lie in 0 to 1")
-        else:
-            values = checks.check_posterior_rows("q", given)
-        return cls._make(y_true, "posteriors", values, priors, sample_weight, given=True)
+        low = checks.as_floor(floor)
+        values = checks.as_posteriors("q", q, normalize=normalize, floor=low)
+        return cls._make(y_true, "posteriors", values, priors, sample_weight, classes, given=True)
 
     @classmethod
+    @_knows_its_arguments
     def from_log_posteriors(
         cls,
         y_true: ArrayLike | None,
@@ -108,16 +144,21 @@ class Predictions:
         *,
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        normalize: bool = False,
+        floor: float = 0.0,
     ) -> Self:
         """Make predictions from natural logarithms of posteriors, shape (N, K).
 
-        ``-inf`` is a posterior of 0. The exponentials of a row must sum to 1 within 1e-6, and are
-        normalized. Otherwise as :meth:`from_posteriors`.
+        ``-inf`` is a posterior of 0. The exponentials of a row are normalized, and must sum to 1
+        before unless `normalize`. Otherwise as :meth:`from_posteriors`.
         """
-        rows = checks.as_log_posterior_rows("log_q", log_q)
-        return cls._from_log_rows(y_true, rows, priors, sample_weight)
+        low = checks.as_floor(floor)
+        rows = checks.as_log_posterior_rows("log_q", log_q, normalize=normalize, floor=low)
+        return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
 
     @classmethod
+    @_knows_its_arguments
     def from_logits(
         cls,
         y_true: ArrayLike | None,
@@ -125,22 +166,23 @@ class Predictions:
         *,
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Self:
         """Make predictions from logits: (N, K) for a softmax, (N,) for the log-odds of class 1.
 
         Rows may hold ``-inf`` but not alone, and no ``+inf``; log-odds may be infinite. Otherwise
         as :meth:`from_posteriors`.
         """
-        shape = checks.read("z", z).shape
-        if len(shape) == 1:
-            log_odds = checks.as_rows("z", z, 1)
-            checks.require("z", log_odds, -np.inf, np.inf, "not be nan")
-            return cls._make(y_true, "posteriors", log_odds, priors, sample_weight)
-        if shape[1:] == (2,):  # exact: log-odds need no normalization
-            return cls._from_log_rows(y_true, checks.as_log_rows("z", z), priors, sample_weight)
-        return cls._from_log_rows(y_true, checks.log_softmax("z", z), priors, sample_weight)
+        given = checks.as_column(checks.read("z", z))
+        if given.ndim == 1:
+            log_odds = checks.as_scores("z", given)
+            return cls._make(y_true, "posteriors", log_odds, priors, sample_weight, classes)
+        exact = given.shape[1:] == (2,)  # log-odds need no normalization
+        rows = checks.as_log_rows("z", given) if exact else checks.log_softmax("z", given)
+        return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
 
     @classmethod
+    @_knows_its_arguments
     def from_log_likelihoods(
         cls,
         y_true: ArrayLike | None,
@@ -148,6 +190,7 @@ class Predictions:
         *,
         priors: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Self:
         """Make predictions from log-likelihoods of the classes, shape (N, K), natural logarithms.
 
@@ -156,9 +199,10 @@ class Predictions:
         """
         rows = checks.as_log_rows("log_lk", log_lk)
         values = _two_columns_apart(rows)
-        return cls._make(y_true, "likelihoods", values, priors, sample_weight)
+        return cls._make(y_true, "likelihoods", values, priors, sample_weight, classes)
 
     @classmethod
+    @_knows_its_arguments
     def from_llrs(
         cls,
         y_true: ArrayLike | None,
@@ -166,28 +210,30 @@ class Predictions:
         *,
         prior: float | None = None,
         sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Self:
         """Make predictions from log-likelihood ratios of class 1 against class 0.
 
         Parameters
         ----------
-        y_true : array-like of int, shape (N,), or None
-            0 for non-target, 1 for target.
+        y_true : array-like, shape (N,), or None
+            0 for non-target, 1 for target; booleans; or what `classes` list.
         llr : array-like of float, shape (N,)
             Natural logarithms; may be infinite, not nan.
         prior : float, optional
             P(class 1), strictly between 0 and 1; by default the weighted frequency of class 1.
         sample_weight : array-like of float, shape (N,), optional
             Finite weights, none negative.
+        classes : array-like, shape (2,), optional
+            Labels: [non-target, target].
 
         Raises
         ------
-        ValueError
-            For nan, a prior outside (0, 1), labels other than 0 and 1, or lengths that differ.
+        ArgumentError
+            For nan, a prior outside (0, 1), labels that are no class, or lengths that differ.
         """
-        values = checks.as_rows("llr", llr, 1)
-        checks.require("llr", values, -np.inf, np.inf, "not be nan")
-        return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight)
+        values = checks.as_scores("llr", llr)
+        return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight, classes)
 
     @classmethod
     def from_target_nontarget(
@@ -197,29 +243,27 @@ class Predictions:
 
         Targets come first. Otherwise as :meth:`from_llrs`.
         """
-        targets = checks.as_floats("tar", tar, 1, may_be_empty=True)
-        nontargets = checks.as_floats("non", non, 1, may_be_empty=True)
-        checks.require("tar", targets, -np.inf, np.inf, "not be nan")
-        checks.require("non", nontargets, -np.inf, np.inf, "not be nan")
+        targets, nontargets = checks.as_scores("tar", tar), checks.as_scores("non", non)
         y_true = np.repeat(np.array([1, 0], np.uint8), [targets.size, nontargets.size])
         return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
 
     @classmethod
+    @_knows_its_arguments
     def from_raw_scores(
         cls,
         y_true: ArrayLike | None,
         scores: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
     ) -> Self:
         """Make predictions from scores that only rank samples: higher means class 1.
 
         Rank metrics and calibrators take them; a metric that needs posteriors raises. Infinite
         scores are allowed, nan is not.
         """
-        values = checks.as_rows("scores", scores, 1)
-        checks.require("scores", values, -np.inf, np.inf, "not be nan")
-        return cls._make(y_true, "raw scores", values, None, sample_weight)
+        values = checks.as_scores("scores", scores)
+        return cls._make(y_true, "raw scores", values, None, sample_weight, classes)
 
     @classmethod
     def _from_log_rows(
@@ -228,9 +272,10 @@ class Predictions:
         rows: Floats,
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
+        classes: ArrayLike | None,
     ) -> Self:
         values = _two_columns_apart(rows)
-        return cls._make(y_true, "posteriors", values, priors, sample_weight)
+        return cls._make(y_true, "posteriors", values, priors, sample_weight, classes)
 
     @classmethod
     def _make(
@@ -240,6 +285,7 @@ class Predictions:
         values: NDArray[Any],
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
+        classes: ArrayLike | None = None,
         *,
         given: bool = False,
     ) -> Self:
@@ -252,7 +298,7 @@ class Predictions:
         n_samples = values.shape[0]
         made.y_true = None
         if y_true is not None:
-            made.y_true = checks.as_labels("y_true", y_true, n_samples, made.n_classes)
+            made.y_true = checks.as_labels("y_true", y_true, n_samples, made.n_classes, classes)
         made._weights = checks.as_weights("sample_weight", sample_weight, n_samples)
         made.sample_weight = made._weights if made._weights.size else None
         made.given_priors = None
@@ -280,6 +326,9 @@ class Predictions:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was computed: it would travel to other processes."""
         return {k: v for k, v in self.__dict__.items() if k not in _CACHED}
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        raise TypeError("Predictions are no array: use .posteriors, .log_odds, .llrs or .scores")
 
     def __repr__(self) -> str:
         labeled = "" if self.y_true is not None else ", unlabeled"

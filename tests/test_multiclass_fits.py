@@ -48,6 +48,10 @@ def test_sums_are_those_by_definition(n_classes, n, weighted):
         slopes, nothing = samples.sum_fit(point, False, parts, factors)
         np.testing.assert_array_equal(slopes, found[0])
         assert nothing is None
+        for curved in (True, False):
+            by_scale, bend = samples.sum_fit(point, curved, parts, factors, by_bias=False)
+            np.testing.assert_array_equal(by_scale, found[0][:1])
+            assert bend is None if not curved else np.array_equal(bend, found[1][:1, :1])
 
 
 KINDS = {

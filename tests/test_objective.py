@@ -49,7 +49,7 @@ def test_newton_finds_the_least_penalized_loss_within_bounds(seed):
         return (value + 0.5 * point @ pull) / total, (gradient + pull) / total
 
     found = searched(
-        newton(np.zeros(n), total, is_free=np.ones(n, bool), penalty=penalty, lower=lower),
+        newton(np.zeros(n), total, penalty=penalty, lower=lower),
         lambda asked: sums(asked.point)[1:],
     )
     start = np.maximum(np.zeros(n), lower)
@@ -65,15 +65,6 @@ def test_newton_finds_the_least_penalized_loss_within_bounds(seed):
     assert (slope[at_bound] >= -1e-8).all()
 
 
-def test_newton_leaves_what_is_not_free():
-    sums, total = problem(3, 3)
-    is_free = np.array([True, False, True])
-    start = np.array([0.0, 0.7, 0.0])
-    found = searched(newton(start, total, is_free=is_free), lambda asked: sums(asked.point)[1:])
-    assert found[1] == 0.7
-    assert np.abs(sums(found)[1][is_free]).max() < 1e-8 * total
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_bfgs_agrees_with_newton(seed):
     sums, total = problem(seed, 4)
@@ -82,16 +73,13 @@ def test_bfgs_agrees_with_newton(seed):
         value, gradient, _ = sums(asked.point)
         return value / total, gradient / total
 
-    one = searched(
-        newton(np.zeros(4), total, is_free=np.ones(4, bool)), lambda asked: sums(asked.point)[1:]
-    )
+    one = searched(newton(np.zeros(4), total), lambda asked: sums(asked.point)[1:])
     other = searched(bfgs(np.zeros(4)), per_weight)
     np.testing.assert_allclose(other, one, atol=1e-6)
 
 
 def test_searches_in_lockstep_are_those_alone():
     problems = [problem(seed, 3) for seed in range(5)]
-    free = np.ones(3, bool)
     asked_together = []
 
     def ask(places, asked):
@@ -99,11 +87,11 @@ def test_searches_in_lockstep_are_those_alone():
         return [problems[p][0](a.point)[1:] for p, a in zip(places, asked, strict=True)]
         yield
 
-    plan = in_lockstep([newton(np.zeros(3), total, is_free=free) for _, total in problems], ask)
+    plan = in_lockstep([newton(np.zeros(3), total) for _, total in problems], ask)
     with pytest.raises(StopIteration) as stop:
         next(plan)
     for found, (sums, total) in zip(stop.value.value, problems, strict=True):
-        search = newton(np.zeros(3), total, is_free=free)
+        search = newton(np.zeros(3), total)
         alone = searched(search, lambda asked, sums=sums: sums(asked.point)[1:])
         np.testing.assert_array_equal(found, alone)
     assert asked_together[0] == len(problems)

@@ -14,7 +14,7 @@ from fastpsr.calibration.affine_sums import (
     affine_summands,
 )
 from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
-from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows
+from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_class
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import ScoreRange, Span
 from fastpsr.errors import ArgumentError
@@ -43,6 +43,10 @@ class _Affine(Calibrator):
 
     def _rule(self) -> ScoringRule:
         return Log()
+
+    def require_classes(self, data: Data) -> None:
+        if needs_every_class(data, with_bias=self._with_bias):
+            super().require_classes(data)
 
     def check_fitted(self) -> None:
         require_fitted("scale_", np.ndim(self.scale_) == 0 and np.isfinite(self.scale_))
@@ -239,7 +243,7 @@ class TemperatureScaling(_Affine):
     """The map ``softmax(scale x log q)`` that minimizes the log loss; 1 / scale is the temperature.
 
     Direction-preserving calibration without biases: it cannot mend wrong priors (the paper's
-    section 3.3).
+    section 3.3). Posteriors of several classes may lack samples of some class.
 
     Attributes
     ----------

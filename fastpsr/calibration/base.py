@@ -33,14 +33,13 @@ __all__ = [
     "Apply",
     "Calibrator",
     "SumLosses",
-    "check_floor",
     "clip_log_odds",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
     "prior_log_odds",
-    "require_classes",
     "require_fitted",
+    "require_weights",
 ]
 
 
@@ -75,6 +74,13 @@ class Calibrator(ABC):
         if self.binary_only and n_classes > 2:
             raise ValueError(f"{type(self).__name__} needs a binary task, not {n_classes} classes")
 
+    def require_classes(self, data: Data) -> None:
+        """Raise unless every class has samples of positive weight, and a positive prior."""
+        given = data.given_priors
+        if given is not None and not given.all():
+            raise ValueError(f"priors must be positive to fit a calibrator, not {given.tolist()}")
+        require_weights(data.class_weights)
+
     def fit(self, predictions: Data) -> Self:
         """Return a copy fitted to labeled predictions, in memory or in parts.
 
@@ -98,7 +104,7 @@ class Calibrator(ABC):
     def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
         """Ask for what a fit needs, and return the fitted copy; `start` is another fit, near it."""
         self.check_classes(data.n_classes)
-        require_classes(data)
+        self.require_classes(data)
         found = yield from self._fit_plan(data, start)
         fitted = copy.copy(self)
         for name, value in {**found, "domain_": data.kind}.items():
@@ -125,6 +131,13 @@ class Calibrator(ABC):
             )
         self.check_classes(predictions.n_classes)
         return mapped(predictions, Apply(self))
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy, for ``sklearn.base.clone``."""
+        made = copy.copy(self)
+        for name in (*self.fitted_names, "domain_"):
+            made.__dict__.pop(name, None)
+        return made
 
     # What a calibrator may do better than fit by fit
 
@@ -293,12 +306,9 @@ def output_kind(kind: Kind) -> Kind:
     return "posteriors" if kind == "posteriors" else "likelihoods"
 
 
-def require_classes(data: Data) -> None:
-    """Raise unless every class has samples of positive weight, and a positive prior."""
-    given = data.given_priors
-    if given is not None and not given.all():
-        raise ValueError(f"priors must be positive to fit a calibrator, not {given.tolist()}")
-    absent = np.flatnonzero(data.class_weights == 0.0)
+def require_weights(class_weights: Floats) -> None:
+    """Raise unless every class has weight."""
+    absent = np.flatnonzero(class_weights == 0.0)
     if absent.size:
         raise ValueError(
             f"a calibrator needs samples of every class, but class {absent[0]} has none "
@@ -335,12 +345,6 @@ def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
         return log_odds
     most = float(np.log1p(-floor) - np.log(floor))
     return np.clip(log_odds, -most, most)
-
-
-def check_floor(floor: object) -> None:
-    """Raise unless the floor is a posterior that leaves a choice."""
-    if not 0.0 <= checks.as_number("floor", floor) < 0.5:
-        raise ValueError(f"floor must lie in 0 to 0.5 (excluded), not {floor}")
 
 
 def log_odds_of(shares: Floats, others: Floats) -> Floats:

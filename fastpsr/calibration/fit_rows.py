@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.base import log_prior_of
+from fastpsr.calibration.base import log_prior_of, require_weights
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.objective import Asked, Search, bfgs, in_lockstep, newton
 from fastpsr.calibration.sampling import sample_step
@@ -23,7 +23,7 @@ from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["Fits", "fit_rows", "held_rows"]
+__all__ = ["Fits", "fit_rows", "held_rows", "needs_every_class"]
 
 _THIN = 1 << 15  # samples per class that are enough for a start
 
@@ -57,10 +57,22 @@ class Problem:
     floor: float
     divisor: float
 
+    @property
+    def n_free(self) -> int:
+        """Number of parameters that are searched: the scale, and biases unless these are fixed."""
+        return 1 + self.n_classes if self.with_bias else 1
+
+    def completed(self, point: Floats, fixed_bias: Floats) -> Floats:
+        """Return scale and biases at a point of the search, (1 + K,)."""
+        return point if self.with_bias else np.concatenate([point, fixed_bias])
+
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    """Weight of each class in each fold, (C, K), and the extremes of margins, (C, K, K)."""
+    """Weight of each class in each fold, (C, K), and the extremes of margins.
+
+    These are (C, K, K), or (C, 1, 1) of all classes together where biases are fixed.
+    """
 
     weights: Floats
     least: Floats
@@ -116,7 +128,7 @@ class Rows:
         weights = counts.reshape(n_parts, n_classes).astype(np.float64)
         if self.scores.ndim == 2:
             least, most = kernels.margin_ranges(
-                self.scores, self.y, self.weights, self._served, n_parts
+                self.scores, self.y, self.weights, self._served, n_parts, self._problem.with_bias
             )
             return _Totals(weights, least, most)
         least = np.full((n_parts, 2, 2), np.inf)
@@ -131,22 +143,30 @@ class Rows:
         return _Totals(weights, least, most)
 
     def sums_at(
-        self, asked: Asked, trains: NDArray[np.bool_], factors: Floats, middle: float
+        self,
+        asked: Asked,
+        trains: NDArray[np.bool_],
+        factors: Floats,
+        middle: float,
+        fixed_bias: Floats,
     ) -> tuple[Floats, Floats | None]:
-        """Return gradient and Hessian of the log loss by scale and biases, over those that train.
+        """Return gradient and Hessian of the log loss over those that train.
 
-        Classes weigh `factors` (K,) besides; `middle` is subtracted from binary scores.
+        By scale and biases, or by the scale alone: then biases are `fixed_bias` (K,). Classes weigh
+        `factors` (K,) besides; `middle` is subtracted from binary scores.
         """
+        with_bias = self._problem.with_bias
+        point = self._problem.completed(asked.point, fixed_bias)
         if self.scores.ndim == 2:
             if self._side_by_side is None:
                 self._side_by_side = kernels.SideBySide(
                     self.scores, self.y, self.weights, self._served, self._n_parts
                 )
             found: tuple[Floats, Floats | None] = self._side_by_side.sum_fit(
-                asked.point, asked.curved, trains, factors
+                point, asked.curved, trains, factors, with_bias
             )
             return found
-        scale, shift = asked.point[0], asked.point[2] - asked.point[1]
+        scale, shift = point[0], point[2] - point[1]
         sums = np.zeros(5)
         key = trains.tobytes()
         if key not in self._runs:
@@ -158,6 +178,8 @@ class Rows:
                 self.scores[rows], self.y[rows], own, scale, shift, factors, middle
             )
         e, ex, v, vx, vxx = sums
+        if not with_bias:
+            return np.array([ex]), np.array([[vxx]])
         gradient = np.array([ex, -e, e])
         hessian = np.array([[vxx, -vx, vx], [-vx, v, -v], [vx, -v, v]])
         return gradient, hessian
@@ -269,6 +291,7 @@ class _FitSumsAtPoints(Step):
     asked: list[Asked]
     factors: Floats
     middle: float
+    offsets: Floats
     rule: ScoringRule | None
     totals: Floats
 
@@ -294,7 +317,8 @@ class _FitSumsAtPoints(Step):
                 found.append(rows.score_at(asked, self.rule, factors, total))
             else:
                 trains = self.problem.folds.trains[place]
-                found.append(rows.sums_at(asked, trains, factors, self.middle))
+                fixed = self.offsets[place]
+                found.append(rows.sums_at(asked, trains, factors, self.middle, fixed))
         return found
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -313,6 +337,11 @@ def held_rows(data: Data, folds: Folds) -> Plan[Part | None]:
         return None
     (rows,) = yield [_HoldRows(folds).over(data)]
     return rows  # type: ignore[no-any-return]
+
+
+def needs_every_class(data: Data, *, with_bias: bool) -> bool:
+    """Whether a class without samples leaves a fit undefined; a scale of posteriors is not."""
+    return with_bias or data.n_classes == 2 or data.kind != "posteriors"
 
 
 def fit_rows(
@@ -369,12 +398,8 @@ def fit_rows(
                 "folds must leave training samples for every trial: some pair of folds covers all; "
                 "use more folds"
             )
-        absent = np.flatnonzero(of_class == 0.0)
-        if absent.size:
-            raise ValueError(
-                f"a calibrator needs samples of every class, but class {absent[0]} has none "
-                "of positive weight"
-            )
+        if needs_every_class(data, with_bias=with_bias):
+            require_weights(of_class)
         trains = folds.trains[c]
         check_margins(
             totals.least[trains].min(axis=0), totals.most[trains].max(axis=0), with_bias=with_bias
@@ -392,25 +417,29 @@ def fit_rows(
     def ask(
         by: ScoringRule | None, at: float, places: list[int], asked: list[Asked]
     ) -> Plan[list[tuple[Any, Any]]]:
-        step = _FitSumsAtPoints(problem, places, asked, factors, at, by, sizes)
+        step = _FitSumsAtPoints(problem, places, asked, factors, at, offsets, by, sizes)
         if held is not None:
             with np.errstate(all="ignore"):
                 return step.sums_of(held)
         (found,) = yield [step.over(data)]
         return found  # type: ignore[no-any-return]
 
-    is_bias = np.arange(1 + n_classes) > 0
+    n_free = problem.n_free
+    gauge = np.arange(n_free) > 0
 
     def search(c: int, point: Floats) -> Search:
-        free = np.ones(1 + n_classes, bool) if with_bias else ~is_bias
-        return newton(point, float(sizes[c]), is_free=free, gauge=is_bias)
+        return newton(point[:n_free], float(sizes[c]), gauge=gauge)
 
     def first_point(c: int) -> Floats:
-        shift = np.log(weights[c] * factors[c] / sizes[c]) if with_bias else offsets[c]
-        return np.concatenate([[0.0], shift])
+        if not with_bias:
+            return np.zeros(1)
+        return np.concatenate([[0.0], np.log(weights[c] * factors[c] / sizes[c])])
 
     def from_fit(c: int, scale: float, bias: Floats) -> Floats:
         return np.concatenate([[scale], bias + scale * tilt + offsets[c]])
+
+    def found_by(c: int, end: Floats | None) -> Floats:
+        return problem.completed(_require_found(end), offsets[c])
 
     points: list[Floats | None] = [None] * n_fits
     near = start
@@ -422,7 +451,7 @@ def fit_rows(
             point = from_fit(0, near[0], near[1] - near[0] * tilt)
         elif n_fits > 1:  # the others begin at the first one's optimum
             (points[0],) = yield from in_lockstep([search(0, point)], partial(ask, None, middle))
-            found = _require_found(points[0])
+            found = found_by(0, points[0])
             near = (float(found[0]), found[1:] - offsets[0])
     else:
         point = from_fit(0, *near)
@@ -444,7 +473,7 @@ def fit_rows(
         points[c] = end
     scale, bias = np.empty(n_fits), np.empty((n_fits, n_classes))
     for c, end in enumerate(points):
-        found = _require_found(end)
+        found = found_by(c, end)
         scale[c] = found[0]
         own = found[1:] - offsets[c] - found[0] * tilt
         bias[c] = own - own.mean()
@@ -476,20 +505,16 @@ def _rough_point(
     total = float(weights.sum())
     by_class = np.bincount(sample.y, weights, data.n_classes).astype(np.float64)
     offset = log_prior_of(data.kind, by_class, data.given_priors)
-    shift = offset
-    if problem.with_bias:
-        shift = np.log(by_class / total)
     rows = Rows.of_arrays(one, sample.scores, sample.y, weights / total)
     trains, alike = np.ones(1, bool), np.ones(data.n_classes)
-    is_bias = np.arange(1 + data.n_classes) > 0
-    search = newton(
-        np.concatenate([[0.0], shift]), 1.0, gauge=is_bias,
-        is_free=np.ones(1 + data.n_classes, bool) if problem.with_bias else ~is_bias,
-    )  # fmt: skip
+    point = np.zeros(one.n_free)
+    if one.with_bias:
+        point[1:] = np.log(by_class / total)
+    search = newton(point, 1.0, gauge=np.arange(one.n_free) > 0)
 
     def ask(places: list[int], asked: list[Asked]) -> Plan[list[tuple[Any, Any]]]:
         with np.errstate(all="ignore"):
-            return [rows.sums_at(asked[0], trains, alike, middle)]
+            return [rows.sums_at(asked[0], trains, alike, middle, offset)]
         yield
 
     try:
@@ -498,6 +523,7 @@ def _rough_point(
         return None
     if found is None or not np.isfinite(found).all():
         return None
+    found = one.completed(found, offset)
     return np.concatenate([found[:1], found[1:] - offset])
 
 

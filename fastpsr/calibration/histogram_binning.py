@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
     Calibrator,
-    check_floor,
     clip_log_odds,
     log_odds_of,
     prior_log_odds,
@@ -75,7 +74,7 @@ class HistogramBinning(Calibrator):
 
     def __post_init__(self) -> None:
         checks.check_bins(self.bins)
-        check_floor(self.floor)
+        checks.as_floor(self.floor)
 
     def check_fitted(self) -> None:
         uniform = uniform_edges(self.bins)

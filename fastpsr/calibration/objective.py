@@ -85,7 +85,6 @@ def newton(
     point: Floats,
     total: float,
     *,
-    is_free: Any,
     gauge: Any = None,
     penalty: Floats | None = None,
     lower: Floats | None = None,
@@ -103,8 +102,6 @@ def newton(
         of its curvature.
     total : float
         Total weight of the samples.
-    is_free : ndarray of bool, shape (p,)
-        Parameters that are not free stay.
     gauge : ndarray of bool, shape (p,), optional
         Parameters that matter only up to a constant that is added to all of them.
     penalty : ndarray, shape (p, p), optional
@@ -115,7 +112,7 @@ def newton(
     n = point.size
     bound = np.full(n, -np.inf) if lower is None else lower
     pull: Any = 0.0 if penalty is None else total * penalty
-    free = np.asarray(is_free, bool)
+    moves = np.ones(n, bool)
     constant = np.zeros(n, bool) if gauge is None else gauge
     point = np.maximum(point, bound)
 
@@ -126,7 +123,8 @@ def newton(
     curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
     damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):
-        moves = free if lower is None else free & ((point > bound) | (gradient < 0.0))
+        if lower is not None:
+            moves = (point > bound) | (gradient < 0.0)
         plain = -_solve(gradient, hessian, moves, constant)
         spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
         size = np.where(moves, np.abs(gradient) / total, 0.0)

@@ -7,10 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
     Calibrator,
-    check_floor,
     clip_log_odds,
     log_odds_of,
     prior_log_odds,
@@ -82,7 +81,7 @@ class PAV(Calibrator):
     fitted_names = ("threshold_", "posterior_", "log_odds_", "prior_log_odds_")
 
     def __post_init__(self) -> None:
-        check_floor(self.floor)
+        checks.as_floor(self.floor)
 
     def check_fitted(self) -> None:
         threshold, posterior, log_odds = self.threshold_, self.posterior_, self.log_odds_

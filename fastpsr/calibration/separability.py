@@ -21,7 +21,8 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
     Parameters
     ----------
     least, most : ndarray, shape (K, K)
-        Of ``score[c] - score[k]``, over the samples of class c in row c.
+        Of ``score[c] - score[k]``, over the samples of class c in row c; without biases (1, 1) will
+        do, over all samples and all classes but their own.
     with_bias : bool
         Whether each class has a bias, as in direction-preserving calibration, or not, as in
         temperature scaling.

@@ -79,7 +79,7 @@ def over_blocks(
 
 def cut(n_rows: int, n_parts: int) -> NDArray[np.int64]:
     """Return the bounds, in blocks, of parts of like size."""
-    return np.linspace(0, count_blocks(n_rows), n_parts + 1).astype(np.int64)
+    return np.arange(n_parts + 1) * count_blocks(n_rows) // n_parts
 
 
 def over_parts(kernel: Callable[..., Any], bounds: NDArray[np.int64], *arguments: Any) -> None:

@@ -19,6 +19,8 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
+from fastpsr.kernels.notice import say_when_compiling
+
 __all__ = [
     "bits_to_float",
     "comparing",
@@ -44,6 +46,8 @@ def _sources_digest() -> str:
 
 
 _DIGEST = _sources_digest()
+if not _PLAIN:
+    say_when_compiling()
 
 
 def _compile(function: Any, fastmath: set[str]) -> Any:

@@ -32,13 +32,16 @@ def class_ranges(scores, y, weights):
     return np.stack([parts[:, :, 0].min(axis=0), parts[:, :, 1].max(axis=0)], axis=1)
 
 
-def margin_ranges(scores, y, weights, parts_of, n_parts):
-    """Return (least, most), each (P, K, K): of score[y] - score[k] over a part's samples of y."""
-    n_classes = scores.shape[1]
-    least = np.full((n_parts, n_classes, n_classes), math.inf)
-    most = np.full((n_parts, n_classes, n_classes), -math.inf)
+def margin_ranges(scores, y, weights, parts_of, n_parts, by_class):
+    """Return (least, most), each (P, K, K): of score[y] - score[k] over a part's samples of y.
+
+    Unless `by_class` they are (P, 1, 1), over all samples and all classes but their own.
+    """
+    n_cells = scores.shape[1] if by_class else 1
+    least = np.full((n_parts, n_cells, n_cells), math.inf)
+    most = np.full((n_parts, n_cells, n_cells), -math.inf)
     arguments = (scores, y, weights, parts_of)
-    _margin_ranges(*(writable(argument) for argument in arguments), least, most)
+    _margin_ranges(*(writable(argument) for argument in arguments), by_class, least, most)
     return least, most
 
 
@@ -96,11 +99,20 @@ def _class_ranges(first, last, scores, y, weights, parts):
 
 
 @kernel
-def _margin_ranges(scores, y, weights, parts_of, least, most):
+def _margin_ranges(scores, y, weights, parts_of, by_class, least, most):
     for i in range(y.size):
         if weights.size and weights[i] == 0.0:
             continue
         own = scores[i, y[i]]
+        if not by_class:
+            low = least[parts_of[i], 0]
+            high = most[parts_of[i], 0]
+            for k in range(scores.shape[1]):
+                margin = own - scores[i, k]
+                if k != y[i]:
+                    low[0] = min(low[0], margin)
+                    high[0] = max(high[0], margin)
+            continue
         low = least[parts_of[i], y[i]]
         high = most[parts_of[i], y[i]]
         for k in range(scores.shape[1]):

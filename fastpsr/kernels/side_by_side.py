@@ -47,23 +47,28 @@ class SideBySide:
             [np.linspace(end - n, end, m, endpoint=False)
              for end, n, m in zip(ends, n_blocks, n_pieces, strict=True)] + [ends[-1:]]
         ).astype(np.int64)  # fmt: skip
-        n_filled = -(-self.n_classes // 4) * 4
         self._slopes = np.empty((self._part_of_piece.size, 2, 1 + self.n_classes))
-        self._spreads = np.empty((self._part_of_piece.size, n_filled, n_filled))
+        self._spreads = np.empty((0, 0, 0))  # room for matrices of K x K, made where asked for
 
-    def sum_fit(self, point, curved, parts, factors):
+    def sum_fit(self, point, curved, parts, factors, by_bias=True):
         """Gradient and curvature of the log loss of softmax(point[0] x scores + point[1:]).
 
         Returns (gradient (1 + K,), Hessian (1 + K, 1 + K)) over the samples of `parts`, an array of
-        bool, with weights times `factors` (K,); the Hessian is None unless `curved`.
+        bool, with weights times `factors` (K,); the Hessian is None unless `curved`. Without
+        `by_bias` both are by the scale alone, (1,) and (1, 1), in a time that grows with K only.
         """
+        with_spreads = curved and by_bias
+        if with_spreads and not self._spreads.size:
+            n_filled = -(-self.n_classes // 4) * 4
+            self._spreads = np.empty((self._part_of_piece.size, n_filled, n_filled))
         pieces = np.flatnonzero(parts[self._part_of_piece])
         over_blocks(
             _sum_fit, pieces.size, pieces, self._bounds, self._x, self._y, self._weights,
-            factors, point, curved, self._slopes, self._spreads, worth_a_thread=1,
+            factors, point, with_spreads, self._slopes, self._spreads, worth_a_thread=1,
         )  # fmt: skip
-        gradient = np.zeros(1 + self.n_classes)
-        hessian = np.zeros((1 + self.n_classes if curved else 0, 1 + self.n_classes))
+        n_parameters = 1 + self.n_classes if by_bias else 1
+        gradient = np.zeros(n_parameters)
+        hessian = np.zeros((n_parameters if curved else 0, n_parameters))
         _add_up(pieces, self._slopes, self._spreads, gradient, hessian)
         return gradient, hessian if curved else None
 
@@ -189,12 +194,13 @@ def _subtract_products(q, weighted, first, second, spread):
 @kernel
 def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved, slopes, spreads):
     n_classes, width = x.shape[1], x.shape[2]
-    q = np.zeros((spreads.shape[1], width))  # classes filled up to a multiple of 4
+    q = np.zeros((-(-n_classes // 4) * 4, width))  # classes filled up to a multiple of 4
     weighted = np.zeros(q.shape)
     w, top, norm, mean = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     for place in range(first, last):
         piece = pieces[place]
-        slope, cross_row, spread = slopes[piece, 0], slopes[piece, 1], spreads[piece]
+        slope, cross_row = slopes[piece, 0], slopes[piece, 1]
+        spread = spreads[piece] if curved else q
         slopes[piece] = 0.0
         if curved:
             spread[:] = 0.0
@@ -225,7 +231,7 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
 
 @kernel
 def _add_up(pieces, slopes, spreads, gradient, hessian):
-    n_classes = gradient.size - 1
+    n_classes = gradient.size - 1  # 0 by the scale alone
     for place in range(pieces.size):
         piece = pieces[place]
         for k in range(gradient.size):

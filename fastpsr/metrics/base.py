@@ -36,6 +36,11 @@ class Metric(ABC, Generic[Summary]):
         """Short name for tables."""
 
     @property
+    def __name__(self) -> str:
+        """The label: scikit-learn asks its score functions for a name."""
+        return self.label
+
+    @property
     def meaning(self) -> str:
         """What the number is, in a few words."""
         return ""
@@ -115,6 +120,8 @@ class Metric(ABC, Generic[Summary]):
                     f"{type(self).__name__} takes Predictions, or labels and {self._takes}: "
                     "metric(y_true, x)"
                 )
+            if isinstance(x, (Predictions, PartitionedPredictions)):
+                raise ValueError("Predictions hold their labels: pass them alone, metric(x)")
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
             raise ValueError("priors and weights belong to the Predictions when these are passed")

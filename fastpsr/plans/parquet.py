@@ -15,7 +15,7 @@ from fastpsr.plans.partitioned import PartitionedPredictions
 from fastpsr.plans.sources import Source
 from fastpsr.predictions import Floats, Kind, Predictions
 
-__all__ = ["TableSource", "chosen_columns", "scan_parquet"]
+__all__ = ["Columns", "TableSource", "scan_parquet"]
 
 _FUSED_BYTES = 1 << 23  # of the columns of a part that tiny row groups are fused to,
 _PART_BYTES = 1 << 25  # and of those that a huge one is split into, about
@@ -45,6 +45,8 @@ def scan_parquet(
     priors: ArrayLike | None = None,
     sample_weight: str | None = None,
     classes: Sequence[Any] | None = None,
+    normalize: bool = False,
+    floor: float = 0.0,
     filters: Any = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> PartitionedPredictions:
@@ -71,6 +73,8 @@ def scan_parquet(
         Column of weights.
     classes : sequence, optional
         Labels in the order of the classes, negative first in binary tasks.
+    normalize, floor : optional
+        With `posteriors` or `log_posteriors`, as :meth:`Predictions.from_posteriors` takes them.
     filters : pyarrow expression, or list of (column, operator, value), optional
         Rows to take.
     storage_options : dict, optional
@@ -106,28 +110,70 @@ def scan_parquet(
     >>> len(data), fp.EER()(data)
     (3, 0.0)
     """
-    what, column, priors = chosen_columns(
+    columns = Columns.named(
+        y_true, sample_weight, classes, prior, priors, normalize, floor,
         llrs=llrs, posteriors=posteriors, log_posteriors=log_posteriors, logits=logits,
-        log_likelihoods=log_likelihoods, raw_scores=raw_scores, prior=prior, priors=priors,
+        log_likelihoods=log_likelihoods, raw_scores=raw_scores,
     )  # fmt: skip
-    files = _Files.of(paths, filters, storage_options)
-    source = TableSource(files, y_true, what, column, priors, sample_weight, classes)
-    return PartitionedPredictions(source)
+    return PartitionedPredictions(TableSource(_Files.of(paths, filters, storage_options), columns))
 
 
-def chosen_columns(
-    *, prior: float | None, priors: ArrayLike | None, **named: Names | None
-) -> tuple[str, Names, ArrayLike | None]:
-    """Return what the columns of scores are, their names, and the priors, of the arguments."""
-    given = {name: column for name, column in named.items() if column is not None}
-    if len(given) > 1:
-        raise ArgumentError("scores", f"must be named once, not by {' and '.join(given)}")
-    ((what, column),) = (given or {"llrs": "llr"}).items()
-    if prior is not None:
-        if what != "llrs":
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Which columns hold what.
+
+    Attributes
+    ----------
+    y_true : str
+    sample_weight : str or None
+    what : str
+        What the scores are, as constructors of ``Predictions`` call it: "llrs", ...
+    scores : tuple of str
+    classes : sequence or None
+    options : dict
+        What the constructor is given besides.
+    """
+
+    y_true: str
+    sample_weight: str | None
+    what: str
+    scores: tuple[str, ...]
+    classes: Sequence[Any] | None
+    options: dict[str, Any]
+
+    @classmethod
+    def named(
+        cls,
+        y_true: str,
+        sample_weight: str | None,
+        classes: Sequence[Any] | None,
+        prior: float | None,
+        priors: ArrayLike | None,
+        normalize: bool,
+        floor: float,
+        **scores: Names | None,
+    ) -> "Columns":
+        """Return what the arguments of :func:`scan_parquet` name."""
+        given = {name: column for name, column in scores.items() if column is not None}
+        if len(given) > 1:
+            raise ArgumentError("scores", f"must be named once, not by {' and '.join(given)}")
+        ((what, names),) = (given or {"llrs": "llr"}).items()
+        if prior is not None and what != "llrs":
             raise ArgumentError("prior", f"is for llrs: pass priors with {what}")
-        priors = [1.0 - checks.as_number("prior", prior), prior]
-    return what, column, priors
+        options: dict[str, Any] = {}
+        if prior is not None:
+            priors = [1.0 - checks.as_number("prior", prior), prior]
+        if what != "raw_scores":
+            options["priors"] = priors
+        elif priors is not None:
+            raise ArgumentError("priors", "are not for raw scores, which only rank samples")
+        for name, value in (("normalize", normalize), ("floor", floor)):
+            if what in ("posteriors", "log_posteriors"):
+                options[name] = value
+            elif value:
+                raise ArgumentError(name, f"is for posteriors, not for {what}")
+        columns = (names,) if isinstance(names, str) else tuple(names)
+        return cls(y_true, sample_weight, what, columns, classes, options)
 
 
 @dataclass(frozen=True)
@@ -329,19 +375,12 @@ class Tables(Protocol):
 class TableSource(Source):
     """Predictions in columns of tables."""
 
-    def __init__(
-        self,
-        tables: Tables,
-        y_true: str,
-        what: str,
-        column: Names,
-        priors: ArrayLike | None,
-        sample_weight: str | None,
-        classes: Sequence[Any] | None,
-    ) -> None:
-        self.tables, self._y_true, self._what = tables, y_true, what
-        self._names = [column] if isinstance(column, str) else list(column)
+    def __init__(self, tables: Tables, columns: Columns) -> None:
+        self.tables, self._y_true, self._what = tables, columns.y_true, columns.what
+        what, y_true, self._names = columns.what, columns.y_true, list(columns.scores)
+        sample_weight, classes = columns.sample_weight, columns.classes
         self._sample_weight, self._classes = sample_weight, classes
+        self._options = columns.options
         for name in [y_true, *self._names, *([sample_weight] if sample_weight else [])]:
             if name not in tables.schema.names:
                 raise ArgumentError(
@@ -363,8 +402,9 @@ class TableSource(Source):
         if classes is not None and len(classes) != self.n_classes:
             raise ArgumentError("classes", f"must list {self.n_classes} labels, not {len(classes)}")
         self.given_priors: Floats | None = None
-        if priors is not None:
-            self.given_priors = checks.as_priors("priors", priors, self.n_classes)
+        if columns.options.get("priors") is not None:
+            given = columns.options["priors"]
+            self.given_priors = checks.as_priors("priors", given, self.n_classes)
         self.columns = frozenset(tables.schema.names)
 
     @property
@@ -412,11 +452,12 @@ class TableSource(Source):
             return Predictions.without_scores(
                 y, self.kind, shape, self.given_priors, weights
             ), columns
-        options: dict[str, Any] = {"sample_weight": weights}
-        if self._what == "llrs":
-            options["prior"] = None if self.given_priors is None else float(self.given_priors[1])
-        elif self._what != "raw_scores":
+        options: dict[str, Any] = {**self._options, "sample_weight": weights}
+        if "priors" in options:
             options["priors"] = self.given_priors
+        if self._what == "llrs":
+            priors = options.pop("priors")
+            options["prior"] = None if priors is None else float(priors[1])
         make = getattr(Predictions, f"from_{self._what}")
         return make(y, self._scores(loaded), **options), columns
 

@@ -179,7 +179,7 @@ class _SampleValues(Step):
         return accumulator
 
     def finish(self, accumulator: list[Floats]) -> Floats:
-        return np.sort(np.concatenate([np.empty(0), *accumulator]))
+        return np.concatenate([np.empty(0), *accumulator])
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +378,8 @@ def find_grid(column: Column, data: Data) -> Plan[Grid]:
     (sampled,) = yield [_sample_of(column, data).over(data)]
     outside = sampled.size // _OUTSIDE
     if sampled.size:
-        low, high = float(sampled[outside]), float(sampled[-1 - outside])
+        places = outside, sampled.size - 1 - outside
+        low, high = (float(value) for value in np.partition(sampled, places)[list(places)])
         if 0.0 < high - low < np.inf and n_buckets / (high - low) < np.inf:
             return Grid(low, n_buckets / (high - low), n_buckets)
     return Grid(0.0, 0.0, n_buckets)  # all in the first

@@ -1,0 +1,46 @@
+"""The line that says, once, where a person looks on, that kernels are compiled."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pty = pytest.importorskip("pty")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled"
+)
+
+CALL = "import fastpsr as fp; fp.AUC()([0, 1, 1], [0.1, 0.4, 0.3]); fp.EER()([0, 1], [0.1, 0.2])"
+SAID = "fastpsr: compiling what is used for the first time"
+
+
+def said(folder, code=CALL):
+    """What a process prints on a stderr that is a terminal."""
+    main, other = pty.openpty()
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    with os.fdopen(main, "rb", buffering=0) as terminal:
+        subprocess.run([sys.executable, "-c", code], stderr=other, env=environment, check=True)
+        os.set_blocking(main, False)
+        text = terminal.read() or b""
+        os.close(other)
+    return text.decode()
+
+
+def test_it_is_said_once_and_only_when_something_is_compiled(tmp_path):
+    assert said(tmp_path).count(SAID) == 1
+    assert said(tmp_path) == ""
+
+
+def test_nothing_is_said_to_pipes(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", CALL], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout + done.stderr == ""
+
+
+def test_functions_of_others_are_not_spoken_of(tmp_path):
+    said(tmp_path)
+    code = f"{CALL}; import numba; numba.njit(lambda x: x + 1)(1)"
+    assert said(tmp_path, code) == ""
