@@ -42,26 +42,37 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-6  # by how much priors, and posteriors of a sample, may miss a sum of 1
+_MANY_LABELS = (
+    ": where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
+)
+_FEW_CLASSES = 32  # for which all labels are compared with each
 _EMPTY = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 
 
 def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[Any]:
     """Return `values` as an array of numbers of whatever dtype they have."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} must not have masked entries")
+    array = _as_array(name, values, what)
     try:
-        array = np.asarray(values)
         if array.dtype == object:
             array = array.astype(np.float64)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"not {array.dtype}")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(name, f"must be an array of {what}: {error}") from None
+    return array
+
+
+def _as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ArgumentError(name, "must not have masked entries")
+    try:
+        return np.asarray(values)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
         if hasattr(values, "detach"):  # a tensor of PyTorch that NumPy does not take
             remedy = f"; pass {name}.detach().float().cpu().numpy()"
         raise ArgumentError(name, f"must be an array of {what}: {error}{remedy}") from None
-    return array
 
 
 def as_number(name: str, value: object) -> float:
@@ -205,12 +216,14 @@ def as_labels(
 
     Labels are these, booleans, or what `classes` lists.
     """
-    given = np.asarray(labels) if classes is None else _places(name, labels, classes, n_classes)
-    if given.dtype.kind in "OUS":
-        _require_no_words(name, given, n_classes)
-    array = read(name, given, "integers")
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    if classes is not None:
+        array = _places(name, labels, classes, n_classes)
+    else:
+        array = _as_array(name, labels, "integers")
+        if array.dtype.kind in "OUS":
+            _require_no_words(name, array, n_classes)
+        array = read(name, array, "integers")
+    array = as_column(array)
     if array.ndim != 1:
         raise ArgumentError(
             name, f"must be 1-dimensional, not of shape {array.shape}{_MANY_LABELS}"
@@ -238,11 +251,6 @@ def as_labels(
     return codes
 
 
-_MANY_LABELS = (
-    ": where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
-)
-
-
 def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:
     """Return the place of each label in `classes`."""
     listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)  # type: ignore[arg-type]
@@ -250,16 +258,16 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
         raise ArgumentError(
             "classes", f"must list {n_classes} different labels, one per column, not {listed!r}"
         )
-    array = np.asarray(labels)
+    array = _as_array(name, labels, "labels")
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
         array = np.asarray(labels, object)  # NumPy makes strings of whatever stands beside one
-    if array.dtype.kind in "OSM":
+    if array.dtype.kind in "OSM" or n_classes > _FEW_CLASSES:
         place_of = {label: place for place, label in enumerate(listed)}
         flat = [place_of.get(label, -1) for label in array.ravel().tolist()]
         places = np.array(flat, np.int64).reshape(array.shape)
     else:
         places = np.full(array.shape, -1, np.int64)
-        for place, label in enumerate(listed):  # classes are few, and comparing is fast
+        for place, label in enumerate(listed):  # faster than a look at each label
             places[array == label] = place
     wrong = np.flatnonzero(places.ravel() < 0)
     if wrong.size:

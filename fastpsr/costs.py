@@ -99,6 +99,12 @@ class CostMatrix:
         return float((priors[:, None] * self.values).sum(axis=0).min())
 
     @cached_property
+    def is_zero_one(self) -> bool:
+        """Whether each wrong class costs 1, and nothing else does."""
+        n_classes, n_decisions = self.values.shape
+        return n_classes == n_decisions and np.array_equal(self.values, 1.0 - np.eye(n_classes))
+
+    @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Column starts, classes and values of the costs less each row's most frequent cost.
 
@@ -183,9 +189,13 @@ def bayes_decisions(
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: logarithms would break ties
         rows = predictions._given_rows
+        if matrix.is_zero_one:
+            return np.asarray(kernels.likeliest_classes(rows))
         return np.asarray(kernels.least_costly_decisions_of_odds(rows, *matrix.sparse_columns))
     binary = predictions.n_classes == 2
     scores = predictions.log_odds if binary else predictions.log_posteriors
+    if matrix.is_zero_one and not binary:
+        return np.asarray(kernels.likeliest_classes(scores))
     return np.asarray(kernels.least_costly_decisions(scores, *matrix.sparse_columns))
 
 

@@ -93,6 +93,22 @@ def test_labels_that_are_no_class(y, classes, argument, index):
     assert (refused.value.argument, refused.value.index) == (argument, index)
 
 
+def test_many_classes_by_name():
+    names = np.array([f"class {k}" for k in range(100)])
+    y = np.random.default_rng(0).integers(0, 100, 500)
+    q = np.full((500, 100), 0.01)
+    for labels in (names[y], names[y].astype(object), names[y].tolist()):
+        data = fp.Predictions.from_posteriors(labels, q, classes=names)
+        np.testing.assert_array_equal(data.y_true, y)
+
+
+def test_masks_are_not_lost():
+    y = np.ma.array([0, 1, 0, 1], mask=[0, 0, 1, 0])
+    for classes in (None, [0, 1]):
+        with pytest.raises(fp.ArgumentError, match="y_true must not have masked entries"):
+            fp.Predictions.from_llrs(y, [0.0, 1.0, 2.0, 3.0], classes=classes)
+
+
 def test_several_labels_per_sample():
     with pytest.raises(fp.ArgumentError, match=r"column by column, y_true\[:, k\]"):
         fp.Predictions.from_posteriors([[0, 1, 1]] * 2, [[0.2, 0.3, 0.5]] * 2)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr import kernels
 from tests import reference, samples
 
 RTOL, ATOL = 1e-12, 1e-14  # what the contract promises
@@ -364,3 +365,22 @@ def test_risk_curve_at_a_tie_takes_the_lowest_decision():
 def test_risk_curve_needs_points_inside(points):
     with pytest.raises(ValueError, match="points"):
         fp.risk_curve(samples.make(2).predictions, points)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 300])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_likeliest_class_is_the_decision_of_zero_one_costs(n_classes, dtype):
+    rng = np.random.default_rng(n_classes)
+    q = rng.dirichlet(np.ones(n_classes), 9_000).astype(dtype)
+    q[::7] = 1.0 / n_classes  # ties go to the lowest index
+    q[1::7] = np.eye(n_classes)[rng.integers(0, n_classes, q[1::7].shape[0])]
+    costs = fp.CostMatrix.zero_one(n_classes)
+    slowly = kernels.least_costly_decisions_of_odds(q, *costs.sparse_columns)
+    np.testing.assert_array_equal(kernels.likeliest_classes(q), slowly)
+    np.testing.assert_array_equal(q.argmax(axis=1), slowly)
+    with np.errstate(divide="ignore"):
+        data = fp.Predictions.from_logits(None, np.log(q))
+    np.testing.assert_array_equal(fp.bayes_decisions(data, costs), slowly)
+    assert costs.is_zero_one
+    assert not fp.CostMatrix.zero_one(n_classes, reject=0.5).is_zero_one
+    assert not fp.CostMatrix(2.0 * costs.values).is_zero_one

@@ -64,6 +64,7 @@ _MODULE_OF = {
     "sum_rows": "checking",
     "least_costly_decisions": "decisions",
     "least_costly_decisions_of_odds": "decisions",
+    "likeliest_classes": "decisions",
     "sum_by_cell": "sums",
     "sum_by_class": "sums",
     "sum_log_losses": "sums",

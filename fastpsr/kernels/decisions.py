@@ -35,6 +35,14 @@ def least_costly_decisions_of_odds(odds, starts, classes, values):
     return decisions
 
 
+def likeliest_classes(rows):
+    """Return the place of the largest entry of each row (N, K), the first of equal ones."""
+    decisions = np.empty(rows.shape[0], np.int32)
+    n_blocks = count_blocks(decisions.size)
+    over_blocks(_find_largest, n_blocks, rows, decisions, worth_a_thread=1 + 16 // rows.shape[1])
+    return decisions
+
+
 @inline
 def _odds(log_odds):
     """Return exp(log_odds), 0 for -inf alone: an unlikely class may still settle a tie."""
@@ -81,3 +89,13 @@ def _decide(first, last, log_q, starts, classes, values, decisions):
         for k in range(odds.size):
             odds[k] = _odds(log_q[i, k] - top)
         decisions[i] = _choose(odds, starts, classes, values)
+
+
+@kernel
+def _find_largest(first, last, rows, decisions):
+    for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
+        largest, place = rows[i, 0], 0
+        for k in range(1, rows.shape[1]):
+            if rows[i, k] > largest:
+                largest, place = rows[i, k], k
+        decisions[i] = place
