@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-6  # by how much priors, and posteriors of a sample, may miss a sum of 1
 _MANY_LABELS = (
-    ": where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
+    "where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
 )
 _FEW_CLASSES = 32  # for which all labels are compared with each
 _EMPTY = np.empty(0)
@@ -71,8 +71,9 @@ def _as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
         if hasattr(values, "detach"):  # a tensor of PyTorch that NumPy does not take
-            remedy = f"; pass {name}.detach().float().cpu().numpy()"
-        raise ArgumentError(name, f"must be an array of {what}: {error}{remedy}") from None
+            remedy = f"pass {name}.detach().float().cpu().numpy()"
+        rule = f"must be an array of {what}: {error}"
+        raise ArgumentError(name, rule, remedy=remedy) from None
 
 
 def as_number(name: str, value: object) -> float:
@@ -120,8 +121,9 @@ def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 2:
         raise ArgumentError(
             name,
-            f"must be 1-dimensional, not of shape {array.shape}: pass the column of class 1, "
-            f"{name}[:, 1]; two columns of posteriors are for from_posteriors",
+            f"must be 1-dimensional, not of shape {array.shape}",
+            remedy=f"pass the column of class 1, {name}[:, 1]; two columns of posteriors are for "
+            "from_posteriors",
         )
     rows = as_rows(name, array, 1)
     require(name, rows, -np.inf, np.inf, "not be nan")
@@ -226,7 +228,7 @@ def as_labels(
     array = as_column(array)
     if array.ndim != 1:
         raise ArgumentError(
-            name, f"must be 1-dimensional, not of shape {array.shape}{_MANY_LABELS}"
+            name, f"must be 1-dimensional, not of shape {array.shape}", remedy=_MANY_LABELS
         )
     check_length(name, array.size, n_samples)
     codes = np.empty(n_samples, np.uint8 if n_classes <= 256 else np.int32)
@@ -244,9 +246,9 @@ def as_labels(
     if position >= 0:
         raise ArgumentError(
             name,
-            f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}"
-            + _how_to_list(array, n_classes),
+            f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}",
             int(position),
+            _how_to_list(array, n_classes),
         )
     return codes
 
@@ -286,9 +288,10 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int) -> None:
         if isinstance(label, (str, bytes)):
             raise ArgumentError(
                 name,
-                f"must be integers 0 to {n_classes - 1} or booleans, but {name}[{position}] is "
-                f"{label!r}" + _how_to_list(labels, n_classes),
+                f"must be an array of integers 0 to {n_classes - 1}, or of booleans, but "
+                f"{name}[{position}] is {label!r}",
                 position,
+                _how_to_list(labels, n_classes),
             )
 
 
@@ -301,7 +304,7 @@ def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
     if len(found) != n_classes or n_classes > 10:
         return ""
     order = "[negative, positive]" if n_classes == 2 else "in the order of the columns"
-    return f"; list the labels, {order}: classes={found!r}"
+    return f"list the labels, {order}: classes={found!r}"
 
 
 def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
@@ -379,8 +382,9 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
         raise ArgumentError(
             name,
             f"must have rows that sum to 1 within {tolerance:.3g}, "
-            f"but row {row} sums to {sums[row]}: pass normalize=True to divide rows by their sums",
+            f"but row {row} sums to {sums[row]}",
             int(row),
+            "pass normalize=True to divide rows by their sums",
         )
     return rows
 
@@ -431,9 +435,9 @@ def as_log_posterior_rows(
         raise ArgumentError(
             name,
             f"must have rows whose exponentials sum to 1 within {tolerance:.3g}, but the logarithm "
-            f"of the sum of row {row} is {log_sums[row]}: pass normalize=True to normalize rows, "
-            "or from_logits",
+            f"of the sum of row {row} is {log_sums[row]}",
             int(row),
+            "pass normalize=True to normalize rows, or use from_logits",
         )
     if floor:
         np.clip(rows, np.log(floor), np.log1p(-floor), out=rows)

@@ -14,6 +14,8 @@ class ArgumentError(ValueError):
         What it must be, or must not be, and what was found.
     index : int or None
         Row at which the rule is broken, where there is one.
+    remedy : str
+        What to do about it in Python; the message ends with it. May be empty.
 
     Examples
     --------
@@ -25,9 +27,16 @@ class ArgumentError(ValueError):
     parts | parts must not be empty
     """
 
-    def __init__(self, argument: str, rule: str, index: int | None = None) -> None:
-        super().__init__(f"{argument} {rule}")
-        self.argument, self.rule, self.index = argument, rule, index
+    def __init__(
+        self, argument: str, rule: str, index: int | None = None, remedy: str = ""
+    ) -> None:
+        super().__init__(f"{argument} {rule}: {remedy}" if remedy else f"{argument} {rule}")
+        self.argument, self.rule, self.index, self.remedy = argument, rule, index, remedy
 
-    def __reduce__(self) -> tuple[type["ArgumentError"], tuple[str, str, int | None]]:
-        return type(self), (self.argument, self.rule, self.index)
+    @property
+    def problem(self) -> str:
+        """The message without the remedy."""
+        return f"{self.argument} {self.rule}"
+
+    def __reduce__(self) -> tuple[type["ArgumentError"], tuple[str, str, int | None, str]]:
+        return type(self), (self.argument, self.rule, self.index, self.remedy)

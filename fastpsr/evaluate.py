@@ -376,7 +376,7 @@ def _note(metric: AnyMetric, value: float, n_infinite: int, kind: Kind) -> str:
     what = "undefined" if np.isnan(value) else "infinite"
     if not n_infinite:
         return f"{what}: {metric.meaning}"
-    remedy = "; from_posteriors(..., floor=) bounds what they cost" if kind == "posteriors" else ""
+    remedy = "; a floor bounds what they cost" if kind == "posteriors" else ""
     return f"{what}: {_say_infinite(n_infinite)}{remedy}"
 
 

@@ -31,7 +31,7 @@ BAD_SCORES = {
         r"sum to 1.*row 1.*1\.000002",
     ),
     "sum under 1": (MAKE.from_posteriors, "q", [[0.5, 0.4], [0.5, 0.5]], r"sum to 1.*row 0.*0\.9"),
-    "one column": (MAKE.from_posteriors, "q", [[1.0], [1.0]], r"column per class.*1"),
+    "no column": (MAKE.from_posteriors, "q", np.ones((2, 0)), r"column per class.*0"),
     "three dimensions": (MAKE.from_posteriors, "q", np.ones((2, 2, 2)), r"shape \(2, 2, 2\)"),
     "no dimension": (MAKE.from_posteriors, "q", 0.5, r"shape \(\)"),
     "strings": (MAKE.from_posteriors, "q", ["a", "b"], r"real numbers"),

@@ -1,5 +1,6 @@
 """Data as people have it: labels of any kind, rounded posteriors, columns, tensors."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -70,8 +71,12 @@ def test_the_message_shows_the_call(make, y, shown):
         MAKE[make](y)
     assert refused.value.argument == "y_true"
     assert refused.value.index in (0, 1)
-    assert shown in str(refused.value)
-    assert "[negative, positive]" in str(refused.value)
+    assert str(refused.value).endswith(refused.value.remedy)
+    assert shown in refused.value.remedy
+    assert "[negative, positive]" in refused.value.remedy
+    assert shown not in refused.value.problem
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (str(again), again.remedy) == (str(refused.value), refused.value.remedy)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_a_floor_bounds_what_a_sample_costs(n_classes):
     table = fp.evaluate(fp.Predictions.from_posteriors(y, votes))
     (nce,) = (row for row in table.rows if row.metric == "NCE")
     assert nce.value == np.inf
-    assert "from_posteriors(..., floor=)" in nce.note
+    assert nce.note.endswith("a floor bounds what they cost")
     data = fp.Predictions.from_posteriors(y, votes, floor=0.01)
     clipped = np.clip(votes, 0.01, 0.99)
     np.testing.assert_allclose(

@@ -6,6 +6,7 @@ from fastpsr import __version__
 from fastpsr.cli import calibrate, compare, demo, evaluate, join, simulate, threshold, warmup
 from fastpsr.cli.command import Command
 from fastpsr.cli.show import console, say, warnings_as_lines
+from fastpsr.errors import ArgumentError
 
 _STOPPED = 130
 app = typer.Typer(
@@ -50,6 +51,8 @@ def run() -> int:
     except OSError as error:
         named = error.strerror and error.filename
         say(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
+    except ArgumentError as error:  # whose remedy is one in Python
+        say(f"error: {error.problem}")
     except ValueError as error:
         say(f"error: {error}")
     except Exception as error:

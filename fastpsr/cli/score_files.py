@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
 
@@ -89,7 +90,8 @@ class ScoreFile:
         try:
             return make(self.y_true, x, sample_weight=self.weights, **options)
         except ValueError as error:
-            raise ValueError(f"{self.path}: {self._in_its_names(str(error), argument)}") from None
+            said = error.problem if isinstance(error, ArgumentError) else str(error)
+            raise ValueError(f"{self.path}: {self._in_its_names(said, argument)}") from None
 
     def _in_its_names(self, message: str, argument: str) -> str:
         """Return a message of the library with the file's names for its arguments."""
