@@ -131,10 +131,14 @@ def test_reads(monkeypatch):
 def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
     monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
     picked = []
-    pick = kernels.split_by_class
-    monkeypatch.setattr(
-        kernels, "split_by_class", lambda s, y: (picked.append(s.size), pick(s, y))[1]
-    )
+    pick = kernels.pick_from_places
+
+    def counting(*arguments):
+        found = pick(*arguments)
+        picked.append(sum(values.size for values in found))
+        return found
+
+    monkeypatch.setattr(kernels, "pick_from_places", counting)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200_000).astype(np.uint8)
     memory = fp.Predictions.from_raw_scores(y, rng.normal(y).round(2))
@@ -148,10 +152,14 @@ def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
 def test_picks_stay_within_the_budget(monkeypatch):
     monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
     picked = []
-    pick = kernels.split_by_class
-    monkeypatch.setattr(
-        kernels, "split_by_class", lambda s, y: (picked.append(s.size), pick(s, y))[1]
-    )
+    pick = kernels.pick_from_places
+
+    def counting(*arguments):
+        found = pick(*arguments)
+        picked.append(sum(values.size for values in found))
+        return found
+
+    monkeypatch.setattr(kernels, "pick_from_places", counting)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100_000).astype(np.uint8)
     scores = rng.normal(y)
