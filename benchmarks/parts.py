@@ -200,9 +200,9 @@ def measure_alone(n_rows: int, population: str) -> list[dict[str, Any]]:
         read = _measured("read", SEVEN, path)
         found = [{**size, "what": "bare read", "seconds": read["seconds"]}]
         for what in COMPUTED:
-            print(f"{population}: {what}", file=sys.stderr, flush=True)
             measured = _apart("parts", what, path)
             more = {"refused": measured} if isinstance(measured, str) else dict(measured)
+            print(f"{population}: {what}: {more}", file=sys.stderr, flush=True)
             found.append({**size, "what": what, **more})
     return found
 

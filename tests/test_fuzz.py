@@ -32,9 +32,9 @@ def test_hostile_arguments(name):
         found = fuzz.run(name, seed)
         assert found in ("fine", "refused"), f"python -m tests.fuzz --only {name} --seed {seed}"
         outcomes.add(found)
-        if seed >= FEWEST_SEEDS and time.monotonic() > stop:
+        if seed >= FEWEST_SEEDS and time.monotonic() > stop and "fine" in outcomes:
             break
-    assert "fine" in outcomes or len(outcomes) < 2
+    assert "fine" in outcomes, "arguments that are all refused test nothing"
 
 
 # Arrays of any kind, shrunk by Hypothesis to the least that fails

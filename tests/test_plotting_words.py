@@ -1,5 +1,7 @@
 """Data that cannot be drawn: the figure says so in words, and draws nothing false."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,7 @@ def words(ax):
 )  # fmt: skip
 def test_a_missing_class_is_said(name, data, what):
     ax = draw(name, {"good": GOOD, "phone": data})
-    assert any(f"phone: {part}" in words(ax) or part in words(ax) for part in what.split("|"))
-    assert "phone" in words(ax)
+    assert re.search(rf"phone\b.*({what})", words(ax)), words(ax)
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "good" in shown
     if name != "score_histogram":  # which draws the class that is there
@@ -86,7 +87,9 @@ def test_equal_scores_are_said(name, what):
 def test_nothing_that_is_drawn_is_infinite_or_fails(name, data):
     ax = draw(name, {"A": data})
     for line in own(ax):
-        assert not np.isnan(np.asarray(line.get_ydata(), float)).all() or not line.get_ydata().size
+        heights = np.asarray(line.get_ydata(), float)
+        assert not np.isinf(heights).any()
+        assert np.isfinite(heights).any() or not heights.size
     assert all(np.isfinite([*ax.get_xlim(), *ax.get_ylim()]))
 
 
