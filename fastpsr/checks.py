@@ -1,5 +1,6 @@
 """Turn what the user passed into plain arrays, or say in one line what is wrong with it."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -213,22 +214,26 @@ def as_labels(
     n_samples: int,
     n_classes: int,
     classes: ArrayLike | None = None,
+    *,
+    takes_classes: bool = False,
 ) -> NDArray[Any]:
     """Return class indices 0..K-1 as uint8, or as int32 where K > 256.
 
-    Labels are these, booleans, or what `classes` lists.
+    Labels are these, booleans, or what `classes` lists. Where the caller `takes_classes`, messages
+    show how to pass them.
     """
     if classes is not None:
         array = _places(name, labels, classes, n_classes)
     else:
         array = _as_array(name, labels, "integers")
         if array.dtype.kind in "OUS":
-            _require_no_words(name, array, n_classes)
+            _require_no_words(name, array, n_classes, takes_classes)
         array = read(name, array, "integers")
     array = as_column(array)
     if array.ndim != 1:
+        remedy = _MANY_LABELS if takes_classes else ""
         raise ArgumentError(
-            name, f"must be 1-dimensional, not of shape {array.shape}", remedy=_MANY_LABELS
+            name, f"must be 1-dimensional, not of shape {array.shape}", remedy=remedy
         )
     check_length(name, array.size, n_samples)
     codes = np.empty(n_samples, np.uint8 if n_classes <= 256 else np.int32)
@@ -248,24 +253,30 @@ def as_labels(
             name,
             f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}",
             int(position),
-            _how_to_list(array, n_classes),
+            _how_to_list(array, n_classes) if takes_classes else "",
         )
     return codes
 
 
 def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:
     """Return the place of each label in `classes`."""
-    listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)  # type: ignore[arg-type]
-    if len(listed) != n_classes or len(set(listed)) != n_classes:
-        raise ArgumentError(
-            "classes", f"must list {n_classes} different labels, one per column, not {listed!r}"
-        )
+    given = _as_array("classes", classes, "labels")
+    as_they_are = isinstance(classes, (list, tuple))  # NumPy would make strings of all beside one
+    listed: Any = list(classes) if as_they_are else given.tolist()  # type: ignore[arg-type]
+    rule = f"must list {n_classes} different labels, one per column, not {listed!r}"
+    if given.ndim != 1:
+        raise ArgumentError("classes", rule)
+    place_of = {label: place for place, label in enumerate(listed)}
+    if len(listed) != n_classes or len(place_of) != n_classes:
+        raise ArgumentError("classes", rule)
     array = _as_array(name, labels, "labels")
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
         array = np.asarray(labels, object)  # NumPy makes strings of whatever stands beside one
     if array.dtype.kind in "OSM" or n_classes > _FEW_CLASSES:
-        place_of = {label: place for place, label in enumerate(listed)}
-        flat = [place_of.get(label, -1) for label in array.ravel().tolist()]
+        flat = [
+            place_of.get(label, -1) if isinstance(label, Hashable) else -1
+            for label in array.ravel().tolist()
+        ]
         places = np.array(flat, np.int64).reshape(array.shape)
     else:
         places = np.full(array.shape, -1, np.int64)
@@ -282,7 +293,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
     return places
 
 
-def _require_no_words(name: str, labels: NDArray[Any], n_classes: int) -> None:
+def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_classes: bool) -> None:
     """Raise where labels are words, which have no order."""
     for position, label in enumerate(labels.ravel().tolist()):
         if isinstance(label, (str, bytes)):
@@ -291,7 +302,7 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int) -> None:
                 f"must be an array of integers 0 to {n_classes - 1}, or of booleans, but "
                 f"{name}[{position}] is {label!r}",
                 position,
-                _how_to_list(labels, n_classes),
+                _how_to_list(labels, n_classes) if takes_classes else "",
             )
 
 

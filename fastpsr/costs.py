@@ -102,7 +102,24 @@ class CostMatrix:
     def is_zero_one(self) -> bool:
         """Whether each wrong class costs 1, and nothing else does."""
         n_classes, n_decisions = self.values.shape
-        return n_classes == n_decisions and np.array_equal(self.values, 1.0 - np.eye(n_classes))
+        n_ones = np.count_nonzero(self.values == 1.0)
+        return (
+            n_classes == n_decisions
+            and n_ones == n_classes * (n_classes - 1)
+            and not np.diagonal(self.values).any()
+        )
+
+    def decisions(self, scores: Floats) -> NDArray[np.int32]:
+        """Return the least costly decisions for log-odds (N,), or log-posteriors (N, K)."""
+        if self.is_zero_one and scores.ndim == 2:
+            return np.asarray(kernels.likeliest_classes(scores))
+        return np.asarray(kernels.least_costly_decisions(scores, *self.sparse_columns))
+
+    def decisions_of_posteriors(self, rows: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the least costly decisions for posteriors (N, K)."""
+        if self.is_zero_one:
+            return np.asarray(kernels.likeliest_classes(rows))
+        return np.asarray(kernels.least_costly_decisions_of_odds(rows, *self.sparse_columns))
 
     @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
@@ -188,15 +205,9 @@ def bayes_decisions(
     if isinstance(predictions, PartitionedPredictions):
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: logarithms would break ties
-        rows = predictions._given_rows
-        if matrix.is_zero_one:
-            return np.asarray(kernels.likeliest_classes(rows))
-        return np.asarray(kernels.least_costly_decisions_of_odds(rows, *matrix.sparse_columns))
+        return matrix.decisions_of_posteriors(predictions._given_rows)
     binary = predictions.n_classes == 2
-    scores = predictions.log_odds if binary else predictions.log_posteriors
-    if matrix.is_zero_one and not binary:
-        return np.asarray(kernels.likeliest_classes(scores))
-    return np.asarray(kernels.least_costly_decisions(scores, *matrix.sparse_columns))
+    return matrix.decisions(predictions.log_odds if binary else predictions.log_posteriors)
 
 
 def expected_cost(

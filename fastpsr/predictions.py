@@ -24,8 +24,8 @@ _P = ParamSpec("_P")
 _Made = TypeVar("_Made")
 
 
-def _knows_its_arguments(make: Callable[_P, _Made]) -> Callable[_P, _Made]:
-    """Wrap a constructor that tells who passes ``weights=`` what the argument is called."""
+def _with_hint_on_weights(make: Callable[_P, _Made]) -> Callable[_P, _Made]:
+    """Wrap a constructor: to ``weights=`` it answers that the argument is ``sample_weight``."""
 
     @wraps(make)
     def checked(*args: _P.args, **options: _P.kwargs) -> _Made:
@@ -81,7 +81,7 @@ class Predictions:
         raise TypeError("make Predictions with one of its constructors, such as from_posteriors")
 
     @classmethod
-    @_knows_its_arguments
+    @_with_hint_on_weights
     def from_posteriors(
         cls,
         y_true: ArrayLike | None,
@@ -136,7 +136,7 @@ class Predictions:
         return cls._make(y_true, "posteriors", values, priors, sample_weight, classes, given=True)
 
     @classmethod
-    @_knows_its_arguments
+    @_with_hint_on_weights
     def from_log_posteriors(
         cls,
         y_true: ArrayLike | None,
@@ -158,7 +158,7 @@ class Predictions:
         return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
 
     @classmethod
-    @_knows_its_arguments
+    @_with_hint_on_weights
     def from_logits(
         cls,
         y_true: ArrayLike | None,
@@ -182,7 +182,7 @@ class Predictions:
         return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
 
     @classmethod
-    @_knows_its_arguments
+    @_with_hint_on_weights
     def from_log_likelihoods(
         cls,
         y_true: ArrayLike | None,
@@ -202,7 +202,7 @@ class Predictions:
         return cls._make(y_true, "likelihoods", values, priors, sample_weight, classes)
 
     @classmethod
-    @_knows_its_arguments
+    @_with_hint_on_weights
     def from_llrs(
         cls,
         y_true: ArrayLike | None,
@@ -248,7 +248,7 @@ class Predictions:
         return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
 
     @classmethod
-    @_knows_its_arguments
+    @_with_hint_on_weights
     def from_raw_scores(
         cls,
         y_true: ArrayLike | None,
@@ -298,7 +298,9 @@ class Predictions:
         n_samples = values.shape[0]
         made.y_true = None
         if y_true is not None:
-            made.y_true = checks.as_labels("y_true", y_true, n_samples, made.n_classes, classes)
+            made.y_true = checks.as_labels(
+                "y_true", y_true, n_samples, made.n_classes, classes, takes_classes=True
+            )
         made._weights = checks.as_weights("sample_weight", sample_weight, n_samples)
         made.sample_weight = made._weights if made._weights.size else None
         made.given_priors = None

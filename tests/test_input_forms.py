@@ -90,12 +90,55 @@ def test_the_message_shows_the_call(make, y, shown):
         (["a", "b", "a", "b"], ["a", "b", "c"], "classes", None),
         (["a", "b", "a", "b"], ["a"], "classes", None),
         (["a", "b", "a", "b"], ["a", "a"], "classes", None),
+        (["a", "b", "a", "b"], "ab", "classes", None),
+        (["a", "b", "a", "b"], 2, "classes", None),
+        (["a", "b", "a", "b"], [["a"], ["b"]], "classes", None),
+        (np.array(["a", ["b"], "a", "b"], object), ["a", "b"], "y_true", 1),
     ],
 )
 def test_labels_that_are_no_class(y, classes, argument, index):
     with pytest.raises(fp.ArgumentError) as refused:
         fp.Predictions.from_llrs(y, [0.0, 1.0, 2.0, 3.0], classes=classes)
     assert (refused.value.argument, refused.value.index) == (argument, index)
+
+
+def test_only_what_takes_classes_speaks_of_them():
+    costs = fp.CostMatrix.zero_one(2)
+    for call in (
+        lambda: fp.expected_cost(["a", "b"], [0, 1], costs),
+        lambda: fp.expected_cost([0, 1], [1, 2], costs),
+        lambda: fp.expected_cost([[0, 1, 1]] * 2, [0, 1], costs),
+        lambda: fp.rules.Log().loss([1, 2], np.log([[0.5, 0.5]] * 2)),
+    ):
+        with pytest.raises(ValueError) as refused:
+            call()
+        assert "classes=" not in str(refused.value)
+        assert "column by column" not in str(refused.value)
+
+
+def test_rank_metrics_name_their_argument():
+    for wrong in ([[1], [1, 2]], ["a", "b"], Tensor()):
+        with pytest.raises(fp.ArgumentError) as refused:
+            fp.EER()([0, 1], wrong)
+        assert refused.value.argument == "scores"
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("dtype", ["f8", "f4", ">f8"])
+def test_layouts_change_nothing(n_classes, dtype):
+    rng = np.random.default_rng(n_classes)
+    votes = rng.integers(0, 5, (300, n_classes)).astype(dtype)
+    votes[:, 0] += 1.0
+    y = rng.integers(0, n_classes, 300)
+    gaps = np.repeat(np.repeat(votes, 2, axis=0), 2, axis=1)[::2, ::2]
+    frozen = votes.copy()
+    frozen.flags.writeable = False
+    forms = [votes, np.asfortranarray(votes), gaps, frozen, votes.tolist(), votes[::-1][::-1]]
+    for options in ({"normalize": True}, {"normalize": True, "floor": 0.01}):
+        made = [fp.Predictions.from_posteriors(y, form, **options).posteriors for form in forms]
+        for one in made[1:]:
+            np.testing.assert_array_equal(one, made[0])
+    assert votes.sum() == gaps.sum() > 0.0
 
 
 def test_many_classes_by_name():

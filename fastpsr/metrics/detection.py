@@ -33,9 +33,10 @@ class _RankMetric(Metric[Summary]):
     _takes = "scores"
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
-        if np.ndim(x) == 2 and np.shape(x)[1] == 2:  # of posteriors, which rank samples, too
-            return Predictions.from_posteriors(y_true, x, **options)
-        return Predictions.from_raw_scores(y_true, x, **options)
+        scores = checks.read("scores", x)
+        if scores.ndim == 2 and scores.shape[1] == 2:  # of posteriors, which rank samples, too
+            return Predictions.from_posteriors(y_true, scores, **options)
+        return Predictions.from_raw_scores(y_true, scores, **options)
 
 
 class _HullMetric(_RankMetric[PavBlocks | RankCells]):

@@ -144,14 +144,11 @@ class Cost(ScoringRule):
 
     def class_losses(self, log_q: Floats) -> Floats:
         self.matrix.check_classes(log_q.shape[1])
-        rows = np.ascontiguousarray(log_q)
-        decisions = kernels.least_costly_decisions(rows, *self.matrix.sparse_columns)
-        return np.asarray(self.matrix.values.T[decisions])
+        return np.asarray(self.matrix.values.T[self.matrix.decisions(np.ascontiguousarray(log_q))])
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         self.matrix.check_classes(2)
-        decisions = kernels.least_costly_decisions(log_odds, *self.matrix.sparse_columns)
-        return np.asarray(self.matrix.values[y, decisions])
+        return np.asarray(self.matrix.values[y, self.matrix.decisions(log_odds)])
 
 
 def l1_distance(r: ArrayLike, q: ArrayLike) -> Floats:
