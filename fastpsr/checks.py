@@ -361,9 +361,12 @@ def as_posteriors(
     """
     array = as_column(read(name, posteriors))
     if array.ndim == 1:
-        values = _within_bounds(name, as_rows(name, array, 1), tolerance_of(array, 2))
-        return np.clip(values, floor, 1.0 - floor) if floor else values
-    rows = _normalized(name, array) if normalize else check_posterior_rows(name, array)
+        rows = _within_bounds(name, as_rows(name, array, 1), tolerance_of(array, 2))
+        if floor:  # both classes', as 1 - floor may round to 1
+            rows = np.asarray(rows, np.float64)
+            rows = np.column_stack([1.0 - rows, rows])
+    else:
+        rows = _normalized(name, array) if normalize else check_posterior_rows(name, array)
     if floor:
         rows = np.clip(np.asarray(rows, np.float64), floor, 1.0 - floor)
         rows /= np.asarray(kernels.sum_rows(rows))[:, None]

@@ -204,6 +204,35 @@ def forms_of_arrays(s):
 
 
 @case("Predictions")
+def named_labels(s):
+    """Labels by any names are those by number; rows divided by their sums sum to 1."""
+    n, K = s.size(), classes(s)
+    y = np.asarray(s.labels(n, K))
+    names = s.of(
+        [np.arange(K) - 3, np.arange(K) + 0.5, np.array([f"c{k}" for k in range(K)]),
+         np.array([f"c{k}" for k in range(K)], object), [k if k else "0" for k in range(K)],
+         np.arange(K).astype("M8[D]")]
+        if not s.chance(0.2)
+        else [np.zeros(K), "ab", 2, [["a"]] * K, [np.nan] * K, list(range(K + 1)), [[]] * K, None]
+    )  # fmt: skip
+    if names is None or np.ndim(names) != 1 or len(names) != K:
+        labels = y
+    else:
+        labels = np.asarray(names, None if isinstance(names, np.ndarray) else object)[y]
+    q = np.asarray(scores_for(s, "posteriors", n, K), np.float64)
+    counts = q * s.rng.integers(1, 9, (n, 1)) if q.ndim == 2 else q
+    floor = s.number(0.01)
+    made = fp.Predictions.from_posteriors(
+        labels if s.chance(0.5) else list(labels), s.dress(counts), classes=names,
+        normalize=True, floor=floor,
+    )  # fmt: skip
+    assert made.y_true.tolist() == y.tolist()
+    np.testing.assert_allclose(made.posteriors.sum(axis=1), 1.0, rtol=1e-12)
+    assert made.posteriors.min(initial=1.0) >= 0.9 * float(floor) / max(1.0, K * float(floor) + 1.0)
+    check_predictions(made)
+
+
+@case("Predictions")
 def targets_and_nontargets(s):
     n = s.size()
     prior = s.number(0.25) if s.chance(0.5) else None

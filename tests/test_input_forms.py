@@ -247,6 +247,18 @@ def test_a_floor_bounds_what_a_sample_costs(n_classes):
         np.testing.assert_allclose(one.posteriors, data.posteriors, rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("floor", [1e-300, 1e-20, 1e-10, 1e-3])
+def test_small_floors_hold_for_both_classes(floor, dtype):
+    certain = np.array([0.0, 1.0, 0.0, 1.0], dtype)
+    both = np.column_stack([1.0 - certain, certain]).astype(dtype)
+    for q in (certain, both):
+        data = fp.Predictions.from_posteriors([1, 0, 0, 1], q, floor=floor)
+        losses = fp.rules.Log().loss([1, 0, 0, 1], data.log_posteriors)
+        np.testing.assert_allclose(losses[:2], -np.log(floor), rtol=1e-3)
+        assert fp.CrossEntropy(normalized=False)(data) < np.inf
+
+
 @pytest.mark.parametrize("floor", [-0.1, 0.5, np.nan, "x"])
 def test_floors_that_leave_no_choice(floor):
     with pytest.raises(ValueError, match="floor must"):

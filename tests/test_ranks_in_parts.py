@@ -128,8 +128,8 @@ def test_reads(monkeypatch):
     assert reads == [["CollectClass"], ["CountIntoCells"]]
 
 
-def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
-    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
+def count_picks(monkeypatch):
+    """Return a list that grows by the number of values of each part that are picked."""
     picked = []
     pick = kernels.pick_from_places
 
@@ -139,6 +139,12 @@ def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
         return found
 
     monkeypatch.setattr(kernels, "pick_from_places", counting)
+    return picked
+
+
+def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
+    picked = count_picks(monkeypatch)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200_000).astype(np.uint8)
     memory = fp.Predictions.from_raw_scores(y, rng.normal(y).round(2))
@@ -151,15 +157,7 @@ def test_rounded_scores_are_not_picked_one_by_one(monkeypatch):
 
 def test_picks_stay_within_the_budget(monkeypatch):
     monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
-    picked = []
-    pick = kernels.pick_from_places
-
-    def counting(*arguments):
-        found = pick(*arguments)
-        picked.append(sum(values.size for values in found))
-        return found
-
-    monkeypatch.setattr(kernels, "pick_from_places", counting)
+    picked = count_picks(monkeypatch)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100_000).astype(np.uint8)
     scores = rng.normal(y)
