@@ -639,6 +639,16 @@ class Predictions:
         nothing = np.broadcast_to(np.float64(0.0), shape)
         return cls._make(y_true, kind, nothing, priors, sample_weight)
 
+    def alone(self) -> Self:
+        """Return the same samples as data of their own, as if nothing else had been given.
+
+        Likelihoods without given priors are completed with the frequencies of these samples.
+        """
+        made = self.compact()
+        made._posterior_priors = made.given_priors
+        made._whole_weights = None
+        return made
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the samples of all parts, one after another."""

@@ -11,7 +11,7 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluate import default_metrics
+from fastpsr.evaluation import default_metrics
 from tests import reference
 from tests.commands import (
     CALIBRATORS,

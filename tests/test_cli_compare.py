@@ -8,8 +8,7 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli.dcf import detection_costs, parse_dcf
-from fastpsr.evaluate import default_metrics
+from fastpsr.evaluation import default_metrics
 from tests.commands import (
     FOLDER,
     check_refusal,
@@ -47,9 +46,14 @@ def check(metrics, a, b, **options):
         assert row["excludes_zero"] == (low > 0 or high < 0)
 
 
-def metrics_of_trials(groups=None, dcf="0.01"):
+def costs_of(*arguments):
+    """Detection costs at an operating point by name."""
+    return {m.label: m for m in (fp.MinDCF(*arguments), fp.ActDCF(*arguments))}
+
+
+def metrics_of_trials(groups=None, dcf=0.01):
     usual = default_metrics(2, train=fp.CrossFit(5, groups=groups))
-    ranks = {"EER": fp.EER(), **detection_costs([parse_dcf(dcf)], raw=False)}
+    ranks = {"EER": fp.EER(), **costs_of(dcf)}
     rest = {"Cllr": fp.Cllr(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
     return {**ranks, **rest, **{name: usual[name] for name in ("NCE", "NBS", "RCL")}}
 
@@ -106,7 +110,7 @@ def test_ways_to_make_an_interval(method):
     systems = [
         fp.Predictions.from_raw_scores(trials.made.y_true, trials.llrs[name]) for name in "ab"
     ]
-    metrics = {"EER": fp.EER(), **detection_costs([parse_dcf("0.01")], raw=True)}
+    metrics = {"EER": fp.EER(), "minDCF(0.01)": fp.MinDCF(0.01)}
     check({**metrics, "minCllr": fp.MinCllr(), "AUC": fp.AUC()}, *systems, method=method)
 
 
@@ -247,7 +251,7 @@ def test_tables(ending, scheme):
     drawn = "cluster.npy" if ending == ".npy" and more else scheme
     run = ["compare", f"a{ending}", f"b{ending}", "--scores-are", "logits", *labels, *FEW]
     out = succeed(*run, "--resample", drawn, "--dcf", "0.1", "--json", "t.json")
-    metrics = default_metrics(2) | detection_costs([parse_dcf("0.1")], raw=False)
+    metrics = default_metrics(2) | costs_of(0.1)
     named = {"iid": fp.IID(), "stratified": fp.Stratified(), "cluster": fp.Clusters(cluster)}
     check(metrics, *systems, resampling=named[scheme])
     assert "240 samples, 2 classes\n" in out

@@ -13,8 +13,7 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli.dcf import detection_costs, parse_dcf
-from fastpsr.evaluate import default_metrics
+from fastpsr.evaluation import default_metrics
 from tests.commands import (
     GOOD,
     INTERRUPTIBLE,
@@ -190,9 +189,14 @@ def test_scores_are_not_what_is_drawn():
 # Trials
 
 
-def metrics_of_trials(groups=None, dcf="0.01"):
+def costs_of(*arguments):
+    """Detection costs at an operating point by name."""
+    return {m.label: m for m in (fp.MinDCF(*arguments), fp.ActDCF(*arguments))}
+
+
+def metrics_of_trials(groups=None, dcf=0.01):
     usual = default_metrics(2, train=fp.CrossFit(5, groups=groups))
-    ranks = {"EER": fp.EER(), **detection_costs([parse_dcf(dcf)], raw=False)}
+    ranks = {"EER": fp.EER(), **costs_of(dcf)}
     rest = {"Cllr": fp.Cllr(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
     return {**ranks, **rest, **{name: usual[name] for name in ("NCE", "NBS", "RCL")}}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluate import Row, default_metrics
+from fastpsr.evaluation import Row, default_metrics
 
 INF = np.inf
 
@@ -214,7 +214,7 @@ def test_raw_scores_only_rank():
     table = fp.evaluate(raw)
     ranks = {"EER": fp.EER(), "minCllr": fp.MinCllr(), "AUC": fp.AUC()}
     assert {row.metric: row.value for row in table.rows} == {n: m(raw) for n, m in ranks.items()}
-    assert table.headline.endswith("; raw scores: only metrics of ranks have values")
+    assert str(table.all_samples).endswith("; raw scores: only metrics of ranks have values")
     assert (table.kind, table.n_infinite) == ("raw scores", 0)
     note = fp.evaluate(raw, [fp.CrossEntropy()]).rows[0].note
     assert "raw scores only rank" in note
@@ -273,7 +273,7 @@ def test_infinite_losses_are_counted(kind):
     assert math.isinf(table["NCE"]) == (COUNTS[kind] > 0)
     assert math.isfinite(table["NBS"])
     shown = f"; {COUNTS[kind]} samples have posterior 0 for the true class"
-    assert table.headline.endswith(shown) == (COUNTS[kind] > 0)
+    assert str(table.all_samples).endswith(shown) == (COUNTS[kind] > 0)
 
 
 @pytest.mark.filterwarnings("ignore:the fitted scale")
@@ -328,18 +328,22 @@ def test_to_dict_is_plain(data):
     table = fp.evaluate(data)
     content = table.to_dict()
     assert plain(content)
-    head = ["n_samples", "n_classes", "priors", "n_infinite", "kind", "intervals"]
-    assert list(content) == [*head, "rows"]
-    assert content["intervals"] is None
-    again = json.loads(json.dumps(content))
-    assert again["priors"] == list(table.priors)
-    assert again["n_samples"] == table.n_samples
+    assert list(content) == ["version", "groups", "intervals", "rows"]
+    assert (content["version"], content["intervals"]) == (fp.__version__, None)
+    again = json.loads(json.dumps(content, allow_nan=False))
+    (group,) = again["groups"]
+    assert group["priors"] == list(table.priors)
+    assert group["n_samples"] == table.n_samples == sum(group["class_sizes"])
     for row, entry in zip(table.rows, again["rows"], strict=True):
         numbers = ["value", "low", "high", "bias", "n_undefined"]
-        assert list(entry) == ["metric", *numbers, "note", "unit", "reference_value"]
-        np.testing.assert_equal(Row(**entry).__dict__, row.__dict__)
+        names = ["system", "group", "metric", *numbers, "note", "unit", "reference_value"]
+        assert list(entry) == names
+        value = math.nan if entry["value"] is None else float(entry["value"])
+        np.testing.assert_equal(
+            Row(**entry | {"value": value}).__dict__, row.__dict__ | {"error": None}
+        )
     content["rows"][0]["value"] = 99.0
-    content["priors"].append(5.0)
+    content["groups"][0]["priors"].append(5.0)
     assert table.to_dict()["rows"][0]["value"] == table.rows[0].value != 99.0
     assert len(table.priors) == data.n_classes
 
@@ -370,8 +374,8 @@ def test_printed_table():
 
 def test_printed_headline():
     assert sample(7, n=7_000).n_classes == 7
-    headline = fp.evaluate(sample(7, n=7_000), [fp.BrierScore()]).headline
+    headline = str(fp.evaluate(sample(7, n=7_000), [fp.BrierScore()]).all_samples)
     assert headline.startswith("7,000 samples, 7 classes, priors 0.1")
     assert headline.endswith(", ...")
     assert headline.count("0.1") == 4
-    assert fp.evaluate(sample(4), [fp.BrierScore()]).headline.count(",") == 5
+    assert str(fp.evaluate(sample(4), [fp.BrierScore()]).all_samples).count(",") == 5

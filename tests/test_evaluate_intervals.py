@@ -40,11 +40,13 @@ def test_intervals_are_those_of_the_bootstrap(name, method):
 def test_metrics_of_the_table_share_passes(monkeypatch):
     calls = []
 
-    def bootstrap(metrics, *arguments, **options):
-        calls.append(list(metrics))
-        return fp.bootstrap(metrics, *arguments, **options)
+    def drawn(names, *arguments):
+        calls.append(names)
+        return with_intervals(names, *arguments)
 
-    monkeypatch.setattr(sys.modules["fastpsr.evaluate"], "bootstrap", bootstrap)
+    module = sys.modules[fp.evaluate.__module__]
+    with_intervals = module.with_intervals
+    monkeypatch.setattr(module, "with_intervals", drawn)
     fp.evaluate(sample(), n_resamples=40, seed=0)
     assert calls == [DEFAULT[2]]
 

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 import fastpsr as fp
-from fastpsr.evaluate import Row
+from fastpsr.evaluation import Row
 from fastpsr.report import Report, Result, render, write_report
 from fastpsr.report.verdict import verdicts
 from tests import reports

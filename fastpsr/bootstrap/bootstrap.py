@@ -15,9 +15,9 @@ from fastpsr.bootstrap.replicates import (
     in_silence,
     name_of,
 )
-from fastpsr.bootstrap.request import Request
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, check_metric
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
@@ -133,18 +133,30 @@ def bootstrap(
     chosen = _named(metrics)
     check_data(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
-    request = Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
+    intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
     values = _begin(names, jobs)
+    results = with_intervals(names, jobs, values, intervals, as_progress(progress))
+    return results[0] if callable(metrics) else results
+
+
+def with_intervals(
+    names: Sequence[str],
+    jobs: Sequence[Job],
+    values: Sequence[float],
+    intervals: Intervals,
+    progress: Progress,
+) -> list[BootstrapResult]:
+    """Return the intervals of values that are known; the jobs are prepared."""
     with in_silence():
         replicates = run(lambda: draw_replicates(
-            jobs, request.resampling, n_resamples, request.seed, jointly=False,
-            progress=request.progress,
+            list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed, jointly=False,
+            progress=progress,
         ))  # fmt: skip
     results = []  # not a comprehension: warnings point at the caller
     for name, job, value, row in zip(names, jobs, values, replicates, strict=True):
-        results.append(request.result(name, value, row, [job], [1.0]))
-    return results[0] if callable(metrics) else results
+        results.append(intervals.result(name, value, row, [job], [1.0]))
+    return results
 
 
 @overload
@@ -225,20 +237,33 @@ def compare(
     check_same_samples(a, b)
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
-    request = Request.of(n_resamples, confidence_level, method, resampling, seed, progress)
+    intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = _begin([name for name, _ in chosen for _ in (a, b)], jobs)
+    names = [f"{name}, a - b" for name, _ in chosen]
+    results = with_differences(names, jobs, values, intervals, as_progress(progress))
+    return results[0] if callable(metric) else results
+
+
+def with_differences(
+    names: Sequence[str],
+    jobs: Sequence[Job],
+    values: Sequence[float],
+    intervals: Intervals,
+    progress: Progress,
+) -> list[BootstrapResult]:
+    """Return the intervals of differences of values; jobs are pairs of a system and the other."""
     with in_silence():
         replicates = run(lambda: draw_replicates(
-            jobs, request.resampling, n_resamples, request.seed, jointly=True,
-            progress=request.progress,
+            list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed, jointly=True,
+            progress=progress,
         ))  # fmt: skip
     with np.errstate(invalid="ignore"):  # inf - inf is undefined
         differences = replicates[::2] - replicates[1::2]
     results = []
-    for k, (name, _) in enumerate(chosen):
-        value, pair = values[2 * k] - values[2 * k + 1], jobs[2 * k : 2 * k + 2]
-        results.append(request.result(f"{name}, a - b", value, differences[k], pair, [1.0, -1.0]))
-    return results[0] if callable(metric) else results
+    for k, name in enumerate(names):
+        value, pair = values[2 * k] - values[2 * k + 1], list(jobs[2 * k : 2 * k + 2])
+        results.append(intervals.result(name, value, differences[k], pair, [1.0, -1.0]))
+    return results
 
 
 def check_same_samples(a: Data, b: Data) -> None:

@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.bootstrap.units import IdUnits, RowUnits, Units, id_units, row_units
@@ -21,6 +23,10 @@ class Resampling(ABC):
     @abstractmethod
     def units(self, data: Data) -> Plan[Units]:
         """Ask for what is drawn; samples of weight 0 are as if absent."""
+
+    def on_rows(self, index: Any) -> "Resampling":
+        """Return the scheme for the rows that an index picks, where it holds ids of rows."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +96,9 @@ class Clusters(Resampling):
     def units(self, data: Data) -> Plan[IdUnits]:
         return (yield from id_units(("ids",), (self.ids,), "clusters", data))
 
+    def on_rows(self, index: Any) -> "Clusters":
+        return Clusters(np.asarray(self.ids)[index])
+
 
 @dataclass(frozen=True, eq=False)
 class TwoWay(Resampling):
@@ -130,8 +139,14 @@ class TwoWay(Resampling):
 
     def units(self, data: Data) -> Plan[IdUnits]:
         names = ("enroll_speakers", "test_speakers")
-        sides = (self.enroll_speakers, self.test_speakers)
-        return (yield from id_units(names, sides, "speakers", data))
+        return (yield from id_units(names, self._sides, "speakers", data))
+
+    def on_rows(self, index: Any) -> "TwoWay":
+        return TwoWay(*(np.asarray(side)[index] for side in self._sides))
+
+    @property
+    def _sides(self) -> tuple[ArrayLike | str, ArrayLike | str]:
+        return self.enroll_speakers, self.test_speakers
 
 
 #: All ways to draw replicates.

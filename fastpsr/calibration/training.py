@@ -1,7 +1,7 @@
 """Training calibrators: cross-fitted, on the test data, or on data held out."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +71,10 @@ class Training(ABC):
             return (yield from self.calibrated_plan(calibrator, predictions))
 
         return run(plan)
+
+    def on_rows(self, index: Any) -> "Training":
+        """Return the training for the rows that an index picks, where it holds ids of rows."""
+        return self
 
     def _begin(self, data: Data) -> Plan[None]:
         yield from begin(data)
@@ -151,6 +155,14 @@ class CrossFit(Training):
         if _is_pair(self.groups):
             return [("groups", side) for side in self.groups]  # type: ignore[union-attr]
         return [("groups", self.groups)]
+
+    def on_rows(self, index: Any) -> "CrossFit":
+        specs = [np.asarray(ids)[index] for _, ids in self._specs()]
+        if not specs:
+            return self
+        if self.groups is None:
+            return replace(self, folds=specs[0])
+        return replace(self, groups=tuple(specs) if len(specs) == 2 else specs[0])
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         folds = yield from self.folds_plan(data)

@@ -11,35 +11,19 @@ from numpy.typing import NDArray
 
 from fastpsr import trials
 from fastpsr.calibration import CrossFit, cross_fit, load_calibrator, save_calibrator
+from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    CalibratorOfScores,
+    CalibratorOptions,
     Columns,
-    Drop,
-    Duplicates,
-    Extra,
-    First,
-    Floor,
-    Folds,
-    Ignore,
-    KeyColumns,
-    KeyFormat,
-    KeyTranspose,
-    Labels,
-    Missing,
-    Nan,
-    ScoreFormat,
     ScoresAre,
     ScoresMean,
-    SpeakerColumns,
-    SpeakerMap,
-    SpeakerPattern,
-    Transpose,
+    SpeakerOptions,
+    TableOptions,
+    TrialOptions,
     TrialScale,
-    Weights,
     arrays_beside,
     check_outputs,
-    make_calibrator,
     table_scale,
     trial_scale,
 )
@@ -52,8 +36,6 @@ from fastpsr.cli.score_files import (
 )
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import (
-    FileOptions,
-    SpeakerOptions,
     TrialReader,
     check_ending,
     predictions_of,
@@ -64,8 +46,13 @@ from fastpsr.trials import TrialSet
 __all__ = ["calibrate"]
 
 
+@in_groups
 def calibrate(
     context: typer.Context,
+    chosen: CalibratorOptions,
+    tables: TableOptions,
+    speakers: SpeakerOptions,
+    of_files: TrialOptions,
     train: Annotated[
         Path | None, typer.Argument(help="Table of scores with labels to train on.")
     ] = None,
@@ -95,25 +82,8 @@ def calibrate(
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Save the fitted calibrator as JSON.")] = None,
     load: Annotated[Path | None, typer.Option(help="Use a calibrator that was saved.")] = None,
-    calibrator: CalibratorOfScores = "dp",
-    floor: Floor = None,
-    folds: Folds = 5,
     scores_are: ScoresMean = None,
     columns: Columns = None,
-    labels: Labels = None,
-    weights: Weights = None,
-    speakers: SpeakerMap = None,
-    speaker_columns: SpeakerColumns = None,
-    speaker_pattern: SpeakerPattern = None,
-    key_format: KeyFormat = None,
-    key_columns: KeyColumns = None,
-    key_transpose: KeyTranspose = None,
-    format: ScoreFormat = None,
-    transpose: Transpose = None,
-    missing: Missing = Drop.ERROR,
-    extra: Extra = Ignore.ERROR,
-    duplicates: Duplicates = First.ERROR,
-    nan: Nan = Drop.ERROR,
 ) -> None:
     """Train a calibrator on some scores and apply it to others, or cross-fitted to the same.
 
@@ -126,35 +96,30 @@ def calibrate(
     if output is None and save is None:
         raise ValueError("nothing to do: give --output, --save or both")
     if load is not None and apply is not None:
-        of_trials = format is not None or not is_table(apply)
+        of_trials = of_files.format is not None or not is_table(apply)
         refuse(context, ("--save", *FOR_RCL), "has no use with --load: the calibrator is trained")
     refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
     if apply is not None or output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
-    untrained = make_calibrator(calibrator, floor)
-    if scores_are is ScoresAre.RAW and calibrator == "histogram":
+    untrained = chosen.untrained()
+    if scores_are is ScoresAre.RAW and chosen.calibrator == "histogram":
         raise ValueError(
             "--calibrator histogram must not be given raw scores, which have no posteriors to bin: "
             "use dp, temperature or pav"
         )
-    beside = arrays_beside(labels, weights)
+    beside = arrays_beside(tables.labels, tables.weights)
     check_outputs(
-        {"--output": output, "--save": save}, [train, key, scores, apply, load, speakers, *beside]
+        {"--output": output, "--save": save},
+        [train, key, scores, apply, load, speakers.speakers, *beside],
     )
     source: _Tables | _Trials
     if of_trials:
-        reader = TrialReader(
-            key,
-            FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
-            FileOptions.parse("--columns", format, columns, transpose),
-            {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
-            SpeakerOptions(speakers, speaker_columns, speaker_pattern),
-        )
+        reader = TrialReader.of(key, of_files, columns, speakers)
         source = _Trials(reader, trial_scale(scores_are))
     else:
         if output is not None:
             check_written_ending(output)
-        source = _Tables(table_scale(scores_are), labels, columns, weights)
+        source = _Tables(table_scale(scores_are), tables.labels, columns, tables.weights)
 
     trained_on = train or scores
     training = None if trained_on is None else source.read(trained_on)
@@ -174,7 +139,7 @@ def calibrate(
             said = others.write(fitted.transform(others.predictions), output)
         else:
             assert training is not None
-            crossed = CrossFit(folds=folds, groups=training.groups)
+            crossed = CrossFit(folds=chosen.folds, groups=training.groups)
             said = training.write(cross_fit(untrained, training.predictions, crossed), output)
         console.print(f"{output}: {said}")
     if save is not None:

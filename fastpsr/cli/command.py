@@ -1,12 +1,16 @@
 """What all commands have in common: they refuse what would be ignored, before any work."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
 
 from fastpsr.kernels.blocks import thread_count
 
-__all__ = ["Command"]
+__all__ = ["Command", "in_groups"]
 
 
 class Command(TyperCommand):
@@ -25,3 +29,33 @@ class Command(TyperCommand):
         """Run it, where the environment is in order: an error of that is not one of a file."""
         thread_count()
         return super().invoke(ctx)
+
+
+def in_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose parameters that are dataclasses are options, one for each field."""
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    own = inspect.signature(function).parameters
+    types = {name: hints[name] for name in own if name not in groups}
+    defaults = {name: own[name].default for name in types}
+    for group in groups.values():
+        types |= get_type_hints(group, include_extras=True)
+        defaults |= {part.name: part.default for part in fields(group)}
+
+    @wraps(function)
+    def command(**options: Any) -> None:
+        made = {
+            name: group(**{part.name: options.pop(part.name) for part in fields(group)})
+            for name, group in groups.items()
+        }
+        function(**options, **made)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, kind, default=defaults[name], annotation=hint)
+            for name, hint in types.items()
+        ]
+    )
+    command.__annotations__ = types
+    return command

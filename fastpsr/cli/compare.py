@@ -1,74 +1,70 @@
 """`fastpsr compare`."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from fastpsr.cli.comparison import compare_pair
-from fastpsr.cli.dcf import parse_dcf
-from fastpsr.cli.intervals import (
-    Level,
-    Method,
-    MethodName,
-    Resample,
-    Resamples,
-    Seed,
-    column_of,
-    parse_intervals,
-)
+from fastpsr.bootstrap.bootstrap import check_same_samples
+from fastpsr.cli.command import in_groups
+from fastpsr.cli.measures import TableMeasure, TrialMeasure, drawn_of_table, drawn_of_trials
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    CalibratorOfLoss,
+    CalibratorOptions,
     Columns,
-    Costs,
-    Dcf,
-    Drop,
-    Duplicates,
-    Equalize,
-    Extra,
-    First,
-    Floor,
-    Folds,
-    Ignore,
-    KeyColumns,
-    KeyFormat,
-    KeyTranspose,
-    Labels,
-    Missing,
-    Nan,
-    Priors,
-    ScoreFormat,
+    ComparisonOptions,
+    MeasureOptions,
+    OutputOptions,
     ScoresAre,
     ScoresMean,
-    SpeakerColumns,
-    SpeakerMap,
-    SpeakerPattern,
-    ToCsv,
-    ToJson,
-    ToLatex,
-    ToMarkdown,
-    Transpose,
-    Weights,
+    SpeakerOptions,
+    TableOptions,
+    TrialOptions,
     arrays_beside,
+    check_folds,
     check_outputs,
-    make_calibrator,
+    column_of,
     parse_priors,
     read_costs,
     table_scale,
     trial_scale,
 )
-from fastpsr.cli.pairs import pair_of_tables, pair_of_trials
-from fastpsr.cli.score_files import is_table, read_scores
-from fastpsr.cli.table_evaluation import TableMeasure
-from fastpsr.cli.trial_files import FileOptions, SpeakerOptions, TrialReader
-from fastpsr.cli.trial_rows import TrialMeasure
+from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
+from fastpsr.cli.show import console, steps, warnings_as_lines
+from fastpsr.cli.tables import print_differences, short_names, write_differences
+from fastpsr.cli.trial_files import TrialReader, predictions_of
+from fastpsr.cli.wording import in_words
+from fastpsr.evaluation import Intervals, differences, evaluate_systems
+from fastpsr.metrics import Metric
+from fastpsr.plans import run
+from fastpsr.predictions import Predictions
 
 __all__ = ["compare"]
 
 
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two systems on the same samples, what is measured of them, and what is drawn."""
+
+    paths: tuple[Path, Path]
+    systems: tuple[Predictions, Predictions]
+    metrics: Mapping[str, Metric[Any]]
+    intervals: Intervals
+
+
+@in_groups
 def compare(
     context: typer.Context,
+    measures: MeasureOptions,
+    loss: CalibratorOptions,
+    tables: TableOptions,
+    speakers: SpeakerOptions,
+    trials: TrialOptions,
+    drawn: ComparisonOptions,
+    outputs: OutputOptions,
     a: Annotated[
         Path,
         typer.Argument(
@@ -89,75 +85,34 @@ def compare(
     ] = None,
     scores_are: ScoresMean = None,
     columns: Columns = None,
-    priors: Priors = None,
-    dcf: Dcf = None,
-    calibrator: CalibratorOfLoss = "dp",
-    floor: Floor = None,
-    folds: Folds = 5,
-    labels: Labels = None,
-    weights: Weights = None,
-    costs: Costs = None,
-    equalize: Equalize = None,
-    speakers: SpeakerMap = None,
-    speaker_columns: SpeakerColumns = None,
-    speaker_pattern: SpeakerPattern = None,
-    key_format: KeyFormat = None,
-    key_columns: KeyColumns = None,
-    key_transpose: KeyTranspose = None,
-    format: ScoreFormat = None,
-    transpose: Transpose = None,
-    missing: Missing = Drop.ERROR,
-    extra: Extra = Ignore.ERROR,
-    duplicates: Duplicates = First.ERROR,
-    nan: Nan = Drop.ERROR,
-    ci: Level = 0.95,
-    resamples: Resamples = 1000,
-    resample: Resample = "iid",
-    interval: MethodName = Method.PERCENTILE,
-    seed: Seed = 0,
-    to_json: ToJson = None,
-    to_csv: ToCsv = None,
-    to_markdown: ToMarkdown = None,
-    to_latex: ToLatex = None,
 ) -> None:
     """Compare two systems on the same samples: the difference of each metric, with an interval.
 
     Both see the same draws, so that what is hard for both cancels.
     """
-    outputs = {
-        "--json": to_json, "--csv": to_csv, "--markdown": to_markdown, "--latex": to_latex
-    }  # fmt: skip
     of_trials = key is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=of_trials, by="--key")
-    intervals = parse_intervals(
-        context, ci, resamples, resample, interval, seed, of_trials=of_trials
-    )
+    intervals = drawn.parse(context, of_trials=of_trials)
     assert intervals is not None
     clusters = None if of_trials else column_of(intervals)
-    beside = [] if of_trials else arrays_beside(labels, weights, clusters)
-    check_outputs(outputs, [a, b, key, costs, speakers, *beside])
+    beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
+    check_outputs(outputs.files, [a, b, key, measures.costs, speakers.speakers, *beside])
     if a.resolve() == b.resolve():
         raise ValueError(f"A and B must be two files, not {a} twice")
-    dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
+    detection = measures.detection(of_trials=of_trials)
     folds_are_given = "--folds" in given(context)
-    chosen = make_calibrator(calibrator, floor)
+    calibrator = loss.untrained()
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
         scale = trial_scale(scores_are)
-        both = parse_priors(priors, scale, of_trials=True)
+        both = parse_priors(measures.priors, scale, of_trials=True)
         measure = TrialMeasure(
-            scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, None,
-            equalize, intervals,
+            scale, None if both is None else both[1], detection, calibrator, loss.folds,
+            folds_are_given, None, measures.equalize,
         )  # fmt: skip
-        reader = TrialReader(
-            key,
-            FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
-            FileOptions.parse("--columns", format, columns, transpose),
-            {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
-            SpeakerOptions(speakers, speaker_columns, speaker_pattern),
-        )
-        pair = pair_of_trials(a, b, reader, measure)
+        reader = TrialReader.of(key, trials, columns, speakers)
+        pair = _pair_of_trials(a, b, reader, measure, intervals)
     else:
         for path in (a, b):
             if not is_table(path):
@@ -167,9 +122,81 @@ def compare(
                 )
         meaning = table_scale(scores_are)
         table = TableMeasure(
-            meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds,
-            folds_are_given,
+            meaning, parse_priors(measures.priors, meaning), read_costs(measures.costs), detection,
+            calibrator, loss.folds, folds_are_given,
         )  # fmt: skip
-        files = [read_scores(path, labels, columns, weights, clusters) for path in (a, b)]
-        pair = pair_of_tables(files[0], files[1], table, intervals)
-    compare_pair(pair, intervals, outputs)
+        where = (tables.labels, columns, tables.weights, clusters)
+        one, other = (read_scores(path, *where) for path in (a, b))
+        pair = _pair_of_tables(one, other, table, intervals)
+    _compare_pair(pair, outputs)
+
+
+def _compare_pair(pair: _Pair, outputs: OutputOptions) -> None:
+    """Compute, print and write the differences."""
+    a, b = (str(path) for path in pair.paths)
+    intervals = pair.intervals
+    run(lambda: intervals.resampling.units(pair.systems[0]))  # raises where there are too few
+    with steps(None) as begin:
+        tables = []
+        for path, system in zip((a, b), pair.systems, strict=True):
+            with warnings_as_lines(f"{path}: "):
+                table = evaluate_systems({path: system}, pair.metrics, progress=begin)
+            tables.append(in_words(table))
+        rows = differences(
+            pair.metrics, pair.systems, (tables[0], tables[1]), intervals,
+            lambda done, total: begin("replicates", done, total),
+        )  # fmt: skip
+    for side, name in zip("AB", (a, b), strict=True):
+        console.print(f"{side}: {name}")
+    console.print(str(intervals))
+    print_differences(rows)
+    content = {
+        "a": a, "b": b, "n_samples": len(pair.systems[0]), "intervals": intervals.to_dict()
+    }  # fmt: skip
+    write_differences(rows, content, list(short_names([a, b]).values()), outputs.files)
+
+
+def _pair_of_tables(
+    a: ScoreFile, b: ScoreFile, measure: TableMeasure, intervals: Intervals
+) -> _Pair:
+    """Make a pair of two tables, after checking that they tell of the same samples."""
+    one, other = measure.predictions(a), measure.predictions(b)
+    try:
+        check_same_samples(one, other)
+    except ValueError as error:
+        said = str(error).replace("a and b", f"{a.path} and {b.path}", 1)
+        raise ValueError(said.replace("y_true[", f"{a.names[1]}[")) from None
+    for what, ours, theirs in (
+        ("weights", one.weights, other.weights),
+        (f"--resample {a.names[3]}: values", a.clusters, b.clusters),
+    ):
+        if not np.array_equal(ours, theirs):  # type: ignore[arg-type]  # both may be None
+            raise ValueError(f"{what} must be the same in {a.path} and {b.path}")
+    metrics = measure.metrics(one.n_classes)
+    console.print(f"{len(one):,} samples, {one.n_classes} classes")
+    return _Pair((a.path, b.path), (one, other), metrics, drawn_of_table(intervals, a))
+
+
+def _pair_of_trials(
+    a: Path, b: Path, reader: TrialReader, measure: TrialMeasure, intervals: Intervals
+) -> _Pair:
+    """Make a pair of two score files, on the trials of the key that both have."""
+    with steps(None) as begin:
+        reader.progress = begin
+        one, other = reader.common(reader.read(a), reader.read(b))
+    assert one.y_true is not None
+    for k, name in enumerate(("non-targets", "targets")):
+        if not (one.y_true == k).any():
+            raise ValueError(f"the trials that have a score in both {a} and {b} have no {name}")
+    weights = measure.weights(one)
+    systems = [
+        predictions_of(made, path, measure.scale, prior=measure.prior, weights=weights)
+        for made, path in ((one, a), (other, b))
+    ]
+    groups = one.speakers if reader.speakers.are_known else None
+    if measure.folds_are_given:
+        check_folds(measure.folds, systems[0], groups)
+    metrics = measure.metrics(groups)
+    console.print(f"scores taken as {measure.scale}; {reader.clock}")
+    console.print(f"{len(one):,} trials, {int(one.y_true.sum()):,} of them targets")
+    return _Pair((a, b), (systems[0], systems[1]), metrics, drawn_of_trials(intervals, one))

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 import fastpsr as fp
-from fastpsr.cli.options import ToReport, check_outputs
+from fastpsr.cli.options import Report, check_outputs
 from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.show import console, steps
 
@@ -27,7 +27,7 @@ _N_REPLICATES = 200
 
 def demo(
     seed: Annotated[int, typer.Option(help="Of the simulation; same seed, same table.")] = 0,
-    to_report: ToReport = None,
+    to_report: Report = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
     check_outputs({"--report": to_report}, [])
@@ -92,7 +92,7 @@ def _write_report(
     from fastpsr.report import Result
 
     assert by_speaker.intervals is not None
-    drawn = replace(by_speaker.intervals, resampling="speaker")  # in the commands' words
+    drawn = replace(by_speaker.intervals, drawn="speaker")  # in the commands' words
     intervals = {row.metric: row for row in by_speaker.rows}
     results = [
         Result(name, [intervals.get(row.metric, row) if name == "raw" else row for row in e.rows])

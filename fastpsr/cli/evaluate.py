@@ -1,76 +1,57 @@
 """`fastpsr evaluate`."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fastpsr.cli.dcf import parse_dcf
-from fastpsr.cli.intervals import (
-    Level,
-    Method,
-    MethodName,
-    Resample,
-    Resamples,
-    Seed,
-    column_of,
-    parse_intervals,
-)
+from fastpsr.cli.command import in_groups
+from fastpsr.cli.measures import TableMeasure, TrialMeasure, drawn_of_table
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    CalibratorOfLoss,
+    CalibratorOptions,
     Columns,
-    Costs,
-    Dcf,
-    Drop,
-    Duplicates,
-    Equalize,
-    Extra,
-    First,
-    Floor,
-    Folds,
-    Ignore,
-    KeyColumns,
-    KeyFormat,
-    KeyTranspose,
-    Labels,
-    Missing,
-    Nan,
-    Priors,
-    ScoreFormat,
+    IntervalOptions,
+    MeasureOptions,
+    OutputOptions,
+    Report,
     ScoresAre,
     ScoresMean,
-    SpeakerColumns,
-    SpeakerMap,
-    SpeakerPattern,
-    ToCsv,
-    ToJson,
-    ToLatex,
-    ToMarkdown,
-    ToReport,
-    Transpose,
-    Weights,
+    SpeakerOptions,
+    TableOptions,
+    TrialOptions,
     arrays_beside,
     check_outputs,
-    make_calibrator,
+    column_of,
     parse_priors,
     read_costs,
     table_scale,
     trial_scale,
 )
 from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
-from fastpsr.cli.reports import require_report
-from fastpsr.cli.score_files import read_scores
-from fastpsr.cli.table_evaluation import TableMeasure, evaluate_table
-from fastpsr.cli.trial_evaluation import evaluate_trials
-from fastpsr.cli.trial_files import FileOptions, SpeakerOptions, TrialReader
-from fastpsr.cli.trial_rows import TrialMeasure
+from fastpsr.cli.reports import report_of_table, report_of_trials, require_report
+from fastpsr.cli.score_files import ScoreFile, read_scores
+from fastpsr.cli.show import console, heard, say, steps, warnings_as_lines
+from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
+from fastpsr.cli.trial_files import TrialReader
+from fastpsr.cli.wording import in_words
+from fastpsr.evaluation import Evaluation, Intervals, evaluate_systems
+from fastpsr.predictions import Predictions
 
 __all__ = ["evaluate"]
 
 
+@in_groups
 def evaluate(
     context: typer.Context,
+    measures: MeasureOptions,
+    loss: CalibratorOptions,
+    tables: TableOptions,
+    speakers: SpeakerOptions,
+    trials: TrialOptions,
+    drawn: IntervalOptions,
+    outputs: OutputOptions,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -92,14 +73,6 @@ def evaluate(
     ] = None,
     scores_are: ScoresMean = None,
     columns: Columns = None,
-    priors: Priors = None,
-    dcf: Dcf = None,
-    calibrator: CalibratorOfLoss = "dp",
-    floor: Floor = None,
-    folds: Folds = 5,
-    labels: Labels = None,
-    weights: Weights = None,
-    costs: Costs = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -107,29 +80,7 @@ def evaluate(
             rich_help_panel="Trial lists",
         ),
     ] = None,
-    equalize: Equalize = None,
-    speakers: SpeakerMap = None,
-    speaker_columns: SpeakerColumns = None,
-    speaker_pattern: SpeakerPattern = None,
-    key_format: KeyFormat = None,
-    key_columns: KeyColumns = None,
-    key_transpose: KeyTranspose = None,
-    format: ScoreFormat = None,
-    transpose: Transpose = None,
-    missing: Missing = Drop.ERROR,
-    extra: Extra = Ignore.ERROR,
-    duplicates: Duplicates = First.ERROR,
-    nan: Nan = Drop.ERROR,
-    ci: Level = None,
-    resamples: Resamples = None,
-    resample: Resample = "iid",
-    interval: MethodName = Method.PERCENTILE,
-    seed: Seed = 0,
-    to_json: ToJson = None,
-    to_csv: ToCsv = None,
-    to_markdown: ToMarkdown = None,
-    to_latex: ToLatex = None,
-    to_report: ToReport = None,
+    to_report: Report = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -140,22 +91,18 @@ def evaluate(
     ] = False,
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
-    outputs = {
-        "--json": to_json, "--csv": to_csv, "--markdown": to_markdown, "--latex": to_latex
-    }  # fmt: skip
     systems = [*(scores or []), *(files or [])]
     of_trials = key is not None or scores is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
-    intervals = parse_intervals(
-        context, ci, resamples, resample, interval, seed, of_trials=of_trials
-    )
+    intervals = drawn.parse(context, of_trials=of_trials)
     clusters = column_of(intervals)
-    beside = [] if of_trials else arrays_beside(labels, weights, clusters)
-    check_outputs({**outputs, "--report": to_report}, [*systems, key, costs, speakers, *beside])
+    beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
+    inputs = [*systems, key, measures.costs, speakers.speakers, *beside]
+    check_outputs({**outputs.files, "--report": to_report}, inputs)
     require_report(to_report)
-    dcfs = [parse_dcf(text) for text in dcf or (["0.01"] if of_trials else [])]
+    detection = measures.detection(of_trials=of_trials)
     folds_are_given = "--folds" in given(context)
-    chosen = make_calibrator(calibrator, floor)
+    calibrator = loss.untrained()
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
@@ -164,19 +111,13 @@ def evaluate(
         if not systems:
             raise ValueError("--key needs --scores FILE, one for each system")
         scale = trial_scale(scores_are)
-        both = parse_priors(priors, scale, of_trials=True)
+        both = parse_priors(measures.priors, scale, of_trials=True)
         measure = TrialMeasure(
-            scale, None if both is None else both[1], dcfs, chosen, folds, folds_are_given, by,
-            equalize, intervals,
+            scale, None if both is None else both[1], detection, calibrator, loss.folds,
+            folds_are_given, by, measures.equalize,
         )  # fmt: skip
-        reader = TrialReader(
-            key,
-            FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
-            FileOptions.parse("--columns", format, columns, transpose),
-            {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
-            SpeakerOptions(speakers, speaker_columns, speaker_pattern),
-        )
-        evaluate_trials(systems, reader, measure, outputs, to_report)
+        reader = TrialReader.of(key, trials, columns, speakers)
+        _evaluate_trials(systems, reader, measure, intervals, outputs, to_report)
         return
     if len(systems) != 1:
         named = ", ".join(str(path) for path in systems) or "no file"
@@ -185,17 +126,90 @@ def evaluate(
             f"give one table of scores with labels, or --key KEY --scores FILE ..., not {named}"
             + "; quote a pattern of Parquet files that are one table" * quote
         )
+    (path,) = systems
     meaning = table_scale(scores_are)
     table = TableMeasure(
-        meaning, parse_priors(priors, meaning), read_costs(costs), dcfs, chosen, folds,
-        folds_are_given,
+        meaning, parse_priors(measures.priors, meaning), read_costs(measures.costs), detection,
+        calibrator, loss.folds, folds_are_given,
     )  # fmt: skip
-    columns = usual_columns(systems[0], columns, meaning)
-    parts = table_in_parts(systems[0], labels, columns, weights, clusters, always=explain)
+    columns = usual_columns(path, columns, meaning)
+    where = (tables.labels, columns, tables.weights, clusters)
+    parts = table_in_parts(path, *where, always=explain)
     if parts is not None:
         evaluate_parts(parts, table, intervals, outputs, to_report, explain=explain)
         return
     if explain:
-        raise ValueError(f"--explain is for Parquet files, not for {systems[0]}")
-    data = read_scores(systems[0], labels, columns, weights, clusters)
-    evaluate_table(data, table, intervals, outputs, to_report)
+        raise ValueError(f"--explain is for Parquet files, not for {path}")
+    _evaluate_table(read_scores(path, *where), table, intervals, outputs, to_report)
+
+
+def _evaluate_table(
+    data: ScoreFile,
+    measure: TableMeasure,
+    intervals: Intervals | None,
+    outputs: OutputOptions,
+    report: Path | None,
+) -> None:
+    """Compute, print and write the table of a file."""
+    with heard() as read:
+        predictions = measure.predictions(data)
+    metrics = measure.metrics(predictions.n_classes)
+    drawn = None if intervals is None else drawn_of_table(intervals, data)
+    with steps(None) as begin:
+        evaluation = evaluate_systems({None: predictions}, metrics, intervals=drawn, progress=begin)
+    evaluation = in_words(evaluation)
+    print_evaluation(evaluation)
+    write_evaluation(evaluation, outputs.files)
+    if report is not None:
+        report_of_table(report, data.path, evaluation, predictions, read)
+
+
+def _evaluate_trials(
+    systems: Sequence[Path],
+    reader: TrialReader,
+    measure: TrialMeasure,
+    intervals: Intervals | None,
+    outputs: OutputOptions,
+    report: Path | None,
+) -> None:
+    """Read, evaluate, print and write; `systems` are score files."""
+    _check_distinct(systems)
+    found: list[Evaluation] = []
+    pooled: dict[str, Predictions] = {}
+    with heard() as said, steps(None) as begin:
+        reader.progress = begin
+        for path in systems:
+            made = reader.read(path)
+            groups = made.speakers if reader.speakers.are_known else None
+            with reader.clock.on("metrics"), warnings_as_lines(f"{path}: "):
+                evaluation, predictions = measure.evaluation(path, made, groups, intervals, begin)
+            found.append(evaluation)
+            if report is not None:
+                pooled[str(path)] = predictions
+    taken = f"scores taken as {measure.scale}"
+    console.print(f"{taken}; {reader.clock}")
+    evaluation = in_words(Evaluation.joined(found))
+    names = short_names([str(path) for path in systems])
+    with heard() as warnings:
+        _warn_of_unlike_trials(evaluation, names)
+    print_evaluation(evaluation.renamed(names))
+    write_evaluation(evaluation, outputs.files)
+    if report is not None:
+        read = [*said, taken, *warnings]
+        drawn = {names[path]: predictions for path, predictions in pooled.items()}
+        report_of_trials(report, evaluation.renamed(names), drawn, read)
+
+
+def _check_distinct(systems: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for path in systems:
+        if path.resolve() in seen:
+            raise ValueError(f"--scores must name each file once, but names {path} again")
+        seen.add(path.resolve())
+
+
+def _warn_of_unlike_trials(evaluation: Evaluation, names: Mapping[str, str]) -> None:
+    counts = {e.system or "": e.class_sizes for e in evaluation.groups if e.group is None}
+    if len(set(counts.values())) > 1:
+        said = ", ".join(f"{names[system]} {sum(n):,}" for system, n in counts.items())
+        say(f"warning: the systems are judged on different trials: {said}")

@@ -6,30 +6,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from fastpsr import trials
+from fastpsr.cli.command import in_groups
 from fastpsr.cli.options import (
     Columns,
-    Drop,
-    Duplicates,
-    Extra,
-    First,
-    Ignore,
-    KeyColumns,
-    KeyFormat,
-    Missing,
-    Nan,
-    ScoreFormat,
-    SpeakerColumns,
-    SpeakerMap,
-    SpeakerPattern,
+    FormatOptions,
+    PolicyOptions,
+    SpeakerOptions,
     check_outputs,
 )
 from fastpsr.cli.show import console, say, steps, tell
-from fastpsr.cli.trial_files import FileOptions, SpeakerOptions
+from fastpsr.cli.trial_files import FileOptions
 from fastpsr.cli.wording import in_options
 
 __all__ = ["join"]
@@ -37,7 +28,11 @@ __all__ = ["join"]
 _TERMINATED = 128 + signal.SIGTERM
 
 
+@in_groups
 def join(
+    formats: FormatOptions,
+    policies: PolicyOptions,
+    speakers: SpeakerOptions,
     key: Annotated[Path, typer.Option(help="Trial list with labels.")],
     scores: Annotated[
         list[Path],
@@ -49,16 +44,6 @@ def join(
         typer.Argument(metavar="FILE", help="Score files of further systems."),
     ] = None,
     columns: Columns = None,
-    speakers: SpeakerMap = None,
-    speaker_columns: SpeakerColumns = None,
-    speaker_pattern: SpeakerPattern = None,
-    key_format: KeyFormat = None,
-    key_columns: KeyColumns = None,
-    format: ScoreFormat = None,
-    missing: Missing = Drop.ERROR,
-    extra: Extra = Ignore.ERROR,
-    duplicates: Duplicates = First.ERROR,
-    nan: Nan = Drop.ERROR,
 ) -> None:
     """Join a key and score files, text of any size, into one Parquet file.
 
@@ -68,11 +53,9 @@ def join(
     systems = [*scores, *(files or [])]
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
-    check_outputs({"--output": output}, [key, *systems, speakers])
-    of_key = FileOptions.parse("--key-columns", key_format, key_columns, None)
-    of_scores = FileOptions.parse("--columns", format, columns, None)
-    who = SpeakerOptions(speakers, speaker_columns, speaker_pattern)
-    pair: Any = None if who.columns is None else tuple(who.columns.split(","))
+    check_outputs({"--output": output}, [key, *systems, speakers.speakers])
+    of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
+    of_scores = FileOptions.parse("--columns", formats.format, columns, None)
     with _terminated_as_exit(), steps(None) as begin:
         try:
             joined = trials.join(
@@ -83,13 +66,13 @@ def join(
                 score_format=of_scores.format,
                 key_columns=of_key.columns,
                 score_columns=of_scores.columns,
-                speakers=who.mapping,
-                speaker_columns=pair,
-                speaker_pattern=who.pattern,
-                missing=missing.value,
-                extra=extra.value,
-                duplicates=duplicates.value,
-                nan=nan.value,
+                speakers=speakers.speakers,
+                speaker_columns=speakers.pair,
+                speaker_pattern=speakers.speaker_pattern,
+                missing=policies.missing.value,
+                extra=policies.extra.value,
+                duplicates=policies.duplicates.value,
+                nan=policies.nan.value,
                 progress=begin,
             )
         except ValueError as error:

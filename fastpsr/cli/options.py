@@ -1,6 +1,7 @@
-"""Options that several commands share, and what their words mean."""
+"""Options that several commands share, in groups, and what their words mean."""
 
 import json
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,55 +9,50 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fastpsr import checks
+from fastpsr.bootstrap import IID, Resampling, Stratified
 from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
-from fastpsr.cli.dcf import PRESETS
+from fastpsr.cli.modes import SPEAKERS as TELL_SPEAKERS
+from fastpsr.cli.modes import given, refuse
 from fastpsr.costs import CostMatrix
+from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
+from fastpsr.metrics import PRESETS, MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
 __all__ = [
-    "CalibratorOfLoss",
-    "CalibratorOfScores",
+    "SCHEMES",
+    "SPEAKERS",
+    "CalibratorOptions",
     "Columns",
-    "Costs",
-    "Dcf",
-    "Duplicates",
-    "Equalize",
-    "Extra",
-    "Floor",
-    "Folds",
-    "KeyColumns",
-    "KeyFormat",
-    "KeyTranspose",
-    "Labels",
-    "Missing",
-    "Nan",
-    "Priors",
-    "ScoreFormat",
+    "ComparisonOptions",
+    "FormatOptions",
+    "IntervalOptions",
+    "MeasureOptions",
+    "OutputOptions",
+    "PolicyOptions",
+    "Report",
     "ScoresAre",
     "ScoresMean",
-    "SpeakerColumns",
-    "SpeakerMap",
-    "SpeakerPattern",
-    "ToCsv",
-    "ToJson",
-    "ToLatex",
-    "ToMarkdown",
-    "ToReport",
-    "Transpose",
+    "SpeakerOptions",
+    "TableOptions",
+    "TrialOptions",
     "TrialScale",
-    "Weights",
     "arrays_beside",
     "check_folds",
     "check_outputs",
-    "make_calibrator",
+    "column_of",
+    "parse_dcf",
     "parse_priors",
     "read_costs",
     "table_scale",
     "trial_scale",
 ]
+
+#: What `--resample` may name besides columns.
+SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
+SPEAKERS = "speaker"
 
 
 class ScoresAre(StrEnum):
@@ -93,6 +89,15 @@ class First(StrEnum):
     FIRST = "first"
 
 
+class Method(StrEnum):
+    """Ways to make an interval of replicates."""
+
+    PERCENTILE = "percentile"
+    BASIC = "basic"
+    BCA = "bca"
+    NORMAL = "normal"
+
+
 def _known_format(name: str | None) -> str | None:
     if name is not None and name not in FORMATS:
         raise typer.BadParameter(f"it must be one of {', '.join(FORMATS)}, not {name!r}")
@@ -105,28 +110,18 @@ def _known_calibrator(name: str) -> str:
     return name
 
 
-_CALIBRATORS = f"[{'|'.join(CALIBRATORS)}]"  # as help shows what may be chosen
-_TABLES, _TRIALS = "Tables", "Trial lists"
+def _of(panel: str, help: str, *names: str, **more: Any) -> Any:
+    """Return an option that help shows in a panel."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        help="Column or array of class numbers 0 to K-1; a .npy file for .npy scores.",
-        rich_help_panel=_TABLES,
-    ),
-]
+
+_TABLES, _TRIALS, _INTERVALS = "Tables", "Trial lists", "Intervals"
+
 Columns = Annotated[
     str | None,
     typer.Option(
         help="Columns of scores in the order of the classes, with commas between; of trials "
         "ROLE=NAME,... with roles enroll, test, label, score, side."
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        help="Column or array of sample weights; a .npy file for .npy scores.",
-        rich_help_panel=_TABLES,
     ),
 ]
 ScoresMean = Annotated[
@@ -136,120 +131,271 @@ ScoresMean = Annotated[
         help="What scores are; by default posteriors, of trials llr (natural logarithms).",
     ),
 ]
-Priors = Annotated[
-    str | None,
-    typer.Option(
-        help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
-        "non-target and target. By default the class frequencies."
-    ),
-]
-Dcf = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
-        "times for several. By default 0.01 for trials, none for tables."
-    ),
-]
-Costs = Annotated[
-    Path | None,
-    typer.Option(help="Cost matrix, a row per class: .json or .csv.", rich_help_panel=_TABLES),
-]
-CalibratorOfLoss = Annotated[
-    str,
-    typer.Option(
-        callback=_known_calibrator,
-        metavar=_CALIBRATORS,
-        help="Calibrator behind the calibration loss.",
-    ),
-]
-CalibratorOfScores = Annotated[
-    str, typer.Option(callback=_known_calibrator, metavar=_CALIBRATORS, help="Which one.")
-]
-Floor = Annotated[
-    float | None,
-    typer.Option(
-        help="Keep calibrated posteriors within P and 1 - P, of pav and histogram; by default they "
-        "may be 0 and 1, which makes infinite LLRs.",
-        metavar="P",
-    ),
-]
-Equalize = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns of the key whose partitions count alike in the pooled result.",
-        rich_help_panel=_TRIALS,
-    ),
-]
-ToJson = Annotated[Path | None, typer.Option("--json", help="Also write the table to this file.")]
-ToCsv = Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")]
-ToMarkdown = Annotated[
-    Path | None, typer.Option("--markdown", help="Also write the table to this file.")
-]
-ToLatex = Annotated[Path | None, typer.Option("--latex", help="Also write the table to this file.")]
-ToReport = Annotated[
+Report = Annotated[
     Path | None,
     typer.Option("--report", help="Also write a page with tables and figures: one HTML file."),
 ]
-Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-fitting.")]
 
-SpeakerMap = Annotated[
-    Path | None,
-    typer.Option(
-        "--speakers", help="File of lines `id speaker`, for both sides.", rich_help_panel=_TRIALS
-    ),
-]
-SpeakerColumns = Annotated[
-    str | None,
-    typer.Option(
-        help="Two columns of the key with the speakers: enroll,test.", rich_help_panel=_TRIALS
-    ),
-]
-SpeakerPattern = Annotated[
-    str | None,
-    typer.Option(
-        help="Regular expression found in an id; its first group, or all of it, is the speaker.",
-        rich_help_panel=_TRIALS,
-    ),
-]
-KeyFormat = Annotated[
-    str | None,
-    typer.Option(
-        callback=_known_format,
-        help=f"Format of the key, by default seen from the content: {', '.join(FORMATS)}.",
-        rich_help_panel=_TRIALS,
-    ),
-]
-ScoreFormat = Annotated[
-    str | None,
-    typer.Option(
-        callback=_known_format, help="Format of the scores, the same.", rich_help_panel=_TRIALS
-    ),
-]
-KeyColumns = Annotated[
-    str | None, typer.Option(help="Columns of the key, ROLE=NAME,...", rich_help_panel=_TRIALS)
-]
-KeyTranspose = Annotated[
-    bool | None,
-    typer.Option(
-        "--key-transpose/--no-key-transpose",
-        help="Whether models are the columns of an HDF5 key that is square.",
-        rich_help_panel=_TRIALS,
-    ),
-]
-Transpose = Annotated[
-    bool | None,
-    typer.Option(
-        "--transpose/--no-transpose",
-        help="Whether models are the columns of HDF5 scores that are square.",
-        rich_help_panel=_TRIALS,
-    ),
-]
-Missing = Annotated[Drop, typer.Option(help="Trials without a score.", rich_help_panel=_TRIALS)]
-Extra = Annotated[Ignore, typer.Option(help="Scores of no trial.", rich_help_panel=_TRIALS)]
-Duplicates = Annotated[
-    First, typer.Option(help="Trials or scores that repeat.", rich_help_panel=_TRIALS)
-]
-Nan = Annotated[Drop, typer.Option(help="Scores that are nan.", rich_help_panel=_TRIALS)]
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What is measured."""
+
+    priors: Annotated[
+        str | None,
+        typer.Option(
+            help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
+            "non-target and target. By default the class frequencies."
+        ),
+    ] = None
+    dcf: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
+            "times for several. By default 0.01 for trials, none for tables."
+        ),
+    ] = None
+    costs: Annotated[Path | None, _of(_TABLES, "Cost matrix, a row per class: .json or .csv.")] = (
+        None
+    )
+    equalize: Annotated[
+        str | None,
+        _of(_TRIALS, "Columns of the key whose partitions count alike in the pooled result."),
+    ] = None
+
+    def detection(self, *, of_trials: bool) -> list[MinDCF]:
+        """Return the detection costs that are asked for."""
+        return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+
+
+@dataclass(frozen=True)
+class CalibratorOptions:
+    """Which calibrator, and how it is trained."""
+
+    calibrator: Annotated[
+        str,
+        typer.Option(
+            callback=_known_calibrator,
+            metavar=f"[{'|'.join(CALIBRATORS)}]",  # as help shows what may be chosen
+            help="Calibrator: of scores, or behind the calibration loss.",
+        ),
+    ] = "dp"
+    floor: Annotated[
+        float | None,
+        typer.Option(
+            help="Keep posteriors within P and 1 - P: those that pav and histogram return, those "
+            "that dp and temperature are given. By default they may be 0 and 1, which makes "
+            "infinite LLRs.",
+            metavar="P",
+        ),
+    ] = None
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-fitting.")] = 5
+
+    def untrained(self) -> Calibrator:
+        """Return the calibrator, with a floor if it is to have one."""
+        kind = CALIBRATORS[self.calibrator]
+        return kind() if self.floor is None else kind(floor=self.floor)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Where tables have what."""
+
+    labels: Annotated[
+        str | None,
+        _of(_TABLES, "Column or array of class numbers 0 to K-1; a .npy file for .npy scores."),
+    ] = None
+    weights: Annotated[
+        str | None,
+        _of(_TABLES, "Column or array of sample weights; a .npy file for .npy scores."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SpeakerOptions:
+    """Where the speakers of models and segments are found; at most one of these."""
+
+    speakers: Annotated[
+        Path | None, _of(_TRIALS, "File of lines `id speaker`, for both sides.")
+    ] = None
+    speaker_columns: Annotated[
+        str | None, _of(_TRIALS, "Two columns of the key with the speakers: enroll,test.")
+    ] = None
+    speaker_pattern: Annotated[
+        str | None,
+        _of(
+            _TRIALS,
+            "Regular expression found in an id; its first group, or all of it, is the speaker.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if sum(given is not None for given in self._all) > 1:
+            raise ValueError(
+                "give one of --speakers, --speaker-columns and --speaker-pattern, not several"
+            )
+        if self.speaker_columns is not None and len(self.speaker_columns.split(",")) != 2:
+            raise ValueError(
+                "--speaker-columns must be two columns of the key, enroll and test, with a comma "
+                f"between, not {self.speaker_columns!r}"
+            )
+
+    @property
+    def are_known(self) -> bool:
+        """Whether any were given."""
+        return any(given is not None for given in self._all)
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The columns of both sides, where these were given."""
+        if self.speaker_columns is None:
+            return None
+        enroll, test = self.speaker_columns.split(",")
+        return enroll, test
+
+    @property
+    def _all(self) -> tuple[object, ...]:
+        return self.speakers, self.speaker_columns, self.speaker_pattern
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """What to do where trials and scores are not as they should be."""
+
+    missing: Annotated[Drop, _of(_TRIALS, "Trials without a score.")] = Drop.ERROR
+    extra: Annotated[Ignore, _of(_TRIALS, "Scores of no trial.")] = Ignore.ERROR
+    duplicates: Annotated[First, _of(_TRIALS, "Trials or scores that repeat.")] = First.ERROR
+    nan: Annotated[Drop, _of(_TRIALS, "Scores that are nan.")] = Drop.ERROR
+
+
+@dataclass(frozen=True)
+class FormatOptions:
+    """How keys and score files are read, where their content does not tell."""
+
+    key_format: Annotated[
+        str | None,
+        _of(
+            _TRIALS,
+            f"Format of the key, by default seen from the content: {', '.join(FORMATS)}.",
+            callback=_known_format,
+        ),
+    ] = None
+    key_columns: Annotated[str | None, _of(_TRIALS, "Columns of the key, ROLE=NAME,...")] = None
+    format: Annotated[
+        str | None, _of(_TRIALS, "Format of the scores, the same.", callback=_known_format)
+    ] = None
+
+
+@dataclass(frozen=True)
+class TrialOptions(FormatOptions, PolicyOptions):
+    """How keys and score files are read and joined."""
+
+    key_transpose: Annotated[
+        bool | None,
+        _of(
+            _TRIALS,
+            "Whether models are the columns of an HDF5 key that is square.",
+            "--key-transpose/--no-key-transpose",
+        ),
+    ] = None
+    transpose: Annotated[
+        bool | None,
+        _of(
+            _TRIALS,
+            "Whether models are the columns of HDF5 scores that are square.",
+            "--transpose/--no-transpose",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class IntervalOptions:
+    """How confidence intervals are made."""
+
+    ci: Annotated[
+        float | None,
+        _of(
+            _INTERVALS,
+            "Confidence level of intervals, such as 0.95, which --resamples alone means.",
+            "--ci",
+        ),
+    ] = None
+    resamples: Annotated[
+        int | None,
+        _of(_INTERVALS, "Number of bootstrap replicates; 1000 where --ci stands alone."),
+    ] = None
+    resample: Annotated[
+        str,
+        _of(
+            _INTERVALS,
+            "What is drawn: single samples, also within their class; of trials speakers, for both "
+            "sides; or all samples of a value of a column (of .npy tables a .npy file).",
+            metavar="iid|stratified|speaker|COLUMN",
+        ),
+    ] = "iid"
+    interval: Annotated[
+        Method, _of(_INTERVALS, "How replicates make an interval.", "--interval")
+    ] = Method.PERCENTILE
+    seed: Annotated[int, _of(_INTERVALS, "Of the replicates; same seed, same intervals.")] = 0
+
+    def parse(self, context: typer.Context, *, of_trials: bool) -> Intervals | None:
+        """Return how intervals are made, checked before any work; None if none are asked for."""
+        if self.ci is None and self.resamples is None:
+            reason = "is for intervals: give --ci or --resamples too"
+            refuse(context, ("--resample", "--interval", "--seed"), reason)
+            return None
+        level = 0.95 if self.ci is None else self.ci
+        n_resamples = 1000 if self.resamples is None else self.resamples
+        scheme = SCHEMES.get(self.resample)
+        intervals = Intervals.of(n_resamples, level, self.interval.value, scheme, self.seed)
+        if of_trials and self.resample == SPEAKERS:
+            if not set(TELL_SPEAKERS) & set(given(context)):
+                raise ValueError(
+                    "--resample speaker needs to know the speakers: give --speakers, "
+                    "--speaker-columns or --speaker-pattern"
+                )
+            if self.interval is Method.BCA:
+                raise ValueError(
+                    "--interval must not be bca with --resample speaker: use percentile or basic"
+                )
+        return replace(intervals, drawn=self.resample)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(IntervalOptions):
+    """How confidence intervals of differences are made, which always are."""
+
+    ci: Annotated[float | None, _of(_INTERVALS, "Confidence level of intervals.", "--ci")] = 0.95
+    resamples: Annotated[int | None, _of(_INTERVALS, "Number of bootstrap replicates.")] = 1000
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Files that tables are also written to."""
+
+    to_json: Annotated[
+        Path | None, typer.Option("--json", help="Also write the table to this file.")
+    ] = None
+    to_csv: Annotated[
+        Path | None, typer.Option("--csv", help="Also write the table to this file.")
+    ] = None
+    to_markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Also write the table to this file.")
+    ] = None
+    to_latex: Annotated[
+        Path | None, typer.Option("--latex", help="Also write the table to this file.")
+    ] = None
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The files by the option that names them."""
+        return {
+            "--json": self.to_json,
+            "--csv": self.to_csv,
+            "--markdown": self.to_markdown,
+            "--latex": self.to_latex,
+        }
+
 
 TrialScale = Literal["llr", "log10-llr", "posteriors", "raw"]
 _TRIAL_SCALES: dict[ScoresAre, TrialScale] = {
@@ -299,6 +445,27 @@ def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> li
     return priors
 
 
+def parse_dcf(text: str) -> MinDCF:
+    """Return the cost at the operating points of a preset, or of ``P`` or ``P:CMISS:CFA``."""
+    if text in PRESETS:
+        return MinDCF(text)
+    try:
+        numbers = [float(part) for part in text.split(":")]
+        if len(numbers) not in (1, 3):
+            raise ValueError
+        return MinDCF(*numbers)
+    except ValueError:
+        raise ValueError(
+            f"--dcf must be {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA, with a prior "
+            f"between 0 and 1 and positive costs, not {text!r}"
+        ) from None
+
+
+def column_of(intervals: Intervals | None) -> str | None:
+    """Return the column of a table whose values are drawn, if that is what is drawn."""
+    return None if intervals is None or intervals.drawn in SCHEMES else intervals.drawn
+
+
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
     """Raise, before any work, where a file to write has no place or is another file as well."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
@@ -314,17 +481,6 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
 def arrays_beside(*names: str | None) -> list[Path | None]:
     """Return the files among the names of labels and weights."""
     return [Path(name) for name in names if name is not None and name.endswith(".npy")]
-
-
-def make_calibrator(name: str, floor: float | None) -> Calibrator:
-    """Return a calibrator by name, with a floor if it is to have one."""
-    made: Calibrator = CALIBRATORS[name]()
-    if floor is None:
-        return made
-    if "floor" not in made.option_names():
-        have = [n for n, known in CALIBRATORS.items() if "floor" in known().option_names()]
-        raise ValueError(f"--floor is for --calibrator {' or '.join(have)}, not {name}")
-    return CALIBRATORS[name](floor=floor)  # type: ignore[call-arg]
 
 
 def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:

@@ -1,21 +1,23 @@
 """Tables of scores in Parquet files, evaluated part by part where they are large."""
 
 import glob
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap import IID, Clusters, Resampling, Stratified, TwoWay
-from fastpsr.cli.intervals import as_arguments
+from fastpsr.bootstrap import Clusters, TwoWay
+from fastpsr.cli.measures import TableMeasure
+from fastpsr.cli.options import SPEAKERS, OutputOptions
 from fastpsr.cli.score_files import LABELS, WEIGHTS, find_column, known_column
 from fastpsr.cli.show import console, steps, tell
-from fastpsr.cli.table_evaluation import TableMeasure, show_evaluation
-from fastpsr.evaluate import Intervals, evaluate
+from fastpsr.cli.tables import print_evaluation, write_evaluation
+from fastpsr.cli.wording import in_words
+from fastpsr.evaluation import Intervals, evaluate_systems
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.parquet import scan_parquet
@@ -25,7 +27,6 @@ from fastpsr.wording import counted
 
 __all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
 
-_OF_SPEAKERS = "speaker"
 _SPEAKERS = ("enroll_speaker", "test_speaker")
 _WORK_BYTES = 32  # that evaluation in memory takes per number that is read, about
 _ARGUMENTS = {
@@ -78,15 +79,13 @@ class TableInParts:
         )
         return data.map(partial(_to_natural, **options)) if scores_are == "log10-llr" else data
 
-    def resampling(self, intervals: Intervals | None) -> Resampling | None:
-        """Return what is drawn, None where no intervals are asked for."""
-        if intervals is None:
-            return None
-        if self.clusters == _OF_SPEAKERS:
-            return TwoWay(*_SPEAKERS)
-        if self.clusters is not None:
-            return Clusters(self.clusters)
-        return Stratified() if intervals.resampling == "stratified" else IID()
+    def drawn(self, intervals: Intervals | None) -> Intervals | None:
+        """Return intervals that draw what was asked for."""
+        if intervals is None or self.clusters is None:
+            return intervals
+        of_speakers = self.clusters == SPEAKERS
+        resampling = TwoWay(*_SPEAKERS) if of_speakers else Clusters(self.clusters)
+        return replace(intervals, resampling=resampling)
 
 
 def usual_columns(path: Path, columns: str | None, scores_are: str) -> str | None:
@@ -114,11 +113,11 @@ def table_in_parts(
     if not files:
         return None
     names = _names(files)
-    of_speakers = clusters == _OF_SPEAKERS and set(_SPEAKERS) <= set(names)
+    of_speakers = clusters == SPEAKERS and set(_SPEAKERS) <= set(names)
     if clusters is not None and not of_speakers and clusters not in names:
         raise ValueError(
             f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
-            f"{clusters!r}" + (", which is for trials" if clusters == _OF_SPEAKERS else "")
+            f"{clusters!r}" + (", which is for trials" if clusters == SPEAKERS else "")
         )
     label = find_column(path, names, labels, LABELS)
     weight = find_column(path, names, weights, WEIGHTS)
@@ -140,7 +139,7 @@ def evaluate_parts(
     table: TableInParts,
     measure: TableMeasure,
     intervals: Intervals | None,
-    outputs: Mapping[str, Path | None],
+    outputs: OutputOptions,
     report: Path | None,
     *,
     explain: bool,
@@ -158,10 +157,11 @@ def evaluate_parts(
     if explain:
         console.print(str(data.explain(metrics)))
         return
-    arguments = as_arguments(intervals, table.resampling(intervals))
     with _rows_shown(data):
-        evaluation = evaluate(data, metrics, **arguments)
-    show_evaluation(evaluation, intervals, outputs)
+        evaluation = evaluate_systems({None: data}, metrics, intervals=table.drawn(intervals))
+    evaluation = in_words(evaluation)
+    print_evaluation(evaluation)
+    write_evaluation(evaluation, outputs.files)
 
 
 @contextmanager

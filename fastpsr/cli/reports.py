@@ -3,14 +3,12 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fastpsr.cli.trial_rows import TrialRow
-from fastpsr.cli.trial_tables import short_names
-from fastpsr.evaluate import Evaluation, Intervals, Row
+from fastpsr.evaluation import Evaluation
+from fastpsr.evaluation.layout import POOLED
 from fastpsr.predictions import Predictions
 
 __all__ = ["report_of_table", "report_of_trials", "require_report", "write_report"]
@@ -31,41 +29,36 @@ def report_of_table(
     """Write the evaluation of a table of scores."""
     from fastpsr.report import Result
 
-    counts = {"samples": evaluation.n_samples, "classes": evaluation.n_classes}
+    whole = evaluation.all_samples
+    counts = {"samples": whole.n_samples, "classes": whole.n_classes}
     result = Result(source.name, evaluation.rows, counts=counts)
     write_report(
         path, _title([source.name]), [result], predictions={source.name: predictions},
-        read=[*read, evaluation.headline], intervals=evaluation.intervals,
+        read=[*read, str(whole)], intervals=evaluation.intervals,
     )  # fmt: skip
 
 
 def report_of_trials(
-    path: Path,
-    rows: Sequence[TrialRow],
-    predictions: Mapping[str, Predictions],
-    read: Sequence[str],
-    intervals: Intervals | None,
+    path: Path, evaluation: Evaluation, predictions: Mapping[str, Predictions], read: Sequence[str]
 ) -> None:
     """Write the evaluation of systems on a trial list."""
     from fastpsr.report import Result
 
-    names = short_names(list(dict.fromkeys(row.system for row in rows)))
-    parts: dict[tuple[str, str], list[TrialRow]] = {}
-    for row in rows:
-        parts.setdefault((row.system, row.condition), []).append(row)
-    has_conditions = len({condition for _, condition in parts}) > 1
+    has_conditions = any(group.group is not None for group in evaluation.groups)
     results = [
         Result(
-            names[system],
-            [_plain(row) for row in found],
-            condition if has_conditions else "",
-            {"targets": found[0].n_target, "non-targets": found[0].n_nontarget},
+            group.system or "",
+            evaluation.of(group),
+            (group.group or POOLED) if has_conditions else "",
+            dict(zip(("targets", "non-targets"), reversed(group.class_sizes), strict=True)),
         )
-        for (system, condition), found in parts.items()
+        for group in evaluation.groups
     ]
-    drawn = {names[system]: samples for system, samples in predictions.items()}
-    title = _title(list(names.values()))
-    write_report(path, title, results, predictions=drawn, read=read, intervals=intervals)
+    systems = list(dict.fromkeys(result.system for result in results))
+    write_report(
+        path, _title(systems), results, predictions=predictions, read=read,
+        intervals=evaluation.intervals,
+    )  # fmt: skip
 
 
 def write_report(path: Path, title: str, results: Sequence[Any], **parts: Any) -> None:
@@ -83,7 +76,3 @@ def _title(systems: Sequence[str]) -> str:
         return f"Evaluation of {len(systems)} systems"
     *first, last = systems
     return f"Evaluation of {', '.join(first)} and {last}" if first else f"Evaluation of {last}"
-
-
-def _plain(row: TrialRow) -> Row:
-    return Row(**{part.name: getattr(row, part.name) for part in fields(Row)})

@@ -1,4 +1,4 @@
-"""Tables as text: JSON, CSV, Markdown, LaTeX."""
+"""Evaluations and differences as tables: on the terminal, and in JSON, CSV, Markdown, LaTeX."""
 
 import json
 import math
@@ -6,16 +6,135 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
+from fastpsr.cli.show import console
+from fastpsr.evaluation import Difference, Evaluation, in_brackets
+from fastpsr.evaluation.layout import pivot
 from fastpsr.files import whole_file
 
-__all__ = ["Makers", "as_csv", "as_json", "as_latex", "as_markdown", "write_tables"]
+__all__ = [
+    "as_json",
+    "print_differences",
+    "print_evaluation",
+    "short_names",
+    "write_differences",
+    "write_evaluation",
+]
 
-#: What makes the text of a file, by the option that names the file.
-Makers = Mapping[str, Callable[[], str]]
+#: Files to write, by the option that names them.
+Outputs = Mapping[str, Path | None]
 
 
-def write_tables(outputs: Mapping[str, Path | None], makers: Makers) -> None:
+def print_evaluation(evaluation: Evaluation) -> None:
+    """Print a line per metric with its meaning, or a column per system and condition."""
+    if evaluation.groups[0].system is not None:
+        console.print(evaluation.to_text(console.width), soft_wrap=True)
+        return
+    console.print(str(evaluation.all_samples))
+    header, *lines = _lines(evaluation)
+    if evaluation.intervals is not None:
+        console.print(str(evaluation.intervals))
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        justify = "right" if name == "value" else "left"
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("meaning")
+    for line, row in zip(lines, evaluation.rows, strict=True):
+        table.add_row(*line, row.note)
+    console.print(table)
+
+
+def write_evaluation(evaluation: Evaluation, outputs: Outputs) -> None:
+    """Write the files that are asked for."""
+    lines = _lines(evaluation)
+    n_names = 1 if evaluation.groups[0].system is None else 2
+    alignment = "l" * n_names + "r" * (len(lines[0]) - n_names)
+    _write(outputs, evaluation.to_dict(), evaluation.records(), lines, alignment)
+
+
+def print_differences(rows: Sequence[Difference]) -> None:
+    """Print a line per metric, and the reasons of gaps below."""
+    header, *lines = _lines_of_differences(rows, ["A", "B"], "A - B")
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        justify = "left" if name in (header[0], header[-1]) else "right"
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+    for row in rows:
+        if not math.isfinite(row.value):
+            console.print(f"{row.metric}: {row.note}")
+
+
+def write_differences(
+    rows: Sequence[Difference], content: Mapping[str, Any], names: Sequence[str], outputs: Outputs
+) -> None:
+    """Write the files that are asked for; `content` is what JSON says besides the rows."""
+    records = [row.to_dict() for row in rows]
+    lines = _lines_of_differences(rows, names, "difference")
+    _write(outputs, {**content, "rows": records}, records, lines, "lrrrrl")
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return for each path its shortest end, in whole parts, that no other has.
+
+    Examples
+    --------
+    >>> short_names(["a/dev/s.txt", "a/eval/s.txt", "a/t.txt"])
+    {'a/dev/s.txt': 'dev/s.txt', 'a/eval/s.txt': 'eval/s.txt', 'a/t.txt': 't.txt'}
+    """
+    parts = {path: Path(path).parts for path in paths}
+
+    def shortest(path: str) -> str:
+        for n in range(1, len(parts[path]) + 1):
+            end = parts[path][-n:]
+            if sum(other[-n:] == end for other in parts.values()) == 1:
+                return str(Path(*end))
+        return path
+
+    return {path: shortest(path) for path in parts}
+
+
+def _lines(evaluation: Evaluation) -> list[list[str]]:
+    """Return a header, and a line per metric, or per system and condition."""
+    if evaluation.groups[0].system is not None:
+        return pivot(evaluation)
+    lines = [["metric", "value"], *([row.metric, f"{row.value:.4f}"] for row in evaluation.rows)]
+    if evaluation.intervals is None:
+        return lines
+    brackets = [in_brackets(row.low, row.high) for row in evaluation.rows]
+    return [[*line, shown] for line, shown in zip(lines, ["interval", *brackets], strict=True)]
+
+
+def _lines_of_differences(
+    rows: Sequence[Difference], sides: Sequence[str], between: str
+) -> list[list[str]]:
+    """Return a header, and a line per metric."""
+    said = {None: "", True: "yes", False: "no"}
+    lines = [["metric", *sides, between, "interval", "excludes 0"]]
+    for row in rows:
+        numbers = [f"{number:.4f}" for number in (row.a.value, row.b.value, row.value)]
+        interval = "" if row.result is None else in_brackets(*row.result.interval)
+        lines.append([row.metric, *numbers, interval, said[row.excludes_zero]])
+    return lines
+
+
+def _write(
+    outputs: Outputs,
+    content: Mapping[str, Any],
+    records: Sequence[Mapping[str, Any]],
+    lines: Sequence[Sequence[str]],
+    alignment: str,
+) -> None:
     """Write a file for each option that names one, each whole or not at all."""
+    makers: Mapping[str, Callable[[], str]] = {
+        "--json": lambda: as_json(content),
+        "--csv": lambda: _as_csv(records),
+        "--markdown": lambda: _as_markdown(lines, alignment),
+        "--latex": lambda: _as_latex(lines, alignment),
+    }
     for option, path in outputs.items():
         if path is not None:
             with whole_file(path) as part:
@@ -27,21 +146,21 @@ def as_json(content: Any) -> str:
     return json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
 
 
-def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
+def _as_csv(records: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per record, under the names."""
     import polars
 
     return polars.DataFrame(records, infer_schema_length=None).write_csv()
 
 
-def as_markdown(lines: Sequence[Sequence[str]], alignment: str) -> str:
+def _as_markdown(lines: Sequence[Sequence[str]], alignment: str) -> str:
     """Return a table whose first line is the header; `alignment` has l or r for each column."""
     rule = ["--:" if side == "r" else "---" for side in alignment]
     escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
     return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
 
-def as_latex(lines: Sequence[Sequence[str]], alignment: str) -> str:
+def _as_latex(lines: Sequence[Sequence[str]], alignment: str) -> str:
     """Return a tabular whose first line is the header; `alignment` has l or r for each column."""
     body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
     rows = [r"\hline", body[0], r"\hline", *body[1:], r"\hline"]

@@ -6,37 +6,23 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from fastpsr.cli.dcf import parse_dcf
+from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import given, refuse, refuse_for_mode
-from fastpsr.cli.options import (
-    Columns,
-    Drop,
-    Duplicates,
-    Extra,
-    First,
-    Ignore,
-    KeyColumns,
-    KeyFormat,
-    KeyTranspose,
-    Missing,
-    Nan,
-    ScoreFormat,
-    ScoresAre,
-    Transpose,
-    trial_scale,
-)
+from fastpsr.cli.options import Columns, ScoresAre, TrialOptions, parse_dcf, trial_scale
 from fastpsr.cli.show import console
-from fastpsr.cli.trial_files import FileOptions, TrialReader, predictions_of
+from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.curves import roc
-from fastpsr.metrics import MinDCF
+from fastpsr.metrics.detection_costs import DetectionCost
 from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 
 __all__ = ["threshold"]
 
 
+@in_groups
 def threshold(
     context: typer.Context,
+    trials: TrialOptions,
     dcf: Annotated[
         str, typer.Option(help="Target prior, or P:CMISS:CFA, or a preset of one point.")
     ],
@@ -49,33 +35,17 @@ def threshold(
         typer.Option("--scores-are", help="What the scores are; by default llr."),
     ] = None,
     columns: Columns = None,
-    key_format: KeyFormat = None,
-    key_columns: KeyColumns = None,
-    key_transpose: KeyTranspose = None,
-    format: ScoreFormat = None,
-    transpose: Transpose = None,
-    missing: Missing = Drop.ERROR,
-    extra: Extra = Ignore.ERROR,
-    duplicates: Duplicates = First.ERROR,
-    nan: Nan = Drop.ERROR,
 ) -> None:
     """Print the threshold at a prior and costs: of calibrated LLRs, and the best for given trials.
 
     A score at or above a threshold is accepted.
     """
     at = parse_dcf(dcf)
-    if len(at.points) != 1:
-        raise ValueError(
-            f"--dcf must have one operating point for a threshold, not those of {at.name}"
-        )
-    cost = MinDCF(*at.points[0])
+    if len(at.costs) != 1:
+        raise ValueError(f"--dcf must have one operating point for a threshold, not those of {dcf}")
+    (cost,) = at.costs
     scale = trial_scale(scores_are)
-    reader = TrialReader(
-        key,
-        FileOptions.parse("--key-columns", key_format, key_columns, key_transpose),
-        FileOptions.parse("--columns", format, columns, transpose),
-        {"missing": missing, "extra": extra, "duplicates": duplicates, "nan": nan},
-    )
+    reader = TrialReader.of(key, trials, columns)
     if scores is None:
         refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE")
     else:
@@ -89,10 +59,10 @@ def threshold(
             _print_actual(cost, predictions)
 
 
-def _print_best(cost: MinDCF, made: TrialSet, scale: str) -> None:
+def _print_best(cost: DetectionCost, made: TrialSet, scale: str) -> None:
     """Print the best threshold, in the numbers of the file."""
     curve = roc(made.predictions("raw"))
-    costs = cost.normalized_cost(curve.p_miss, curve.p_fa)
+    costs = cost.normalized(curve.p_miss, curve.p_fa)
     best = int(np.argmin(costs))
     shown = "none: accept nothing" if best == costs.size - 1 else repr(float(curve.threshold[best]))
     console.print(
@@ -101,7 +71,7 @@ def _print_best(cost: MinDCF, made: TrialSet, scale: str) -> None:
     )
 
 
-def _print_actual(cost: MinDCF, predictions: Predictions) -> None:
+def _print_actual(cost: DetectionCost, predictions: Predictions) -> None:
     """Print what the threshold of calibrated LLRs costs on these."""
     is_target = predictions.labels == 1
     accepted = predictions.llrs >= cost.threshold
@@ -109,5 +79,5 @@ def _print_actual(cost: MinDCF, predictions: Predictions) -> None:
     p_fa = float(np.mean(accepted[~is_target]))
     console.print(
         f"at the threshold of calibrated LLRs: normalized cost "
-        f"{cost.normalized_cost(p_miss, p_fa):.4f}, P_miss {p_miss:.4f}, P_fa {p_fa:.6f}"
+        f"{cost.normalized(p_miss, p_fa):.4f}, P_miss {p_miss:.4f}, P_fa {p_fa:.6f}"
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import trials
-from fastpsr.cli.options import TrialScale
+from fastpsr.cli.options import SpeakerOptions, TrialOptions, TrialScale
 from fastpsr.cli.show import tell
 from fastpsr.cli.wording import in_options
 from fastpsr.predictions import Predictions
@@ -23,13 +23,13 @@ from fastpsr.trials.coded import Coded
 __all__ = [
     "Clock",
     "FileOptions",
-    "SpeakerOptions",
     "TrialReader",
     "check_column",
     "check_ending",
     "predictions_of",
 ]
 
+_POLICIES = ("missing", "extra", "duplicates", "nan")
 _BINARY = {"npz", "parquet", "bosaris", "sidekit"}
 _TEXT = set(FORMATS) - _BINARY
 # The formats that endings promise; other endings promise none.
@@ -68,43 +68,6 @@ class FileOptions:
         return {"format": self.format, "columns": self.columns, "transpose": self.transpose}
 
 
-@dataclass(frozen=True, eq=False)
-class SpeakerOptions:
-    """Where the speakers of models and segments are found; at most one of these."""
-
-    mapping: Path | None = None
-    columns: str | None = None
-    pattern: str | None = None
-
-    def __post_init__(self) -> None:
-        given = [o for o in (self.mapping, self.columns, self.pattern) if o is not None]
-        if len(given) > 1:
-            raise ValueError(
-                "give one of --speakers, --speaker-columns and --speaker-pattern, not several"
-            )
-        if self.columns is not None and len(self.columns.split(",")) != 2:
-            raise ValueError(
-                "--speaker-columns must be two columns of the key, enroll and test, with a comma "
-                f"between, not {self.columns!r}"
-            )
-
-    @property
-    def are_known(self) -> bool:
-        """Whether any were given."""
-        return any(o is not None for o in (self.mapping, self.columns, self.pattern))
-
-    def apply(self, made: TrialSet) -> TrialSet:
-        """Return trials that know their speakers, if it was said where these are."""
-        if self.mapping is not None:
-            return made.with_speakers(self.mapping)
-        if self.columns is not None:
-            enroll, test = self.columns.split(",")
-            for name in (enroll, test):
-                check_column(made, "--speaker-columns", name)
-            return made.with_speakers(column=(enroll, test))
-        return made if self.pattern is None else made.with_speakers(pattern=self.pattern)
-
-
 @dataclass(eq=False)
 class Clock:
     """Seconds spent on reading, joining and metrics."""
@@ -136,9 +99,28 @@ class TrialReader:
     key_options: FileOptions = FileOptions()
     score_options: FileOptions = FileOptions()
     policies: Mapping[str, str] = field(default_factory=dict)
-    speakers: SpeakerOptions = SpeakerOptions()
+    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     clock: Clock = field(default_factory=Clock)
     progress: Callable[[str], object] = _no_progress
+
+    @classmethod
+    def of(
+        cls,
+        key: Path | None,
+        options: TrialOptions,
+        columns: str | None,
+        speakers: SpeakerOptions | None = None,
+    ) -> "TrialReader":
+        """Return the reader that the command line's options ask for."""
+        return cls(
+            key,
+            FileOptions.parse(
+                "--key-columns", options.key_format, options.key_columns, options.key_transpose
+            ),
+            FileOptions.parse("--columns", options.format, columns, options.transpose),
+            {name: getattr(options, name).value for name in _POLICIES},
+            SpeakerOptions() if speakers is None else speakers,
+        )
 
     def read(self, path: Path) -> TrialSet:
         """Read the scores of a system, with labels; add speakers."""
@@ -157,7 +139,7 @@ class TrialReader:
             self._print(made.taken[2:])  # those of key and scores were printed
         n_said = len(made.taken)
         with self.clock.on("join"):
-            made = self.speakers.apply(made)
+            made = _with_speakers(made, self.speakers)
         self._print(made.taken[n_said:])
         return made
 
@@ -227,8 +209,20 @@ class TrialReader:
 
     @property
     def _policies(self) -> dict[str, Any]:
-        names = ("missing", "extra", "duplicates", "nan")
-        return {name: str(self.policies.get(name, "error")) for name in names}
+        return {name: self.policies.get(name, "error") for name in _POLICIES}
+
+
+def _with_speakers(made: TrialSet, options: SpeakerOptions) -> TrialSet:
+    """Return trials that know their speakers, if it was said where these are."""
+    if options.speakers is not None:
+        return made.with_speakers(options.speakers)
+    if options.pair is not None:
+        for name in options.pair:
+            check_column(made, "--speaker-columns", name)
+        return made.with_speakers(column=options.pair)
+    if options.speaker_pattern is not None:
+        return made.with_speakers(pattern=options.speaker_pattern)
+    return made
 
 
 def check_column(made: TrialSet, option: str, name: str) -> str:

@@ -1,8 +1,11 @@
 """Messages of the library in the words of the command line: options instead of arguments."""
 
 import re
+from dataclasses import replace
 
-__all__ = ["in_options"]
+from fastpsr.evaluation import Evaluation
+
+__all__ = ["in_options", "in_words"]
 
 # What the library says, and what the commands say: {dash} is "--", or "--key-" about a key. A word
 # that is an option already stays.
@@ -68,3 +71,9 @@ def in_options(message: str, *, of_key: bool = False) -> str:
     for pattern, words in _RULES:
         message = pattern.sub(words.format(dash=dash, no=no), message)
     return message
+
+
+def in_words(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation whose notes name options instead of arguments."""
+    rows = tuple(replace(row, note=in_options(row.note)) for row in evaluation.rows)
+    return replace(evaluation, rows=rows)

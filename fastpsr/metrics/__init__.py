@@ -9,6 +9,7 @@ from fastpsr.metrics.base import Metric as Metric
 from fastpsr.metrics.calibration_loss import CalibrationLoss, ExpectedDivergence
 from fastpsr.metrics.calibration_loss import Decomposition as Decomposition
 from fastpsr.metrics.detection import AUC, EER, ActDCF, Cllr, MinCllr, MinDCF
+from fastpsr.metrics.detection_costs import PRESETS as PRESETS
 from fastpsr.metrics.devpav import DevPAV
 from fastpsr.metrics.ece import ECE
 from fastpsr.metrics.expected_score import (

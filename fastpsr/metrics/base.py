@@ -104,6 +104,10 @@ class Metric(ABC, Generic[Summary]):
         return self
         yield
 
+    def on_rows(self, index: Any) -> "Metric[Summary]":
+        """Return the metric for the rows that an index picks, where it holds ids of rows."""
+        return self
+
     @property
     def summary_key(self) -> Hashable:
         """What tells summaries apart: metrics of equal keys have the same, computed once."""

@@ -115,6 +115,9 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         made = yield from self.train.calibrated_plan(self.calibrator, data)
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
 
+    def on_rows(self, index: Any) -> "CalibrationLoss":
+        return replace(self, train=self.train.on_rows(index))
+
     def fixed_to(self, data: Data) -> Plan["CalibrationLoss"]:
         return replace(self, train=(yield from self.train.fixed_to(self.calibrator, data)))
 
@@ -234,6 +237,9 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         reference = yield from self.train.calibrated_plan(self.calibrator, data)
         values = partial(divergences, self.rule)
         return ReferenceSummands(data.n_classes, values, data.given_priors, (reference,))
+
+    def on_rows(self, index: Any) -> "ExpectedDivergence":
+        return replace(self, train=self.train.on_rows(index))
 
     def fixed_to(self, data: Data) -> Plan["ExpectedDivergence"]:
         return replace(self, train=(yield from self.train.fixed_to(self.calibrator, data)))

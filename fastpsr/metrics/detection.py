@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric, Summary
+from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.plans import Data, Part, Plan, run
 from fastpsr.predictions import Floats, Predictions
@@ -96,52 +97,51 @@ class EER(_HullMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class _Cost:
-    """Prior and costs of a detector, checked: the fields of `MinDCF` and `ActDCF`."""
+class _MeanCost:
+    """The fields of `MinDCF` and `ActDCF`, and the operating points that they mean."""
 
-    p_target: float
+    p_target: float | str
     c_miss: float = 1.0
     c_fa: float = 1.0
 
+    reference_value = 1.0
+
     def __post_init__(self) -> None:
-        set_p_target(self)
-        for name, prior in (("c_miss", self.p_target), ("c_fa", 1.0 - self.p_target)):
-            value = checks.as_number(name, getattr(self, name))
-            if not 0.0 < value < np.inf:
-                raise ValueError(f"{name} must be positive and finite, not {value}")
-            if value * prior == 0.0:
-                raise ValueError(f"{name} must not vanish at the prior {prior}, as {value} does")
-            object.__setattr__(self, name, value)
-
-    def normalized_cost(self, p_miss: Any, p_fa: Any) -> Any:
-        """Return the detection cost over that of the best constant decision."""
-        miss, fa = self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target)
-        with np.errstate(over="ignore"):  # infinitely dearer than a constant decision
-            return (miss * p_miss + fa * p_fa) / min(miss, fa)
+        (first, *_) = self.costs
+        if not isinstance(self.p_target, str):
+            for name in ("p_target", "c_miss", "c_fa"):
+                object.__setattr__(self, name, getattr(first, name))
 
     @property
-    def threshold(self) -> float:
-        """The LLR at which accepting costs as much as rejecting."""
-        prior_odds = self.p_target / (1.0 - self.p_target)
-        return float(np.log(self.c_fa) - np.log(self.c_miss) - np.log(prior_odds))
+    def costs(self) -> tuple[DetectionCost, ...]:
+        """The operating points over which the metric is the mean."""
+        return detection_costs(self.p_target, self.c_miss, self.c_fa)
 
     @property
-    def point(self) -> str:
-        """Prior, and costs where they are not 1, for labels."""
-        costs = "" if self.c_miss == self.c_fa == 1.0 else f", {self.c_miss:g}:{self.c_fa:g}"
-        return f"{self.p_target:g}{costs}"
+    def _name(self) -> str:
+        """What labels call the operating points."""
+        return self.p_target if isinstance(self.p_target, str) else str(self.costs[0])
+
+    @property
+    def _priors(self) -> str:
+        return " and ".join(f"{cost.p_target:g}" for cost in self.costs)
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Any]:
+        return [cls(0.01), cls(0.5, 1.0, 10.0), cls("sre21")]
 
 
 @dataclass(frozen=True, eq=False)
-class MinDCF(_Cost, _HullMetric):
+class MinDCF(_MeanCost, _HullMetric):
     """Normalized detection cost at the best threshold for the very data.
 
     ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
 
     Parameters
     ----------
-    p_target : float
-        Prior pi of a target, strictly between 0 and 1.
+    p_target : float or str
+        Prior pi of a target, strictly between 0 and 1; or the name of an evaluation in
+        ``fp.metrics.PRESETS``, such as "sre21": the mean over its operating points (C_primary).
     c_miss, c_fa : float
         Costs of a miss and of a false alarm, positive.
 
@@ -159,29 +159,28 @@ class MinDCF(_Cost, _HullMetric):
 
     @property
     def label(self) -> str:
-        return f"minDCF({self.point})"
+        return f"minDCF({self._name})"
 
-    meaning = "detection cost at the best threshold over the best constant decision's"
-    reference_value = 1.0
-
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.01), cls(0.5, 1.0, 10.0)]
+    @property
+    def meaning(self) -> str:
+        return f"normalized detection cost at the best threshold, target prior {self._priors}"
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
-        return float(self.normalized_cost(*summary.blocks.hull).min())
+        hull = summary.blocks.hull
+        return float(np.mean([cost.normalized(*hull).min() for cost in self.costs]))
 
 
 @dataclass(frozen=True, eq=False)
-class ActDCF(_Cost, Metric[DecisionCounts]):
+class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     """Normalized detection cost of Bayes decisions made with the LLRs.
 
     A trial is accepted if its LLR reaches ``log[c_fa (1 - pi) / (c_miss pi)]``, also at equality.
 
     Parameters
     ----------
-    p_target : float
-        Prior pi of a target, strictly between 0 and 1.
+    p_target : float or str
+        Prior pi of a target, strictly between 0 and 1; or the name of an evaluation in
+        ``fp.metrics.PRESETS``, such as "sre21": the mean over its operating points (C_primary).
     c_miss, c_fa : float
         Costs of a miss and of a false alarm, positive.
 
@@ -204,34 +203,39 @@ class ActDCF(_Cost, Metric[DecisionCounts]):
 
     @property
     def label(self) -> str:
-        return f"actDCF({self.point})"
+        return f"actDCF({self._name})"
 
-    meaning = "detection cost of Bayes decisions over the best constant decision's"
-    reference_value = 1.0
+    @property
+    def meaning(self) -> str:
+        return f"normalized detection cost of Bayes decisions, target prior {self._priors}"
+
     binary_only = True
 
-    @classmethod
-    def examples(cls, data: Data) -> list[Metric[Any]]:
-        return [cls(0.01), cls(0.5, 1.0, 10.0)]
+    @property
+    def _thresholds(self) -> tuple[float, ...]:
+        return tuple(cost.threshold for cost in self.costs)
 
-    def summarize(self, predictions: Predictions) -> DecisionCounts:
+    def summarize(self, predictions: Predictions) -> list[DecisionCounts]:
         predictions.require_posteriors("decisions at a fixed threshold")
-        return DecisionCounts.at_threshold(self.threshold, predictions)
+        return [DecisionCounts.at_threshold(at, predictions) for at in self._thresholds]
+
+    def merge(self, one: list[DecisionCounts], other: list[DecisionCounts]) -> list[DecisionCounts]:
+        return [a.merge(b) for a, b in zip(one, other, strict=True)]
 
     @property
     def summary_key(self) -> Hashable:
-        return ("DecisionCounts at LLR", self.threshold)
+        return ("DecisionCounts at LLRs", self._thresholds)
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         data.require_posteriors("decisions at a fixed threshold")
         if not data.has_fixed_llrs:
             return None
-        return AcceptanceSummands(2, 2, data.given_priors, self.threshold)
+        return AcceptanceSummands(self._thresholds)
         yield
 
-    def finish(self, summary: DecisionCounts) -> float:
-        p_miss, p_fa = summary.error_rates()
-        return float(self.normalized_cost(p_miss, p_fa))
+    def finish(self, summary: list[DecisionCounts]) -> float:
+        each = zip(self.costs, summary, strict=True)
+        return float(np.mean([cost.normalized(*counts.error_rates()) for cost, counts in each]))
 
     _takes = "LLRs"
 
@@ -276,7 +280,7 @@ class Cllr(Metric[ScoreSums]):
     p_target: float = 0.5
 
     def __post_init__(self) -> None:
-        set_p_target(self)
+        object.__setattr__(self, "p_target", as_p_target(self.p_target))
 
     @property
     def label(self) -> str:
@@ -346,7 +350,7 @@ class MinCllr(_HullMetric):
     p_target: float = 0.5
 
     def __post_init__(self) -> None:
-        set_p_target(self)
+        object.__setattr__(self, "p_target", as_p_target(self.p_target))
 
     @property
     def label(self) -> str:
@@ -417,14 +421,6 @@ class _LlrSummands(LossSummands):
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(self.metric.at_prior(part.predictions)),)
-
-
-def set_p_target(metric: Any) -> None:
-    """Make the prior a float; raise unless it leaves both classes possible."""
-    p_target = checks.as_number("p_target", metric.p_target)
-    if not 0.0 < p_target < 1.0:
-        raise ValueError(f"p_target must lie strictly between 0 and 1, not {p_target}")
-    object.__setattr__(metric, "p_target", p_target)
 
 
 def _times_log(part: Floats, other: Floats) -> float:

@@ -1,7 +1,7 @@
 """Expected scores: cross-entropy, Brier score and their relatives, empirical and semi-empirical."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -215,6 +215,10 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(Log(), data), cls(Brier(), data, normalized=False)]
+
+    def on_rows(self, index: Any) -> "SemiEmpiricalScore":
+        assert isinstance(self.reference, Predictions)
+        return replace(self, reference=self.reference[index])
 
     def summarize(
         self, predictions: Predictions, reference: Predictions | None = None

@@ -81,9 +81,7 @@ class BayesRisk(Metric[DecisionCounts]):
     def summands(self, data: Data) -> Plan[Summands]:
         data.require_posteriors("Bayes decisions")
         self.matrix.check_classes(data.n_classes)
-        return BayesDecisionSummands(
-            data.n_classes, self.matrix.n_decisions, data.given_priors, self.matrix
-        )
+        return BayesDecisionSummands(data.n_classes, data.given_priors, self.matrix)
         yield
 
     def finish(self, summary: DecisionCounts) -> float:

@@ -5,6 +5,7 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import (
     Data,
     PartitionedPredictions,
+    Selection,
     Transform,
     check_data,
     check_ids,
@@ -24,6 +25,7 @@ __all__ = [
     "PartitionedPredictions",
     "Plan",
     "Request",
+    "Selection",
     "Shared",
     "Step",
     "Transform",

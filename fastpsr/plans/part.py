@@ -83,6 +83,11 @@ class Part:
         found = ids if self._columns is None else self._columns[ids]
         return as_ids(name, found, len(self.predictions))
 
+    def columns_of(self, rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return the columns of ids of some of the rows."""
+        assert self._columns is not None
+        return {name: self.ids(name, name)[rows] for name in self._columns}
+
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return what `make` gave when first asked for by this key, as long as the part is there.
 

@@ -19,6 +19,7 @@ from fastpsr.wording import counted
 __all__ = [
     "Data",
     "PartitionedPredictions",
+    "Selection",
     "Transform",
     "check_data",
     "check_ids",
@@ -40,6 +41,19 @@ class Transform(ABC):
     @abstractmethod
     def __call__(self, part: Part) -> Predictions:
         """Return the predictions that a part is mapped to."""
+
+
+class Selection(Transform):
+    """The rows of a group, as data of their own."""
+
+    keeps_rows = False
+
+    @abstractmethod
+    def rows(self, part: Part) -> NDArray[np.bool_]:
+        """Return which rows of a part are in the group, (n,)."""
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions[self.rows(part)].alone()
 
 
 class PartitionedPredictions:
@@ -207,6 +221,8 @@ class PartitionedPredictions:
                     predictions = self._transform(before)
             else:
                 predictions = self._transform(before)
+                if isinstance(self._transform, Selection):
+                    columns = before.columns_of(self._transform.rows(before))
         facts = self.facts_or_none
         if facts is None:  # they are being counted
             part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)

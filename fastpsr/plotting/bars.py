@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.evaluate import Evaluation, Row
+from fastpsr.evaluation import Evaluation, Row
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 

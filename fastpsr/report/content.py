@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fastpsr.evaluate import Intervals, Row
+from fastpsr.evaluation import Intervals, Row
 from fastpsr.predictions import Predictions
 
 __all__ = ["Report", "Result"]

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fastpsr import plotting
-from fastpsr.evaluate import Row
+from fastpsr.evaluation import Row
 from fastpsr.plotting.notes import notes_of
 from fastpsr.report.content import Report
 from fastpsr.report.svg import clean, inline_svg, new_axes

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fastpsr.evaluate import Row, in_brackets
+from fastpsr.evaluation import Row, in_brackets
 from fastpsr.report.content import Report, Result
 from fastpsr.report.verdict import Verdict
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fastpsr.calibration import PAV, TrainOnTest
-from fastpsr.evaluate import Intervals, Row
+from fastpsr.evaluation import Intervals, Row
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.predictions import Predictions
 from fastpsr.report.content import Report, Result

@@ -71,61 +71,66 @@ class DecisionCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class _DecisionSummands(Summands):
-    """Samples grouped by class and decision."""
+class BayesDecisionSummands(Summands):
+    """Samples grouped by class and Bayes decision."""
 
     n_classes: int
-    n_decisions: int
     given_priors: Floats | None
+    costs: CostMatrix
+
+    stream = ("Bayes decisions",)
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
         """Number of pairs of class and decision."""
-        return self.n_classes * self.n_decisions
+        return self.n_classes * self.costs.n_decisions
 
-    def decisions(self, predictions: Predictions) -> NDArray[Any]:
-        """Return the decision on each sample, (n,)."""
-        raise NotImplementedError
+    @property
+    def key(self) -> Hashable:
+        return ("Bayes decisions", self.costs.key)
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        factor = group_type(self.n_groups)(self.n_decisions)
-        return np.asarray(predictions.labels * factor + self.decisions(predictions))
+        factor = group_type(self.n_groups)(self.costs.n_decisions)
+        return np.asarray(predictions.labels * factor + bayes_decisions(predictions, self.costs))
 
     def assemble(self, weight: Floats, sums: Floats) -> DecisionCounts:
         return DecisionCounts(weight.reshape(self.n_classes, -1), self.given_priors)
 
 
 @dataclass(frozen=True, eq=False)
-class BayesDecisionSummands(_DecisionSummands):
-    """Samples grouped by class and Bayes decision."""
+class AcceptanceSummands(Summands):
+    """Trials grouped by class, and by how many of some thresholds their LLR reaches."""
 
-    costs: CostMatrix
-
-    stream = ("Bayes decisions",)
-
-    @property
-    def key(self) -> Hashable:
-        return ("Bayes decisions", self.costs.key)
-
-    def decisions(self, predictions: Predictions) -> NDArray[Any]:
-        return bayes_decisions(predictions, self.costs)
-
-
-@dataclass(frozen=True, eq=False)
-class AcceptanceSummands(_DecisionSummands):
-    """Trials grouped by class, and by whether their LLR reaches a threshold."""
-
-    threshold: float
+    thresholds: tuple[float, ...]
 
     stream = ("decisions at a threshold",)
+    n_classes = 2
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """A group for each class and number of thresholds."""
+        return 2 * (len(self.thresholds) + 1)
 
     @property
     def key(self) -> Hashable:
-        return ("decisions at LLR", self.threshold)
+        return ("decisions at LLRs", self.thresholds)
 
-    def decisions(self, predictions: Predictions) -> NDArray[Any]:
-        return np.asarray(predictions.llrs >= self.threshold)
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        llrs = part.predictions.llrs
+        reached = part.predictions.labels * group_type(self.n_groups)(len(self.thresholds) + 1)
+        for threshold in self.thresholds:
+            reached += llrs >= threshold
+        return np.asarray(reached)
+
+    def assemble(self, weight: Floats, sums: Floats) -> list[DecisionCounts]:
+        rejected = weight.reshape(2, -1).cumsum(axis=1)
+        totals = rejected[:, -1]
+        place = np.argsort(np.argsort(self.thresholds, kind="stable"))
+        return [
+            DecisionCounts(np.column_stack([rejected[:, k], totals - rejected[:, k]]), None)
+            for k in place
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -18,18 +19,33 @@ from fastpsr.metrics.base import Metric
 from fastpsr.plans import run
 from fastpsr.predictions import Floats
 
-__all__ = ["Request"]
+__all__ = ["Intervals", "as_progress"]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
-    """What was asked for, checked."""
+class Intervals:
+    """How confidence intervals are made, checked.
+
+    Attributes
+    ----------
+    confidence_level : float
+    method : {"percentile", "basic", "bca", "normal"}
+    n_resamples : int
+        Number of replicates.
+    resampling : Resampling
+        What is drawn.
+    seed : int
+        Which gives the same replicates again.
+    drawn : str
+        What is drawn, in words.
+    """
 
     confidence_level: float
     method: Method
+    n_resamples: int
     resampling: Resampling
     seed: int
-    progress: Progress
+    drawn: str
 
     @classmethod
     def of(
@@ -39,8 +55,8 @@ class Request:
         method: Method,
         resampling: Resampling | None,
         seed: int | None,
-        progress: bool | Progress,
-    ) -> "Request":
+    ) -> "Intervals":
+        """Check what was asked for, and fill in what was left out."""
         is_real = isinstance(confidence_level, (float, np.floating))
         if not (is_real and 0.0 < confidence_level < 1.0):
             raise ValueError(
@@ -66,11 +82,28 @@ class Request:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         elif not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
             raise ValueError(f"seed must be an integer of at least 0, or None, not {seed!r}")
-        if callable(progress):
-            shown: Progress = progress
-        else:
-            shown = _ProgressLine() if progress else lambda done, total: None
-        return cls(confidence_level, method, resampling, int(seed), shown)
+        drawn = type(resampling).__name__
+        return cls(confidence_level, method, int(n_resamples), resampling, int(seed), drawn)
+
+    def on_rows(self, index: Any) -> "Intervals":
+        """Return the intervals for the rows that an index picks."""
+        return replace(self, resampling=self.resampling.on_rows(index))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return {
+            "confidence_level": self.confidence_level,
+            "method": self.method,
+            "n_resamples": self.n_resamples,
+            "resampling": self.drawn,
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{100.0 * self.confidence_level:g} % intervals: {self.method}, "
+            f"{self.n_resamples:,} replicates, resampling {self.drawn}, seed {self.seed}"
+        )
 
     def result(
         self, name: str, value: float, replicates: Floats, jobs: list[Job], signs: list[float]
@@ -83,7 +116,7 @@ class Request:
                 f"{name} is undefined in {n_undefined:,} of {replicates.size:,} replicates, which "
                 "are left out: a class is missing there, or a calibrator has no optimum",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         is_ours = all(isinstance(job.metric, Metric) for job in jobs)
         if not is_ours and defined.size > 1 and bool((defined == value).all()):
@@ -91,7 +124,7 @@ class Request:
                 f"{name} is the same in all replicates, which differ only in "
                 "predictions.sample_weight: does it take the weights into account?",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         nothing = float("nan")
         method, found = self.method, Interval(nothing, nothing)
@@ -100,7 +133,7 @@ class Request:
             confidence_level=self.confidence_level, seed=self.seed,
         )  # fmt: skip
         if np.isnan(value):
-            warn(f"{name} is undefined: both values are infinite", RuntimeWarning, stacklevel=3)
+            warn(f"{name} is undefined: both values are infinite", RuntimeWarning, stacklevel=4)
         if defined.size < 2 or np.isnan(value):
             return made(interval=found, standard_error=nothing, bias=nothing, method=method)
         finite = np.isfinite(value) and bool(np.isfinite(defined).all())
@@ -109,7 +142,7 @@ class Request:
                 f"{name} is infinite on the data or in a replicate: its interval is by percentile, "
                 f"not {method}",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             method = "percentile"
         skew = 0.0
@@ -119,11 +152,18 @@ class Request:
         try:
             found = interval(value, defined, self.confidence_level, method, skew)
         except ValueError as error:
-            warn(f"{name} has no interval: {error}", RuntimeWarning, stacklevel=3)
+            warn(f"{name} has no interval: {error}", RuntimeWarning, stacklevel=4)
         with np.errstate(over="ignore"):  # squares of values near the largest float
             standard_error = float(defined.std(ddof=1)) if finite else nothing
             bias = float(defined.mean() - value) if finite else nothing
         return made(interval=found, standard_error=standard_error, bias=bias, method=method)
+
+
+def as_progress(progress: bool | Progress) -> Progress:
+    """Return what to call as replicates are done."""
+    if callable(progress):
+        return progress
+    return _ProgressLine() if progress else lambda done, total: None
 
 
 class _ProgressLine:

@@ -1,0 +1,23 @@
+"""Tables of metrics: their rows, the default metrics, several systems and groups, comparisons."""
+
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.evaluation.comparison import Difference, differences
+from fastpsr.evaluation.defaults import default_metrics, detection_metrics
+from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
+from fastpsr.evaluation.groups import Grouping
+from fastpsr.evaluation.table import Evaluation, Group, Row, in_brackets
+
+__all__ = [
+    "Difference",
+    "Evaluation",
+    "Group",
+    "Grouping",
+    "Intervals",
+    "Row",
+    "default_metrics",
+    "detection_metrics",
+    "differences",
+    "evaluate",
+    "evaluate_systems",
+    "in_brackets",
+]

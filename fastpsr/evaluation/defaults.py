@@ -1,0 +1,95 @@
+"""The metrics that tables have unless others are asked for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.training import Training
+from fastpsr.costs import CostMatrix
+from fastpsr.metrics import (
+    AUC,
+    ECE,
+    EER,
+    ActDCF,
+    BayesRisk,
+    BrierScore,
+    CalibrationLoss,
+    Cllr,
+    CrossEntropy,
+    Metric,
+    MinCllr,
+    MinDCF,
+)
+from fastpsr.predictions import Kind
+from fastpsr.rules import Log
+
+__all__ = ["default_metrics", "detection_metrics"]
+
+Metrics = dict[str, Metric[Any]]
+
+
+def default_metrics(
+    n_classes: int,
+    kind: Kind = "posteriors",
+    *,
+    costs: CostMatrix | None = None,
+    detection: Sequence[MinDCF] = (),
+    calibrator: Calibrator | None = None,
+    train: Training | None = None,
+) -> Metrics:
+    """Return the metrics of a table of samples by name; of raw scores those that ranks allow.
+
+    `costs` adds its Bayes risk, and each metric of `detection` its cost, minimal and actual.
+    """
+    if kind == "raw scores":
+        ranks: Metrics = {"EER": EER(), "minCllr": MinCllr(), "AUC": AUC()}
+        return ranks | _costs(detection, kind)
+    table: Metrics = {
+        "NCE": CrossEntropy(),
+        "NBS": BrierScore(),
+        "NRisk zero-one": BayesRisk(CostMatrix.zero_one(n_classes)),
+    }
+    if costs is not None:
+        table["NRisk costs"] = BayesRisk(costs)
+    table["RCL"] = _calibration_loss(calibrator, train)
+    if n_classes == 2:
+        table["RCL bound"] = CalibrationLoss(Log(), PAV(), TrainOnTest())
+        table["ECE"] = ECE()
+    table["ECEmc"] = ECE(on="confidence")
+    return table | _costs(detection, kind)
+
+
+def detection_metrics(
+    kind: Kind = "likelihoods",
+    *,
+    detection: Sequence[MinDCF] = (),
+    calibrator: Calibrator | None = None,
+    train: Training | None = None,
+) -> Metrics:
+    """Return the metrics of a trial list by name; of raw scores those that ranks allow."""
+    table: Metrics = {"EER": EER()} | _costs(detection, kind)
+    if kind == "raw scores":
+        return table | {"minCllr": MinCllr(), "AUC": AUC()}
+    return table | {
+        "Cllr": Cllr(),
+        "minCllr": MinCllr(),
+        "AUC": AUC(),
+        "NCE": CrossEntropy(),
+        "NBS": BrierScore(),
+        "RCL": _calibration_loss(calibrator, train),
+    }
+
+
+def _calibration_loss(calibrator: Calibrator | None, train: Training | None) -> CalibrationLoss:
+    calibrator = DirectionPreserving() if calibrator is None else calibrator
+    return CalibrationLoss(Log(), calibrator, CrossFit() if train is None else train)
+
+
+def _costs(detection: Sequence[MinDCF], kind: Kind) -> Metrics:
+    """Return detection costs by name: of raw scores only the minimal ones."""
+    table: Metrics = {}
+    for cost in detection:
+        both: list[Metric[Any]] = [cost, ActDCF(cost.p_target, cost.c_miss, cost.c_fa)]
+        table |= {each.label: each for each in (both[:1] if kind == "raw scores" else both)}
+    return table

@@ -1,0 +1,333 @@
+"""The table of everything."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.bootstrap import BootstrapResult, Resampling
+from fastpsr.bootstrap.bootstrap import with_intervals
+from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.defaults import default_metrics
+from fastpsr.evaluation.groups import By, groups_of
+from fastpsr.evaluation.infinite_losses import count_infinite_losses
+from fastpsr.evaluation.table import Evaluation, Group, Row, infinite_losses
+from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics.base import check_metric
+from fastpsr.plans import Data, Outcome, PartitionedPredictions, Plan, check_data, run, run_all
+from fastpsr.predictions import Kind, Predictions
+
+__all__ = ["evaluate", "evaluate_systems"]
+
+AnyMetric = Metric[Any] | Callable[[Predictions], float]
+Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric]
+Progress = Callable[[str, int, int], object]
+
+
+def evaluate(
+    predictions: Data | Mapping[str, Data],
+    metrics: Metrics | None = None,
+    *,
+    by: By | None = None,
+    n_resamples: int = 0,
+    confidence_level: float = 0.95,
+    method: Method = "percentile",
+    resampling: Resampling | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Compute a table of metrics.
+
+    Parameters
+    ----------
+    predictions : Predictions, or dict of name to Predictions
+        Labeled; in memory or in parts. A dict has a system each.
+    metrics : dict of name to metric, or list of metrics, optional
+        Metrics of this package, or any callable that takes predictions and returns a float. By
+        default: normalized cross-entropy, Brier score and error rate, relative calibration loss
+        with its bound, and the calibration errors; of raw scores EER, minCllr and AUC.
+    by : dict of name to array-like of shape (N,), optional
+        Ids of samples: the metrics of each of their values are computed, too, as if its samples
+        were all. For data in parts the name of a column, or a list of names.
+    n_resamples : int
+        Number of bootstrap replicates; with 0 there are no confidence intervals.
+    confidence_level, method, resampling, seed
+        As for :func:`fastpsr.bootstrap`.
+    progress : callable, optional
+        Called with (what is done, how much of it is, of how much): each metric, before it is
+        computed, then ``"replicates"``.
+
+    Returns
+    -------
+    Evaluation
+        A metric that the samples do not allow has value nan, no interval, and a note that says why.
+
+    Raises
+    ------
+    ValueError
+        For unlabeled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
+        for, and a resampling or seed without `n_resamples`.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> print(fp.evaluate(data, [fp.CrossEntropy(), fp.BrierScore()]))
+    4 samples, 2 classes, priors 0.5, 0.5
+    NCE      0.7370  cross-entropy over that of the priors
+    NBS      0.7400  Brier score over that of the priors
+
+    By group:
+
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> print(fp.evaluate(data, [fp.AUC()], by={"room": ["x", "y", "x", "y"]}))
+    <BLANKLINE>
+
+    With intervals:
+
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
+    >>> print(fp.evaluate(data, [fp.BrierScore()], n_resamples=200, seed=0))
+    100 samples, 2 classes, priors 0.5, 0.5
+    95 % intervals: percentile, 200 replicates, resampling IID, seed 0
+    NBS      0.7400  [0.6303, 0.8814]  Brier score over that of the priors
+    """
+    systems = predictions if isinstance(predictions, Mapping) else {None: predictions}
+    intervals = None
+    checks.check_integer("n_resamples", n_resamples, 0)
+    if n_resamples:
+        intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
+    else:
+        for name, given in (("resampling", resampling), ("seed", seed)):
+            if given is not None:
+                raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
+    return evaluate_systems(systems, metrics, by=by, intervals=intervals, progress=progress)
+
+
+def evaluate_systems(
+    systems: Mapping[Any, Data],
+    metrics: Metrics | None = None,
+    *,
+    by: By | None = None,
+    intervals: Intervals | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Compute a table of metrics of systems by name, with intervals that are checked already."""
+    if not systems:
+        raise ArgumentError("predictions", "must not be empty")
+    tasks: list[_Task] = []
+    for system, data in systems.items():
+        check_data(data, "predictions" if system is None else f"predictions[{system!r}]")
+        if isinstance(data, Predictions):
+            _ = data.labels
+        tasks += _tasks(system, data, _named(metrics, data), by, intervals)
+    outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
+    rows: list[Row] = []
+    groups: list[Group] = []
+    for task in tasks:
+        group, values, prepared = task.take(outcomes)
+        found = {}
+        if task.intervals is not None:
+            found = task.intervals_of(values, prepared, progress)
+        groups.append(group)
+        rows += [
+            task.row(name, outcome, found.get(name), group) for name, outcome in values.items()
+        ]
+    return Evaluation(tuple(rows), tuple(groups), intervals)
+
+
+def _tasks(
+    system: str | None,
+    data: Data,
+    metrics: Mapping[str, AnyMetric],
+    by: By | None,
+    intervals: Intervals | None,
+) -> "list[_Task]":
+    """Return what is to be computed of a system: of all its samples, then of its groups."""
+    tasks = [_Task(system, None, data, metrics, intervals)]
+    for name, part, rows in groups_of(data, by):
+        own, drawn = metrics, intervals
+        if rows is not None:
+            own = {
+                label: metric.on_rows(rows) if isinstance(metric, Metric) else metric
+                for label, metric in metrics.items()
+            }
+            drawn = None if intervals is None else intervals.on_rows(rows)
+        tasks.append(_Task(system, name, part, own, drawn))
+    return tasks
+
+
+@dataclass(eq=False)
+class _Task:
+    """Metrics of a system, of all its samples or a group."""
+
+    system: str | None
+    group: str | None
+    data: Data
+    metrics: Mapping[str, AnyMetric]
+    intervals: Intervals | None
+
+    def __post_init__(self) -> None:
+        self._jobs = {name: Job(metric, self.data) for name, metric in self.metrics.items()}
+
+    def plans(self, progress: Progress | None) -> list[Callable[[], Plan[Any]]]:
+        """Return plans of what describes the samples, of each metric, and of its replicates."""
+        values = [
+            partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
+        ]
+        if self.intervals is None:
+            return [self._describe, *values]
+        return [self._describe, *values, *(job.prepare for job in self._jobs.values())]
+
+    def take(self, outcomes: Any) -> tuple[Group, dict[str, Outcome], dict[str, Outcome]]:
+        """Take the outcomes of the plans."""
+        group: Group = next(outcomes).get()
+        values = {name: next(outcomes) for name in self.metrics}
+        prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
+        if self.group is not None and group.n_classes == 2 and 0 in group.class_sizes:
+            lacking = group.class_sizes.index(0)
+            error = ValueError(f"{self.group} has no samples of class {lacking}")
+            values = dict.fromkeys(self.metrics, Outcome(None, error))
+        return group, values, prepared
+
+    def intervals_of(
+        self, values: dict[str, Outcome], prepared: dict[str, Outcome], progress: Progress | None
+    ) -> dict[str, BootstrapResult]:
+        """Return intervals of the metrics that have a value: all from the same passes."""
+        assert self.intervals is not None
+        numbers = {
+            name: float(outcome.result) for name, outcome in values.items() if outcome.error is None
+        }
+        names = [name for name, value in numbers.items() if not np.isnan(value)]
+        for name in names:
+            prepared[name].get()
+        if not names or not self._can_be_drawn(self.intervals.resampling):
+            return {}
+
+        def advance(done: int, total: int) -> None:
+            if progress is not None:
+                progress(self._worded("replicates"), done, total)
+
+        jobs = [self._jobs[name] for name in names]
+        known = [numbers[name] for name in names]
+        results = with_intervals(names, jobs, known, self.intervals, advance)
+        return dict(zip(names, results, strict=True))
+
+    def _can_be_drawn(self, resampling: Resampling) -> bool:
+        """Return whether a group has enough to draw from; warn where it has not."""
+        if self.group is None:  # an error of its own
+            return True
+        try:
+            run(lambda: resampling.units(self.data))
+        except ValueError as error:
+            place = self._worded("no intervals")
+            warn(f"{place}: {error}", RuntimeWarning, stacklevel=5)
+            return False
+        return True
+
+    def row(self, name: str, outcome: Outcome, found: BootstrapResult | None, group: Group) -> Row:
+        """Return the row of a metric."""
+        metric = self.metrics[name]
+        if outcome.error is None:
+            value = float(outcome.result)
+            note = _note(metric, value, group.n_infinite, self.data.kind)
+        else:
+            value, note = float("nan"), f"not computed: {outcome.error}"
+        row = Row(
+            name, value, note=note, unit=getattr(metric, "unit", ""),
+            reference_value=getattr(metric, "reference_value", None),
+            system=self.system, group=self.group, error=outcome.error,
+        )  # fmt: skip
+        if found is None:
+            return row
+        low, high = found.interval
+        return replace(row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined)
+
+    def _describe(self) -> Plan[Group]:
+        n_infinite = yield from count_infinite_losses(self.data)
+        return Group(
+            self.system,
+            self.group,
+            self.data.kind,
+            len(self.data),
+            tuple(int(n) for n in self.data.class_sizes),
+            tuple(float(prior) for prior in self.data.priors),
+            n_infinite,
+        )
+
+    def _value(self, place: int, name: str, progress: Progress | None) -> Plan[Any]:
+        """Ask for the value of a metric."""
+        if progress is not None:
+            progress(self._worded(name), place, len(self.metrics))
+        metric = self.metrics[name]
+        if isinstance(metric, Metric):
+            return (yield from metric.plan_from_start(self.data))
+        if not isinstance(self.data, Predictions):
+            raise ArgumentError(
+                "metrics",
+                f"must be metrics of this package for data in parts, not the function {name}: make "
+                "it a Metric with summarize, merge and finish",
+            )
+        return metric(self.data)
+
+    def _worded(self, what: str) -> str:
+        place = ", ".join(name for name in (self.system, self.group) if name)
+        return f"{place}: {what}" if place else what
+
+
+def _note(metric: AnyMetric, value: float, n_infinite: int, kind: Kind) -> str:
+    """Return what a number is, or why it is none."""
+    if np.isfinite(value) or not isinstance(metric, Metric):
+        return str(getattr(metric, "meaning", ""))
+    if isinstance(metric, CalibrationLoss) and value < 0.0:
+        return f"{type(metric.calibrator).__name__} would make the score infinitely worse"
+    what = "undefined" if np.isnan(value) else "infinite"
+    if not n_infinite:
+        return f"{what}: {metric.meaning}"
+    remedy = "; a floor bounds what they cost" if kind == "posteriors" else ""
+    return f"{what}: {infinite_losses(n_infinite)}{remedy}"
+
+
+def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
+    if isinstance(metrics, Metric):
+        metrics = [metrics]
+    return _Task(None, None, data, _named(metrics, data), None).plans(None)
+
+
+PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)
+
+
+def _named(
+    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, predictions: Data
+) -> Mapping[str, AnyMetric]:
+    if metrics is None:
+        return default_metrics(predictions.n_classes, predictions.kind)
+    if isinstance(metrics, Mapping):
+        for name, metric in metrics.items():
+            if not isinstance(name, str):
+                raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
+            check_metric(metric)
+        if not metrics:
+            raise ArgumentError("metrics", "must not be empty")
+        return metrics
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        raise ArgumentError("metrics", f"must be a dict or a list of metrics, not {metrics!r}")
+    if not metrics:
+        raise ArgumentError("metrics", "must not be empty")
+    named: dict[str, AnyMetric] = {}
+    for metric in metrics:
+        check_metric(metric)
+        name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
+        if name in named:
+            remedy = "pass a dict of name to metric"
+            raise ArgumentError(
+                "metrics", f"must differ in name, but two are {name!r}", None, remedy
+            )
+        named[name] = metric
+    return named

@@ -1,0 +1,123 @@
+"""Groups of samples: a value of a column each."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr.errors import ArgumentError
+from fastpsr.ids import as_ids
+from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Selection, Step, run
+
+__all__ = ["By", "Grouping", "Rows", "groups_of"]
+
+#: In memory ids by the name of their column; of data in parts, names of columns.
+By = Mapping[str, ArrayLike] | Sequence[str] | str
+
+#: Row numbers of a group in memory; None where data are in parts.
+Rows = NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """A column of ids, as places among its values.
+
+    Attributes
+    ----------
+    values : sequence
+    places : ndarray of int, shape (N,)
+    """
+
+    values: Sequence[Any]
+    places: NDArray[Any]
+
+    @classmethod
+    def of(cls, name: str, ids: Any, n_samples: int) -> "Grouping":
+        """Return the grouping by an id per sample."""
+        if isinstance(ids, cls):
+            return ids
+        if isinstance(ids, str):
+            raise ArgumentError(
+                "by", f"must have one id per sample for {name!r}: columns are for data in parts"
+            )
+        values, places = np.unique(as_ids(f"by[{name!r}]", ids, n_samples), return_inverse=True)
+        return cls(values.tolist(), places)
+
+    def rows(self) -> dict[str, NDArray[np.int64]]:
+        """Return the row numbers of each value that occurs."""
+        order = np.argsort(self.places, kind="stable")
+        ends = np.cumsum(np.bincount(self.places, minlength=len(self.values)))
+        parts = np.split(order, ends[:-1])
+        return {str(v): rows for v, rows in zip(self.values, parts, strict=True) if rows.size}
+
+
+def groups_of(data: Data, by: By | None) -> list[tuple[str, Data, Rows]]:
+    """Return the name, the data and the row numbers of each group of each column."""
+    if by is None:
+        return []
+    if isinstance(data, PartitionedPredictions):
+        return _groups_in_parts(data, by)
+    if not isinstance(by, Mapping):
+        raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {by!r}')
+    found: list[tuple[str, Data, Rows]] = []
+    for name, ids in by.items():
+        for value, rows in Grouping.of(name, ids, len(data)).rows().items():
+            found.append((f"{name}={value}", data[rows].alone(), rows))
+    return found
+
+
+def _groups_in_parts(data: PartitionedPredictions, by: By) -> list[tuple[str, Data, Rows]]:
+    names = [by] if isinstance(by, str) else by
+    given = names if isinstance(names, Mapping) else dict(zip(names, names, strict=True))
+    columns: dict[str, str] = {}
+    for name, column in given.items():
+        if not isinstance(column, str):
+            raise ArgumentError(
+                "by", f"must name columns of data in parts, not give ids for {name!r}"
+            )
+        columns[name] = column
+
+    def plan() -> Plan[list[NDArray[Any]]]:
+        return (yield [_DistinctValues(column).over(data) for column in columns.values()])
+
+    return [
+        (f"{name}={value}", data.mapped(_InGroup(column, value)), None)
+        for (name, column), values in zip(columns.items(), run(plan), strict=True)
+        for value in values.tolist()
+    ]
+
+
+class _InGroup(Selection):
+    """The rows that have a value in a column."""
+
+    def __init__(self, column: str, value: Any) -> None:
+        self.reads = frozenset({column})
+        self._column, self._value = column, value
+
+    def rows(self, part: Part) -> NDArray[np.bool_]:
+        return np.asarray(part.ids("by", self._column) == self._value)
+
+
+@dataclass(frozen=True, eq=False)
+class _DistinctValues(Step):
+    """Collect the values of a column."""
+
+    column: str
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return LABELS | {self.column}
+
+    @property
+    def key(self) -> Hashable:
+        return ("distinct values", self.column)
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> NDArray[Any]:
+        here = np.unique(part.ids("by", self.column))
+        return here if accumulator is None else self.merge(accumulator, here)
+
+    def merge(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+        return np.union1d(one, other)

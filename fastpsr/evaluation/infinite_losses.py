@@ -1,0 +1,47 @@
+"""How many samples have an infinite log loss."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.plans import Data, Part, Plan, Step, begin
+
+__all__ = ["count_infinite_losses"]
+
+
+def count_infinite_losses(data: Data) -> Plan[int]:
+    """Ask how many samples have posterior 0 for their class, of a class that counts."""
+    yield from begin(data)
+    if data.kind == "raw scores":
+        return 0
+    (counts,) = yield [CountInfinite(data.n_classes).over(data)]
+    return int(counts[data.priors > 0.0].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class CountInfinite(Step):
+    """Count the samples of each class whose posterior of it is 0."""
+
+    n_classes: int
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return "infinite losses"
+
+    def start(self) -> NDArray[np.int64]:
+        return np.zeros(self.n_classes, np.int64)
+
+    def add(self, accumulator: NDArray[np.int64], prepared: None, part: Part) -> NDArray[np.int64]:
+        samples = part.predictions.present()
+        scores, y = samples.scores, samples.labels
+        if scores.ndim == 1:
+            if samples.has_finite_scores:
+                return accumulator
+            hopeless = np.where(y == 0, scores == np.inf, scores == -np.inf)
+        else:
+            hopeless = scores[np.arange(y.size), y] == -np.inf
+        accumulator += np.bincount(y[hopeless], minlength=self.n_classes)
+        return accumulator

@@ -1,0 +1,266 @@
+"""What an evaluation found: rows of values, and the groups of samples that they are of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.evaluation.layout import in_brackets, in_columns
+from fastpsr.predictions import Kind
+from fastpsr.strict_json import strict
+from fastpsr.version import __version__
+
+__all__ = ["Evaluation", "Group", "Row", "in_brackets", "infinite_losses"]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One number of an evaluation.
+
+    Attributes
+    ----------
+    metric : str
+        Name.
+    value : float
+        nan where there is none.
+    low, high : float or None
+        Ends of the confidence interval; None where none was asked for, or the value is nan.
+    bias : float or None
+        Mean of the replicates less the value, likewise.
+    n_undefined : int
+        Number of replicates in which the metric is undefined, which are left out.
+    note : str
+        What the number is; where it is nan or infinite, why.
+    unit : str
+        "fraction", "percent", "nats", "bits", or "" for ratios.
+    reference_value : float or None
+        The value of a system that is worth nothing, where there is one.
+    system : str or None
+        Name of the system; None where one system was evaluated without a name.
+    group : str or None
+        Group of samples, such as "gender=f"; None for all samples.
+    error : ValueError or None
+        What kept the value from being computed.
+    """
+
+    metric: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    bias: float | None = None
+    n_undefined: int = 0
+    note: str = ""
+    unit: str = ""
+    reference_value: float | None = None
+    system: str | None = None
+    group: str | None = None
+    error: ValueError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        first = {"system": self.system, "group": self.group}
+        names = [part.name for part in fields(self) if part.name not in (*first, "error")]
+        return first | {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Samples that were evaluated together.
+
+    Attributes
+    ----------
+    system : str or None
+    group : str or None
+        None for all samples of the system.
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    n_samples : int
+    class_sizes : tuple of int
+        Number of samples of positive weight, by class.
+    priors : tuple of float
+        Class priors of the evaluation.
+    n_infinite : int
+        Number of samples whose class was given posterior 0: each makes cross-entropy infinite.
+    """
+
+    system: str | None
+    group: str | None
+    kind: Kind
+    n_samples: int
+    class_sizes: tuple[int, ...]
+    priors: tuple[float, ...]
+    n_infinite: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_sizes)
+
+    @property
+    def place(self) -> str:
+        """System and group in words."""
+        return ", ".join(name for name in (self.system, self.group) if name) or "all samples"
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{prior:.4g}" for prior in self.priors[:4])
+        more = ", ..." if self.n_classes > 4 else ""
+        line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
+        if self.n_infinite:
+            line += f"; {infinite_losses(self.n_infinite)}"
+        if self.kind == "raw scores":
+            line += "; raw scores: only metrics of ranks have values"
+        return line
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What ``evaluate`` found; prints as a table.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        Flat: system by system, all samples before groups, metric by metric.
+    groups : tuple of Group
+        What the rows are of, in their order.
+    intervals : Intervals or None
+        How the intervals were made, where they were asked for.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> round(fp.evaluate(data, [fp.CrossEntropy()])["NCE"], 4)
+    0.737
+
+    Of several systems, or with groups:
+
+    >>> table = fp.evaluate({"a": data}, [fp.AUC()], by={"room": ["x", "y", "x", "y"]})
+    >>> table["a", None, "AUC"], table["a", "room=x", "AUC"]
+    (0.75, 1.0)
+    """
+
+    rows: tuple[Row, ...]
+    groups: tuple[Group, ...]
+    intervals: Intervals | None = None
+
+    def __getitem__(self, name: str | tuple[str | None, str | None, str]) -> float:
+        """Return the value of a metric, or of (system, group, metric)."""
+        return self.row(name).value
+
+    def row(self, name: str | tuple[str | None, str | None, str]) -> Row:
+        """Return the row of a metric, or of (system, group, metric).
+
+        Raises
+        ------
+        KeyError
+            If there is none, or a metric alone does not say which system and group.
+        """
+        if isinstance(name, str):
+            if len(self.groups) > 1:
+                raise KeyError(f"which {name!r}? Say evaluation[system, group, metric]")
+            found = {row.metric: row for row in self.rows}.get(name)
+        else:
+            found = {(row.system, row.group, row.metric): row for row in self.rows}.get(name)
+        if found is None:
+            metrics = ", ".join(dict.fromkeys(row.metric for row in self.rows))
+            places = ", ".join(f"{(each.system, each.group)}" for each in self.groups)
+            among = metrics if len(self.groups) == 1 else f"{metrics}, of {places}"
+            raise KeyError(f"{name!r} is not among {among}")
+        return found
+
+    def of(self, group: Group) -> tuple[Row, ...]:
+        """Return the rows of a group."""
+        place = (group.system, group.group)
+        return tuple(row for row in self.rows if (row.system, row.group) == place)
+
+    @property
+    def all_samples(self) -> Group:
+        """All samples of the first system."""
+        return self.groups[0]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples of the first system."""
+        return self.all_samples.n_samples
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.all_samples.n_classes
+
+    @property
+    def priors(self) -> tuple[float, ...]:
+        """Class priors of the evaluation of all samples of the first system."""
+        return self.all_samples.priors
+
+    @property
+    def n_infinite(self) -> int:
+        """Number of samples of the first system whose class was given posterior 0."""
+        return self.all_samples.n_infinite
+
+    @property
+    def kind(self) -> Kind:
+        """What was evaluated of the first system: posteriors, likelihoods or raw scores."""
+        return self.all_samples.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return lists, numbers and strings that strict JSON takes: "inf", "-inf", None for nan."""
+        content: dict[str, Any] = strict(
+            {
+                "version": __version__,
+                "groups": [asdict(group) for group in self.groups],
+                "intervals": None if self.intervals is None else self.intervals.to_dict(),
+                "rows": [row.to_dict() for row in self.rows],
+            }
+        )
+        return content
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a flat record for each row, with the sizes of its group."""
+        records = []
+        for group in self.groups:
+            sizes: dict[str, int] = {"n_samples": group.n_samples}
+            if group.n_classes == 2:
+                sizes |= dict(zip(("n_nontarget", "n_target"), group.class_sizes, strict=True))
+            records += [row.to_dict() | sizes for row in self.of(group)]
+        return records
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, width: int = 100) -> str:
+        """Return the table as text: a line per metric, or a column per system and group."""
+        lines = [] if self.intervals is None else [str(self.intervals)]
+        if len(self.groups) > 1:
+            return "\n".join([*lines, *in_columns(self, width)])
+        lines.insert(0, str(self.all_samples))
+        cells = [(r.metric, f"{r.value:.4f}", in_brackets(r.low, r.high)) for r in self.rows]
+        names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
+        for (name, value, interval), row in zip(cells, self.rows, strict=True):
+            shown = f"  {interval:<{brackets}}" if brackets else ""
+            lines.append(f"{name:<{names}}  {value:>10}{shown}  {row.note}".rstrip())
+        return "\n".join(lines)
+
+    @classmethod
+    def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":
+        """Return the rows of several evaluations in one."""
+        rows = tuple(row for each in evaluations for row in each.rows)
+        groups = tuple(group for each in evaluations for group in each.groups)
+        return cls(rows, groups, evaluations[0].intervals)
+
+    def renamed(self, names: Mapping[str, str]) -> "Evaluation":
+        """Return the evaluation with other names of systems."""
+        rows = tuple(replace(row, system=names[row.system or ""]) for row in self.rows)
+        groups = tuple(replace(each, system=names[each.system or ""]) for each in self.groups)
+        return replace(self, rows=rows, groups=groups)
+
+
+def infinite_losses(n_infinite: int) -> str:
+    """Say how many samples have an infinite log loss.
+
+    Examples
+    --------
+    >>> infinite_losses(1)
+    '1 sample has posterior 0 for the true class'
+    """
+    have = "sample has" if n_infinite == 1 else "samples have"
+    return f"{n_infinite:,} {have} posterior 0 for the true class"

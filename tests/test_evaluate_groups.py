@@ -1,0 +1,265 @@
+"""Several systems, and groups: each as if it were evaluated alone."""
+
+import json
+import math
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr.evaluation import default_metrics, detection_metrics
+
+N = 400
+
+
+def columns(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    llr = np.round(rng.normal(size=n) * 1.5 + 2.0 * y - 1.0, 2)
+    return {
+        "y": y,
+        "a": llr,
+        "b": np.round(0.4 * llr + rng.normal(size=n), 2),
+        "gender": np.where(rng.random(n) < 0.3, "f", "m"),
+        "snr": rng.integers(0, 3, n) * 10,
+        "one": rng.integers(0, 25, n),
+        "other": rng.integers(0, 25, n),
+        "weight": rng.integers(0, 3, n) / 2,
+    }
+
+
+MAKERS = {
+    "LLRs": lambda y, x, **more: fp.Predictions.from_llrs(y, x, **more),
+    "LLRs at a prior": lambda y, x, **more: fp.Predictions.from_llrs(y, x, prior=0.1, **more),
+    "posteriors": lambda y, x, **more: fp.Predictions.from_posteriors(
+        y, 1 / (1 + np.exp(-x)), **more
+    ),
+    "raw": lambda y, x, **more: fp.Predictions.from_raw_scores(y, x, **more),
+    "rows": lambda y, x, **more: fp.Predictions.from_logits(
+        y, np.column_stack([x, -x, 0 * x]), **more
+    ),
+}
+
+
+def same(rows, alone):
+    assert [row.metric for row in rows] == [row.metric for row in alone]
+    for row, other in zip(rows, alone, strict=True):
+        numbers = [(r.value, r.low, r.high, r.bias, r.n_undefined, r.note) for r in (row, other)]
+        np.testing.assert_equal(*numbers)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_group_is_evaluated_as_if_it_were_all(make, weighted):
+    data = columns()
+    more = {"sample_weight": data["weight"]} if weighted else {}
+    table = fp.evaluate(
+        make(data["y"], data["a"], **more), by={k: data[k] for k in ("gender", "snr")}
+    )
+    names = [group.group for group in table.groups]
+    assert names == [None, "gender=f", "gender=m", "snr=0", "snr=10", "snr=20"]
+    for group in table.groups[1:]:
+        column, value = group.group.split("=")
+        here = data[column].astype(str) == value
+        more = {"sample_weight": data["weight"][here]} if weighted else {}
+        alone = fp.evaluate(make(data["y"][here], data["a"][here], **more))
+        assert table.of(group)[0].value == alone.rows[0].value
+        same(table.of(group), alone.rows)
+        assert str(group) == str(alone.all_samples)
+
+
+METRICS = {
+    "EER": fp.EER(),
+    "minDCF": fp.MinDCF("sre21"),
+    "actDCF": fp.ActDCF("sre21"),
+    "Cllr": fp.Cllr(),
+    "NCE": fp.CrossEntropy(),
+    "RCL": fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()),
+    "RCL bound": fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest()),
+}
+
+
+def with_ids(data, here=slice(None)):
+    """Metrics and draws that hold ids of samples, in columns that are in turn of the group."""
+    groups = (data["one"][here], data["other"][here])
+    train = fp.CrossFit(folds=3, groups=groups)
+    metrics = {
+        "Cllr": fp.Cllr(),
+        "pairs": fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), train),
+        "folds": fp.ExpectedDivergence(
+            fp.rules.Log(), fp.DirectionPreserving(), fp.CrossFit(folds=data["one"][here] % 3)
+        ),
+    }
+    return metrics, [fp.TwoWay(*groups), fp.Clusters(data["one"][here]), fp.Stratified()]
+
+
+@pytest.mark.filterwarnings("ignore:(pairs|folds) is undefined in")
+@pytest.mark.parametrize("scheme", range(3), ids=["speakers", "clusters", "classes"])
+def test_ids_of_metrics_and_draws_follow_the_group(scheme):
+    data = columns(2_000)
+    metrics, schemes = with_ids(data)
+    options = {"n_resamples": 40, "seed": 3}
+    table = fp.evaluate(
+        MAKERS["LLRs"](data["y"], data["a"]), metrics, by={"gender": data["gender"]},
+        resampling=schemes[scheme], **options,
+    )  # fmt: skip
+    for group in table.groups:
+        here = slice(None) if group.group is None else data["gender"] == group.group[-1]
+        metrics, schemes = with_ids(data, here)
+        alone = MAKERS["LLRs"](data["y"][here], data["a"][here])
+        same(
+            table.of(group), fp.evaluate(alone, metrics, resampling=schemes[scheme], **options).rows
+        )
+
+
+def test_systems_beside_each_other():
+    data = columns()
+    systems = {name: MAKERS["LLRs"](data["y"], data[name]) for name in "ab"}
+    by = {"gender": data["gender"]}
+    table = fp.evaluate(systems, METRICS, by=by, n_resamples=40, seed=1)
+    assert [(g.system, g.group) for g in table.groups] == [
+        (system, group) for system in "ab" for group in (None, "gender=f", "gender=m")
+    ]
+    for system, predictions in systems.items():
+        alone = fp.evaluate(predictions, METRICS, by=by, n_resamples=40, seed=1)
+        rows = [row for row in table.rows if row.system == system]
+        same(rows, alone.rows)
+        assert table[system, "gender=f", "Cllr"] == alone[None, "gender=f", "Cllr"]
+    text = str(table)
+    assert text.splitlines()[0] == str(table.intervals)
+    assert f"{table['a', 'gender=m', 'EER']:.4f}" in text
+    records = table.records()
+    assert {r["n_target"] + r["n_nontarget"] == r["n_samples"] for r in records} == {True}
+    json.dumps(table.to_dict(), allow_nan=False)
+
+
+def in_parts(data, systems="a", cuts=(0, 150, 150, 290, N)):
+    def part(name, i, j):
+        rows = slice(i, j)
+        ids = {k: data[k][rows] for k in ("gender", "snr", "one", "other")}
+        return fp.Predictions.from_llrs(data["y"][rows], data[name][rows]), ids
+
+    bounds = list(pairwise(cuts))
+    return {name: fp.from_parts([part(name, *at) for at in bounds]) for name in systems}
+
+
+@pytest.mark.parametrize("by", ["gender", ["gender", "snr"], {"sex": "gender"}])
+def test_groups_of_data_in_parts(by):
+    data = columns()
+    found = fp.evaluate(in_parts(data)["a"], METRICS, by=by)
+    names = {"gender": "gender"} if isinstance(by, str) else by
+    names = names if isinstance(names, dict) else {name: name for name in names}
+    memory = MAKERS["LLRs"](data["y"], data["a"])
+    expected = fp.evaluate(memory, METRICS, by={k: data[v] for k, v in names.items()})
+    assert [str(group) for group in found.groups] == [str(group) for group in expected.groups]
+    for row, other in zip(found.rows, expected.rows, strict=True):
+        assert (row.group, row.metric, row.note) == (other.group, other.metric, other.note)
+        assert row.value == pytest.approx(other.value, rel=1e-9, abs=1e-9)
+        if row.metric in ("EER", "minDCF", "actDCF"):
+            assert row.value == other.value
+
+
+def test_intervals_of_groups_in_parts_draw_the_same_speakers():
+    data = columns()
+    metrics = {"Cllr": fp.Cllr(), "EER": fp.EER()}
+    options = {"n_resamples": 40, "seed": 5}
+    found = fp.evaluate(
+        in_parts(data)["a"], metrics, by="gender", resampling=fp.TwoWay("one", "other"), **options
+    )
+    expected = fp.evaluate(
+        MAKERS["LLRs"](data["y"], data["a"]), metrics, by={"gender": data["gender"]},
+        resampling=fp.TwoWay(data["one"], data["other"]), **options,
+    )  # fmt: skip
+    for row, other in zip(found.rows, expected.rows, strict=True):
+        assert (row.low, row.high) == pytest.approx((other.low, other.high), rel=1e-9)
+
+
+def test_groups_of_parts_can_be_sent_elsewhere():
+    data = columns()
+    ((_, group, rows),) = [
+        found
+        for found in fp.evaluation.groups.groups_of(in_parts(data)["a"], "gender")
+        if found[0] == "gender=f"
+    ]
+    assert rows is None
+    again = pickle.loads(pickle.dumps(group._transform))
+    assert again.reads == {"gender"}
+    assert len(group) == int((data["gender"] == "f").sum())
+
+
+def test_a_group_without_a_class_says_so():
+    data = columns()
+    alone = np.where(data["y"] == 1, "both", data["gender"])
+    table = fp.evaluate(
+        MAKERS["LLRs"](data["y"], data["a"]), by={"who": alone}, n_resamples=40, seed=0
+    )
+    rows = [row for row in table.rows if row.group == "who=f"]
+    assert all(math.isnan(row.value) for row in rows)
+    assert {row.note for row in rows} == {"not computed: who=f has no samples of class 1"}
+    assert "pooled" in str(table)
+    assert str(table).count("has no samples of class 1") == 2
+
+
+def test_a_group_with_too_few_clusters_has_no_intervals():
+    data = columns()
+    clusters = np.where(data["gender"] == "f", 1, data["one"])
+    with pytest.warns(RuntimeWarning, match=r"^gender=f: no intervals: ids must name at least two"):
+        table = fp.evaluate(
+            MAKERS["LLRs"](data["y"], data["a"]), {"Cllr": fp.Cllr()},
+            by={"gender": data["gender"]}, resampling=fp.Clusters(clusters), n_resamples=40, seed=0,
+        )  # fmt: skip
+    low = {row.group: row.low for row in table.rows}
+    assert low["gender=f"] is None
+    assert low["gender=m"] < table[None, "gender=m", "Cllr"]
+
+
+BAD = {
+    "ids without a name": ({"by": np.zeros(N)}, "by must be a dict"),
+    "a name in memory": ({"by": "gender"}, "by must be a dict"),
+    "a column in memory": ({"by": {"gender": "gender"}}, "by must have one id per sample"),
+    "too few ids": ({"by": {"gender": [1, 2]}}, r"by\['gender'\] must have"),
+    "nan": ({"by": {"snr": np.full(N, np.nan)}}, r"by\['snr'\]"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD)
+def test_groups_that_are_none(options, message):
+    data = columns()
+    with pytest.raises(ValueError, match=message):
+        fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), **options)
+
+
+def test_mistakes_with_parts():
+    data = columns()
+    parts = in_parts(data)["a"]
+    with pytest.raises(fp.ArgumentError, match="by must name columns of data in parts"):
+        fp.evaluate(parts, by={"gender": data["gender"]})
+    with pytest.raises(fp.ArgumentError, match="nope"):
+        fp.evaluate(parts, by="nope")
+
+
+def test_which_row_is_meant():
+    data = columns()
+    table = fp.evaluate(
+        {"a": MAKERS["LLRs"](data["y"], data["a"])}, [fp.EER()], by={"g": data["gender"]}
+    )
+    with pytest.raises(KeyError, match="which 'EER'"):
+        table["EER"]
+    with pytest.raises(KeyError, match="not among EER, of"):
+        table["a", "g=x", "EER"]
+    with pytest.raises(fp.ArgumentError, match="predictions must not be empty"):
+        fp.evaluate({})
+    with pytest.raises(ValueError, match=r"^predictions\['a'\] must be Predictions"):
+        fp.evaluate({"a": [0.5]})
+
+
+def test_default_metrics_by_kind():
+    assert list(default_metrics(2, "raw scores")) == ["EER", "minCllr", "AUC"]
+    at = fp.MinDCF(0.01)
+    raw = detection_metrics("raw scores", detection=[at])
+    assert list(raw) == ["EER", "minDCF(0.01)", "minCllr", "AUC"]
+    assert list(detection_metrics(detection=[at]))[:4] == [
+        "EER", "minDCF(0.01)", "actDCF(0.01)", "Cllr"
+    ]  # fmt: skip
