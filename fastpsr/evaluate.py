@@ -371,12 +371,18 @@ def _note(metric: AnyMetric, value: float, n_infinite: int, kind: Kind) -> str:
     """Return what a number is, or why it is none."""
     if np.isfinite(value) or not isinstance(metric, Metric):
         return str(getattr(metric, "meaning", ""))
-    if isinstance(metric, CalibrationLoss) and value < 0.0:
-        return f"{type(metric.calibrator).__name__} would make the score infinitely worse"
+    clip = "from_posteriors(..., floor=1e-6)" if kind == "posteriors" else ""
+    if isinstance(metric, CalibrationLoss):
+        name = type(metric.calibrator).__name__
+        if getattr(metric.calibrator, "floor", None) == 0.0:
+            clip = f"{name}(floor=1e-6)"
+        if value < 0.0:
+            remedy = f"; {clip} would not" if clip else ""
+            return f"{name} would make the score infinitely worse{remedy}"
     what = "undefined" if np.isnan(value) else "infinite"
     if not n_infinite:
         return f"{what}: {metric.meaning}"
-    remedy = "; a floor bounds what they cost" if kind == "posteriors" else ""
+    remedy = f"; {clip} bounds what they cost" if clip else ""
     return f"{what}: {_say_infinite(n_infinite)}{remedy}"
 
 

@@ -33,7 +33,6 @@ __all__ = [
     "Apply",
     "Calibrator",
     "SumLosses",
-    "clip_log_odds",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
@@ -337,14 +336,6 @@ def require_fitted(name: str, holds: object) -> None:
     """Raise unless a fitted attribute is as it should be."""
     if not holds:
         raise ValueError(f"{name} is not what a fit leaves")
-
-
-def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
-    """Clip log-odds so that both posteriors are at least `floor`."""
-    if floor == 0.0:
-        return log_odds
-    most = float(np.log1p(-floor) - np.log(floor))
-    return np.clip(log_odds, -most, most)
 
 
 def log_odds_of(shares: Floats, others: Floats) -> Floats:

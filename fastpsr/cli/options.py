@@ -168,8 +168,8 @@ CalibratorOfScores = Annotated[
 Floor = Annotated[
     float | None,
     typer.Option(
-        help="Keep calibrated posteriors within P and 1 - P, of pav and histogram; by default they "
-        "may be 0 and 1, which makes infinite LLRs.",
+        help="Keep posteriors within P and 1 - P: those that pav and histogram return, those that "
+        "dp and temperature are given. By default they may be 0 and 1, which makes infinite LLRs.",
         metavar="P",
     ),
 ]
@@ -318,13 +318,8 @@ def arrays_beside(*names: str | None) -> list[Path | None]:
 
 def make_calibrator(name: str, floor: float | None) -> Calibrator:
     """Return a calibrator by name, with a floor if it is to have one."""
-    made: Calibrator = CALIBRATORS[name]()
-    if floor is None:
-        return made
-    if "floor" not in made.option_names():
-        have = [n for n, known in CALIBRATORS.items() if "floor" in known().option_names()]
-        raise ValueError(f"--floor is for --calibrator {' or '.join(have)}, not {name}")
-    return CALIBRATORS[name](floor=floor)  # type: ignore[call-arg]
+    kind = CALIBRATORS[name]
+    return kind() if floor is None else kind(floor=floor)  # type: ignore[call-arg]
 
 
 def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
