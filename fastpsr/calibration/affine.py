@@ -20,6 +20,7 @@ from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import ScoreRange, Span
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Shared, Transform
+from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
@@ -30,6 +31,7 @@ __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
 _MANY = 1 << 14  # samples from which sums on an axis beat fits one by one
 _LOG_FLOOR = float(np.log(1e-30))
+_SQUARES = 4  # arrays of K x K that any fit with biases holds
 _LARGEST = 1e307  # so that adding biases leaves it finite
 
 
@@ -217,7 +219,8 @@ class DirectionPreserving(_Affine):
     ------
     ValueError
         From ``fit``: for data that a scale and biases separate perfectly, which have no optimum,
-        for constant scores, for a class without samples, and for raw scores with a floor.
+        for constant scores, for a class without samples, for raw scores with a floor, and for so
+        many classes that K x K numbers exceed ``FASTPSR_MEMORY``.
 
     Notes
     -----
@@ -263,6 +266,17 @@ class DirectionPreserving(_Affine):
             raise ValueError(
                 f"rule must be strictly proper to be minimized, not {self.rule!r}: the risk of a "
                 "cost matrix is piecewise constant"
+            )
+
+    def check_classes(self, n_classes: int) -> None:
+        super().check_classes(n_classes)
+        most = max(2, int(np.sqrt(memory_budget() / (8 * _SQUARES))))
+        if n_classes > most:
+            raise ArgumentError(
+                "predictions",
+                f"must have at most {most:,} classes for DirectionPreserving, a fit of which adds "
+                f"up K x K numbers, not {n_classes:,}",
+                remedy="use TemperatureScaling(), or raise FASTPSR_MEMORY",
             )
 
     def _rule(self) -> ScoringRule:

@@ -69,7 +69,7 @@ class Calibrator(ABC):
         ]
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise for more than two classes where the calibrator takes no more."""
+        """Raise for more classes than the calibrator can be fitted to."""
         if self.binary_only and n_classes > 2:
             raise ValueError(f"{type(self).__name__} needs a binary task, not {n_classes} classes")
 
@@ -128,7 +128,7 @@ class Calibrator(ABC):
                 f"predictions must be {self.domain_}, as those {type(self).__name__} was fitted "
                 f"on, not {predictions.kind}"
             )
-        self.check_classes(predictions.n_classes)
+        Calibrator.check_classes(self, predictions.n_classes)  # a map may take less than its fit
         return mapped(predictions, Apply(self))
 
     def __sklearn_clone__(self) -> Self:

@@ -162,6 +162,7 @@ class CrossFit(Training):
         return _ByFolds(pinned)
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        calibrator.check_classes(data.n_classes)
         folds = yield from self.folds_plan(data)
         return (yield from _ByFolds(folds).calibrated_plan(calibrator, data))
 

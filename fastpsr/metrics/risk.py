@@ -82,7 +82,7 @@ class BayesRisk(Metric[DecisionCounts]):
         data.require_posteriors("Bayes decisions")
         self.matrix.check_classes(data.n_classes)
         return BayesDecisionSummands(
-            data.n_classes, self.matrix.n_decisions, data.given_priors, self.matrix
+            data.n_classes, self.matrix.n_outcomes, data.given_priors, self.matrix
         )
         yield
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
+from fastpsr.costs import CostMatrix, bayes_decisions, count_outcomes, mean_cost
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
@@ -25,6 +25,7 @@ class DecisionCounts:
     Attributes
     ----------
     weight : ndarray of float64, shape (K, M)
+        With zero-one costs of several classes (K, 2): of right decisions, and of wrong ones.
     given_priors : ndarray of float64, shape (K,), or None
     """
 
@@ -34,8 +35,9 @@ class DecisionCounts:
     @classmethod
     def of(cls, costs: CostMatrix, predictions: Predictions) -> Self:
         """Count the Bayes decisions of predictions."""
-        decisions = bayes_decisions(predictions, costs)
-        counts = count_decisions(predictions.labels, decisions, predictions.weights, costs)
+        y, weights = predictions.labels, predictions.weights
+        outcomes = costs.outcomes(y, bayes_decisions(predictions, costs))
+        counts = count_outcomes(y, outcomes, weights, costs.n_classes, costs.n_outcomes)
         return cls(counts, predictions.given_priors)
 
     @classmethod
@@ -43,9 +45,7 @@ class DecisionCounts:
         """Count the trials whose LLR lies below a threshold, and those that reach it."""
         accepted, y = predictions.llrs >= threshold, predictions.labels
         if predictions.weights.size:
-            counts = count_decisions(
-                y, accepted.astype(np.uint8), predictions.weights, CostMatrix.zero_one(2)
-            )
+            counts = count_outcomes(y, accepted, predictions.weights, 2, 2)
         else:  # whole bytes are counted much faster than cells
             totals = predictions.class_weights
             hits = np.count_nonzero(accepted & y.view(bool))
@@ -72,25 +72,25 @@ class DecisionCounts:
 
 @dataclass(frozen=True, eq=False)
 class _DecisionSummands(Summands):
-    """Samples grouped by class and decision."""
+    """Samples grouped by class and outcome: the decision, or whether it is wrong."""
 
     n_classes: int
-    n_decisions: int
+    n_outcomes: int
     given_priors: Floats | None
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
-        """Number of pairs of class and decision."""
-        return self.n_classes * self.n_decisions
+        """Number of pairs of class and outcome."""
+        return self.n_classes * self.n_outcomes
 
-    def decisions(self, predictions: Predictions) -> NDArray[Any]:
-        """Return the decision on each sample, (n,)."""
+    def outcomes(self, predictions: Predictions) -> NDArray[Any]:
+        """Return the outcome of each sample, (n,)."""
         raise NotImplementedError
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        factor = group_type(self.n_groups)(self.n_decisions)
-        return np.asarray(predictions.labels * factor + self.decisions(predictions))
+        factor = group_type(self.n_groups)(self.n_outcomes)
+        return np.asarray(predictions.labels * factor + self.outcomes(predictions))
 
     def assemble(self, weight: Floats, sums: Floats) -> DecisionCounts:
         return DecisionCounts(weight.reshape(self.n_classes, -1), self.given_priors)
@@ -98,7 +98,7 @@ class _DecisionSummands(Summands):
 
 @dataclass(frozen=True, eq=False)
 class BayesDecisionSummands(_DecisionSummands):
-    """Samples grouped by class and Bayes decision."""
+    """Samples grouped by class and the outcome of the Bayes decision."""
 
     costs: CostMatrix
 
@@ -108,8 +108,8 @@ class BayesDecisionSummands(_DecisionSummands):
     def key(self) -> Hashable:
         return ("Bayes decisions", self.costs.key)
 
-    def decisions(self, predictions: Predictions) -> NDArray[Any]:
-        return bayes_decisions(predictions, self.costs)
+    def outcomes(self, predictions: Predictions) -> NDArray[Any]:
+        return self.costs.outcomes(predictions.labels, bayes_decisions(predictions, self.costs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class AcceptanceSummands(_DecisionSummands):
     def key(self) -> Hashable:
         return ("decisions at LLR", self.threshold)
 
-    def decisions(self, predictions: Predictions) -> NDArray[Any]:
+    def outcomes(self, predictions: Predictions) -> NDArray[Any]:
         return np.asarray(predictions.llrs >= self.threshold)
 
 
