@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from fastpsr import bootstrap as _bootstrap
-from fastpsr import calibration as _calibration
-from fastpsr import curves, metrics, rules, simulate
+from fastpsr import calibration, curves, metrics, rules, simulate
 from fastpsr.bootstrap import *  # noqa: F403  each room says what it offers
 from fastpsr.calibration import *  # noqa: F403
 from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
@@ -30,6 +29,7 @@ __all__ = [
     "PartitionedPredictions",
     "Predictions",
     "bayes_decisions",
+    "calibration",
     "curves",
     "evaluate",
     "expected_cost",
@@ -43,7 +43,7 @@ __all__ = [
 ]
 __all__ += metrics.__all__
 __all__ += curves.__all__
-__all__ += _calibration.__all__
+__all__ += calibration.__all__
 __all__ += _bootstrap.__all__
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "check_length",
     "check_number",
     "check_posterior_rows",
+    "clip_log_rows",
     "log_of_rows",
     "log_softmax",
     "read",
@@ -453,10 +454,17 @@ def as_log_posterior_rows(
             int(row),
             "pass normalize=True to normalize rows, or use from_logits",
         )
-    if floor:
-        np.clip(rows, np.log(floor), np.log1p(-floor), out=rows)
-        kernels.normalize_log_rows(rows, np.zeros(rows.shape[1]), rows)
-    return rows
+    return clip_log_rows(rows, floor, rows) if floor else rows
+
+
+def clip_log_rows(rows: Floats, floor: float, out: Floats) -> Floats:
+    """Clip posteriors, given as logarithms (N, K), to [floor, 1 - floor]; return them normalized.
+
+    The result is in `out`, which may be `rows`.
+    """
+    np.clip(rows, np.log(floor), np.log1p(-floor), out=out)
+    kernels.normalize_log_rows(out, np.zeros(rows.shape[1]), out)
+    return out
 
 
 def as_log_rows(name: str, scores: ArrayLike) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Cost matrices, the decisions that minimize their expectation, and what those decisions cost."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self, overload
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, PartitionedPredictions, check_data
 from fastpsr.predictions import Floats, Predictions, class_factors
 
@@ -16,9 +17,10 @@ __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 
 _LARGEST = 1e300
 _MOST_CLASSES = 1 << 14  # of a matrix of 2 GiB
+_MOST_LABELS = (1 << 31) - 1
+_FEW_CLASSES = 32  # to be listed one by one
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CostMatrix:
     """Costs of M decisions for each of K true classes.
 
@@ -32,6 +34,11 @@ class CostMatrix:
     ValueError
         If the matrix is empty, is not two-dimensional, or holds an entry that is not finite.
 
+    Attributes
+    ----------
+    n_classes, n_decisions : int
+        K and M.
+
     Examples
     --------
     >>> import fastpsr as fp
@@ -39,9 +46,9 @@ class CostMatrix:
     CostMatrix([[0.0, 1.0], [10.0, 0.0]])
     >>> fp.CostMatrix.zero_one(2, reject=0.1)
     CostMatrix([[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]])
+    >>> fp.CostMatrix.zero_one(50_000)
+    CostMatrix.zero_one(50000)
     """
-
-    values: Floats
 
     def __init__(self, values: ArrayLike) -> None:
         array = checks.as_floats("costs", values, 2)
@@ -51,7 +58,8 @@ class CostMatrix:
             raise ValueError(f"costs must have a row per class, at least 2, not {array.shape[0]}")
         array = array.copy()
         array.flags.writeable = False
-        object.__setattr__(self, "values", array)
+        self.n_classes, self.n_decisions = map(int, array.shape)
+        self._values: Floats | None = array
 
     @classmethod
     def of(cls, costs: "CostMatrix | ArrayLike") -> "CostMatrix":
@@ -60,13 +68,18 @@ class CostMatrix:
 
     @classmethod
     def zero_one(cls, K: int, reject: float | None = None) -> Self:
-        """Return cost 1 for each wrong class, with a last column of cost `reject` if given."""
+        """Return cost 1 for each wrong class, with a last column of cost `reject` if given.
+
+        Without it no K x K matrix is made unless `values` are asked for.
+        """
         checks.check_integer("K", K, 2)
-        checks.check_number("K", K, 2, _MOST_CLASSES, f"be at most {_MOST_CLASSES:,}")
-        values = 1.0 - np.eye(int(K))
+        checks.check_number("K", K, 2, _MOST_LABELS, f"be at most {_MOST_LABELS:,}")
         if reject is not None:
-            values = np.column_stack([values, np.full(int(K), checks.as_number("reject", reject))])
-        return cls(values)
+            return cls(np.column_stack([_wrong(K), np.full(K, checks.as_number("reject", reject))]))
+        made = cls.__new__(cls)
+        made.n_classes = made.n_decisions = int(K)
+        made._values = None
+        return made
 
     @classmethod
     def detection(cls, c_miss: float, c_fa: float) -> Self:
@@ -74,39 +87,86 @@ class CostMatrix:
         return cls([[0.0, c_fa], [c_miss, 0.0]])
 
     def __repr__(self) -> str:
+        if self.is_zero_one and self.n_classes > _FEW_CLASSES:
+            return f"CostMatrix.zero_one({self.n_classes})"
         return f"CostMatrix({self.values.tolist()})"
 
     @property
-    def key(self) -> tuple[tuple[int, ...], bytes]:
+    def values(self) -> Floats:
+        """The costs, shape (K, M); not to be written to.
+
+        Raises
+        ------
+        ArgumentError
+            Where zero-one costs of very many classes would have to be made.
+        """
+        if self._values is None:
+            values = _wrong(self.n_classes)
+            values.flags.writeable = False
+            self._values = values
+        return self._values
+
+    @property
+    def key(self) -> Hashable:
         """What tells the matrix from others."""
+        if self.is_zero_one:
+            return "zero-one", self.n_classes
         return self.values.shape, self.values.tobytes()
 
     @property
-    def n_decisions(self) -> int:
-        """The number M of decisions."""
-        return int(self.values.shape[1])
+    def n_outcomes(self) -> int:
+        """Number of outcomes that must be told apart for each class."""
+        return 2 if self._counts_errors else self.n_decisions
+
+    @property
+    def outcome_costs(self) -> Floats:
+        """Costs of the outcomes, (K, n_outcomes), or (1, n_outcomes) if alike for all classes."""
+        return np.array([[0.0, 1.0]]) if self._counts_errors else self.values
+
+    def outcomes(self, y: NDArray[Any], decisions: NDArray[Any]) -> NDArray[Any]:
+        """Return the outcome of each decision where the classes are `y`: (N,) of integers.
+
+        The decision itself; with zero-one costs of several classes whether it is wrong, which takes
+        two counts per class instead of K.
+        """
+        return np.asarray(y != decisions, np.uint8) if self._counts_errors else decisions
+
+    def costs_by_class(self, decisions: NDArray[Any]) -> Floats:
+        """Return what decisions (N,) cost if the class is this or that, (N, K)."""
+        if self._values is not None:
+            return np.asarray(self._values.T[decisions])
+        costs = np.ones((decisions.size, self.n_classes))
+        costs[np.arange(decisions.size), decisions] = 0.0
+        return costs
+
+    @property
+    def _counts_errors(self) -> bool:
+        return self.is_zero_one and self.n_classes > 2
 
     def check_classes(self, n_classes: int) -> None:
         """Raise unless the matrix has a row per class."""
-        if self.values.shape[0] != n_classes:
+        if self.n_classes != n_classes:
             raise ValueError(
-                f"costs must have one row per class: {n_classes}, not {self.values.shape[0]}"
+                f"costs must have one row per class: {n_classes}, not {self.n_classes}"
             )
 
     def naive_cost(self, priors: Floats) -> float:
         """Return the expected cost of the best decision made without looking at the sample."""
+        if self._counts_errors:
+            return float(np.delete(priors, priors.argmax()).sum())
         # not by BLAS, whose last bits depend on where arrays lie
         return float((priors[:, None] * self.values).sum(axis=0).min())
 
     @cached_property
     def is_zero_one(self) -> bool:
         """Whether each wrong class costs 1, and nothing else does."""
-        n_classes, n_decisions = self.values.shape
-        n_ones = np.count_nonzero(self.values == 1.0)
+        if self._values is None:
+            return True
+        n_ones = np.count_nonzero(self._values == 1.0)
         return (
-            n_classes == n_decisions
-            and n_ones == n_classes * (n_classes - 1)
-            and not np.diagonal(self.values).any()
+            self.n_classes == self.n_decisions
+            and n_ones == self.n_classes * (self.n_classes - 1)
+            and not np.diagonal(self._values).any()
         )
 
     def decisions(self, scores: Floats) -> NDArray[np.int32]:
@@ -251,7 +311,7 @@ def expected_cost(
     0.5
     """
     matrix = CostMatrix.of(costs)
-    n_classes, n_decisions = matrix.values.shape
+    n_classes, n_decisions = matrix.n_classes, matrix.n_decisions
     n_samples = checks.read("y_true", y_true, "integers").size
     y = checks.as_labels("y_true", y_true, n_samples, n_classes)
     made = checks.as_labels("decisions", decisions, n_samples, n_decisions)
@@ -259,36 +319,56 @@ def expected_cost(
     if n_samples == 0 or (weights.size and not weights.any()):
         raise ValueError("y_true must have a sample of positive weight")
     given = None if priors is None else checks.as_priors("priors", priors, n_classes)
-    return mean_cost(count_decisions(y, made, weights, matrix), matrix, given, normalized)
+    outcomes = matrix.outcomes(y, made)
+    counts = count_outcomes(y, outcomes, weights, n_classes, matrix.n_outcomes)
+    return mean_cost(counts, matrix, given, normalized)
 
 
-def count_decisions(
-    y: NDArray[Any], decisions: NDArray[Any], weights: Floats, costs: CostMatrix
+def count_outcomes(
+    y: NDArray[Any], outcomes: NDArray[Any], weights: Floats, n_classes: int, n_outcomes: int
 ) -> Floats:
-    """Return the total weight of each pair of class and decision, shape (K, M)."""
-    n_classes, n_decisions = costs.values.shape
-    cells = y.astype(np.int64) * n_decisions + decisions
+    """Return the total weight of each pair of class and outcome, shape (n_classes, n_outcomes)."""
+    cells = y.astype(np.int64) * n_outcomes + outcomes
     if not weights.size:
-        counts = np.bincount(cells, minlength=n_classes * n_decisions).astype(np.float64)
+        counts = np.bincount(cells, minlength=n_classes * n_outcomes).astype(np.float64)
     else:
-        counts = kernels.sum_by_cell(weights, cells, n_classes * n_decisions)
-    return np.asarray(counts).reshape(n_classes, n_decisions)
+        counts = kernels.sum_by_cell(weights, cells, n_classes * n_outcomes)
+    return np.asarray(counts).reshape(n_classes, n_outcomes)
+
+
+def _wrong(n_classes: int) -> Floats:
+    """Return 1 for each wrong class, (K, K)."""
+    if n_classes > _MOST_CLASSES:
+        raise ArgumentError(
+            "K",
+            f"must be at most {_MOST_CLASSES:,} where a matrix of costs is made, not {n_classes}",
+            remedy="BayesRisk, bayes_decisions and expected_cost with CostMatrix.zero_one(K), "
+            "without a cost to reject, need none",
+        )
+    return np.asarray(1.0 - np.eye(int(n_classes)))
 
 
 def mean_cost(
     counts: Floats, costs: CostMatrix, given_priors: Floats | None, normalized: bool
 ) -> float:
-    """Return the mean cost of (K, M) weights of class and decision."""
+    """Return the mean cost of (K, n_outcomes) weights of class and outcome."""
     totals = counts.sum(axis=1)
     factors = class_factors(totals, given_priors) / totals.sum()
     with np.errstate(over="ignore", invalid="ignore"):  # a mean may exceed what a float can hold
-        cost = float((costs.values * (counts * factors[:, None])).sum())
+        cost = float((costs.outcome_costs * (counts * factors[:, None])).sum())
     if not normalized:
         return cost
     naive = costs.naive_cost(totals * factors)
     if naive == 0.0:
         raise ValueError(
             "costs must not let a constant decision cost nothing where the result is normalized; "
-            f"with class priors {(totals * factors).tolist()} one does: pass normalized=False"
+            f"with class priors {_shown(totals * factors)} one does: pass normalized=False"
         )
     return cost / naive
+
+
+def _shown(priors: Floats) -> str:
+    """Return a list of class priors as text, the largest alone where there are many."""
+    if priors.size <= _FEW_CLASSES:
+        return str(priors.tolist())
+    return f"of which the largest is {priors.max()} (class {priors.argmax()})"

@@ -300,9 +300,14 @@ def costs_for(s, K):
 
 def calibrator_for(s, K):
     """Any of the registry, with options that may be bad."""
+
+    def floor():
+        return s.number(s.of([0.0, 1e-6, 0.1]))
+
     options = {
-        fp.DirectionPreserving: lambda: s.of([(), (fp.rules.Brier(),)]),
-        fp.PAV: lambda: (s.number(s.of([0.0, 1e-6, 0.1])),),
+        fp.DirectionPreserving: lambda: (s.of([fp.rules.Log(), fp.rules.Brier()]), floor()),
+        fp.TemperatureScaling: lambda: (floor(),),
+        fp.PAV: lambda: (floor(),),
         fp.HistogramBinning: lambda: (s.number(s.of([1, 15])), s.number(0.01)),
     }
     kind = s.of([kind for kind in CALIBRATORS.values() if K == 2 or not kind.binary_only])

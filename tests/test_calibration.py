@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.calibration import CALIBRATORS
 from tests import reference, samples
 
 every_weights = pytest.mark.parametrize("weights", ["none", "integer", "wild"])
@@ -83,7 +84,7 @@ def test_floor_clips_log_odds(calibrator):
         assert_close(calibrated.log_odds, np.clip(without.log_odds, -most, most))
 
 
-@pytest.mark.parametrize("calibrator", [fp.PAV, fp.HistogramBinning])
+@pytest.mark.parametrize("calibrator", CALIBRATORS.values())
 @pytest.mark.parametrize("floor", [-0.1, 0.6, math.nan])
 def test_floor_must_be_a_probability_below_one_half(calibrator, floor):
     with pytest.raises(ValueError, match="floor"):

@@ -17,6 +17,8 @@ FITTED = {
     "dp": (fp.DirectionPreserving(), ("scale_", "bias_", "floor_")),
     "dp by Brier": (fp.DirectionPreserving(fp.rules.Brier()), ("scale_", "bias_", "floor_")),
     "temperature": (fp.TemperatureScaling(), ("scale_", "bias_", "floor_")),
+    "dp with floor": (fp.DirectionPreserving(floor=1e-6), ("scale_", "bias_", "floor")),
+    "temperature with floor": (fp.TemperatureScaling(1e-6), ("scale_", "bias_", "floor")),
     "pav": (fp.PAV(), ("threshold_", "posterior_", "log_odds_", "prior_log_odds_", "floor")),
     "pav with floor": (fp.PAV(floor=0.01), ("threshold_", "posterior_", "log_odds_", "floor")),
     "histogram": (
@@ -54,7 +56,7 @@ COMBINATIONS = [
     for name, (calibrator, _) in FITTED.items()
     for domain in DOMAINS
     if not (isinstance(calibrator, (fp.PAV, fp.HistogramBinning)) and domain[0] == "3")
-    and (name, domain) != ("histogram", "raw")
+    and not (domain == "raw" and name in ("histogram", "dp with floor", "temperature with floor"))
 ]
 
 

@@ -238,17 +238,13 @@ OPTIONS = {
     "--floor nan": (
         {"s.npz": GOOD}, [*RUN, "--calibrator", "pav", "--floor", "nan"], ["--floor must", "nan"]
     ),
-    "--floor of dp": ({"s.npz": GOOD}, [*RUN, "--floor", "0.1"], ["--floor is for", "not dp"]),
     "--floor of raw scores": (
         {"s.npz": GOOD}, [*RUN, "--scores-are", "raw", "--calibrator", "pav", "--floor", "0.1"],
         ["raw scores"],
     ),
-    "--floor for compare": (
-        {}, ["compare", "a.npz", "b.npz", "--floor", "0.1"], ["--floor is for", "not dp"]
-    ),
     "--floor for calibrate": (
-        {"s.npz": GOOD}, [*CAL, "--output", "o.npz", "--calibrator", "temperature", "--floor", "0"],
-        ["--floor is for", "not temperature"],
+        {"s.npz": GOOD}, [*CAL, "--scores-are", "raw", "--output", "o.npz", "--floor", "0.1"],
+        ["--floor must be 0 for raw scores, which have no posteriors to clip, not 0.1"],
     ),
     "too many folds": (
         {"s.npz": GOOD}, [*RUN, "--folds", "21"], ["--folds must not outnumber", "20, folds is 21"]

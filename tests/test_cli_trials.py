@@ -9,6 +9,7 @@ import polars
 import pytest
 
 import fastpsr as fp
+from fastpsr.calibration import CALIBRATORS as MAKERS
 from tests.commands import check_refusal, fastpsr, parameters, strict_json, succeed
 
 RNG = np.random.default_rng(7)
@@ -521,9 +522,9 @@ def test_calibrate_says_how_many_scores_are_infinite():
     assert written("o") == values.tolist()
 
 
-@pytest.mark.parametrize("name", ["pav", "histogram"])
+@pytest.mark.parametrize("name", MAKERS)
 def test_floor(name):
-    make = {"pav": fp.PAV, "histogram": fp.HistogramBinning}[name]
+    make = MAKERS[name]
     options = ["--calibrator", name, "--floor", "0.01"]
     out = succeed(*CALIBRATE, "--output", "o", *options)
     assert out.endswith(f"o: {Y.size} trials with LLRs\n")

@@ -284,11 +284,12 @@ def test_what_is_not_finite_has_its_reason(kind):
         "RCL": fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTest()),
     })  # fmt: skip
     said = f"{COUNTS[kind]} samples have posterior 0 for the true class"
-    remedy = "" if kind == "LLRs" else "; a floor bounds what they cost"
+    remedy = "" if kind == "LLRs" else "; from_posteriors(..., floor=1e-6) bounds what they cost"
     assert table.rows[0].note == f"infinite: {said}{remedy}"
     if kind == "LLRs":
         assert math.isnan(table["RCL"])
-        assert table.rows[1].note == f"undefined: {said}"
+        remedy = "; DirectionPreserving(floor=1e-6) bounds what they cost"
+        assert table.rows[1].note == f"undefined: {said}{remedy}"
     else:  # the calibrator makes the score finite
         assert table["RCL"] == 100.0
 
@@ -297,7 +298,8 @@ def test_a_calibrator_that_does_infinite_harm():
     y, z = np.arange(40) % 2, np.random.default_rng(0).normal(size=40)
     rcl = fp.CalibrationLoss(LOG, fp.PAV(), fp.CrossFit(2))
     (row,) = fp.evaluate(fp.Predictions.from_logits(y, z), {"RCL": rcl}).rows
-    assert (row.value, row.note) == (-INF, "PAV would make the score infinitely worse")
+    said = "PAV would make the score infinitely worse; PAV(floor=1e-6) would not"
+    assert (row.value, row.note) == (-INF, said)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from warnings import warn
 
 import numpy as np
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.calibration.affine_sums import (
     affine_fits_by_sums,
     affine_losses_by_sums,
@@ -15,10 +15,12 @@ from fastpsr.calibration.affine_sums import (
 )
 from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
 from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_class
+from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import ScoreRange, Span
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Shared, Transform
+from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
@@ -29,17 +31,22 @@ __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
 _MANY = 1 << 14  # samples from which sums on an axis beat fits one by one
 _LOG_FLOOR = float(np.log(1e-30))
+_SQUARES = 4  # arrays of K x K that any fit with biases holds
 _LARGEST = 1e307  # so that adding biases leaves it finite
 
 
 class _Affine(Calibrator):
     """``softmax(scale x log q + bias)``; binary scores are log-odds and LLRs."""
 
+    floor: float
     scale_: float
     bias_: Floats
     floor_: float
     fitted_names = ("scale_", "bias_", "floor_")
     _with_bias: bool
+
+    def __post_init__(self) -> None:
+        checks.as_floor(self.floor)
 
     def _rule(self) -> ScoringRule:
         return Log()
@@ -57,15 +64,18 @@ class _Affine(Calibrator):
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         fits = None
         if isinstance(self._rule(), Log):
+            clipped = with_floor(data, self.floor)
             key: Hashable = ("affine fits", self._with_bias, folds.key)
-            (fits,) = yield [Shared(key, data, lambda: self._fit_together(data, folds))]
+            (fits,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
         if fits is None:
             return (yield from super().cross_fit_plan(data, folds))
-        return _AffineByFold(folds, fits, output_kind(data.kind))
+        return _AffineByFold(folds, fits, self.floor, output_kind(data.kind))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
         if len(data) >= _MANY and isinstance(self._rule(), Log):
-            losses = yield from affine_losses_by_sums(rule, data, folds, with_bias=self._with_bias)
+            losses = yield from affine_losses_by_sums(
+                rule, with_floor(data, self.floor), folds, with_bias=self._with_bias
+            )
             if losses is not None:
                 return losses
         return (yield from super().losses_plan(rule, folds, data))
@@ -73,7 +83,11 @@ class _Affine(Calibrator):
     def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         if not isinstance(self._rule(), Log):
             return None
-        return (yield from affine_summands(rule, data, folds, with_bias=self._with_bias))
+        return (
+            yield from affine_summands(
+                rule, data, folds, with_bias=self._with_bias, floor=self.floor
+            )
+        )
 
     def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
         """Ask for all folds' fits at once; None where fits must go one by one.
@@ -116,6 +130,7 @@ class _Affine(Calibrator):
         return (yield from held_rows(data, folds))
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        data = with_floor(data, self.floor)
         is_log = isinstance(self._rule(), Log)
         span, rows = yield [ScoreRange().over(data), self._rows_at_once(data, OneFold())]
         floor = _floor(span, data.n_classes)
@@ -153,6 +168,7 @@ class _Affine(Calibrator):
                 f"predictions must have {self.bias_.size} classes, as the training data had, "
                 f"not {predictions.n_classes}"
             )
+        predictions = floored(predictions, self.floor)
         # a scale of 0 or below would turn -inf into nan or +inf
         scores = predictions.scores
         if not self.scale_ > 0.0 and not predictions.has_finite_scores:
@@ -184,6 +200,11 @@ class DirectionPreserving(_Affine):
         What to minimize on the training data. For the log rule the problem is convex, and solved
         to a gradient under 1e-9 per sample; for others the search is local and begins at the
         optimum for the log rule. Cost rules cannot be minimized so.
+    floor : float
+        Posteriors are clipped to [floor, 1 - floor] and divided by their sum before a fit and
+        before the map, as ``Predictions.from_posteriors(..., floor=floor)`` does; by default not at
+        all. Likelihoods are clipped as the posteriors of classes that are equally likely: an LLR to
+        the log-odds of floor and 1 - floor. Raw scores cannot be clipped. At least 0, below .5.
 
     Attributes
     ----------
@@ -198,7 +219,8 @@ class DirectionPreserving(_Affine):
     ------
     ValueError
         From ``fit``: for data that a scale and biases separate perfectly, which have no optimum,
-        for constant scores, and for a class without samples.
+        for constant scores, for a class without samples, for raw scores with a floor, and for so
+        many classes that K x K numbers exceed ``FASTPSR_MEMORY``.
 
     Notes
     -----
@@ -218,20 +240,43 @@ class DirectionPreserving(_Affine):
     >>> fitted = fp.DirectionPreserving().fit(data)
     >>> round(fitted.scale_, 4), fitted.bias_.round(4).tolist()
     (0.9459, [0.1793, -0.1793])
+
+    A posterior of 0 for the true class costs infinitely much, before and after a fit, unless there
+    is a floor:
+
+    >>> votes = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.0, 0.0, 0.5, 0.6, 0.3])
+    >>> cross_entropy = fp.CrossEntropy()
+    >>> for calibrator in (fp.DirectionPreserving(), fp.DirectionPreserving(floor=0.01)):
+    ...     print(round(cross_entropy(fp.cross_fit(calibrator, votes, fp.TrainOnTest())), 4))
+    inf
+    0.9861
     """
 
     rule: ScoringRule = field(default_factory=Log)
+    floor: float = 0.0
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
     _with_bias = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rule(self.rule)
         if not self.rule.is_strict:
             raise ValueError(
                 f"rule must be strictly proper to be minimized, not {self.rule!r}: the risk of a "
                 "cost matrix is piecewise constant"
+            )
+
+    def check_classes(self, n_classes: int) -> None:
+        super().check_classes(n_classes)
+        most = max(2, int(np.sqrt(memory_budget() / (8 * _SQUARES))))
+        if n_classes > most:
+            raise ArgumentError(
+                "predictions",
+                f"must have at most {most:,} classes for DirectionPreserving, a fit of which adds "
+                f"up K x K numbers, not {n_classes:,}",
+                remedy="use TemperatureScaling(), or raise FASTPSR_MEMORY",
             )
 
     def _rule(self) -> ScoringRule:
@@ -244,6 +289,11 @@ class TemperatureScaling(_Affine):
 
     Direction-preserving calibration without biases: it cannot mend wrong priors (the paper's
     section 3.3). Posteriors of several classes may lack samples of some class.
+
+    Parameters
+    ----------
+    floor : float
+        Posteriors are clipped before a fit and before the map; see :class:`DirectionPreserving`.
 
     Attributes
     ----------
@@ -266,6 +316,7 @@ class TemperatureScaling(_Affine):
     0.9149
     """
 
+    floor: float = 0.0
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
@@ -278,6 +329,7 @@ class _AffineByFold(Transform):
 
     folds: Folds
     fits: Fits
+    floor: float
     kind: Kind
 
     @property
@@ -286,7 +338,7 @@ class _AffineByFold(Transform):
         return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
-        predictions, served = part.predictions, self.folds.served_by(part)
+        predictions, served = floored(part.predictions, self.floor), self.folds.served_by(part)
         scale, bias = self.fits.scale, self.fits.bias
         if predictions.n_classes == 2:
             values = kernels.map_by_part(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.objective import affine_features
 from fastpsr.calibration.sampling import LogOddsOffset, SampledRows, ScoreRange, sample_step
@@ -68,15 +69,21 @@ def affine_losses_by_sums(
 
 
 def affine_summands(
-    rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
+    rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool, floor: float
 ) -> Plan[Summands | None]:
-    """Ask for an axis; return summands of raw losses and of those after a fit to a replicate."""
+    """Ask for an axis; return summands of raw losses and of those after a fit to a replicate.
+
+    The fit, and the data that it maps, are clipped at the floor; raw losses are not.
+    """
     if not (rule.is_analytic and _has_axis(data)):
         return None
-    planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
+    clipped = with_floor(data, floor)
+    planned, offset = yield [_plan_axis(clipped, with_bias), LogOddsOffset().over(data)]
     if planned is None:
         return None
-    return AffineSummands(rule, folds, planned, with_bias, data.kind, data.given_priors, offset)
+    return AffineSummands(
+        rule, folds, planned, with_bias, data.kind, data.given_priors, offset, floor
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +101,8 @@ class AffineSummands(Summands):
     given_priors : ndarray of float64, shape (2,), or None
     offset : float
         What turns scores into log-odds.
+    floor : float
+        Under the posteriors that are calibrated.
     """
 
     rule: ScoringRule
@@ -103,6 +112,7 @@ class AffineSummands(Summands):
     kind: str
     given_priors: Floats | None
     offset: float
+    floor: float
 
     n_classes = 2
     n_columns = 2
@@ -126,7 +136,8 @@ class AffineSummands(Summands):
     @property
     def key(self) -> Hashable:
         axis = self.planned.axis
-        return ("affine fits", self.with_bias, self.rule.key, self.folds.key, axis.low, axis.width)
+        fits = (self.with_bias, self.rule.key, self.folds.key, self.floor)
+        return ("affine fits", *fits, axis.low, axis.width)
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         axis, wide = self.planned.axis, group_type(self.n_groups)
@@ -139,9 +150,9 @@ class AffineSummands(Summands):
         return self.rule.losses_of(part.predictions), self._places(part)[1]
 
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
-        axis = self.planned.axis
+        axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
         found: tuple[NDArray[np.int32], Floats] = kernels.place_on_axis(
-            part.predictions._score_rows, axis.low, axis.width, axis.n_cells
+            clipped._score_rows, axis.low, axis.width, axis.n_cells
         )
         return found
 

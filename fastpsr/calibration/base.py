@@ -33,7 +33,6 @@ __all__ = [
     "Apply",
     "Calibrator",
     "SumLosses",
-    "clip_log_odds",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
@@ -49,6 +48,51 @@ class Calibrator(ABC):
     ``fit`` returns a fitted copy; the original stays as it was. Fitted on posteriors it maps
     log-posteriors to log-posteriors; fitted on likelihoods or raw scores it returns LLRs (or
     log-likelihoods), from which the receiver's prior makes posteriors.
+
+    Notes
+    -----
+    A calibrator of one's own need not derive from this class: any object with ``fit(predictions)``
+    and ``transform(predictions)`` will do where data are in memory. A class that does derive has
+    ``_transform(predictions)``, which returns predictions of kind ``self.output_kind``, and
+
+    - ``_fit(samples)``, for data in memory, which returns the fitted attributes by name; or
+    - ``_fit_plan(data, start)``, for data in parts as well: a generator that yields lists of steps
+      over the data, as ``[Step().over(data)]``, is sent the list of their answers, and returns the
+      fitted attributes. `start` is another fit, near it, or None.
+
+    Fits weigh samples by ``predictions.balanced_weights()`` (an empty array if all weigh the same),
+    since the replicates of a bootstrap differ in weights alone.
+
+    Examples
+    --------
+    Scores less their mean, which is summed part by part:
+
+    >>> import numpy as np, fastpsr as fp
+    >>> from fastpsr.plans import Step
+    >>> class SumOfScores(Step):
+    ...     key = "sum of scores"
+    ...     def add(self, accumulator, prepared, part):
+    ...         scores, weights = part.predictions.scores, part.predictions.balanced_weights()
+    ...         weights = weights if weights.size else np.ones(scores.size)
+    ...         sums = np.array([(weights * scores).sum(), weights.sum()])
+    ...         return sums if accumulator is None else accumulator + sums
+    ...     def merge(self, one, other):
+    ...         return one + other
+    >>> class Center(fp.calibration.Calibrator):
+    ...     binary_only = True
+    ...     def _fit_plan(self, data, start):
+    ...         (sums,) = yield [SumOfScores().over(data)]
+    ...         return {"middle_": float(sums[0] / sums[1])}
+    ...     def _transform(self, predictions):
+    ...         scores = predictions.scores - self.middle_
+    ...         return predictions.replace_scores(self.output_kind, scores)
+    >>> data = fp.Predictions.from_llrs([0, 1, 0, 1], [1.0, 4.0, 2.0, 5.0])
+    >>> parts = fp.from_parts([data[:3], data[3:]])
+    >>> Center().fit(data).middle_, Center().fit(parts).middle_
+    (3.0, 3.0)
+    >>> loss = fp.CalibrationLoss(fp.rules.Log(), Center(), fp.TrainOnTest())
+    >>> round(loss(data), 2), round(loss(parts), 2)
+    (74.59, 74.59)
     """
 
     #: Attributes that fitting sets, for saving.
@@ -58,6 +102,11 @@ class Calibrator(ABC):
     #: Whether it takes two classes and no more.
     binary_only: ClassVar[bool] = False
     domain_: Kind
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return type(self).__name__
 
     def option_names(self) -> list[str]:
         """Return the names of what the calibrator was made with, and a file can hold: numbers."""
@@ -70,9 +119,9 @@ class Calibrator(ABC):
         ]
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise for more than two classes where the calibrator takes no more."""
+        """Raise for more classes than the calibrator can be fitted to."""
         if self.binary_only and n_classes > 2:
-            raise ValueError(f"{type(self).__name__} needs a binary task, not {n_classes} classes")
+            raise ValueError(f"{self.name} needs a binary task, not {n_classes} classes")
 
     def require_classes(self, data: Data) -> None:
         """Raise unless every class has samples of positive weight, and a positive prior."""
@@ -123,13 +172,13 @@ class Calibrator(ABC):
         """
         check_data(predictions)
         if not hasattr(self, "domain_"):
-            raise ValueError(f"{type(self).__name__} must be fitted before it transforms")
+            raise ValueError(f"{self.name} must be fitted before it transforms")
         if predictions.kind != self.domain_:
             raise ValueError(
-                f"predictions must be {self.domain_}, as those {type(self).__name__} was fitted "
+                f"predictions must be {self.domain_}, as those {self.name} was fitted "
                 f"on, not {predictions.kind}"
             )
-        self.check_classes(predictions.n_classes)
+        Calibrator.check_classes(self, predictions.n_classes)  # a map may take less than its fit
         return mapped(predictions, Apply(self))
 
     def __sklearn_clone__(self) -> Self:
@@ -181,8 +230,7 @@ class Calibrator(ABC):
         """What ``transform`` returns: posteriors for posteriors, else likelihoods."""
         return output_kind(self.domain_)
 
-    @abstractmethod
-    def check_fitted(self) -> None:
+    def check_fitted(self) -> None:  # noqa: B027  only what is saved needs it
         """Raise unless the fitted attributes, read from a file, can be those of a fit."""
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
@@ -193,8 +241,10 @@ class Calibrator(ABC):
         if isinstance(data, PartitionedPredictions):
             raise ArgumentError(
                 "predictions",
-                f"must be in memory for {type(self).__name__}: to be fitted to data in parts it "
-                "needs a method _fit_plan(data, start)",
+                f"must be in memory for {self.name}, which has no fit to data in parts",
+                remedy="pass predictions.compute() if they fit in memory; for a fit to parts "
+                "derive it from fastpsr.calibration.Calibrator, with a method "
+                "_fit_plan(data, start)",
             )
         with np.errstate(all="ignore"):  # of scores near the largest float
             return self._fit(data.present())
@@ -337,14 +387,6 @@ def require_fitted(name: str, holds: object) -> None:
     """Raise unless a fitted attribute is as it should be."""
     if not holds:
         raise ValueError(f"{name} is not what a fit leaves")
-
-
-def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
-    """Clip log-odds so that both posteriors are at least `floor`."""
-    if floor == 0.0:
-        return log_odds
-    most = float(np.log1p(-floor) - np.log(floor))
-    return np.clip(log_odds, -most, most)
 
 
 def log_odds_of(shares: Floats, others: Floats) -> Floats:

@@ -218,9 +218,12 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
     present = np.flatnonzero(sizes)
     fewest = int(present[sizes[present].argmin()])
     if sizes[fewest] < n_folds:
-        raise ValueError(
-            "folds must not outnumber the samples of any class: "
-            f"class {fewest} has {sizes[fewest]}, folds is {n_folds}"
+        raise ArgumentError(
+            "folds",
+            f"must not outnumber the samples of any class: class {fewest} has {sizes[fewest]}, "
+            f"folds is {n_folds}",
+            remedy="or give the fold of each sample, such as "
+            f"CrossFit(folds=np.arange(n_samples) % {n_folds})",
         )
     # each class begins at the fold after the last one's end, so that sizes even out
     first_folds = (np.cumsum(sizes) - sizes) % n_folds

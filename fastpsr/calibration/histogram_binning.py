@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
     Calibrator,
-    clip_log_odds,
     log_odds_of,
     prior_log_odds,
     require_fitted,
 )
+from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.step_summands import StepSummands
 from fastpsr.plans import Data, Part, Plan

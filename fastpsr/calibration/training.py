@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
-from fastpsr.calibration.base import Calibrator, check_calibrator
+from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.plans import (
     Data,
     Part,
@@ -63,12 +64,13 @@ class Training(ABC):
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan["Training"]:
         """Ask for what must not change between replicates, and return the training with it."""
 
-    def calibrate(self, calibrator: Calibrator, predictions: Data) -> Any:
+    def calibrate(self, calibrator: Calibrator | FitTransform, predictions: Data) -> Any:
         """Return the predictions as the calibrator maps them, trained in this way."""
+        made = as_calibrator(calibrator)
 
         def plan() -> Plan[Any]:
             yield from self._begin(predictions)
-            return (yield from self.calibrated_plan(calibrator, predictions))
+            return (yield from self.calibrated_plan(made, predictions))
 
         return run(plan)
 
@@ -174,6 +176,7 @@ class CrossFit(Training):
         return _ByFolds(pinned)
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
+        calibrator.check_classes(data.n_classes)
         folds = yield from self.folds_plan(data)
         return (yield from _ByFolds(folds).calibrated_plan(calibrator, data))
 
@@ -288,12 +291,16 @@ class _Trained(Training):
         yield
 
 
-def cross_fit(calibrator: Calibrator, predictions: Data, train: Training | None = None) -> Any:
+def cross_fit(
+    calibrator: Calibrator | FitTransform, predictions: Data, train: Training | None = None
+) -> Any:
     """Return calibrated predictions.
 
     Parameters
     ----------
-    calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
+    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+        An object of your own with ``fit(predictions)``, which returns it fitted, and
+        ``transform(predictions)``. It is copied for each fit.
     predictions : Predictions, or predictions in parts
         Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
@@ -312,7 +319,7 @@ def cross_fit(calibrator: Calibrator, predictions: Data, train: Training | None 
     >>> fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()).posteriors[:, 1].tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    check_calibrator(calibrator)
+    as_calibrator(calibrator)
     check_data(predictions)
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 

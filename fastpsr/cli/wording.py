@@ -41,8 +41,10 @@ _RULES = tuple(
         (r"confidence_level (?=must)", "--ci "),
         (r"seed (must be an integer of at least 0), or None", r"--seed \1"),
         (r"seed (?=must be an integer)", "--seed "),
-        (r"floor (?=must lie in)", "--floor "),
+        (r"floor (?=must (?:lie in|be 0 for raw))", "--floor "),
         (r"use PAV\(floor=\.\.\.\)", "use --calibrator pav --floor 0.001"),
+        (r"from_posteriors\(\.\.\., floor=1e-6\)", "a floor"),
+        (r"\w+\(floor=1e-6\)", "--floor 1e-6"),
         (r"Value error, (?='[^']*' is not one of )", ""),  # typer's, of a choice
         (
             r"(?:ids|enroll_speakers) must name (?=at least two)",

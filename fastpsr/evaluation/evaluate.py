@@ -18,11 +18,12 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.infinite_losses import count_infinite_losses
-from fastpsr.evaluation.table import Evaluation, Group, Row, infinite_losses
+from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import check_metric
 from fastpsr.plans import Data, Outcome, PartitionedPredictions, Plan, check_data, run, run_all
 from fastpsr.predictions import Kind, Predictions
+from fastpsr.wording import counted
 
 __all__ = ["evaluate", "evaluate_systems"]
 
@@ -234,15 +235,15 @@ class _Task:
     def row(self, name: str, outcome: Outcome, found: BootstrapResult | None, group: Group) -> Row:
         """Return the row of a metric."""
         metric = self.metrics[name]
-        if outcome.error is None:
+        value, state, error = float("nan"), "not computed", outcome.error
+        if error is None:
             value = float(outcome.result)
-            note = _note(metric, value, group.n_infinite, self.data.kind)
-        else:
-            value, note = float("nan"), f"not computed: {outcome.error}"
+            state, error = _explain(metric, value, group.n_infinite, self.data.kind)
+        note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
         row = Row(
             name, value, note=note, unit=getattr(metric, "unit", ""),
             reference_value=getattr(metric, "reference_value", None),
-            system=self.system, group=self.group, error=outcome.error,
+            system=self.system, group=self.group, state=state, error=error,
         )  # fmt: skip
         if found is None:
             return row
@@ -281,17 +282,29 @@ class _Task:
         return f"{place}: {what}" if place else what
 
 
-def _note(metric: AnyMetric, value: float, n_infinite: int, kind: Kind) -> str:
-    """Return what a number is, or why it is none."""
+def _explain(
+    metric: AnyMetric, value: float, n_infinite: int, kind: Kind
+) -> tuple[str, ValueError | None]:
+    """Return the state of a value that is not finite, and why it is not; else "" and None."""
     if np.isfinite(value) or not isinstance(metric, Metric):
-        return str(getattr(metric, "meaning", ""))
-    if isinstance(metric, CalibrationLoss) and value < 0.0:
-        return f"{type(metric.calibrator).__name__} would make the score infinitely worse"
-    what = "undefined" if np.isnan(value) else "infinite"
+        return "", None
+    state = "undefined" if np.isnan(value) else "infinite"
+    remedy, pass_ = "", {}
+    if kind == "posteriors":
+        remedy = "from_posteriors(..., floor=1e-6) bounds what they cost"
+    if isinstance(metric, CalibrationLoss):
+        name = type(metric.calibrator).__name__
+        if getattr(metric.calibrator, "floor", None) == 0.0:
+            remedy, pass_ = f"{name}(floor=1e-6) bounds what they cost", {"floor": 1e-6}
+        if value < 0.0:
+            rule = "would make the score infinitely worse"
+            remedy = f"{name}(floor=1e-6) would not" if pass_ else ""
+            return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
     if not n_infinite:
-        return f"{what}: {metric.meaning}"
-    remedy = "; a floor bounds what they cost" if kind == "posteriors" else ""
-    return f"{what}: {infinite_losses(n_infinite)}{remedy}"
+        return state, ValueError(metric.meaning)
+    rule = "has posterior 0 for the true class" if n_infinite == 1 else "have posterior 0 for the true class"
+    name = counted(n_infinite, "sample")
+    return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
 
 
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:

@@ -9,8 +9,9 @@ from fastpsr.evaluation.layout import in_brackets, in_columns
 from fastpsr.predictions import Kind
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
+from fastpsr.wording import counted
 
-__all__ = ["Evaluation", "Group", "Row", "in_brackets", "infinite_losses"]
+__all__ = ["Evaluation", "Group", "Row", "in_brackets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,10 @@ class Row:
         Name of the system; None where one system was evaluated without a name.
     group : str or None
         Group of samples, such as "gender=f"; None for all samples.
+    state : str
+        "not computed", "undefined" or "infinite"; "" of finite values.
     error : ValueError or None
-        What kept the value from being computed.
+        Why, in fields, where `state` is not "": the note says both.
     """
 
     metric: str
@@ -54,12 +57,13 @@ class Row:
     reference_value: float | None = None
     system: str | None = None
     group: str | None = None
+    state: str = ""
     error: ValueError | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
         first = {"system": self.system, "group": self.group}
-        names = [part.name for part in fields(self) if part.name not in (*first, "error")]
+        names = [part.name for part in fields(self) if part.name not in (*first, "state", "error")]
         return first | {name: getattr(self, name) for name in names}
 
 
@@ -105,7 +109,7 @@ class Group:
         more = ", ..." if self.n_classes > 4 else ""
         line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
         if self.n_infinite:
-            line += f"; {infinite_losses(self.n_infinite)}"
+            line += f"; {counted(self.n_infinite, 'sample')} with posterior 0 for the true class"
         if self.kind == "raw scores":
             line += "; raw scores: only metrics of ranks have values"
         return line
@@ -252,15 +256,3 @@ class Evaluation:
         rows = tuple(replace(row, system=names[row.system or ""]) for row in self.rows)
         groups = tuple(replace(each, system=names[each.system or ""]) for each in self.groups)
         return replace(self, rows=rows, groups=groups)
-
-
-def infinite_losses(n_infinite: int) -> str:
-    """Say how many samples have an infinite log loss.
-
-    Examples
-    --------
-    >>> infinite_losses(1)
-    '1 sample has posterior 0 for the true class'
-    """
-    have = "sample has" if n_infinite == 1 else "samples have"
-    return f"{n_infinite:,} {have} posterior 0 for the true class"

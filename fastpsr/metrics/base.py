@@ -24,7 +24,29 @@ class Metric(ABC, Generic[Summary]):
     most.
 
     A metric of one's own says `label`, `summarize` and `finish`. Where summaries have a method
-    ``merge(other)``, or the metric says `merge`, it takes data in parts, too.
+    ``merge(other)``, or the metric says `merge`, it takes data in parts, too. It must heed weights:
+    the replicates of a bootstrap are the same samples with other weights, ``balanced_weights()``
+    (empty if all weigh the same).
+
+    Examples
+    --------
+    The share of samples whose posterior of class 1 is above .9:
+
+    >>> import numpy as np, fastpsr as fp
+    >>> class Certain(fp.metrics.Metric):
+    ...     label = "certain"
+    ...     def summarize(self, predictions):
+    ...         weights = predictions.balanced_weights()
+    ...         weights = weights if weights.size else np.ones(len(predictions))
+    ...         is_certain = predictions.positive_posteriors > 0.9
+    ...         return np.array([weights[is_certain].sum(), weights.sum()])
+    ...     def merge(self, one, other):
+    ...         return one + other
+    ...     def finish(self, summary):
+    ...         return float(summary[0] / summary[1])
+    >>> data = fp.Predictions.from_posteriors([0, 1, 0, 1], [0.2, 0.95, 0.3, 0.99])
+    >>> Certain()(data), Certain()(fp.from_parts([data[:1], data[1:]]))
+    (0.5, 0.5)
     """
 
     #: Whether it takes two classes and no more.

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from fastpsr.calibration import CALIBRATORS, TRAININGS
-from fastpsr.calibration.base import Calibrator, SumLosses, check_calibrator
+from fastpsr.calibration.base import Calibrator, SumLosses
+from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Part, Plan, Step, begin, run
@@ -29,7 +30,9 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     ----------
     rule : ScoringRule
         The score that counts.
-    calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
+    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+        An object of your own with ``fit(predictions)``, which must heed weights, and
+        ``transform(predictions)``, for data in memory; see :class:`fastpsr.calibration.Calibrator`.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``.
     relative : bool
@@ -56,14 +59,18 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     """
 
     rule: ScoringRule
-    calibrator: Calibrator
+    calibrator: Calibrator | FitTransform
     train: Training = field(default_factory=CrossFit)
     relative: bool = True
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
-        check_calibrator(self.calibrator)
+        as_calibrator(self.calibrator)
         as_training(self.train)
+
+    @property
+    def _fitter(self) -> Calibrator:
+        return as_calibrator(self.calibrator)
 
     @property
     def label(self) -> str:
@@ -95,15 +102,15 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     def _sums(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
         """Ask for the sums of the raw losses, and of those after calibration."""
         data.require_posteriors("expected scores")
-        self.calibrator.check_classes(data.n_classes)
+        self._fitter.check_classes(data.n_classes)
         raw, calibrated = yield [SumLosses(self.rule).over(data), self._calibrated(data)]
         return raw, calibrated
 
     def _calibrated(self, data: Data) -> Plan[ScoreSums]:
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
-            return (yield from self.calibrator.losses_plan(self.rule, folds, data))
-        made = yield from self.train.calibrated_plan(self.calibrator, data)
+            return (yield from self._fitter.losses_plan(self.rule, folds, data))
+        made = yield from self.train.calibrated_plan(self._fitter, data)
         (sums,) = yield [SumLosses(self.rule).over(made)]
         return sums  # type: ignore[no-any-return]
 
@@ -111,15 +118,15 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         data.require_posteriors("expected scores")
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
-            return (yield from self.calibrator.refit_summands(self.rule, folds, data))
-        made = yield from self.train.calibrated_plan(self.calibrator, data)
+            return (yield from self._fitter.refit_summands(self.rule, folds, data))
+        made = yield from self.train.calibrated_plan(self._fitter, data)
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
 
     def on_rows(self, index: Any) -> "CalibrationLoss":
         return replace(self, train=self.train.on_rows(index))
 
     def fixed_to(self, data: Data) -> Plan["CalibrationLoss"]:
-        return replace(self, train=(yield from self.train.fixed_to(self.calibrator, data)))
+        return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
 
     def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
@@ -179,7 +186,9 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     Parameters
     ----------
     rule : ScoringRule
-    calibrator : PAV, HistogramBinning, DirectionPreserving or TemperatureScaling
+    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+        An object of your own with ``fit(predictions)``, which must heed weights, and
+        ``transform(predictions)``, for data in memory; see :class:`fastpsr.calibration.Calibrator`.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``.
 
@@ -198,13 +207,17 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     """
 
     rule: ScoringRule
-    calibrator: Calibrator
+    calibrator: Calibrator | FitTransform
     train: Training = field(default_factory=CrossFit)
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
-        check_calibrator(self.calibrator)
+        as_calibrator(self.calibrator)
         as_training(self.train)
+
+    @property
+    def _fitter(self) -> Calibrator:
+        return as_calibrator(self.calibrator)
 
     @property
     def label(self) -> str:
@@ -226,7 +239,7 @@ class ExpectedDivergence(Metric[ReferenceSums]):
 
     def _sums(self, data: Data) -> Plan[ReferenceSums]:
         data.require_posteriors("score divergences")
-        reference = yield from self.train.calibrated_plan(self.calibrator, data)
+        reference = yield from self.train.calibrated_plan(self._fitter, data)
         (sums,) = yield [_SumReferences(self.rule, "divergence").over(data, reference)]
         return sums  # type: ignore[no-any-return]
 
@@ -234,7 +247,7 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         data.require_posteriors("score divergences")
         if self.train.refits:  # the reference changes with the replicate
             return None
-        reference = yield from self.train.calibrated_plan(self.calibrator, data)
+        reference = yield from self.train.calibrated_plan(self._fitter, data)
         values = partial(divergences, self.rule)
         return ReferenceSummands(data.n_classes, values, data.given_priors, (reference,))
 
@@ -242,7 +255,7 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         return replace(self, train=self.train.on_rows(index))
 
     def fixed_to(self, data: Data) -> Plan["ExpectedDivergence"]:
-        return replace(self, train=(yield from self.train.fixed_to(self.calibrator, data)))
+        return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
 
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
@@ -253,7 +266,7 @@ class ExpectedDivergence(Metric[ReferenceSums]):
 
         def plan() -> Plan[Decomposition]:
             yield from begin(predictions)
-            reference = yield from self.train.calibrated_plan(self.calibrator, predictions)
+            reference = yield from self.train.calibrated_plan(self._fitter, predictions)
             sums = yield [
                 _SumReferences(self.rule, what).over(predictions, reference) for what in _VALUES
             ]

@@ -144,7 +144,7 @@ class Cost(ScoringRule):
 
     def class_losses(self, log_q: Floats) -> Floats:
         self.matrix.check_classes(log_q.shape[1])
-        return np.asarray(self.matrix.values.T[self.matrix.decisions(np.ascontiguousarray(log_q))])
+        return self.matrix.costs_by_class(self.matrix.decisions(np.ascontiguousarray(log_q)))
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         self.matrix.check_classes(2)

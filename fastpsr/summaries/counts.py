@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.costs import CostMatrix, bayes_decisions, count_decisions, mean_cost
+from fastpsr.costs import CostMatrix, bayes_decisions, count_outcomes, mean_cost
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.merging import require_same
@@ -25,6 +25,7 @@ class DecisionCounts:
     Attributes
     ----------
     weight : ndarray of float64, shape (K, M)
+        With zero-one costs of several classes (K, 2): of right decisions, and of wrong ones.
     given_priors : ndarray of float64, shape (K,), or None
     """
 
@@ -34,8 +35,9 @@ class DecisionCounts:
     @classmethod
     def of(cls, costs: CostMatrix, predictions: Predictions) -> Self:
         """Count the Bayes decisions of predictions."""
-        decisions = bayes_decisions(predictions, costs)
-        counts = count_decisions(predictions.labels, decisions, predictions.weights, costs)
+        y, weights = predictions.labels, predictions.weights
+        outcomes = costs.outcomes(y, bayes_decisions(predictions, costs))
+        counts = count_outcomes(y, outcomes, weights, costs.n_classes, costs.n_outcomes)
         return cls(counts, predictions.given_priors)
 
     @classmethod
@@ -43,9 +45,7 @@ class DecisionCounts:
         """Count the trials whose LLR lies below a threshold, and those that reach it."""
         accepted, y = predictions.llrs >= threshold, predictions.labels
         if predictions.weights.size:
-            counts = count_decisions(
-                y, accepted.astype(np.uint8), predictions.weights, CostMatrix.zero_one(2)
-            )
+            counts = count_outcomes(y, accepted, predictions.weights, 2, 2)
         else:  # whole bytes are counted much faster than cells
             totals = predictions.class_weights
             hits = np.count_nonzero(accepted & y.view(bool))
@@ -72,7 +72,7 @@ class DecisionCounts:
 
 @dataclass(frozen=True, eq=False)
 class BayesDecisionSummands(Summands):
-    """Samples grouped by class and Bayes decision."""
+    """Samples grouped by class and the outcome of the Bayes decision."""
 
     n_classes: int
     given_priors: Floats | None
@@ -82,8 +82,8 @@ class BayesDecisionSummands(Summands):
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
-        """Number of pairs of class and decision."""
-        return self.n_classes * self.costs.n_decisions
+        """Number of pairs of class and outcome."""
+        return self.n_classes * self.costs.n_outcomes
 
     @property
     def key(self) -> Hashable:
@@ -91,8 +91,11 @@ class BayesDecisionSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        factor = group_type(self.n_groups)(self.costs.n_decisions)
-        return np.asarray(predictions.labels * factor + bayes_decisions(predictions, self.costs))
+        outcomes = self.costs.outcomes(
+            predictions.labels, bayes_decisions(predictions, self.costs)
+        )
+        factor = group_type(self.n_groups)(self.costs.n_outcomes)
+        return np.asarray(predictions.labels * factor + outcomes)
 
     def assemble(self, weight: Floats, sums: Floats) -> DecisionCounts:
         return DecisionCounts(weight.reshape(self.n_classes, -1), self.given_priors)

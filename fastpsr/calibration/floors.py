@@ -1,0 +1,68 @@
+"""Floors under posteriors: of those that calibrators are given, and of those that they return."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import Data, Part, Transform, mapped
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["clip_log_odds", "floored", "with_floor"]
+
+
+def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
+    """Clip log-odds so that both posteriors are at least `floor`."""
+    if floor == 0.0:
+        return log_odds
+    most = float(np.log1p(-floor) - np.log(floor))
+    return np.clip(log_odds, -most, most)
+
+
+def floored(predictions: Predictions, floor: float) -> Predictions:
+    """Return predictions as ``from_posteriors(..., floor=floor)`` clips them.
+
+    Likelihoods are clipped as the posteriors that they make where all classes are equally likely,
+    so that what comes out does not depend on the priors.
+
+    Raises
+    ------
+    ArgumentError
+        For raw scores, which have no posteriors.
+    """
+    if floor == 0.0:
+        return predictions
+    if predictions.kind == "raw scores":
+        raise ArgumentError(
+            "floor",
+            f"must be 0 for raw scores, which have no posteriors to clip, not {floor}",
+            remedy="use PAV(floor=...), which clips what it returns",
+        )
+
+    def clip() -> Predictions:
+        scores = predictions.scores
+        if scores.ndim == 1:
+            values = clip_log_odds(scores, floor)
+        else:
+            is_log_q = predictions.kind == "posteriors"
+            rows = scores if is_log_q else checks.log_softmax("scores", scores)
+            values = checks.clip_log_rows(rows, floor, np.empty(rows.shape))
+        return predictions.replace_scores(predictions.kind, values)
+
+    made: Predictions = predictions.remember(("floored", floor), clip)
+    return made
+
+
+def with_floor(data: Data, floor: float) -> Data:
+    """Return the data clipped: at once in memory, in parts when they are read."""
+    found: Data = mapped(data, _Floored(floor)) if floor else data
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Floored(Transform):
+    floor: float
+
+    def __call__(self, part: Part) -> Predictions:
+        return floored(part.predictions, self.floor)
