@@ -1,7 +1,7 @@
 """The table of everything."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ from fastpsr.plans import (
     check_data,
     run_all,
 )
+from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.rules import Log
 
@@ -69,6 +70,8 @@ class Row:
         "fraction", "percent", "nats", "bits", or "" for ratios.
     reference_value : float or None
         The value of a system that is worth nothing, where there is one.
+    error : Exception or None
+        Why the value could not be computed, where the note says that.
     """
 
     metric: str
@@ -80,6 +83,7 @@ class Row:
     note: str = ""
     unit: str = ""
     reference_value: float | None = None
+    error: Exception | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Evaluation:
             "n_infinite": self.n_infinite,
             "kind": self.kind,
             "intervals": None if self.intervals is None else asdict(self.intervals),
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [_plain(row) for row in self.rows],
         }
 
     def __str__(self) -> str:
@@ -187,6 +191,13 @@ class Evaluation:
         if self.kind == "raw scores":
             line += "; raw scores: only metrics of ranks have values"
         return line
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """Return numbers and strings; an error is in the note."""
+    numbers = asdict(replace(row, error=None))
+    del numbers["error"]
+    return numbers
 
 
 def default_metrics(
@@ -291,7 +302,8 @@ def evaluate(
         else:
             value, note = float("nan"), f"not computed: {outcome.error}"
         unit, reference = getattr(metric, "unit", ""), getattr(metric, "reference_value", None)
-        rows.append(Row(name, value, note=note, unit=unit, reference_value=reference))
+        error = None if outcome.error is None else without_frames(outcome.error)
+        rows.append(Row(name, value, note=note, unit=unit, reference_value=reference, error=error))
     if intervals is not None:
         rows = _with_intervals(rows, chosen, predictions, intervals, resampling, progress)
     priors = tuple(float(prior) for prior in predictions.priors)

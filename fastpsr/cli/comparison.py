@@ -96,8 +96,9 @@ def _difference(a: Row, b: Row, result: BootstrapResult | None) -> Difference:
     reasons: dict[str, str] = {}
     for side, row in (("A", a), ("B", b)):
         if not math.isfinite(row.value):
-            reasons[row.note] = f"{reasons[row.note]} and {side}" if row.note in reasons else side
-    note = in_options("; ".join(f"{who}: {why}" for why, who in reasons.items()) or a.note)
+            why = row.note if row.error is None else f"not computed: {in_options(row.error)}"
+            reasons[why] = f"{reasons[why]} and {side}" if why in reasons else side
+    note = "; ".join(f"{who}: {why}" for why, who in reasons.items()) or a.note
     difference = a.value - b.value
     if result is None:
         return Difference(a.metric, a.value, b.value, difference, None, None, None, 0, None, note)

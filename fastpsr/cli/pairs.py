@@ -15,6 +15,7 @@ from fastpsr.cli.show import console, steps
 from fastpsr.cli.table_evaluation import TableMeasure
 from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.cli.trial_rows import TrialMeasure
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluate import AnyMetric, Intervals
 from fastpsr.predictions import Predictions
 
@@ -36,9 +37,8 @@ def pair_of_tables(a: ScoreFile, b: ScoreFile, measure: TableMeasure, intervals:
     one, other = measure.predictions(a), measure.predictions(b)
     try:
         check_same_samples(one, other)
-    except ValueError as error:
-        said = str(error).replace("a and b", f"{a.path} and {b.path}", 1)
-        raise ValueError(said.replace("y_true[", f"{a.names[1]}[")) from None
+    except ArgumentError as error:
+        raise error.renamed(f"{a.path} and {b.path}") from None
     for what, ours, theirs in (
         ("weights", one.weights, other.weights),
         (f"--resample {a.names[3]}: values", a.clusters, b.clusters),

@@ -86,4 +86,6 @@ def _title(systems: Sequence[str]) -> str:
 
 
 def _plain(row: TrialRow) -> Row:
-    return Row(**{part.name: getattr(row, part.name) for part in fields(Row)})
+    return Row(
+        **{part.name: getattr(row, part.name) for part in fields(Row) if part.name != "error"}
+    )

@@ -92,7 +92,10 @@ def show_evaluation(
     evaluation: Evaluation, intervals: Intervals | None, outputs: Mapping[str, Path | None]
 ) -> Evaluation:
     """Print and write a table; return it in the command's words."""
-    rows = tuple(replace(row, note=in_options(row.note)) for row in evaluation.rows)
+    rows = tuple(
+        row if row.error is None else replace(row, note=f"not computed: {in_options(row.error)}")
+        for row in evaluation.rows
+    )
     evaluation = replace(evaluation, rows=rows, intervals=intervals)  # in the command's words
     _print(evaluation)
     content = evaluation.to_dict()

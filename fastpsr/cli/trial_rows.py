@@ -1,7 +1,7 @@
 """The rows of a system on a trial list: one per condition and metric."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from fastpsr.cli.intervals import as_arguments, resampling_of_trials
 from fastpsr.cli.options import TrialScale, check_folds
 from fastpsr.cli.show import say
 from fastpsr.cli.trial_files import check_column, predictions_of
-from fastpsr.cli.wording import in_options
+from fastpsr.cli.wording import in_options, worded
 from fastpsr.evaluate import Intervals, Row, evaluate
 from fastpsr.metrics import AUC, EER, BrierScore, CalibrationLoss, Cllr, CrossEntropy, MinCllr
 from fastpsr.plans import run
@@ -117,7 +117,10 @@ class TrialMeasure:
                     **as_arguments(self.intervals, resampling),
                 ).rows
             for row in found:
-                numbers = asdict(row) | {"note": in_options(row.note)}
+                numbers = asdict(replace(row, error=None))
+                del numbers["error"]
+                if row.error is not None:
+                    numbers["note"] = f"not computed: {in_options(row.error)}"
                 rows.append(TrialRow(str(path), condition, **numbers, n_target=n_target,
                                      n_nontarget=counts[1]))  # fmt: skip
         return rows
@@ -127,7 +130,8 @@ class TrialMeasure:
         if self.equalize is None:
             return None
         names = [check_column(made, "--equalize", n) for n in self.equalize.split(",")]
-        return made.equalized_weights(names)
+        with worded(columns="--equalize"):
+            return made.equalized_weights(names)
 
     def _resampling(
         self, made: TrialSet, predictions: Predictions, path: Path, condition: str
@@ -139,8 +143,8 @@ class TrialMeasure:
                 run(lambda: resampling.units(predictions))
             except ValueError as error:
                 if condition == POOLED:
-                    raise ValueError(f"{path}: {error}") from None
-                say(f"warning: {path}, {condition}: no intervals: {error}")
+                    raise ValueError(f"{path}: {in_options(error)}") from None
+                say(f"warning: {path}, {condition}: no intervals: {in_options(error)}")
                 return None
         return resampling
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
@@ -158,7 +159,9 @@ def check_metric(metric: object) -> None:
     """Raise unless `metric` is a metric, or a function of predictions."""
     if isinstance(metric, type):
         name = metric.__name__
-        raise ValueError(f"metrics must be metrics, not the class {name}: make one, {name}(...)")
+        raise ArgumentError(
+            "metrics", f"must be metrics, not the class {name}: make one, {name}(...)"
+        )
     if not callable(metric):
         found = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
-        raise ValueError(f"metrics must be callable, not {found}")
+        raise ArgumentError("metrics", f"must be callable, not {found}")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.plans import Data, Part, Plan, run
@@ -108,9 +109,9 @@ class _Cost:
         for name, prior in (("c_miss", self.p_target), ("c_fa", 1.0 - self.p_target)):
             value = checks.as_number(name, getattr(self, name))
             if not 0.0 < value < np.inf:
-                raise ValueError(f"{name} must be positive and finite, not {value}")
+                raise ArgumentError(name, f"must be positive and finite, not {value}")
             if value * prior == 0.0:
-                raise ValueError(f"{name} must not vanish at the prior {prior}, as {value} does")
+                raise ArgumentError(name, f"must not vanish at the prior {prior}, as {value} does")
             object.__setattr__(self, name, value)
 
     def normalized_cost(self, p_miss: Any, p_fa: Any) -> Any:
@@ -423,7 +424,7 @@ def set_p_target(metric: Any) -> None:
     """Make the prior a float; raise unless it leaves both classes possible."""
     p_target = checks.as_number("p_target", metric.p_target)
     if not 0.0 < p_target < 1.0:
-        raise ValueError(f"p_target must lie strictly between 0 and 1, not {p_target}")
+        raise ArgumentError("p_target", f"must lie strictly between 0 and 1, not {p_target}")
     object.__setattr__(metric, "p_target", p_target)
 
 

@@ -458,8 +458,21 @@ class TableSource(Source):
         if self._what == "llrs":
             priors = options.pop("priors")
             options["prior"] = None if priors is None else float(priors[1])
-        make = getattr(Predictions, f"from_{self._what}")
-        return make(y, self._scores(loaded), **options), columns
+        make, scores = getattr(Predictions, f"from_{self._what}"), self._scores(loaded)
+        try:
+            return make(y, scores, **options), columns
+        except ArgumentError as error:
+            raise self._by_column(error) from None
+
+    def _by_column(self, error: ArgumentError) -> ArgumentError:
+        """Return an error of the values with the names of the columns that they are from."""
+        names = {"y_true": self._y_true, "sample_weight": self._sample_weight or "sample_weight"}
+        if error.argument in names:
+            return error.renamed(names[error.argument])
+        if error.index is None:
+            return error
+        many = len(self._names) > 1
+        return error.renamed(self._what if many else self._names[0], self._names if many else ())
 
     def _row_length(self) -> int:
         kind = self.tables.schema.field(self._names[0]).type

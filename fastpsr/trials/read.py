@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import pick
 from fastpsr.trials.join_in_memory import Joined, join, keep_numbers
 from fastpsr.trials.policies import Policies
@@ -122,9 +123,10 @@ def _read(file: AnyPath | Reading, request: Request) -> Reading:
     if not isinstance(file, Reading):
         return read_file(file, request)
     if request.format or request.columns or request.transpose is not None:
-        raise ValueError(
-            f"{request.prefix}format, {request.prefix}columns and transpose say how to read a "
-            f"file, and {file.path} was read before"
+        raise ArgumentError(
+            f"{request.prefix}format",
+            f"say how to read a file, and {file.path} was read before",
+            name=f"{request.prefix}format, {request.prefix}columns and transpose",
         )
     return file
 
