@@ -1,5 +1,7 @@
 """The commands, and what they do with errors."""
 
+from typing import Any
+
 import typer
 
 from fastpsr import __version__
@@ -58,5 +60,7 @@ def run() -> int:
             raise
         asked_for_nothing = type(error).__name__ == "NoArgsIsHelpError"
         if not asked_for_nothing:
-            say(f"error: {error.format_message()}")
+            refused: Any = error
+            refused.message = refused.message.removeprefix("Value error, ")  # pydantic's words
+            say(f"error: {refused.format_message()}")
     return 2

@@ -66,9 +66,9 @@ def detect(path: Path, request: Request) -> Detected:
     if not fitting:
         raise request.unclear(
             path,
-            f"no known format ({', '.join(FORMATS)}) has {counted(n_columns, 'column')} like those "
-            f"of {shorten(sample.lines[0])!r}; columns in another order need a header that names "
-            "them",
+            f"no known format has {counted(n_columns, 'column')} like those of "
+            f"{shorten(sample.lines[0])!r}; formats are {', '.join(FORMATS)}; columns in another "
+            "order need a header that names them",
             "format",
         )
     return Detected(_the_one(path, request, fitting, rows, n_columns), sample)
@@ -94,7 +94,7 @@ def _the_one(
         return suitable[int(is_sitw)]
     if len(suitable) > 1:
         choices = ", ".join(f"{layout.name} ({' '.join(layout.roles)})" for layout in suitable)
-        rule = f"the content fits more than one format, {choices}"
+        rule = f"the content fits more than one format: {choices}"
         raise request.unclear(path, rule, "format")
     return suitable[0]
 

@@ -161,8 +161,8 @@ def _orientation(
     if shape[0] != shape[1] or shape[0] == 1:
         turned = found != shape
         if transpose is not None and transpose != turned:
-            rule = f"must be {turned} for {path}, whose matrices are {found} for {shape}"
-            raise ArgumentError("transpose", rule)
+            rule = f"does not fit {path}, where {'columns' if turned else 'rows'} are models"
+            raise ArgumentError("transpose", f"{rule}: matrices are {found} for {shape}")
     elif transpose is not None:
         turned = transpose
     elif file.attrs.get(_ROWS_ARE_MODELS, False):

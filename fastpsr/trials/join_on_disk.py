@@ -438,7 +438,8 @@ class _Job:
                 raise ValueError(
                     f"{self.key.path}: there are no {noun} among {counted(n, 'trial')}"
                 )
-        shop, errors, notes = self.workshop, [], []
+        shop, notes = self.workshop, []
+        errors: list[tuple[str, str]] = []
         allowing: dict[str, str] = {}
         for system in self.systems:
             found = Findings(self.policies)
@@ -461,13 +462,15 @@ class _Job:
             add(system.file, system.nan, "nan score", "", "nan")
             add(system.file, system.labels, "label", "of the scores unlike the key's")
             if found.errors:
-                errors.append(f"{system.file.path}: {'; '.join(found.errors)}")
+                both = f"{self.key.path} and {system.file.path}"
+                errors.append((both, f"do not fit: {'; '.join(found.errors)}"))
                 allowing |= found.allowing
             of = f"{system.file.path}: " if len(self.systems) > 1 else ""
             notes += [f"{of}{note}" for note in found.notes]
         if errors:
-            rule = f"must fit the key {self.key.path}; {'; '.join(errors)}"
-            raise ArgumentError("scores", rule, pass_=allowing)
+            (name, rule), *others = errors
+            rule = "; ".join([rule, *map(" ".join, others)])
+            raise ArgumentError("scores", rule, pass_=allowing, name=name)
         if self.finder is not None:
             self.finder.check()
         self.notes = tuple(notes)

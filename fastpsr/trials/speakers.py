@@ -87,9 +87,10 @@ class SpeakerFinder:
         mapping: tuple["Series", "Series"] | None,
         columns: tuple[str, str] | None,
         patterns: tuple[str, str] | None,
-        file: str = "",
+        source: str = "",
     ) -> None:
-        self._mapping, self.columns, self._patterns, self._file = mapping, columns, patterns, file
+        self._mapping, self.columns, self._patterns = mapping, columns, patterns
+        self._source = source
         self.start()
 
     @classmethod
@@ -122,9 +123,8 @@ class SpeakerFinder:
             patterns = _pair(pattern, "speaker_pattern")
             for one in patterns:
                 _extract(polars().Series([""]), one, "speaker_pattern")  # raises if it is none
-            return cls(None, None, patterns)
-        file = "" if isinstance(mapping, Mapping) else str(mapping)
-        return cls(_mapped(mapping), None, None, file)
+            return cls(None, None, patterns, repr(pattern))
+        return cls(_mapped(mapping), None, None, _name_of(mapping))
 
     def start(self) -> None:
         """Begin with the first trial."""
@@ -163,7 +163,7 @@ class SpeakerFinder:
         ]
         if lacking:
             argument = "speakers" if self._patterns is None else "speaker_pattern"
-            raise _no_speaker(lacking, argument, self._file)
+            raise _no_speaker(lacking, argument, self._source)
 
     @property
     def taken(self) -> str:
@@ -196,8 +196,9 @@ def find_speakers(
         if (said := _without(side, ids_of, speakers_of))
     ]
     if lacking:
-        file = "" if mapping is None or isinstance(mapping, Mapping) else str(mapping)
-        raise _no_speaker(lacking, "pattern" if mapping is None else "mapping", file)
+        if mapping is None:
+            raise _no_speaker(lacking, "pattern", repr(pattern))
+        raise _no_speaker(lacking, "mapping", _name_of(mapping))
     columns = []
     for ids_of, speakers_of in zip((enroll, test), found, strict=True):
         names = encode(speakers_of.fill_null(""))
@@ -205,9 +206,13 @@ def find_speakers(
     return Speakers.of_columns(columns[0], columns[1])
 
 
-def _no_speaker(lacking: Sequence[str], argument: str, file: str) -> ArgumentError:
-    rule = f"must give every id a speaker, but gives none to {' and '.join(lacking)}"
-    return ArgumentError(argument, rule, name=file)
+def _name_of(mapping: str | os.PathLike[str] | Mapping[str, str]) -> str:
+    return "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
+
+
+def _no_speaker(lacking: Sequence[str], argument: str, source: str) -> ArgumentError:
+    rule = f"must give every id a speaker, but {source} gives none to {' and '.join(lacking)}"
+    return ArgumentError(argument, rule)
 
 
 def _without(side: str, ids: Coded, speakers: "Series") -> str:

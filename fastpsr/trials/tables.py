@@ -181,7 +181,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             found[role] = present[0]
         elif role in needed:
             rule = (
-                f"there is no column for the {role}, named {' or '.join(usual)}, but "
+                f"there is no column for the {role}: none is named {' or '.join(usual)}; there are "
                 f"{', '.join(names)}"
             )
             raise request.unclear(path, rule, "columns", {role: ...})
