@@ -314,7 +314,7 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
         ({"pattern": "^(a)|."}, r"gives none to 1 enroll id \('b'\) and 2"),
         (
             {"pattern": ""},
-            "pattern must give every id a speaker, but '' gives none to 2 enroll ids",
+            "every id a speaker, but '' gives none to 2 enroll ids",
         ),
         ({"pattern": 5}, "must be a string or a pair of them, not 5"),
         ({"column": ("spk", "nope")}, r"\(gender, phone, spk, segspk\), not 'nope'"),
@@ -336,7 +336,7 @@ def test_files_of_speakers(tmp_path):
     for content, message in [
         (
             "a 1\nx 1\n",
-            r"mapping must give every id a speaker, but \S+map gives none to 1 enroll id \('b'\) and 1 test id \('y'",
+            r"^mapping must .* but \S+map gives none to 1 enroll id \('b'\) and 1 test id \('y'",
         ),
         ("a 1\nb\n", r"map:2: there must be 2 columns \(id speaker\), not 1: 'b'"),
         ("a 1 2\n", "map:1: there must be 2 columns .*, not 3: 'a 1 2'"),

@@ -117,15 +117,20 @@ class Metric(ABC, Generic[Summary]):
         """Return the value for `predictions`, or for labels and posteriors as arrays."""
         if not isinstance(predictions, (Predictions, PartitionedPredictions)):
             if x is None:
-                raise ValueError(
-                    f"{type(self).__name__} takes Predictions, or labels and {self._takes}: "
-                    "metric(y_true, x)"
+                raise ArgumentError(
+                    "predictions",
+                    f"takes Predictions, or labels and {self._takes}: metric(y_true, x)",
+                    name=f"{type(self).__name__}",
                 )
             if isinstance(x, (Predictions, PartitionedPredictions)):
-                raise ValueError("Predictions hold their labels: pass them alone, metric(x)")
+                rule = (
+                    "must not be Predictions, which hold labels: pass them alone, metric(x)"
+                )
+                raise ArgumentError("x", rule)
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
-            raise ValueError("priors and weights belong to the Predictions when these are passed")
+            rule = "belong to the Predictions when these are passed"
+            raise ArgumentError("priors", rule, name="priors and weights")
         return run(lambda: self.plan_from_start(predictions), predictions)
 
     def plan_from_start(self, data: Data) -> Plan[float]:

@@ -95,7 +95,7 @@ def read(
         key, scores = None, key
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
-        raise ValueError("key or scores must be given")
+        raise ArgumentError("scores", "must be given", name="key or scores")
     if key is not None:
         turn, transpose = _of_hdf5(transpose, key, scores)
         key = _read(key, Request("key", key_format, key_columns or {}, turn, "key_"))
