@@ -481,7 +481,7 @@ def test_infinite_numbers_in_text():
 def test_notes_have_the_options():
     Path("s.npz").write_bytes(npz(score=0.3 + 0.4 * Y))
     assert fastpsr(*RUN, "--json", "t.json").code == 0
-    assert "use --calibrator pav --floor 0.001, " in Path("t.json").read_text("utf-8")
+    assert ": pass --calibrator pav --floor 0.001" in Path("t.json").read_text("utf-8")
 
 
 def test_environment(monkeypatch):

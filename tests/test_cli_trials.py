@@ -371,7 +371,10 @@ BAD = {
     "--by": ({}, [*RUN, *OUT, "--by", "sex"], ["'sex'", "take, by, of"]),
     "--equalize": ({}, [*RUN, *OUT, "--equalize", "take,sex"], ["'sex'", "take, by, of"]),
     "no targets": ({"key": NO_TARGETS}, [*RUN, *OUT], ["key", "no targets among"]),
-    "pattern": ({}, [*RUN, *OUT, "--speaker-pattern", "^x"], ["'^x' has none for 12 enroll ids"]),
+    "pattern": (
+        {}, [*RUN, *OUT, "--speaker-pattern", "^x"],
+        ["--speaker-pattern must", "'^x' gives none to 12 enroll"],
+    ),
     "no expression": ({}, [*RUN, *OUT, "--speaker-pattern", "("], ["regular expression"]),
     "twice": ({}, [*RUN, *TWICE, *OUT], ["--speaker-columns and --speaker-pattern"]),
     "format": ({}, [*RUN, *OUT, "--format", "htk"], ["kaldi-scores", "'htk'"]),

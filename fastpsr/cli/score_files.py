@@ -212,8 +212,11 @@ def _read_npy(
 def _load(path: Path) -> NDArray[Any]:
     try:
         array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} must be a whole .npy file without pickles: {error}") from None
+    except (ValueError, EOFError):
+        raise ValueError(
+            f"{path} must be a whole .npy file of numbers or text: it is cut short, damaged, or "
+            "holds a pickle"
+        ) from None
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} must be a .npy file, not an archive")
     return array
@@ -229,11 +232,14 @@ def _open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 found = read(archive)
-            if not isinstance(found, (list, np.ndarray)):
-                raise ValueError(f"{what} is no array")
-            return found
-        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} must be a whole .npz file without pickles: {error}") from None
+            if isinstance(found, (list, np.ndarray)):
+                return found
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+            pass  # NumPy names its arguments rather than the file
+        raise ValueError(
+            f"{path} must be a whole .npz file of numbers or text: {what} is cut short, damaged "
+            "or holds a pickle"
+        )
 
     names = attempt("it", lambda archive: archive.files)
     return names, lambda name: attempt(name, lambda archive: archive[name])

@@ -123,9 +123,7 @@ class Metric(ABC, Generic[Summary]):
                     name=f"{type(self).__name__}",
                 )
             if isinstance(x, (Predictions, PartitionedPredictions)):
-                rule = (
-                    "must not be Predictions, which hold labels: pass them alone, metric(x)"
-                )
+                rule = "must not be Predictions, which hold labels: pass them alone, metric(x)"
                 raise ArgumentError("x", rule)
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:

@@ -134,8 +134,11 @@ def read_npz(path: Path, request: Request) -> Table:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} must be a whole npz file without pickles: {error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise ValueError(
+            f"{path} must be a whole npz file of numbers or text: it is cut short, damaged, or "
+            "holds a pickle"
+        ) from None
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
         said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
