@@ -693,7 +693,7 @@ class Predictions:
         if self.kind == "raw scores":
             raise ArgumentError(
                 "predictions",
-                "need posteriors or likelihoods: raw scores only rank samples",
+                "need posteriors or likelihoods, not raw scores, which only rank samples",
                 remedy="calibrate them first (fastpsr.cross_fit), or say what they are "
                 "(from_llrs, ...)",
                 name=what,
