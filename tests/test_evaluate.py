@@ -218,7 +218,7 @@ def test_raw_scores_only_rank():
     assert table.headline.endswith("; raw scores: only metrics of ranks have values")
     assert (table.kind, table.n_infinite) == ("raw scores", 0)
     note = fp.evaluate(raw, [fp.CrossEntropy()]).rows[0].note
-    assert "raw scores only rank" in note
+    assert "raw scores, which only rank" in note
     assert "calibrate" in note
 
 
