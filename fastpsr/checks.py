@@ -26,6 +26,7 @@ __all__ = [
     "as_rows",
     "as_scores",
     "as_weights",
+    "check_binary",
     "check_bins",
     "check_choice",
     "check_instance",
@@ -85,7 +86,7 @@ def as_number(name: str, value: object) -> float:
     except ValueError:
         array = np.empty(1)
     if array.ndim:
-        raise ValueError(f"{name} must be a number, not {value!r}")
+        raise ArgumentError(name, f"must be a number, not {value!r}")
     return float(array)
 
 
@@ -97,9 +98,9 @@ def as_floats(
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if array.ndim not in allowed:
         wanted = " or ".join(f"{d}-dimensional" for d in allowed)
-        raise ValueError(f"{name} must be {wanted}, not of shape {array.shape}")
+        raise ArgumentError(name, f"must be {wanted}, not of shape {array.shape}")
     if array.size == 0 and not may_be_empty:
-        raise ValueError(f"{name} must not be empty, its shape is {array.shape}")
+        raise ArgumentError(name, f"must not be empty, its shape is {array.shape}")
     with np.errstate(all="ignore"):  # beyond float64, and signaling nan: the checks will tell
         return np.ascontiguousarray(array, dtype=np.float64)
 
@@ -151,9 +152,14 @@ def require(name: str, values: NDArray[Any], low: float, high: float, rule: str)
     position = kernels.find_outside(values.reshape(-1), low, high)
     if position >= 0:
         index = np.unravel_index(position, values.shape)
-        where = ", ".join(str(int(i)) for i in index)
-        row = int(index[0])
-        raise ArgumentError(name, f"must {rule}, but {name}[{where}] is {values[index]}", row)
+        row, *column = map(int, index)
+        raise ArgumentError(
+            name,
+            f"must {rule}",
+            row,
+            column=column[0] if column else None,
+            value=str(values[index]),
+        )
 
 
 def as_inner_points(points: ArrayLike, ndim: int | tuple[int, ...]) -> Floats:
@@ -168,15 +174,23 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     """Return `value` as a float after checking that it is one number from `low` to `high`."""
     number = as_number(name, value)
     if not low <= number <= high:
-        raise ValueError(f"{name} must {rule}, not {value}")
+        raise ArgumentError(name, f"must {rule}, not {value}")
     return number
+
+
+def check_binary(what: str, n_classes: int) -> None:
+    """Raise for more than two classes, which `what` does not take."""
+    if n_classes != 2:
+        raise ArgumentError(
+            "predictions", f"must be of a binary task for {what}, not of {n_classes} classes"
+        )
 
 
 def check_integer(name: str, value: object, lowest: int) -> None:
     """Raise unless `value` is an integer of at least `lowest`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < lowest:  # type: ignore[operator]
-        raise ValueError(f"{name} must be an integer of at least {lowest}, not {value!r}")
+        raise ArgumentError(name, f"must be an integer of at least {lowest}, not {value!r}")
 
 
 def check_bins(bins: object) -> None:
@@ -193,20 +207,20 @@ def check_instance(name: str, value: object, wanted: type | tuple[type, ...], wo
         found = f"the class {value.__name__}: make one, {value.__name__}(...)"
     else:
         found = f"{value!r}" if isinstance(value, (str, int, float)) else type(value).__name__
-    raise ValueError(f"{name} must be {words}, not {found}")
+    raise ArgumentError(name, f"must be {words}, not {found}")
 
 
 def check_length(name: str, length: int, n_samples: int) -> None:
     """Raise unless there is one entry per sample."""
     if length != n_samples:
-        raise ValueError(f"{name} must have one entry per sample: {n_samples}, not {length}")
+        raise ArgumentError(name, f"must have one entry per sample: {n_samples}, not {length}")
 
 
 def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of `choices`."""
     plain = value is None or isinstance(value, (str, int, float, np.number))  # not an array
     if not plain or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        raise ArgumentError(name, f"must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
 def as_labels(
@@ -252,9 +266,10 @@ def as_labels(
     if position >= 0:
         raise ArgumentError(
             name,
-            f"must be integers 0 to {n_classes - 1}, but {name}[{position}] is {array[position]}",
+            f"must be integers 0 to {n_classes - 1}",
             int(position),
             _how_to_list(array, n_classes) if takes_classes else "",
+            value=str(array[position]),
         )
     return codes
 
@@ -285,12 +300,9 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
             places[array == label] = place
     wrong = np.flatnonzero(places.ravel() < 0)
     if wrong.size:
-        found = array.ravel()[wrong[0]]
-        raise ArgumentError(
-            name,
-            f"must be one of classes, {listed!r}, but {name}[{wrong[0]}] is {found!r}",
-            int(wrong[0]),
-        )
+        (found,) = array.ravel()[wrong[:1]].tolist()
+        rule = f"must be one of classes, {listed!r}"
+        raise ArgumentError(name, rule, int(wrong[0]), value=repr(found))
     return places
 
 
@@ -300,10 +312,10 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_cla
         if isinstance(label, (str, bytes)):
             raise ArgumentError(
                 name,
-                f"must be an array of integers 0 to {n_classes - 1}, or of booleans, but "
-                f"{name}[{position}] is {label!r}",
+                f"must be an array of integers 0 to {n_classes - 1}, or of booleans",
                 position,
                 _how_to_list(labels, n_classes) if takes_classes else "",
+                value=repr(label),
             )
 
 
@@ -329,9 +341,10 @@ def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
     if not array.any():
         return array
     if not 1e-290 < float(array.max()) < 1e300 / array.size:
-        raise ValueError(
-            f"{name} must have a largest entry between 1e-290 and 1e300 / N, so that sums keep "
-            f"their digits, not {array.max()}"
+        raise ArgumentError(
+            name,
+            f"must have a largest entry between 1e-290 and 1e300 / N, so that sums keep "
+            f"their digits, not {array.max()}",
         )
     return array
 
@@ -340,11 +353,11 @@ def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
     """Return class priors, which must sum to 1 within 1e-6, divided by their sum."""
     array = as_floats(name, priors, 1)
     if array.size != n_classes:
-        raise ValueError(f"{name} must have one entry per class: {n_classes}, not {array.size}")
+        raise ArgumentError(name, f"must have one entry per class: {n_classes}, not {array.size}")
     require(name, array, 0.0, 1.0, "lie in 0 to 1")
     total = float(array.sum())
     if abs(total - 1.0) > SUM_TOLERANCE:
-        raise ValueError(f"{name} must sum to 1 within {SUM_TOLERANCE}, but the sum is {total}")
+        raise ArgumentError(name, f"must sum to 1 within {SUM_TOLERANCE}, but the sum is {total}")
     return array / total
 
 
@@ -434,7 +447,8 @@ def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
     q_rows = as_posterior_rows("q", np.atleast_2d(read("q", q)))
     alike = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
     if r_rows.shape[1] != q_rows.shape[1] or not alike:
-        raise ValueError(f"r and q must match, not be of shapes {np.shape(r)}, {np.shape(q)}")
+        shapes = f"{np.shape(r)}, {np.shape(q)}"
+        raise ArgumentError("q", f"must match, not be of shapes {shapes}", name="r and q")
     return r_rows, q_rows
 
 
@@ -500,4 +514,4 @@ def _log_softmax(name: str, scores: ArrayLike) -> tuple[Floats, Floats]:
 
 def _check_columns(name: str, rows: Floats) -> None:
     if rows.shape[1] < 2:
-        raise ValueError(f"{name} must have a column per class, at least 2, not {rows.shape[1]}")
+        raise ArgumentError(name, f"must have a column per class, at least 2, not {rows.shape[1]}")

@@ -55,7 +55,9 @@ class CostMatrix:
         # differences of costs are taken, and must be finite too
         checks.require("costs", array, -_LARGEST, _LARGEST, "be finite, at most 1e300 in size")
         if array.shape[0] < 2:
-            raise ValueError(f"costs must have a row per class, at least 2, not {array.shape[0]}")
+            raise ArgumentError(
+                "costs", f"must have a row per class, at least 2, not {array.shape[0]}"
+            )
         array = array.copy()
         array.flags.writeable = False
         self.n_classes, self.n_decisions = map(int, array.shape)
@@ -146,8 +148,8 @@ class CostMatrix:
     def check_classes(self, n_classes: int) -> None:
         """Raise unless the matrix has a row per class."""
         if self.n_classes != n_classes:
-            raise ValueError(
-                f"costs must have one row per class: {n_classes}, not {self.n_classes}"
+            raise ArgumentError(
+                "costs", f"must have one row per class: {n_classes}, not {self.n_classes}"
             )
 
     def naive_cost(self, priors: Floats) -> float:
@@ -317,7 +319,7 @@ def expected_cost(
     made = checks.as_labels("decisions", decisions, n_samples, n_decisions)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)
     if n_samples == 0 or (weights.size and not weights.any()):
-        raise ValueError("y_true must have a sample of positive weight")
+        raise ArgumentError("y_true", "must have a sample of positive weight")
     given = None if priors is None else checks.as_priors("priors", priors, n_classes)
     outcomes = matrix.outcomes(y, made)
     counts = count_outcomes(y, outcomes, weights, n_classes, matrix.n_outcomes)
@@ -360,9 +362,11 @@ def mean_cost(
         return cost
     naive = costs.naive_cost(totals * factors)
     if naive == 0.0:
-        raise ValueError(
-            "costs must not let a constant decision cost nothing where the result is normalized; "
-            f"with class priors {_shown(totals * factors)} one does: pass normalized=False"
+        raise ArgumentError(
+            "costs",
+            "must not let a constant decision cost nothing where the result is normalized; "
+            f"with class priors {_shown(totals * factors)} one does",
+            pass_={"normalized": False},
         )
     return cost / naive
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 
 __all__ = ["as_ids", "coded", "numbered"]
 
@@ -16,13 +17,13 @@ _MOST = int(np.iinfo(np.int64).max)
 def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
     """Return ids, one per sample, as an array of numbers or strings."""
     if isinstance(ids, np.ma.MaskedArray) and np.ma.is_masked(ids):
-        raise ValueError(f"{name} must not have masked entries")
+        raise ArgumentError(name, "must not have masked entries")
     try:
         array = np.asarray(ids)
     except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, say
-        raise ValueError(f"{name} must be 1-dimensional: {error}") from None
+        raise ArgumentError(name, f"must be 1-dimensional: {error}") from None
     if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-dimensional, not of shape {array.shape}")
+        raise ArgumentError(name, f"must be 1-dimensional, not of shape {array.shape}")
     checks.check_length(name, array.size, n_samples)
     if array.dtype.kind == "U" and isinstance(ids, (list, tuple)):
         array = np.asarray(ids, object)  # NumPy makes strings of whatever stands beside one
@@ -30,7 +31,7 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
         return _of_objects(name, array)
     if array.dtype.kind in "fcmM" and np.isnan(array).any():
         position = int(np.flatnonzero(np.isnan(array))[0])
-        raise ValueError(f"{name} must be ids, but {name}[{position}] is {array[position]}")
+        raise ArgumentError(name, "must be ids", position, value=str(array[position]))
     if array.dtype.kind == "u" and int(array.max()) <= _MOST:  # one type with those that are signed
         return array.astype(np.int64)
     return array
@@ -73,9 +74,7 @@ def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
     kind = str if isinstance(array[0], str) else (int, np.integer)
     for position, value in enumerate(array):
         if not isinstance(value, kind):
-            raise ValueError(
-                f"{name} must be ids that are all integers or all strings, "
-                f"but {name}[{position}] is {value!r}"
-            )
+            rule = "must be ids that are all integers or all strings"
+            raise ArgumentError(name, rule, position, value=repr(value))
     alike = np.asarray(array.tolist())
     return alike if alike.dtype.kind in "iU" else array.astype(str)

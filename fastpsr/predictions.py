@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import together
 
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
@@ -396,7 +397,7 @@ class Predictions:
     def labels(self) -> NDArray[Any]:
         """`y_true`, or an error where the data have no labels."""
         if self.y_true is None:
-            raise ValueError("y_true must be given: these predictions are unlabeled")
+            raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
         return self.y_true
 
     @property
@@ -405,21 +406,22 @@ class Predictions:
         if self.given_priors is not None:
             return self.given_priors
         if self.y_true is None:
-            raise ValueError("priors must be given: unlabeled predictions have no frequencies")
+            raise ArgumentError(
+                "priors", "must be given: unlabeled predictions have no frequencies"
+            )
         weights = self._whole_weights
         if weights is None:
             weights = self.class_weights
         total = weights.sum()
         if total == 0.0:  # of a part of the samples
-            raise ValueError("priors must be given: no sample has positive weight")
+            raise ArgumentError("priors", "must be given: no sample has positive weight")
         return np.asarray(weights / total)
 
     @cached_property
     def log_odds(self) -> Floats:
         """Log-odds of class 1, shape (N,); binary tasks only."""
         self.require_posteriors("log-odds")
-        if self.n_classes > 2:
-            raise ValueError(f"log-odds need a binary task, not {self.n_classes} classes")
+        checks.check_binary("log-odds", self.n_classes)
         if self._given_posteriors is not None:
             return np.asarray(kernels.log_odds_from_posteriors(self._given_posteriors))
         if self.kind == "likelihoods":
@@ -441,9 +443,11 @@ class Predictions:
             log_sums = kernels.normalize_log_rows(self._values, log_priors, out)
             row = kernels.find_outside(log_sums, -_FINITE, np.inf)
             if row >= 0:
-                raise ValueError(
-                    "log_lk must be finite for a class of positive prior in every row, but row "
-                    f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}"
+                raise ArgumentError(
+                    "log_lk",
+                    "must be finite for a class of positive prior in every row, but row "
+                    f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}",
+                    int(row),
                 )
             return out
         return self._floats
@@ -464,8 +468,7 @@ class Predictions:
         """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
         if self._given_posteriors is None:
             return np.asarray(kernels.sigmoid(self.log_odds))
-        if self.n_classes > 2:
-            raise ValueError(f"the posterior of class 1 needs 2 classes, not {self.n_classes}")
+        checks.check_binary("the posterior of class 1", self.n_classes)
         if self._given_posteriors.ndim == 1:
             return self._floats
         return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
@@ -476,8 +479,7 @@ class Predictions:
 
         The log-odds minus the logit of the prior; as given where the data came as likelihoods.
         """
-        if self.n_classes > 2:
-            raise ValueError(f"LLRs need a binary task, not {self.n_classes} classes")
+        checks.check_binary("LLRs", self.n_classes)
         if self.kind == "likelihoods":
             return self._floats
         return self.log_odds - self._logit(self.priors)
@@ -687,7 +689,7 @@ class Predictions:
     def require_samples(self) -> None:
         """Raise where no sample has positive weight."""
         if len(self) == 0 or (self._weights.size and not self._weights.any()):
-            raise ValueError("predictions must have a sample of positive weight")
+            raise ArgumentError("predictions", "must have a sample of positive weight")
 
     def as_llrs(self, prior: float | None = None) -> Self:
         """Return the LLRs of binary predictions, completed with the prior of class 1 if given."""
@@ -699,9 +701,12 @@ class Predictions:
     def require_posteriors(self, what: str) -> None:
         """Raise where the data are raw scores."""
         if self.kind == "raw scores":
-            raise ValueError(
-                f"{what} need posteriors or likelihoods: raw scores only rank samples; "
-                "calibrate them first (fastpsr.cross_fit), or say what they are (from_llrs, ...)"
+            raise ArgumentError(
+                "predictions",
+                "need posteriors or likelihoods, not raw scores, which only rank samples",
+                remedy="calibrate them first (fastpsr.cross_fit), or say what they are "
+                "(from_llrs, ...)",
+                name=what,
             )
 
     def _prior_log_odds(self) -> float:
@@ -716,9 +721,10 @@ class Predictions:
         if not priors.all():
             k = int(priors.argmin())
             why = "" if self.given_priors is not None else f": class {k} has no weight"
-            raise ValueError(
-                "priors must be positive to turn likelihoods into posteriors or back, not "
-                f"{priors.tolist()}{why}"
+            raise ArgumentError(
+                "priors",
+                "must be positive to turn likelihoods into posteriors or back, not "
+                f"{priors.tolist()}{why}",
             )
         return float(np.log(priors[1]) - np.log(priors[0]))
 
@@ -736,16 +742,18 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
     absent = np.flatnonzero((given_priors > 0.0) & (totals == 0.0))
     if absent.size:
         k = int(absent[0])
-        raise ValueError(
-            f"priors[{k}] is {given_priors[k]}, but no sample of class {k} has positive weight"
+        raise ArgumentError(
+            "priors",
+            f"must be 0 where no sample of class {k} has positive weight, not {given_priors[k]}",
         )
     with np.errstate(over="ignore"):
         factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
         factors *= totals.sum()
     if not np.isfinite(factors).all():
-        raise ValueError(
-            "sample_weight must not differ so much between classes that their ratio is no float "
-            f"where priors are given: the classes weigh {totals.tolist()}"
+        raise ArgumentError(
+            "sample_weight",
+            "must not differ so much between classes that their ratio is no float "
+            f"where priors are given: the classes weigh {totals.tolist()}",
         )
     return np.asarray(factors)
 
@@ -754,9 +762,10 @@ def _as_rows(index: Any) -> NDArray[Any]:
     """Return the row numbers, or the mask, that an index is."""
     rows = np.atleast_1d(checks.read("index", index, "row numbers, a mask or a slice"))
     if rows.ndim > 1 or (rows.dtype.kind == "f" and rows.size):
-        raise ValueError(
-            "index must be row numbers, a mask or a slice, not an array of "
-            f"{rows.dtype} of shape {rows.shape}"
+        raise ArgumentError(
+            "index",
+            "must be row numbers, a mask or a slice, not an array of "
+            f"{rows.dtype} of shape {rows.shape}",
         )
     return rows if rows.size else rows.astype(np.int64)
 
@@ -774,5 +783,5 @@ def _pair(prior: float | None) -> Floats | None:
         return None
     value = checks.as_number("prior", prior)
     if not 0.0 < value < 1.0:
-        raise ValueError(f"prior must lie strictly between 0 and 1, not {prior}")
+        raise ArgumentError("prior", f"must lie strictly between 0 and 1, not {prior}")
     return np.array([1.0 - value, value])

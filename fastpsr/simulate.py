@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 
 __all__ = ["SyntheticSystems", "TrialList", "gaussian_classes", "trial_list"]
 
@@ -147,9 +148,10 @@ def gaussian_classes(
     counts = np.rint(priors * n_samples).astype(np.int64)
     if not counts.all():
         k = int(counts.argmin())
-        raise ValueError(
-            "n_samples must be large enough for a sample of every class, "
-            f"but {n_samples} times the prior {priors[k]:.3g} of class {k} rounds to 0"
+        raise ArgumentError(
+            "n_samples",
+            "must be large enough for a sample of every class, "
+            f"but {n_samples} times the prior {priors[k]:.3g} of class {k} rounds to 0",
         )
 
     y_true = np.repeat(np.arange(n_classes), counts)

@@ -230,7 +230,7 @@ OPTIONS = {
     ),
     "separable": (
         {"s.npz": npz(score=0.3 + 0.4 * Y)}, ["calibrate", "s.npz", "--output", "o.npz"],
-        ["separate the classes perfectly: use --calibrator pav --floor 0.001, "],
+        ["separate the classes perfectly", ": pass --calibrator pav --floor 0.001"],
     ),
     "--floor": (
         {"s.npz": GOOD}, [*RUN, "--calibrator", "pav", "--floor", "0.5"], ["--floor must", "0.5"]
@@ -254,7 +254,8 @@ OPTIONS = {
         ["--folds must not outnumber", "20, folds is 21"],
     ),
     "very many folds": (
-        {"s.npz": GOOD}, [*RUN, "--folds", "10001"], ["--folds must be 2 to 10,000, not 10001"]
+        {"s.npz": GOOD}, [*RUN, "--folds", "10001"],
+        ["--folds must be an integer of 2 to 10,000, not 10001"],
     ),
     "--seed of replicates": (
         {"s.npz": GOOD}, [*RUN, "--ci", "0.9", "--seed", "-1"],
@@ -476,7 +477,7 @@ def test_infinite_numbers_in_text():
 def test_notes_have_the_options():
     Path("s.npz").write_bytes(npz(score=0.3 + 0.4 * Y))
     assert fastpsr(*RUN, "--json", "t.json").code == 0
-    assert "use --calibrator pav --floor 0.001, " in Path("t.json").read_text("utf-8")
+    assert ": pass --calibrator pav --floor 0.001" in Path("t.json").read_text("utf-8")
 
 
 def test_environment(monkeypatch):

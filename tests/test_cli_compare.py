@@ -281,7 +281,9 @@ THREE = npz(score=np.full((40, 3), 1 / 3))
 TABLES = ("compare", "a.npz", "b.npz")
 DRAWN = (*TABLES, "--columns", "score", "--resample", "g")
 BAD = {
-    "labels": (A | {"b.npz": npz(label=LABELS)}, TABLES, ["a.npz and b.npz", "label[7] differs"]),
+    "labels": (
+        A | {"b.npz": npz(label=LABELS)}, TABLES, ["a.npz and b.npz", "labels differ in row 7"]
+    ),
     "lengths": (A | {"b.npz": LONGER}, TABLES, ["a.npz and b.npz", "40 and 41"]),
     "classes": (A | {"b.npz": THREE}, TABLES, ["a.npz and b.npz", "classes: 2 and 3"]),
     "weights": (

@@ -249,7 +249,7 @@ def test_a_condition_with_too_little_to_draw_from():
     run = [*TRIALS, "--resamples", 40, "--resample", "session", "--by", "session"]
     outcome = fastpsr(*run, "--json", "t.json")
     assert outcome.code == 0
-    said = "no intervals: --resample: there must be at least two clusters, not 1"
+    said = "no intervals: --resample must name at least two clusters, not 1"
     assert f"warning: a, session=3: {said}\n" in outcome.err
     lows = {(r["condition"] == "pooled", r["low"] is None) for r in strict_json("t.json")}
     assert lows == {(True, False), (False, True)}

@@ -429,10 +429,10 @@ def test_null_ids(write):
     ("column", "value", "message"),
     [
         ("llr", np.nan, "llr must not be nan"),
-        ("w", -1.0, "sample_weight must be finite and not negative"),
-        ("w", np.inf, "sample_weight must be finite and not negative"),
-        ("label", 3, "y_true must be integers 0 to 1"),
-        ("label", -1, "y_true must be integers 0 to 1"),
+        ("w", -1.0, "w must be finite and not negative"),
+        ("w", np.inf, "w must be finite and not negative"),
+        ("label", 3, "label must be integers 0 to 1"),
+        ("label", -1, "label must be integers 0 to 1"),
     ],
 )
 @pytest.mark.parametrize("part_bytes", [1, 3_000, 1 << 20])

@@ -194,13 +194,11 @@ def test_named_columns(tmp_path, name, label):
     assert found.score.tolist() == SCORES
     assert found.column("snr").tolist() == [5, 5, 10, 10, 5]
     assert "what: test; ok: label" in found.taken[0]
-    with pytest.raises(
-        ValueError, match=r"say which with columns=\{'enroll': \.\.\.\} \(--columns"
-    ):
+    with pytest.raises(ValueError, match=r"pass columns=\{'enroll': \.\.\.\}$"):
         trials.read_key(path)
     with pytest.raises(ValueError, match=r"key_columns must name roles .*, not 'nope'"):
         trials.read(path, path, key_columns={"nope": "who"})
-    with pytest.raises(ValueError, match="no column 'nope'; it has who, what"):
+    with pytest.raises(ValueError, match=r"^columns must name columns of .*who, what.* not 'nope'"):
         trials.read_key(path, columns={"enroll": "nope"})
     with pytest.raises(ValueError, match="roles enroll, test, side, label, score, not 'nope'"):
         trials.read_key(path, columns={"nope": "who"})
@@ -217,11 +215,11 @@ def test_a_header_is_known_by_the_names_that_were_chosen(tmp_path, separator, na
 
 def test_two_columns_for_one_role(tmp_path):
     path = save(tmp_path / "scores", "enroll,test,score,llr\na,b,1,2\n")
-    with pytest.raises(ValueError, match="the score could be llr or score; say which"):
+    with pytest.raises(ValueError, match="the score could be llr or score: pass columns="):
         trials.read_scores(path)
     assert trials.read_scores(path, columns={"score": "llr"}).score.tolist() == [2.0]
     path = save(tmp_path / "both", "enroll,model,test,score,label\na,m,b,1,1\na,m,c,2,0\n")
-    message = r"enroll could be model or enroll; say which with score_columns=\{'enroll'.*--columns"
+    message = r"enroll could be model or enroll: pass score_columns=\{'enroll': \.\.\.\}$"
     with pytest.raises(ValueError, match=message):
         trials.read(path)
     key = save(tmp_path / "key", "enroll,test,label,score,llr\na,b,1,1,2\nd,e,0,2,3\n")
@@ -329,11 +327,13 @@ def test_bad_hdf5(tmp_path):
     path = matrices(tmp_path / "key", "bosaris", trial_mask=TRIAL_MASK)
     with pytest.raises(ValueError, match="not those of sidekit"):
         trials.read_key(path, format="sidekit")
-    with pytest.raises(ValueError, match=r"transpose=True does not fit \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"transpose does not fit .*, where rows are models"):
         trials.read_key(path, transpose=True)
     with pytest.raises(ValueError, match=r"columns is for files that name theirs, .* is HDF5"):
         trials.read_key(path, columns={"enroll": "x"})
-    with pytest.raises(ValueError, match=r"1 nan score \('ann z'\), allow"):  # ids tell where
+    with pytest.raises(
+        ValueError, match=r"1 nan score \('ann z'\): pass nan='drop'"
+    ):  # ids tell where
         trials.read(
             path,
             matrices(

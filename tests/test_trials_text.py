@@ -127,20 +127,20 @@ WRONG = {
     ),
     "CSV, two labels": (
         "enroll,test,label,key\na,b,1,1\n",
-        r"key: the column of the label could be label or key; say which with "
-        r"key_columns=\{'label': \.\.\.\} \(--key-columns\)",
+        r"key: the column of the label could be label or key: pass "
+        r"key_columns=\{'label': \.\.\.\}$",
     ),
     "control": (KEY + "a\x01b c d e\n", "key:4: there must be no control characters"),
     "one column": (
         "a\nb\n",
-        "no known format has 1 column like those of 'a'; say which it is with "
-        r"key_format= \(--key-format\): .* another order need a header",
+        "no known format has 1 column like those of 'a'; formats are kaldi-.* another order "
+        r"need a header that names them: pass key_format=\.\.\.$",
     ),
     "scores as a key": ("a b 0.5\na c 1.5\n", "looks like kaldi-scores.*no label; are key and sc"),
     "wrong order": ("a target b\na nontarget c\n", "no known format has 3 columns like"),
     "labels on both sides": (
         "1 a 1\n0 b 0\n",
-        r"more than one format: kaldi.*voxceleb.*--key-format",
+        r"more than one format: kaldi.*voxceleb.*: pass key_format=\.\.\.$",
     ),
     "no targets": ("a b nontarget\n", "there are no targets among 1 trial$"),
     "no non-targets": ("a b 1\nc d 1\n", "there are no non-targets among 2 trials$"),

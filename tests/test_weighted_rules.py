@@ -176,7 +176,7 @@ def test_beta_parameters(bad):
 def test_beta_is_binary():
     assert Beta(3, 0.1).is_strict
     assert repr(Beta(3, 0.1)) == "Beta(a=3.0, b=0.1)"
-    with pytest.raises(ValueError, match="binary task, not 3 classes"):
+    with pytest.raises(ValueError, match="binary task for Beta, not of 3 classes"):
         Beta(1, 1).loss([0], np.log([[0.2, 0.3, 0.5]]))
 
 

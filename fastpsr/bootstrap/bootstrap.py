@@ -1,7 +1,7 @@
 """Confidence intervals for any metric, and for the difference of two systems."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import overload
+from typing import NoReturn, overload
 
 import numpy as np
 
@@ -272,21 +272,24 @@ def check_same_samples(a: Data, b: Data) -> None:
         check_data(side, name)
     if not (isinstance(a, Predictions) and isinstance(b, Predictions)):
         if a.n_classes != b.n_classes:
-            raise ValueError(f"a and b must have the same classes: {a.n_classes} and {b.n_classes}")
+            _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
         run(lambda: begin(a, b))
         return
     if len(a) != len(b):
-        raise ValueError(f"a and b must be of the same samples: {len(a)} and {len(b)}")
+        _refuse_pair(f"must be of the same samples: {len(a)} and {len(b)}")
     if a.n_classes != b.n_classes:
-        raise ValueError(f"a and b must have the same classes: {a.n_classes} and {b.n_classes}")
+        _refuse_pair(f"must have the same classes: {a.n_classes} and {b.n_classes}")
     if not np.array_equal(a.labels, b.labels):
         place = int(np.flatnonzero(a.labels != b.labels)[0])
-        raise ValueError(
-            f"a and b must be of the same samples in the same order, but y_true[{place}] differs"
-        )
+        rule = f"must be of the same samples in the same order, but labels differ in row {place}"
+        _refuse_pair(rule, place)
     one, other = (p.weights > 0.0 if p.weights.size else np.ones(len(p), bool) for p in (a, b))
     if not np.array_equal(one, other):
-        raise ValueError("a and b must have positive weight at the same samples")
+        _refuse_pair("must have positive weight at the same samples")
+
+
+def _refuse_pair(rule: str, row: int | None = None) -> NoReturn:
+    raise ArgumentError("b", rule, row, name="a and b")
 
 
 def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
@@ -298,9 +301,11 @@ def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
     elif isinstance(metrics, Iterable) and not isinstance(metrics, (str, bytes)):
         named = [(name_of(metric), metric) for metric in metrics]
     else:
-        raise ValueError(f"metrics must be a metric, or a list or dict of them, not {metrics!r}")
+        raise ArgumentError(
+            "metrics", f"must be a metric, or a list or dict of them, not {metrics!r}"
+        )
     if not named:
-        raise ValueError("metrics must not be empty")
+        raise ArgumentError("metrics", "must not be empty")
     for _, metric in named:
         check_metric(metric)
     return named
@@ -317,7 +322,7 @@ def _begin(names: list[str], jobs: list[Job]) -> list[float]:
     for job in jobs:
         data = job.data
         if isinstance(data, Predictions) and data.y_true is None:
-            raise ValueError("y_true must be given: these predictions are unlabeled")
+            raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
     return run(plan)
 
 

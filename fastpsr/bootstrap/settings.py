@@ -15,6 +15,7 @@ from fastpsr.bootstrap.intervals import Interval, Method, interval
 from fastpsr.bootstrap.replicates import Job, Progress, in_silence
 from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
 from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import run
 from fastpsr.predictions import Floats
@@ -59,29 +60,37 @@ class Intervals:
         """Check what was asked for, and fill in what was left out."""
         is_real = isinstance(confidence_level, (float, np.floating))
         if not (is_real and 0.0 < confidence_level < 1.0):
-            raise ValueError(
-                f"confidence_level must lie strictly between 0 and 1, not {confidence_level!r}"
+            raise ArgumentError(
+                "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level!r}"
             )
         checks.check_choice("method", method, ("percentile", "basic", "bca", "normal"))
         least = int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:
-            raise ValueError(
-                f"n_resamples must be an integer of at least {least} for a level of "
-                f"{confidence_level}, not {n_resamples!r}"
+            raise ArgumentError(
+                "n_resamples",
+                f"must be an integer of at least {least} for a level of "
+                f"{confidence_level}, not {n_resamples!r}",
             )
         checks.check_number("n_resamples", n_resamples, least, 1e9, "be at most 1e9")
         resampling = IID() if resampling is None else resampling
         if not isinstance(resampling, Resampling):
-            raise ValueError(
-                f"resampling must be IID, Stratified, Clusters or TwoWay, not {resampling!r}"
+            raise ArgumentError(
+                "resampling", f"must be IID, Stratified, Clusters or TwoWay, not {resampling!r}"
             )
         if method == "bca" and isinstance(resampling, TwoWay):
-            raise ValueError("method must not be bca with TwoWay: units that multiply have no "
-                             "influence of their own; use percentile or basic")  # fmt: skip
+            raise ArgumentError(
+                "method",
+                "must not be bca with TwoWay: units that multiply have no influence of their own; "
+                "use percentile or basic",
+            )
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         elif not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-            raise ValueError(f"seed must be an integer of at least 0, or None, not {seed!r}")
+            raise ArgumentError(
+                "seed",
+                f"must be an integer of at least 0, not {seed!r}",
+                remedy="pass seed=None for a seed that is drawn",
+            )
         drawn = type(resampling).__name__
         return cls(confidence_level, method, int(n_resamples), resampling, int(seed), drawn)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered
 from fastpsr.plans import LABELS, Data, PartitionedPredictions, Plan, Step, check_ids
 from fastpsr.plans.part import Part
@@ -183,9 +184,9 @@ class _DistinctIds(Step):
 
     def merge(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
         if _type_of(one) != _type_of(other):
-            raise ValueError(
-                f"{self.names[0]} must be ids of one type in all parts, "
-                f"not {one.dtype} and {other.dtype}"
+            raise ArgumentError(
+                self.names[0],
+                f"must be ids of one type in all parts, not {one.dtype} and {other.dtype}",
             )
         return np.union1d(one, other)
 
@@ -199,7 +200,7 @@ def id_units(
     kept = Kept()
     (ids,) = yield [_DistinctIds(names, specs, kept).over(data)]
     if ids.size < 2:
-        raise ValueError(f"{names[0]} must name at least two {what}, not {ids.size}")
+        raise ArgumentError(names[0], f"must name at least two {what}, not {ids.size}")
     return IdUnits(names, specs, ids, kept)
 
 
@@ -226,9 +227,10 @@ def _ids_of(
     def make() -> tuple[Ints, NDArray[Any], list[Ints]]:
         arrays = [part.ids(name, spec) for name, spec in zip(names, specs, strict=True)]
         if len(arrays) == 2 and arrays[0].dtype.kind != arrays[1].dtype.kind:
-            raise ValueError(
-                f"{names[0]} and {names[1]} must be ids of one type, "
-                f"not {arrays[0].dtype} and {arrays[1].dtype}"
+            raise ArgumentError(
+                names[1],
+                f"must be ids of one type, not {arrays[0].dtype} and {arrays[1].dtype}",
+                name=" and ".join(names),
             )
         rows = _present(part.predictions)
         return rows, *numbered(*(array[rows] for array in arrays))

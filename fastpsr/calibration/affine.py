@@ -113,10 +113,10 @@ class _Affine(Calibrator):
                     data, folds, with_bias=self._with_bias, floor=0.0,
                     score_range=(span.low, span.high), rows=rows,
                 )  # fmt: skip
-            except ArgumentError:
-                raise
-            except ValueError:  # which fit by fit is told in full
-                return None
+            except ValueError as error:
+                if getattr(error, "argument", "scores") != "scores":
+                    raise
+                return None  # fit by fit it is told in full
         if not fits.scale.min() > 0.0 or not np.isfinite(fits.bias).all():
             return None
         with np.errstate(over="ignore"):
@@ -151,8 +151,8 @@ class _Affine(Calibrator):
             )  # fmt: skip
         scale, bias = float(fits.scale[0]), fits.bias[0]
         if not (np.isfinite(scale) and np.isfinite(bias).all()):
-            raise ValueError(
-                "scores must be of a magnitude whose squares are finite to fit a scale"
+            raise ArgumentError(
+                "scores", "must be of a magnitude whose squares are finite to fit a scale"
             )
         if scale <= 0.0:
             warn(
@@ -164,9 +164,10 @@ class _Affine(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         if predictions.n_classes != self.bias_.size:
-            raise ValueError(
-                f"predictions must have {self.bias_.size} classes, as the training data had, "
-                f"not {predictions.n_classes}"
+            raise ArgumentError(
+                "predictions",
+                f"must have {self.bias_.size} classes, as the training data had, "
+                f"not {predictions.n_classes}",
             )
         predictions = floored(predictions, self.floor)
         # a scale of 0 or below would turn -inf into nan or +inf
@@ -263,9 +264,10 @@ class DirectionPreserving(_Affine):
         super().__post_init__()
         check_rule(self.rule)
         if not self.rule.is_strict:
-            raise ValueError(
-                f"rule must be strictly proper to be minimized, not {self.rule!r}: the risk of a "
-                "cost matrix is piecewise constant"
+            raise ArgumentError(
+                "rule",
+                f"must be strictly proper to be minimized, not {self.rule!r}: the risk of a "
+                "cost matrix is piecewise constant",
             )
 
     def check_classes(self, n_classes: int) -> None:

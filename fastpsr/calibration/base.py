@@ -120,14 +120,16 @@ class Calibrator(ABC):
 
     def check_classes(self, n_classes: int) -> None:
         """Raise for more classes than the calibrator can be fitted to."""
-        if self.binary_only and n_classes > 2:
-            raise ValueError(f"{self.name} needs a binary task, not {n_classes} classes")
+        if self.binary_only:
+            checks.check_binary(self.name, n_classes)
 
     def require_classes(self, data: Data) -> None:
         """Raise unless every class has samples of positive weight, and a positive prior."""
         given = data.given_priors
         if given is not None and not given.all():
-            raise ValueError(f"priors must be positive to fit a calibrator, not {given.tolist()}")
+            raise ArgumentError(
+                "priors", f"must be positive to fit a calibrator, not {given.tolist()}"
+            )
         require_weights(data.class_weights)
 
     def fit(self, predictions: Data) -> Self:
@@ -174,9 +176,10 @@ class Calibrator(ABC):
         if not hasattr(self, "domain_"):
             raise ValueError(f"{self.name} must be fitted before it transforms")
         if predictions.kind != self.domain_:
-            raise ValueError(
-                f"predictions must be {self.domain_}, as those {self.name} was fitted "
-                f"on, not {predictions.kind}"
+            raise ArgumentError(
+                "predictions",
+                f"must be {self.domain_}, as those {self.name} was fitted on, "
+                f"not {predictions.kind}",
             )
         Calibrator.check_classes(self, predictions.n_classes)  # a map may take less than its fit
         return mapped(predictions, Apply(self))
@@ -219,9 +222,10 @@ class Calibrator(ABC):
         if isinstance(view, PartitionedPredictions):
             yield from view.find_facts()
         if not view.class_weights.any():
-            raise ValueError(
-                "folds must leave training samples for every trial: some pair of folds covers all; "
-                "use more folds"
+            raise ArgumentError(
+                "folds",
+                "must leave training samples for every trial: some pair of folds covers all; "
+                "use more folds",
             )
         return (yield from self.fit_plan(view, start))
 

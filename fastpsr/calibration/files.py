@@ -10,6 +10,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.registry import CALIBRATORS
+from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 
 __all__ = ["load_calibrator", "save_calibrator"]
@@ -44,7 +45,7 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
     check_calibrator(calibrator)
     name = type(calibrator).__name__
     if not hasattr(calibrator, "domain_"):
-        raise ValueError(f"{name} must be fitted before it is saved")
+        raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
     fitted = {key: _plain(getattr(calibrator, key)) for key in calibrator.fitted_names}
     options = {key: _plain(getattr(calibrator, key)) for key in calibrator.option_names()}
     content = {

@@ -16,7 +16,8 @@ from fastpsr.calibration.base import log_prior_of, require_weights
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.objective import Asked, Search, bfgs, in_lockstep, newton
 from fastpsr.calibration.sampling import sample_step
-from fastpsr.calibration.separability import binary_margins, check_margins
+from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
@@ -394,9 +395,10 @@ def fit_rows(
     given, n_fits = data.given_priors, folds.n_calibrators
     for c, of_class in enumerate(weights):
         if not of_class.any():
-            raise ValueError(
-                "folds must leave training samples for every trial: some pair of folds covers all; "
-                "use more folds"
+            raise ArgumentError(
+                "folds",
+                "must leave training samples for every trial: some pair of folds covers all; "
+                "use more folds",
             )
         if needs_every_class(data, with_bias=with_bias):
             require_weights(of_class)
@@ -529,12 +531,11 @@ def _rough_point(
 
 def _require_found(point: Floats | None) -> Floats:
     if point is None:
-        raise ValueError(
-            "calibration did not converge in 200 steps: the scores all but separate "
-            "the classes; use PAV(floor=...), or calibrate on more data"
-        )
+        raise no_optimum("all but separate the classes: calibration did not converge in 200 steps")
     if not np.isfinite(point).all():
-        raise ValueError("scores must be of a magnitude whose squares are finite to fit a scale")
+        raise ArgumentError(
+            "scores", "must be of a magnitude whose squares are finite to fit a scale"
+        )
     return point
 
 

@@ -242,7 +242,7 @@ def given_folds(data: Data, spec: Any) -> Plan[Folds]:
     (found,) = yield [CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data)]
     n_folds = found.ids.size
     if n_folds < 2:
-        raise ValueError(f"folds must name at least two folds, not {n_folds}")
+        raise ArgumentError("folds", f"must name at least two folds, not {n_folds}")
     if n_folds > _MOST_CALIBRATORS:  # before a matrix of their pairs is made
         raise ArgumentError(
             "folds",
@@ -262,9 +262,10 @@ def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
 def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Plan[Folds]:
     """Ask for the speakers, and deal them; a fit for a trial has neither of its folds."""
     if n_folds > _MOST_FOLDS_OF_PAIRS:
-        raise ValueError(
-            f"folds must be at most {_MOST_FOLDS_OF_PAIRS} with a pair of groups, not {n_folds}: "
-            "every two folds need a calibrator of their own"
+        raise ArgumentError(
+            "folds",
+            f"must be at most {_MOST_FOLDS_OF_PAIRS} with a pair of groups, not {n_folds}: "
+            "every two folds need a calibrator of their own",
         )
     (found,) = yield [CollectIds("groups", specs, data.n_classes).over(data)]
     folds = _deal(found.held, n_folds, seed, "speakers")
@@ -327,9 +328,10 @@ class CollectIds(Step):
             return accumulator
         sides = [part.ids(self.argument, spec) for spec in self.specs]
         if len({side.dtype.kind for side in sides}) > 1:
-            raise ValueError(
-                f"{self.argument} must have ids of one type on both sides, "
-                f"not {sides[0].dtype} and {sides[1].dtype}"
+            raise ArgumentError(
+                self.argument,
+                f"must have ids of one type on both sides, "
+                f"not {sides[0].dtype} and {sides[1].dtype}",
             )
         present = _present(part)
         y = part.predictions.labels
@@ -441,7 +443,9 @@ def _deal(held: Ints, n_folds: int, seed: int, what: str) -> Ints:
     """Return the fold of each group: rare classes first, large groups first, to the emptiest."""
     n_groups = held.shape[0]
     if n_groups < n_folds:
-        raise ValueError(f"folds must not outnumber the {what}: {n_groups} {what}, {n_folds} folds")
+        raise ArgumentError(
+            "folds", f"must not outnumber the {what}: {n_groups} {what}, {n_folds} folds"
+        )
     order = np.random.default_rng(seed).permutation(n_groups)  # breaks ties of size
     folds = np.full(n_groups, -1, np.int64)
     everything = held.sum(axis=1)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
@@ -119,7 +120,9 @@ def newton(
     gradient, hessian = yield Asked(point)
     gradient, hessian = gradient + np.dot(pull, point), hessian + pull
     if not np.isfinite(hessian).all():
-        raise ValueError("scores must be of a magnitude whose squares are finite to fit a scale")
+        raise ArgumentError(
+            "scores", "must be of a magnitude whose squares are finite to fit a scale"
+        )
     curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
     damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):

@@ -2,17 +2,13 @@
 
 import numpy as np
 
+from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
-__all__ = ["binary_margins", "check_margins"]
+__all__ = ["binary_margins", "check_margins", "no_optimum"]
 
 _ROUNDING = 1e-13  # of the largest margin: normalizing rows may pull classes so far together
 _LARGE = 1e280  # sums of lengths above may overflow
-
-_REMEDY = (
-    "use PAV(floor=...), calibrate on more data, or add samples near the boundary; "
-    "no affine map is best"
-)
 
 
 def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
@@ -34,13 +30,23 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
     """
     constant = _is_constant(least, most) if with_bias else not (least.any() or most.any())
     if constant:
-        raise ValueError(
-            "scores must differ between samples: all are alike, so that no scale can be fitted"
+        raise ArgumentError(
+            "scores", "must differ between samples: all are alike, so that no scale can be fitted"
         )
     for margins in (least, -most):
         separable = not _has_negative_cycle(margins) if with_bias else bool((margins >= 0.0).all())
         if separable:
-            raise ValueError(f"scores separate the classes perfectly: {_REMEDY}")
+            raise no_optimum("separate the classes perfectly, and no affine map is best")
+
+
+def no_optimum(reason: str) -> ArgumentError:
+    """Return the error of scores whose loss no affine map minimizes, or none that can be found."""
+    return ArgumentError(
+        "scores",
+        f"{reason}; more data would help, or samples near the boundary",
+        remedy="use PAV(floor=0.001)",
+        pass_={"calibrator": "pav", "floor": 0.001},
+    )
 
 
 def binary_margins(ranges: Floats) -> tuple[Floats, Floats]:

@@ -12,6 +12,7 @@ from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.own import FitTransform, as_calibrator
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import (
     Data,
     Part,
@@ -122,9 +123,13 @@ class CrossFit(Training):
     def __post_init__(self) -> None:
         if isinstance(self.folds, str) or _dimensions(self.folds) > 0:
             if self.groups is not None:
-                raise ValueError("groups need a number of folds: folds are given per sample")
+                raise ArgumentError("groups", "need a number of folds: folds are given per sample")
         elif not isinstance(self.folds, (int, np.integer)) or not 2 <= self.folds <= 10_000:
-            raise ValueError(f"folds must be an integer of 2 to 10,000, or ids, not {self.folds!r}")
+            raise ArgumentError(
+                "folds",
+                f"must be an integer of 2 to 10,000, not {self.folds!r}",
+                remedy="pass an array of ids, one per sample, for folds of your own",
+            )
         checks.check_integer("seed", self.seed, 0)
 
     def folds_plan(self, data: Data) -> Plan[Folds]:

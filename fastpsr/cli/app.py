@@ -1,12 +1,14 @@
 """The commands, and what they do with errors."""
 
+from typing import Any
+
 import typer
 
 from fastpsr import __version__
 from fastpsr.cli import calibrate, compare, demo, evaluate, join, simulate, threshold, warmup
 from fastpsr.cli.command import Command
 from fastpsr.cli.show import console, say, warnings_as_lines
-from fastpsr.errors import ArgumentError
+from fastpsr.cli.wording import in_options
 
 _STOPPED = 130
 app = typer.Typer(
@@ -51,14 +53,14 @@ def run() -> int:
     except OSError as error:
         named = error.strerror and error.filename
         say(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
-    except ArgumentError as error:  # whose remedy is one in Python
-        say(f"error: {error.problem}")
     except ValueError as error:
-        say(f"error: {error}")
+        say(f"error: {in_options(error)}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # how the command line's own errors are known
             raise
         asked_for_nothing = type(error).__name__ == "NoArgsIsHelpError"
         if not asked_for_nothing:
-            say(f"error: {error.format_message()}")
+            refused: Any = error
+            refused.message = refused.message.removeprefix("Value error, ")  # pydantic's words
+            say(f"error: {refused.format_message()}")
     return 2

@@ -40,6 +40,7 @@ from fastpsr.cli.trial_files import (
     check_ending,
     predictions_of,
 )
+from fastpsr.cli.wording import worded
 from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 
@@ -136,7 +137,9 @@ def calibrate(
         fitted = untrained.fit(training.predictions)
     if output is not None:
         if others is not None:
-            said = others.write(fitted.transform(others.predictions), output)
+            with worded(predictions="scores (--scores-are)"):
+                calibrated = fitted.transform(others.predictions)
+            said = others.write(calibrated, output)
         else:
             assert training is not None
             crossed = CrossFit(folds=chosen.folds, groups=training.groups)

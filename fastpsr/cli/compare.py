@@ -37,6 +37,7 @@ from fastpsr.cli.show import console, steps, warnings_as_lines
 from fastpsr.cli.tables import print_differences, short_names, write_differences
 from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.cli.wording import in_words
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Intervals, differences, evaluate_systems
 from fastpsr.metrics import Metric
 from fastpsr.plans import run
@@ -163,9 +164,8 @@ def _pair_of_tables(
     one, other = measure.predictions(a), measure.predictions(b)
     try:
         check_same_samples(one, other)
-    except ValueError as error:
-        said = str(error).replace("a and b", f"{a.path} and {b.path}", 1)
-        raise ValueError(said.replace("y_true[", f"{a.names[1]}[")) from None
+    except ArgumentError as error:
+        raise error.renamed(f"{a.path} and {b.path}") from None
     for what, ours, theirs in (
         ("weights", one.weights, other.weights),
         (f"--resample {a.names[3]}: values", a.clusters, b.clusters),

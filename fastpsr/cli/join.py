@@ -1,6 +1,5 @@
 """`fastpsr join`."""
 
-import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from fastpsr.cli.options import (
 )
 from fastpsr.cli.show import console, say, steps, tell
 from fastpsr.cli.trial_files import FileOptions
-from fastpsr.cli.wording import in_options
+from fastpsr.cli.wording import worded
 
 __all__ = ["join"]
 
@@ -56,30 +55,26 @@ def join(
     check_outputs({"--output": output}, [key, *systems, speakers.speakers])
     of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
     of_scores = FileOptions.parse("--columns", formats.format, columns, None)
-    with _terminated_as_exit(), steps(None) as begin:
-        try:
-            joined = trials.join(
-                key,
-                systems,
-                output,
-                key_format=of_key.format,
-                score_format=of_scores.format,
-                key_columns=of_key.columns,
-                score_columns=of_scores.columns,
-                speakers=speakers.speakers,
-                speaker_columns=speakers.pair,
-                speaker_pattern=speakers.speaker_pattern,
-                missing=policies.missing.value,
-                extra=policies.extra.value,
-                duplicates=policies.duplicates.value,
-                nan=policies.nan.value,
-                progress=begin,
-            )
-        except ValueError as error:
-            of_the_key = re.search(r"\bkey_(format|columns)\b", str(error)) is not None
-            raise ValueError(in_options(str(error), of_key=of_the_key)) from None
+    with _terminated_as_exit(), steps(None) as begin, worded(scores="--scores"):
+        joined = trials.join(
+            key,
+            systems,
+            output,
+            key_format=of_key.format,
+            score_format=of_scores.format,
+            key_columns=of_key.columns,
+            score_columns=of_scores.columns,
+            speakers=speakers.speakers,
+            speaker_columns=speakers.pair,
+            speaker_pattern=speakers.speaker_pattern,
+            missing=policies.missing.value,
+            extra=policies.extra.value,
+            duplicates=policies.duplicates.value,
+            nan=policies.nan.value,
+            progress=begin,
+        )
     for line in joined.taken:
-        tell(in_options(line))
+        tell(line)
     for path, in_order in joined.in_order.items():
         order = "in the order of the key" if in_order else "in another order than the key"
         name = joined.scores[path]

@@ -15,6 +15,7 @@ from fastpsr.cli.options import SCHEMES, SPEAKERS, TrialScale, check_folds
 from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import tell
 from fastpsr.cli.trial_files import check_column, predictions_of
+from fastpsr.cli.wording import in_options, worded
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import (
     Evaluation,
@@ -121,7 +122,7 @@ class TrialMeasure:
             try:
                 run(lambda: drawn.resampling.units(predictions))
             except ValueError as error:
-                raise ValueError(f"{path}: {error}") from None
+                raise ValueError(f"{path}: {in_options(error)}") from None
 
         def evaluate(predictions: Predictions, by: Any) -> Evaluation:
             return evaluate_systems(
@@ -150,7 +151,8 @@ class TrialMeasure:
         if self.equalize is None:
             return None
         names = [check_column(made, "--equalize", n) for n in self.equalize.split(",")]
-        return made.equalized_weights(names)
+        with worded(columns="--equalize"):
+            return made.equalized_weights(names)
 
     def metrics(self, groups: Any) -> dict[str, Metric[Any]]:
         """Return the metrics by name; of raw scores those that ranks allow."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
@@ -89,24 +90,13 @@ class ScoreFile:
             x = np.log(10.0) * np.asarray(x, dtype=np.float64)
         try:
             return make(self.y_true, x, sample_weight=self.weights, **options)
-        except ValueError as error:
-            said = error.problem if isinstance(error, ArgumentError) else str(error)
-            raise ValueError(f"{self.path}: {self._in_its_names(said, argument)}") from None
-
-    def _in_its_names(self, message: str, argument: str) -> str:
-        """Return a message of the library with the file's names for its arguments."""
-        columns = self.names[0].split(", ")
-        if len(columns) > 1:  # a row and a column: the name of the one, and the other
-            message = re.sub(
-                rf"\b{argument}\[(\d+), (\d+)\]",
-                lambda at: f"{columns[int(at[2])]}[{at[1]}]",
-                message,
-            )
-        scores = columns[0] if len(columns) == 1 else "scores"
-        theirs = dict(zip((argument, "y_true", "sample_weight"), self.names[:3], strict=True))
-        theirs |= {argument: scores, "priors": "--priors"}
-        pattern = rf"\b({'|'.join(theirs)})\b(?=\[| must| has)"
-        return re.sub(pattern, lambda found: theirs[found[0]] or found[0], message)
+        except ArgumentError as error:
+            columns = self.names[0].split(", ")
+            scores, named = (columns[0], ()) if len(columns) == 1 else ("scores", columns)
+            names = {argument: scores, "y_true": self.names[1], "sample_weight": self.names[2]}
+            if error.argument in names:
+                error = error.renamed(names[error.argument], named)
+            raise ValueError(f"{self.path}: {in_options(error)}") from None
 
 
 def read_scores(
@@ -222,8 +212,11 @@ def _read_npy(
 def _load(path: Path) -> NDArray[Any]:
     try:
         array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} must be a whole .npy file: {error}") from None
+    except (ValueError, EOFError):
+        raise ValueError(
+            f"{path} must be a whole .npy file of numbers or text: it is cut short, damaged, or "
+            "holds a pickle"
+        ) from None
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} must be a .npy file, not an archive")
     return array
@@ -239,11 +232,14 @@ def _open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
         try:
             with np.load(path, allow_pickle=False) as archive:
                 found = read(archive)
-            if not isinstance(found, (list, np.ndarray)):
-                raise ValueError(f"{what} is no array")
-            return found
-        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(f"{path} must be a whole .npz file: {error}") from None
+            if isinstance(found, (list, np.ndarray)):
+                return found
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+            pass  # NumPy names its arguments rather than the file
+        raise ValueError(
+            f"{path} must be a whole .npz file of numbers or text: {what} is cut short, damaged "
+            "or holds a pickle"
+        )
 
     names = attempt("it", lambda archive: archive.files)
     return names, lambda name: attempt(name, lambda archive: archive[name])

@@ -18,8 +18,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from fastpsr.cli.wording import in_options
-
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "warnings_as_lines"]
 
 console = Console(highlight=False, markup=False, emoji=False)
@@ -31,7 +29,7 @@ _listeners: list[list[str]] = []
 
 def say(message: str) -> None:
     """Print an error or a warning as one line."""
-    line = " ".join(in_options(message).split())
+    line = " ".join(message.split())
     _hear(line)
     errors.print(line, soft_wrap=True)
 

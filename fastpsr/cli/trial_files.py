@@ -1,6 +1,5 @@
 """Keys and score files of trials, read as the options say; what was taken for what is printed."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import trials
 from fastpsr.cli.options import SpeakerOptions, TrialOptions, TrialScale
 from fastpsr.cli.show import tell
-from fastpsr.cli.wording import in_options
+from fastpsr.cli.wording import in_options, worded
+from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS, Reading, TrialSet
 from fastpsr.trials.coded import Coded
@@ -179,11 +179,8 @@ class TrialReader:
         if self.key is None:
             return None
         self.progress(f"reading {self.key}")
-        try:
-            with self.clock.on("read"):
-                key = trials.read_key(self.key, **self.key_options.as_arguments())
-        except ValueError as error:
-            raise ValueError(in_options(str(error), of_key=True)) from None
+        with self.clock.on("read"), worded(of_key=True):
+            key = trials.read_key(self.key, **self.key_options.as_arguments())
         tell(key.taken)
         return key
 
@@ -205,7 +202,7 @@ class TrialReader:
     @staticmethod
     def _print(taken: Sequence[str]) -> None:
         for line in taken:
-            tell(in_options(line))
+            tell(line)
 
     @property
     def _policies(self) -> dict[str, Any]:
@@ -254,13 +251,11 @@ def predictions_of(
     """Make predictions of trials; an error names the file of the scores."""
     try:
         return made.predictions(scale, prior=prior, weights=weights)
-    except ValueError as error:
-        message = re.sub(r"\b(q|llr|scores)(?=\[| must)", "score", str(error))
-        message = re.sub(r"\bscore\[(\d+)\]", lambda row: _name(made, int(row[1])), message)
-        raise ValueError(f"{path}: {message} (taken as {scale})") from None
-
-
-def _name(made: TrialSet, row: int) -> str:
-    if made.enroll_ids is None or made.test_ids is None:
-        return f"score[{row}]"
-    return f"that of {made.enroll_ids[row]!r} {made.test_ids[row]!r}"
+    except ArgumentError as error:
+        if error.argument not in ("q", "llr", "scores"):
+            raise ValueError(f"{path}: {in_options(error)} (taken as {scale})") from None
+        row, said = error.index, error.renamed("score").problem
+        if row is not None and made.enroll_ids is not None and made.test_ids is not None:
+            trial = f"{made.enroll_ids[row]!r} {made.test_ids[row]!r}"
+            said = f"score {error.rule}, but that of {trial} is {error.value}"
+        raise ValueError(f"{path}: {said} (taken as {scale})") from None

@@ -1,81 +1,101 @@
-"""Messages of the library in the words of the command line: options instead of arguments."""
+"""Errors of the library in the words of the command line: options instead of arguments."""
 
-import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation
 
-__all__ = ["in_options", "in_words"]
+__all__ = ["in_options", "in_words", "worded"]
 
-# What the library says, and what the commands say: {dash} is "--", or "--key-" about a key. A word
-# that is an option already stays.
-_RULES = tuple(
-    (re.compile(rf"(?<![\w-]){pattern}"), words)
-    for pattern, words in [
-        (r"(missing|extra|duplicates|nan)='(\w+)'", r"--\1 \2"),
-        (r"(?:key_|score_)?format= \((?:--key-|--)format\)", r"{dash}format"),
-        (
-            r"(?:key_|score_)?columns=\{'(\w+)': \.\.\.\} \((?:--key-|--)columns\)",
-            r"{dash}columns \1=NAME",
-        ),
-        (r"(?:key_|score_)?columns (?=must name roles|is for files)", r"{dash}columns "),
-        (r"transpose=False", r"{no}transpose"),
-        (r"transpose=True", r"{dash}transpose"),
-        (r"(?<=transpose if they are, )True\b", r"{dash}transpose"),
-        (r"transposed them \(--transpose\)", "transposed them"),
-        (r"transpose (?=is for )", r"{dash}transpose "),
-        (r"pattern (?=must be a regular|')", r"--speaker-pattern "),
-        (r"the mapping (?=has none)", "--speakers "),
-        (r"every partition (?=must have)", "every partition of --equalize "),
-        (
-            r"predictions (?=must be (?:posteriors|likelihoods|raw scores), as)",
-            "--scores-are: scores ",
-        ),
-        (
-            r"Object arrays cannot be loaded when allow_pickle=False",
-            "it holds a pickle, not numbers",
-        ),
-        (r"speaker_columns (?=must)", "--speaker-columns "),
-        (r"scores (?=must name each file once)", "--scores "),
-        (r"n_resamples (?=must)", "--resamples "),
-        (r"confidence_level (?=must)", "--ci "),
-        (r"seed (must be an integer of at least 0), or None", r"--seed \1"),
-        (r"seed (?=must be an integer)", "--seed "),
-        (r"floor (?=must (?:lie in|be 0 for raw))", "--floor "),
-        (r"use PAV\(floor=\.\.\.\)", "use --calibrator pav --floor 0.001"),
-        (r"from_posteriors\(\.\.\., floor=1e-6\)", "a floor"),
-        (r"\w+\(floor=1e-6\)", "--floor 1e-6"),
-        (r"Value error, (?='[^']*' is not one of )", ""),  # typer's, of a choice
-        (
-            r"(?:ids|enroll_speakers) must name (?=at least two)",
-            "--resample: there must be ",
-        ),
-        (r"(?<=: )ids (?=must )", "--resample: ids "),
-        (r"folds must be an integer of 2 to 10,000, or ids", "--folds must be 2 to 10,000"),
-        (r"folds (?=must (?:not|leave|be at most) )", "--folds "),
-        (r"\(fastpsr\.cross_fit\)", "(fastpsr calibrate)"),
-        (r"\(from_llrs, \.\.\.\)", "(--scores-are)"),
-    ]
-)
+#: The options by which the commands take arguments of the library.
+_OPTIONS = {
+    "calibrator": "--calibrator",
+    "columns": "--columns",
+    "confidence_level": "--ci",
+    "duplicates": "--duplicates",
+    "enroll_speakers": "--resample",
+    "extra": "--extra",
+    "floor": "--floor",
+    "folds": "--folds",
+    "format": "--format",
+    "ids": "--resample",
+    "key_columns": "--key-columns",
+    "key_format": "--key-format",
+    "mapping": "--speakers",
+    "method": "--interval",
+    "missing": "--missing",
+    "n_resamples": "--resamples",
+    "nan": "--nan",
+    "pattern": "--speaker-pattern",
+    "prior": "--priors",
+    "priors": "--priors",
+    "score_columns": "--columns",
+    "score_format": "--format",
+    "seed": "--seed",
+    "speaker_columns": "--speaker-columns",
+    "speaker_pattern": "--speaker-pattern",
+    "speakers": "--speakers",
+    "transpose": "--transpose",
+}
+_OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
 
 
-def in_options(message: str, *, of_key: bool = False) -> str:
-    """Return a message with the options that the arguments in it have become.
+def in_options(
+    error: Exception, *, of_key: bool = False, names: Mapping[str, str] | None = None
+) -> str:
+    """Return what is wrong, with the options that arguments are in the commands.
+
+    `names` are other words for arguments in this place. What to do in Python is left out, where it
+    is nothing that options do.
 
     Examples
     --------
-    >>> in_options("1 trial without a score ('a b'), allow by missing='drop'")
-    "1 trial without a score ('a b'), allow by --missing drop"
-    >>> in_options("k: say which it is with format= (--format)", of_key=True)
-    'k: say which it is with --key-format'
+    >>> fits = "the content fits more than one format"
+    >>> error = ArgumentError("path", fits, name="k:", pass_={"format": ...})
+    >>> print(error)
+    k: the content fits more than one format: pass format=...
+    >>> in_options(error, of_key=True)
+    'k: the content fits more than one format: pass --key-format NAME'
     """
-    dash, no = ("--key-", "--no-key-") if of_key else ("--", "--no-")
-    for pattern, words in _RULES:
-        message = pattern.sub(words.format(dash=dash, no=no), message)
-    return message
+    if not isinstance(error, ArgumentError):
+        return str(error)
+    options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
+    name = error.name or options.get(error.argument, error.argument)
+    problem = error.renamed(name).problem
+    if not error.pass_ or not error.pass_.keys() <= options.keys():
+        return problem
+    given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]
+    return f"{problem}: pass {' '.join(given)}"
+
+
+@contextmanager
+def worded(*, of_key: bool = False, **names: str) -> Iterator[None]:
+    """Errors inside are in the command's words; `names` are those for arguments in this place."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise ValueError(in_options(error, of_key=of_key, names=names)) from None
 
 
 def in_words(evaluation: Evaluation) -> Evaluation:
     """Return an evaluation whose notes name options instead of arguments."""
-    rows = tuple(replace(row, note=in_options(row.note)) for row in evaluation.rows)
+    rows = tuple(
+        row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")
+        for row in evaluation.rows
+    )
     return replace(evaluation, rows=rows)
+
+
+def _as_option(option: str, value: object) -> str:
+    """Return an option with its value; NAME stands for what the user must choose."""
+    if value is bool:
+        return f"{option} or --no-{option.removeprefix('--')}"
+    if isinstance(value, Mapping):
+        return f"{option} {','.join(f'{role}={_word(name)}' for role, name in value.items())}"
+    return f"{option} {_word(value)}"
+
+
+def _word(value: object) -> str:
+    return "NAME" if value is ... else str(value)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.order_statistics import order_statistics
@@ -97,13 +98,12 @@ def consistency_band(
     """
     check_data(predictions)
     predictions.require_posteriors("reliability")
-    if predictions.n_classes > 2:
-        raise ValueError(f"reliability needs a binary task, not {predictions.n_classes} classes")
+    checks.check_binary("reliability", predictions.n_classes)
     checks.check_integer("n_resamples", n_resamples, 1)
     checks.check_number("n_resamples", n_resamples, 1, 1e6, "be at most 1,000,000")
     if not 0.0 < checks.as_number("confidence_level", confidence_level) < 1.0:
-        raise ValueError(
-            f"confidence_level must lie strictly between 0 and 1, not {confidence_level}"
+        raise ArgumentError(
+            "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level}"
         )
     array = np.arange(1, 200) / 200 if points is None else points
     array = checks.as_inner_points(array, 1)
@@ -123,7 +123,7 @@ def consistency_band_plan(
     totals, priors = data.class_weights, data.priors
     require_both_classes("reliability", totals)
     if not priors.all():
-        raise ValueError(f"priors must be positive for reliability, not {priors.tolist()}")
+        raise ArgumentError("priors", f"must be positive for reliability, not {priors.tolist()}")
     # from log-odds at the evaluation's priors to those in the data
     logs = np.log(totals) - np.log(priors)
     shift = float(logs[1] - logs[0])

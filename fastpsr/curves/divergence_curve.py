@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.rules import ScoringRule
@@ -83,12 +84,9 @@ def divergence_curve(
     """
     check_data(predictions)
     predictions.require_posteriors("score divergences")
-    if predictions.n_classes > 2:
-        raise ValueError(
-            f"divergence curves need a binary task, not {predictions.n_classes} classes"
-        )
+    checks.check_binary("divergence curves", predictions.n_classes)
     if not isinstance(divergence, ScoringRule) and not callable(divergence):
-        raise ValueError(f"divergence must be a rule or a callable, not {divergence!r}")
+        raise ArgumentError("divergence", f"must be a rule or a callable, not {divergence!r}")
     array = np.arange(1, 100) / 100 if points is None else points
     array = checks.as_inner_points(array, 1)
     return run(lambda: divergence_curve_plan(predictions, divergence, array))

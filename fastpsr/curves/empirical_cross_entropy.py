@@ -118,8 +118,7 @@ def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
 
 def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
     """Ask for the log losses in nats of LLRs completed with each prior."""
-    if data.n_classes > 2:
-        raise ValueError(f"LLRs need a binary task, not {data.n_classes} classes")
+    checks.check_binary("LLRs", data.n_classes)
     llrs: Data = mapped(data, _AsLlrs())
     by_class = None
     if len(data) * log_odds.size > _MANY:

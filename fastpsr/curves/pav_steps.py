@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Kind
 from fastpsr.summaries.pav_blocks import require_both_classes
@@ -102,11 +103,10 @@ def pav_steps(predictions: Data) -> PavSteps:
 def pav_steps_plan(data: Data) -> Plan[PavSteps]:
     """Ask for the isotonic fit and the highest score in each step, and return the steps."""
     yield from begin(data)
-    if data.n_classes > 2:
-        raise ValueError(f"isotonic fits need a binary task, not {data.n_classes} classes")
+    checks.check_binary("isotonic fits", data.n_classes)
     given = data.given_priors
     if given is not None and not given.all():
-        raise ValueError(f"priors must be positive for isotonic fits, not {given.tolist()}")
+        raise ArgumentError("priors", f"must be positive for isotonic fits, not {given.tolist()}")
     require_both_classes("isotonic fits", data.class_weights)
     blocks = yield from pav_blocks(data)
     (highest,) = yield [HighestInSteps(blocks.lowest[1:]).over(data)]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats, class_factors
 from fastpsr.summaries.counts import PassedPoints
@@ -73,9 +74,9 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     if array.ndim == 2:
         checks.as_posterior_rows("points", array)
         if array.shape[1] != n_classes:
-            raise ValueError(f"points must have {n_classes} columns, not {array.shape[1]}")
+            raise ArgumentError("points", f"must have {n_classes} columns, not {array.shape[1]}")
     elif n_classes > 2:
-        raise ValueError(f"points must be of shape (P, {n_classes}) for {n_classes} classes")
+        raise ArgumentError("points", f"must be of shape (P, {n_classes}) for {n_classes} classes")
     return run(lambda: risk_curve_plan(predictions, array))
 
 

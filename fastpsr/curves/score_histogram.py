@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.summaries.rank_cells import Scores
@@ -76,10 +77,7 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
     ([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     """
     check_data(predictions)
-    if predictions.n_classes > 2:
-        raise ValueError(
-            f"score histograms need a binary task, not {predictions.n_classes} classes"
-        )
+    checks.check_binary("score histograms", predictions.n_classes)
     return run(lambda: score_histogram_plan(predictions, bins))
 
 
@@ -165,22 +163,24 @@ class _CountIntoBins(Step):
 def _edges(bins: int | ArrayLike, low: float, high: float) -> Floats:
     if checks.read("bins", bins).ndim == 0:
         if not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 1 << 24:
-            raise ValueError(f"bins must be an integer from 1 to 2^24, or edges, not {bins!r}")
+            raise ArgumentError(
+                "bins", f"must be an integer from 1 to 2^24, or edges, not {bins!r}"
+            )
         low, high = (low, high) if low <= high else (0.0, 1.0)  # no finite score
         half = high / 2.0 - low / 2.0
         if half * 2.0 > 1e300:
-            raise ValueError(f"bins must be given as edges for scores from {low} to {high}")
+            raise ArgumentError("bins", f"must be given as edges for scores from {low} to {high}")
         if half <= 1e-12 * max(abs(low), abs(high)):  # all alike: a bin's width of one
             reach = max(0.5, 1e-6 * abs(high))
             low, high = low - reach, high + reach
         with np.errstate(all="ignore"):  # of a range that is next to nothing
             edges = np.linspace(low, high, int(bins) + 1)
         if not (edges[1:] > edges[:-1]).all():
-            raise ValueError(
-                f"bins must be wider than rounding, {bins} from {low} to {high} are not"
+            raise ArgumentError(
+                "bins", f"must be wider than rounding, {bins} from {low} to {high} are not"
             )
         return edges
     edges = checks.as_floats("bins", bins, 1)
     if edges.size < 2 or not np.isfinite(edges).all() or not (edges[1:] > edges[:-1]).all():
-        raise ValueError("bins must be at least 2 finite edges in ascending order")
+        raise ArgumentError("bins", "must be at least 2 finite edges in ascending order")
     return edges

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastpsr import checks
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.summaries.pav_blocks import require_both_classes
@@ -81,8 +82,7 @@ def tippett(predictions: Data) -> TippettCurves:
     (0.5, 0.5)
     """
     check_data(predictions)
-    if predictions.n_classes > 2:
-        raise ValueError(f"Tippett curves need a binary task, not {predictions.n_classes} classes")
+    checks.check_binary("Tippett curves", predictions.n_classes)
     return run(lambda: tippett_plan(predictions))
 
 

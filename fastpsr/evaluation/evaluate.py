@@ -22,6 +22,7 @@ from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import check_metric
 from fastpsr.plans import Data, Outcome, PartitionedPredictions, Plan, check_data, run, run_all
+from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.wording import counted
 
@@ -243,7 +244,8 @@ class _Task:
         row = Row(
             name, value, note=note, unit=getattr(metric, "unit", ""),
             reference_value=getattr(metric, "reference_value", None),
-            system=self.system, group=self.group, state=state, error=error,
+            system=self.system, group=self.group, state=state,
+            error=None if error is None else without_frames(error),
         )  # fmt: skip
         if found is None:
             return row
@@ -302,7 +304,11 @@ def _explain(
             return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
     if not n_infinite:
         return state, ValueError(metric.meaning)
-    rule = "has posterior 0 for the true class" if n_infinite == 1 else "have posterior 0 for the true class"
+    rule = (
+        "has posterior 0 for the true class"
+        if n_infinite == 1
+        else "have posterior 0 for the true class"
+    )
     name = counted(n_infinite, "sample")
     return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
@@ -142,15 +143,18 @@ class Metric(ABC, Generic[Summary]):
         """Return the value for `predictions`, or for labels and posteriors as arrays."""
         if not isinstance(predictions, (Predictions, PartitionedPredictions)):
             if x is None:
-                raise ValueError(
-                    f"{type(self).__name__} takes Predictions, or labels and {self._takes}: "
-                    "metric(y_true, x)"
+                raise ArgumentError(
+                    "predictions",
+                    f"takes Predictions, or labels and {self._takes}: metric(y_true, x)",
+                    name=f"{type(self).__name__}",
                 )
             if isinstance(x, (Predictions, PartitionedPredictions)):
-                raise ValueError("Predictions hold their labels: pass them alone, metric(x)")
+                rule = "must not be Predictions, which hold labels: pass them alone, metric(x)"
+                raise ArgumentError("x", rule)
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
-            raise ValueError("priors and weights belong to the Predictions when these are passed")
+            rule = "belong to the Predictions when these are passed"
+            raise ArgumentError("priors", rule, name="priors and weights")
         return run(lambda: self.plan_from_start(predictions), predictions)
 
     def plan_from_start(self, data: Data) -> Plan[float]:
@@ -184,7 +188,9 @@ def check_metric(metric: object) -> None:
     """Raise unless `metric` is a metric, or a function of predictions."""
     if isinstance(metric, type):
         name = metric.__name__
-        raise ValueError(f"metrics must be metrics, not the class {name}: make one, {name}(...)")
+        raise ArgumentError(
+            "metrics", f"must be metrics, not the class {name}: make one, {name}(...)"
+        )
     if not callable(metric):
         found = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
-        raise ValueError(f"metrics must be callable, not {found}")
+        raise ArgumentError("metrics", f"must be callable, not {found}")

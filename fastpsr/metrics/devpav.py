@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Plan, run
 from fastpsr.predictions import Floats, Predictions
@@ -70,15 +71,14 @@ class DevPAV(Metric[_PavSteps]):
 
     def _steps(self, data: Data) -> Plan[_PavSteps]:
         data.require_posteriors("distances between LLRs")
-        if data.n_classes > 2:
-            raise ValueError(f"devPAV needs a binary task, not {data.n_classes} classes")
+        checks.check_binary("devPAV", data.n_classes)
         require_both_classes("devPAV", data.class_weights)
         offset = 0.0  # what turns scores into LLRs
         if data.kind == "posteriors":
             if not data.priors.all():
                 priors = data.priors.tolist()
-                raise ValueError(
-                    f"priors must be positive to turn posteriors into LLRs, not {priors}"
+                raise ArgumentError(
+                    "priors", f"must be positive to turn posteriors into LLRs, not {priors}"
                 )
             offset = float(np.log(data.priors[1]) - np.log(data.priors[0]))
         blocks = yield from pav_blocks(data)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, Summarize
 from fastpsr.plans import Data, Plan, begin, check_data
 from fastpsr.predictions import Floats, Predictions
@@ -249,8 +250,10 @@ def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:
     """Divide a score by that of the system which always answers the priors."""
     naive = float(rule.entropy(priors))
     if naive == 0.0:
-        raise ValueError(
-            "normalized scores need a naive system that errs: with class priors "
-            f"{priors.tolist()} it does not; pass normalized=False"
+        raise ArgumentError(
+            "normalized",
+            f"need a naive system that errs: with class priors {priors.tolist()} it does not",
+            pass_={"normalized": False},
+            name="normalized scores",
         )
     return score / naive

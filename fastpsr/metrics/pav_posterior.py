@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Plan, run
 from fastpsr.predictions import Predictions, class_factors
@@ -45,7 +46,7 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
     def __post_init__(self) -> None:
         score = checks.as_number("score", self.score)
         if np.isnan(score):
-            raise ValueError(f"score must be a number, not {self.score!r}")
+            raise ArgumentError("score", f"must be a number, not {self.score!r}")
         object.__setattr__(self, "score", score)
 
     @property
@@ -78,5 +79,7 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
         negative = blocks.negatives[step] * factors[0]
         positive = blocks.positives[step] * factors[1]
         if negative + positive == 0.0:
-            raise ValueError("priors must be positive for isotonic fits: a step weighs nothing")
+            raise ArgumentError(
+                "priors", "must be positive for isotonic fits: a step weighs nothing"
+            )
         return float(positive / (negative + positive))

@@ -447,19 +447,34 @@ class TableSource(Source):
         for name in sorted(reads - {"labels", "weights", "scores"}):
             _require_no_null(loaded[name], name)
             columns[name] = _Ids(loaded[name])
-        if "scores" not in reads:
+        scores = self._scores(loaded) if "scores" in reads else None
+        try:
+            return self._predictions(y, scores, weights), columns
+        except ArgumentError as error:
+            raise self._by_column(error) from None
+
+    def _predictions(self, y: NDArray[Any], scores: Any, weights: Any) -> Predictions:
+        if scores is None:
             shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
-            return Predictions.without_scores(
-                y, self.kind, shape, self.given_priors, weights
-            ), columns
+            return Predictions.without_scores(y, self.kind, shape, self.given_priors, weights)
         options: dict[str, Any] = {**self._options, "sample_weight": weights}
         if "priors" in options:
             options["priors"] = self.given_priors
         if self._what == "llrs":
             priors = options.pop("priors")
             options["prior"] = None if priors is None else float(priors[1])
-        make = getattr(Predictions, f"from_{self._what}")
-        return make(y, self._scores(loaded), **options), columns
+        made: Predictions = getattr(Predictions, f"from_{self._what}")(y, scores, **options)
+        return made
+
+    def _by_column(self, error: ArgumentError) -> ArgumentError:
+        """Return an error of the values with the names of the columns that they are from."""
+        names = {"y_true": self._y_true, "sample_weight": self._sample_weight or "sample_weight"}
+        if error.argument in names:
+            return error.renamed(names[error.argument])
+        if error.index is None:
+            return error
+        many = len(self._names) > 1
+        return error.renamed(self._what if many else self._names[0], self._names if many else ())
 
     def _row_length(self) -> int:
         kind = self.tables.schema.field(self._names[0]).type

@@ -163,7 +163,7 @@ class PartitionedPredictions:
             return self.given_priors
         total = self.class_weights.sum()
         if total == 0.0:
-            raise ValueError("priors must be given: no sample has positive weight")
+            raise ArgumentError("priors", "must be given: no sample has positive weight")
         return np.asarray(self.class_weights / total)
 
     @property

@@ -18,7 +18,7 @@ from fastpsr.plans.tree import Tree
 from fastpsr.plans.watching import tell
 from fastpsr.predictions import Predictions
 
-__all__ = ["Failed", "Reading", "count_all", "parts_of"]
+__all__ = ["Failed", "Reading", "count_all", "parts_of", "without_frames"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Reading:
             held = step.start() if accumulator is None else accumulator
             return step.add(held, prepared[place], *parts)
         except ValueError as error:  # of one who asks; the others go on
-            return Failed(_without_rows(error))
+            return Failed(without_frames(error))
 
     def join(self, place: int, one: Any, other: Any) -> Any:
         """Return what two accumulators of a step hold together."""
@@ -225,7 +225,7 @@ def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
             del parts
 
 
-def _without_rows(error: ValueError) -> ValueError:
+def without_frames(error: ValueError) -> ValueError:
     """Return an error without traceback, whose frames would hold a part until all are read."""
     held: BaseException | None = error
     while held is not None:

@@ -55,7 +55,7 @@ def begin(*data: Data) -> Plan[None]:
         if isinstance(one, PartitionedPredictions):
             yield from one.find_facts()
             if not one.class_sizes.any():
-                raise ValueError("predictions must have a sample of positive weight")
+                raise ArgumentError("predictions", "must have a sample of positive weight")
         else:
             one.require_samples()
     first = data[0]

@@ -76,11 +76,11 @@ def naming(source: Source, number: int) -> Iterator[None]:
         row = getattr(error, "index", None)
         row = row if isinstance(row, int) else None  # also a method of sequences
         name = source.name_of(number) if row is None else source.name_of_row(number, row)
-        message, remedy = str(error) or type(error).__name__, ""
-        if isinstance(error, ArgumentError):
-            message, remedy = error.problem, error.remedy
-        rule = f"cannot be read, in {name}: {message}"
-        raise ArgumentError("data", rule, row, remedy) from error
+        if not isinstance(error, ArgumentError):
+            message = str(error) or type(error).__name__
+            raise ArgumentError("data", f"cannot be read, in {name}: {message}", row) from error
+        rule = f"cannot be read, in {name}: {error.problem}"
+        raise ArgumentError("data", rule, row, error.remedy, pass_=error.pass_) from error
 
 
 class Given(Source):

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from fastpsr.bootstrap import BootstrapResult
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Row
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
@@ -72,7 +73,7 @@ def metric_bars(
     names = list(dict.fromkeys(name for table in tables.values() for name in table))
     for name in metrics or ():
         if name not in names:
-            raise ValueError(f"metrics must be among {', '.join(names)}, not {name!r}")
+            raise ArgumentError("metrics", f"must be among {', '.join(names)}, not {name!r}")
     names = names if metrics is None else list(metrics)
     width = 0.8 / len(tables)
     for place, (system, table) in enumerate(tables.items()):
@@ -135,9 +136,10 @@ def _bars(system: str, table: Any) -> dict[str, Bar]:
     ):
         return {result.name: (result.value, *result.interval) for result in table}
     called = f"systems[{system!r}]" if system else "systems"
-    raise ValueError(
-        f"{called} must be a BootstrapResult, a list of them, an Evaluation or its rows, or a "
-        f"mapping of metrics to numbers, not {type(table).__name__}"
+    raise ArgumentError(
+        called,
+        f"must be a BootstrapResult, a list of them, an Evaluation or its rows, or a "
+        f"mapping of metrics to numbers, not {type(table).__name__}",
     )
 
 

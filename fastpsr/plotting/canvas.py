@@ -9,6 +9,7 @@ from matplotlib.cbook import normalize_kwargs
 from matplotlib.colors import same_color
 from matplotlib.lines import Line2D
 
+from fastpsr.errors import ArgumentError
 from fastpsr.plotting.notes import write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
 from fastpsr.predictions import Floats, Predictions
@@ -40,7 +41,7 @@ class Canvas(Generic[Result]):
         self, ax: Axes | None, options: Mapping[str, Any], artist: type[Any] = Line2D
     ) -> None:
         if ax is not None and not isinstance(ax, Axes):
-            raise ValueError(f"ax must be matplotlib Axes or None, not {type(ax).__name__}")
+            raise ArgumentError("ax", f"must be matplotlib Axes or None, not {type(ax).__name__}")
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
         self._ax = ax
         self._kept_top = ax.get_ylim()[1] if ax is not None and ax.lines else 0.0

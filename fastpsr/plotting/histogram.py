@@ -8,6 +8,7 @@ from matplotlib.patches import StepPatch
 
 from fastpsr import curves
 from fastpsr.curves import ScoreHistogram
+from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import COLORS, Canvas
 from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.predictions import Predictions
@@ -63,7 +64,7 @@ def score_histogram(
     found = dict(canvas.systems(systems, ScoreHistogram, curves.score_histogram))
     kinds = {counts.are_llrs for counts in found.values()}
     if len(kinds) > 1:
-        raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")
+        raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
     for name, counts in found.items():
         style = canvas.style(name, fill=False, linewidth=1.3)
         targets, others = dict(style), {**style, "linestyle": "--", "label": None}

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import PavSteps
+from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import Canvas, is_guide
 from fastpsr.plotting.thinning import span_grid, thin
 from fastpsr.predictions import Predictions
@@ -57,7 +58,7 @@ def pav_map(
     found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
     kinds = {steps.kind == "raw scores" for steps in found.values()}
     if len(kinds) > 1:
-        raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")
+        raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
     for name, steps in found.items():
         shift = steps.prior_log_odds if steps.kind == "posteriors" else 0.0
         x = np.column_stack([steps.lowest, steps.highest]).ravel() - shift

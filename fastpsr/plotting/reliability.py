@@ -11,6 +11,7 @@ from fastpsr import checks, curves
 from fastpsr.bootstrap import bootstrap
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.curves import PavSteps
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics import PavPosterior
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
@@ -86,8 +87,8 @@ def reliability(
     given = as_mapping(systems)
     for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
         if np.isnan(steps.score_log_odds):
-            raise ValueError(
-                "systems must be posteriors or likelihoods: raw scores are no forecast"
+            raise ArgumentError(
+                "systems", "must be posteriors or likelihoods: raw scores are no forecast"
             )
         low, high = steps.forecast
         x = np.column_stack([low, high]).ravel()

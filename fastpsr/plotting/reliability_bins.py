@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
@@ -63,15 +64,15 @@ def reliability_bins(
     [0.0, 0.5, 1.0]
     """
     if ece is not None and not isinstance(ece, ECE):
-        raise ValueError(f"ece must be an ECE, not {type(ece).__name__}")
+        raise ArgumentError("ece", f"must be an ECE, not {type(ece).__name__}")
     named = as_mapping(systems)
     for value in named.values():
         if not isinstance(value, Predictions):
-            raise ValueError(f"systems must be Predictions, or a mapping of names to these, "
+            raise ArgumentError("systems", f"must be Predictions, or a mapping of names to these, "
                              f"not {type(value).__name__}")  # fmt: skip
         value.require_posteriors("reliability diagrams")
         if value.y_true is None:
-            raise ValueError("systems must be labeled predictions")
+            raise ArgumentError("systems", "must be labeled predictions")
     if ece is None:
         many = any(value.n_classes > 2 for value in named.values())
         ece = ECE(on="confidence" if many else "class")

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from fastpsr import checks, curves
 from fastpsr.curves import RiskCurve
+from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
@@ -65,9 +66,10 @@ def risk_curve(
     weigh = isinstance(weight, ScoringRule) or weight is not None
     for name, curve in canvas.systems(systems, RiskCurve, _curve, calibrated=True):
         if curve.points.ndim == 2 and curve.points.shape[1] > 2:
-            raise ValueError(
-                f"systems must be binary, but the points of {name!r} are of "
-                f"{curve.points.shape[1]} classes"
+            raise ArgumentError(
+                "systems",
+                f"must be binary, but the points of {name!r} are of "
+                f"{curve.points.shape[1]} classes",
             )
         points = curve.points if curve.points.ndim == 1 else curve.points[:, 0]
         order = np.argsort(points, kind="stable")
@@ -106,7 +108,7 @@ def _density(weight: ScoringRule | Callable[[Floats], Any] | None) -> Callable[[
         own = weight.weight
         return lambda a: own(np.column_stack([a, 1.0 - a]))
     if isinstance(weight, ScoringRule) or not callable(weight):
-        raise ValueError(
-            f"weight must be a Log, Brier, Beta or Weighted rule, or a callable, not {weight!r}"
+        raise ArgumentError(
+            "weight", f"must be a Log, Brier, Beta or Weighted rule, or a callable, not {weight!r}"
         )
     return weight

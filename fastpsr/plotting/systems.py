@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 
 __all__ = ["as_mapping", "check_system", "percent"]
@@ -12,10 +13,10 @@ def as_mapping(given: Any) -> dict[str, Any]:
     """Return systems by name; a single one has no name."""
     if isinstance(given, Mapping):
         if not given:
-            raise ValueError("systems must not be empty")
+            raise ArgumentError("systems", "must not be empty")
         for name in given:
             if not isinstance(name, str):
-                raise ValueError(f"systems must have names that are strings, not {name!r}")
+                raise ArgumentError("systems", f"must have names that are strings, not {name!r}")
         return dict(cast(Mapping[str, Any], given))
     return {"": given}
 
@@ -27,13 +28,13 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
         return
     if not takes or not isinstance(value, Predictions):
         wanted = f"{kind.__name__}{' or Predictions' if takes else ''}"
-        raise ValueError(
-            f"{called} must be {wanted}, or a mapping of names to these, not {type(value).__name__}"
+        raise ArgumentError(
+            called, f"must be {wanted}, or a mapping of names to these, not {type(value).__name__}"
         )
     if value.y_true is None:
-        raise ValueError(f"{called} must be labeled predictions")
+        raise ArgumentError(called, "must be labeled predictions")
     if value.n_classes > 2:
-        raise ValueError(f"{called} must be binary, not of {value.n_classes} classes")
+        raise ArgumentError(called, f"must be binary, not of {value.n_classes} classes")
     if calibrated:
         value.require_posteriors("figures of posteriors")
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import TippettCurves
+from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
@@ -61,7 +62,7 @@ def tippett(
     found = dict(canvas.systems(systems, TippettCurves, curves.tippett))
     kinds = {each.are_llrs for each in found.values()}
     if len(kinds) > 1:
-        raise ValueError("systems must all be LLRs, or all be raw scores: they share an axis")
+        raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
     for name, each in found.items():
         unit = 1.0 / np.log(10.0) if each.are_llrs else 1.0
         style = canvas.style(name)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Intervals, Row
 from fastpsr.predictions import Predictions
 
@@ -81,7 +82,7 @@ class Report:
 
     def __post_init__(self) -> None:
         if not self.results:
-            raise ValueError("results must not be empty")
+            raise ArgumentError("results", "must not be empty")
         kinds = set()
         for name, samples in self.predictions.items():
             if not isinstance(samples, Predictions):
@@ -92,7 +93,7 @@ class Report:
                 raise ValueError(f"predictions[{name!r}] must be labeled")
             kinds.add((samples.kind == "raw scores", samples.n_classes == 2))
         if len(kinds) > 1:
-            raise ValueError("predictions must all be raw scores or none, all binary or none")
+            raise ArgumentError("predictions", "must all be raw scores or none, all binary or none")
 
     @property
     def systems(self) -> list[str]:

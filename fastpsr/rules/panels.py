@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.errors import ArgumentError
 
 __all__ = ["Integrand", "TailTables"]
 
@@ -125,9 +126,10 @@ def _refine(integrand: Integrand, last: float) -> tuple[Floats, Floats, Floats, 
         if not split.any():
             return lefts, rights, coefficients, beyond
         if lefts.size > _MOST_PANELS:
-            raise ValueError(
-                "weight must be smooth but for some hundreds of kinks and jumps, computed in "
-                f"float64: {lefts.size} panels do not suffice to integrate it"
+            raise ArgumentError(
+                "weight",
+                "must be smooth but for some hundreds of kinks and jumps, computed in "
+                f"float64: {lefts.size} panels do not suffice to integrate it",
             )
         middles = 0.5 * (lefts[split] + rights[split])
         new_lefts = np.concatenate([lefts[split], middles])

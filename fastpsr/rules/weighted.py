@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
 from fastpsr.rules import simplex
 from fastpsr.rules.base import Floats, ScoringRule
 from fastpsr.rules.panels import Integrand, TailTables
@@ -79,8 +80,7 @@ class Beta(ScoringRule):
         return ("Beta", self.a, self.b)
 
     def class_losses(self, log_q: Floats) -> Floats:
-        if log_q.shape[1] != 2:
-            raise ValueError(f"Beta needs a binary task, not {log_q.shape[1]} classes")
+        checks.check_binary("Beta", log_q.shape[1])
         return _both_losses(self._tables, log_q)
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
@@ -160,7 +160,7 @@ class Weighted(ScoringRule):
 
     def __post_init__(self) -> None:
         if not callable(self.weight):
-            raise ValueError(f"weight must be callable, not {self.weight!r}")
+            raise ArgumentError("weight", f"must be callable, not {self.weight!r}")
 
     def __repr__(self) -> str:
         return f"Weighted({getattr(self.weight, '__name__', repr(self.weight))})"
@@ -213,16 +213,18 @@ class Weighted(ScoringRule):
         points.flags.writeable = False  # they are needed afterwards
         returned = checks.read("weight(a)", self.weight(points))
         if returned.shape != points.shape[:1]:
-            raise ValueError(
-                f"weight must return one value per point, shape {points.shape[:1]}, "
-                f"not shape {returned.shape}"
+            raise ArgumentError(
+                "weight",
+                f"must return one value per point, shape {points.shape[:1]}, "
+                f"not shape {returned.shape}",
             )
         values = np.ascontiguousarray(returned, dtype=np.float64)
         wrong = kernels.find_outside(values, 0.0, _LARGEST)
         if wrong >= 0:
-            raise ValueError(
-                f"weight must return finite values that are not negative, but it returned "
-                f"{values[wrong]} at a = {points[wrong].tolist()}"
+            raise ArgumentError(
+                "weight",
+                f"must return finite values that are not negative, but it returned "
+                f"{values[wrong]} at a = {points[wrong].tolist()}",
             )
         return values
 
@@ -233,7 +235,7 @@ def _parameter(name: str, value: Any) -> float:
     except ValueError:
         number = np.nan
     if not 1e-6 <= number <= 1e6:
-        raise ValueError(f"{name} must be a positive number, from 1e-6 to 1e6, not {value!r}")
+        raise ArgumentError(name, f"must be a positive number, from 1e-6 to 1e6, not {value!r}")
     return number
 
 
@@ -284,9 +286,10 @@ def _weight_integrand(weight: Callable[[Floats], Floats]) -> Integrand:
     at = weight(_pairs(np.array([-690.0, -626.0, 626.0, 690.0])))
     growth = _exponent(at[3], at[2])
     if growth > 1.0 - 1e-9:
-        raise ValueError(
-            "weight must have a finite integral, but where a posterior a_k goes to 0 "
-            f"it grows as a_k^{-growth:.6g}"
+        raise ArgumentError(
+            "weight",
+            "must have a finite integral, but where a posterior a_k goes to 0 "
+            f"it grows as a_k^{-growth:.6g}",
         )
     rise = -_exponent(at[0], at[1])
     floor = 1e-16 * weight(_pairs(inner)).max()  # as 1 - a_1 in a weight is no better

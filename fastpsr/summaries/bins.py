@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Plan, Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
@@ -126,9 +127,8 @@ class Events:
 
     def refuse(self, n_classes: int) -> NoReturn:
         """Raise, since there are more than 2 classes."""
-        raise ValueError(
-            f'on must be "confidence" for more than 2 classes, and there are {n_classes}'
-        )
+        rule = f'must be "confidence" for more than 2 classes, and there are {n_classes}'
+        raise ArgumentError("on", rule)
 
     def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the (N,) posteriors, and whether the events came true."""

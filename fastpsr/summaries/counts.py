@@ -91,9 +91,7 @@ class BayesDecisionSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
-        outcomes = self.costs.outcomes(
-            predictions.labels, bayes_decisions(predictions, self.costs)
-        )
+        outcomes = self.costs.outcomes(predictions.labels, bayes_decisions(predictions, self.costs))
         factor = group_type(self.n_groups)(self.costs.n_outcomes)
         return np.asarray(predictions.labels * factor + outcomes)
 

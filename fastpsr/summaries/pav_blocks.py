@@ -7,6 +7,7 @@ import numpy as np
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats, class_factors
 
 __all__ = ["ClassTotals", "PavBlocks", "require_both_classes"]
@@ -96,6 +97,7 @@ def require_both_classes(what: str, totals: Floats) -> None:
     absent = np.flatnonzero(totals == 0.0)
     if absent.size:
         name = "targets" if absent[0] == 1 else "non-targets"
-        raise ValueError(
-            f"y_true must have both classes for {what}, but there are no {name} of positive weight"
+        raise ArgumentError(
+            "y_true",
+            f"must have both classes for {what}, but there are no {name} of positive weight",
         )

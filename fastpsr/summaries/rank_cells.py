@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels import blocks
@@ -146,8 +146,7 @@ class CellSummands(Summands):
 
 def rank_cells(data: Data) -> Plan[RankCells]:
     """Ask for the rank cells of labeled binary data, counted once for all who ask."""
-    if data.n_classes > 2:
-        raise ValueError(f"ranks need a binary task, not {data.n_classes} classes")
+    checks.check_binary("ranks", data.n_classes)
     (cells,) = yield [Shared("rank cells", data, lambda: _count_cells(data))]
     found: RankCells = cells
     return found
@@ -164,8 +163,7 @@ def cell_summands(data: Data) -> Plan[CellSummands]:
 
 def pav_blocks(data: Data) -> Plan[PavBlocks]:
     """Ask for the isotonic fit of labeled binary data, made once for all who ask."""
-    if data.n_classes > 2:
-        raise ValueError(f"ranks need a binary task, not {data.n_classes} classes")
+    checks.check_binary("ranks", data.n_classes)
     (blocks,) = yield [Shared("PAV blocks", data, lambda: _fit(data))]
     found: PavBlocks = blocks
     return found

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr import kernels
+from fastpsr.errors import ArgumentError
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule, dot_or_zero
@@ -62,8 +63,9 @@ class ScoreSums:
         with np.errstate(invalid="ignore"):  # costs may be negative
             value = float((self.loss[used] * factors[used]).sum())
         if np.isnan(value):
-            raise ValueError(
-                "sample_weight must not be so large that summed costs are beyond the largest float"
+            raise ArgumentError(
+                "sample_weight",
+                "must not be so large that summed costs are beyond the largest float",
             )
         return value
 
@@ -115,7 +117,7 @@ class ReferenceSums:
         """Sum any (N,) `values` that belong to reference posteriors `r`."""
         given = predictions.given_priors
         if predictions.y_true is None and given is not None:
-            raise ValueError("priors need labels: pass y_true, or no priors")
+            raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
         y = predictions.y_true if given is not None else None
         codes = np.zeros(len(predictions), np.uint8) if y is None else y
         n_groups = 1 if y is None else predictions.n_classes
@@ -182,8 +184,9 @@ def expected_losses(rule: ScoringRule, predictions: Predictions, reference: Pred
     """Return the (N,) losses of `predictions` that are expected under `reference`."""
     predictions.require_posteriors("semi-empirical scores")
     if len(reference) != len(predictions) or reference.n_classes != predictions.n_classes:
-        raise ValueError(
-            f"reference must have a posterior for each sample: {len(predictions)} samples of "
-            f"{predictions.n_classes} classes, not {len(reference)} of {reference.n_classes}"
+        raise ArgumentError(
+            "reference",
+            f"must have a posterior for each sample: {len(predictions)} samples of "
+            f"{predictions.n_classes} classes, not {len(reference)} of {reference.n_classes}",
         )
     return dot_or_zero(reference.posteriors, rule.class_losses(predictions.log_posteriors))

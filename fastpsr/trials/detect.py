@@ -64,10 +64,12 @@ def detect(path: Path, request: Request) -> Detected:
             return Detected(layout_of("nist" if header == "\t" else "csv"), sample, header)
         fitting = _fitting(rows, n_columns, 0.5)
     if not fitting:
-        raise ValueError(
-            f"{path}: no known format has {counted(n_columns, 'column')} like those of "
-            f"{shorten(sample.lines[0])!r}; {request.say_format}: {', '.join(FORMATS)}; "
-            "columns in another order need a header that names them"
+        raise request.unclear(
+            path,
+            f"no known format has {counted(n_columns, 'column')} like those of "
+            f"{shorten(sample.lines[0])!r}; formats are {', '.join(FORMATS)}; columns in another "
+            "order need a header that names them",
+            "format",
         )
     return Detected(_the_one(path, request, fitting, rows, n_columns), sample)
 
@@ -92,9 +94,8 @@ def _the_one(
         return suitable[int(is_sitw)]
     if len(suitable) > 1:
         choices = ", ".join(f"{layout.name} ({' '.join(layout.roles)})" for layout in suitable)
-        raise ValueError(
-            f"{path}: the content fits more than one format: {choices}; {request.say_format}"
-        )
+        rule = f"the content fits more than one format: {choices}"
+        raise request.unclear(path, rule, "format")
     return suitable[0]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import h5py, polars
 from fastpsr.trials.request import Request
@@ -160,16 +161,20 @@ def _orientation(
     if shape[0] != shape[1] or shape[0] == 1:
         turned = found != shape
         if transpose is not None and transpose != turned:
-            raise ValueError(f"{path}: transpose={transpose} does not fit {found} for {shape}")
+            rule = f"does not fit {path}, where {'columns' if turned else 'rows'} are models"
+            raise ArgumentError("transpose", f"{rule}: matrices are {found} for {shape}")
     elif transpose is not None:
         turned = transpose
     elif file.attrs.get(_ROWS_ARE_MODELS, False):
         turned = False
     else:
-        raise ValueError(
-            f"{path}: {counted(shape[0], 'model')} and as many segments do not tell whether rows "
-            "are models; say transpose=False if they are, True if MATLAB transposed them "
-            "(--transpose)"
+        raise ArgumentError(
+            "transpose",
+            f"{counted(shape[0], 'model')} and as many segments do not tell whether models are "
+            "rows or, as MATLAB transposes them, columns",
+            remedy="pass transpose=False if they are rows, transpose=True if they are columns",
+            pass_={"transpose": bool},
+            name=f"{path}:",
         )
     return turned, "transposed: columns are models" if turned else "rows are models"
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.policies import Findings, Policies, Trials
@@ -66,7 +67,12 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
         other = score_rows[scores.y_true[score_rows] != key.y_true[key_rows]]
         found.add(of_scores, other, "label", "of the scores unlike the key's")
     if found.errors:
-        raise ValueError(f"{key.path} and {scores.path} do not fit: {'; '.join(found.errors)}")
+        raise ArgumentError(
+            "scores",
+            f"do not fit: {'; '.join(found.errors)}",
+            pass_=found.allowing,
+            name=f"{key.path} and {scores.path}",
+        )
     if is_nan.all():
         raise ValueError(f"{scores.path}: all scores of trials in the key are nan")
     if is_nan.any():
@@ -95,7 +101,8 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
         found.add(trials, twice[~differ], "duplicate trial", "with the same score", "duplicates")
         keep &= first
     if found.errors:
-        raise ValueError(f"{scores.path}: {'; '.join(found.errors)}")
+        rule, name = "; ".join(found.errors), f"{scores.path}:"
+        raise ArgumentError("scores", rule, pass_=found.allowing, name=name)
     rows = np.flatnonzero(keep)
     if rows.size == 0:
         raise ValueError(f"{scores.path}: all scores are nan")

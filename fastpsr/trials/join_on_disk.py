@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.plans.budget import memory_budget
@@ -154,7 +155,7 @@ def join(
     check_place(output)
     for path in (key, *paths.values()):
         if os.path.realpath(path) == os.path.realpath(output):
-            raise ValueError(f"output must not be an input too: {output}")
+            raise ArgumentError("output", f"must not be an input too: {output}")
     of_key = TrialFile(key, Request("key", key_format, key_columns or {}, None, "key_"), piece)
     systems = [
         System(name, TrialFile(path, Request("scores", score_format, score_columns or {},
@@ -177,11 +178,11 @@ def _named(scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath]) -> dict[
         for path in paths:
             real = os.path.realpath(path)
             if real in seen:
-                raise ValueError(f"scores must name each file once, but name {path} again")
+                raise ArgumentError("scores", f"must name each file once, but name {path} again")
             seen.add(real)
         named = {"llr": paths[0]} if len(paths) == 1 else _names_of_columns(paths)
     if not named:
-        raise ValueError("scores must name at least one file")
+        raise ArgumentError("scores", "must name at least one file")
     return named
 
 
@@ -437,7 +438,9 @@ class _Job:
                 raise ValueError(
                     f"{self.key.path}: there are no {noun} among {counted(n, 'trial')}"
                 )
-        shop, errors, notes = self.workshop, [], []
+        shop, notes = self.workshop, []
+        errors: list[tuple[str, str]] = []
+        allowing: dict[str, str] = {}
         for system in self.systems:
             found = Findings(self.policies)
 
@@ -460,11 +463,14 @@ class _Job:
             add(system.file, system.labels, "label", "of the scores unlike the key's")
             if found.errors:
                 both = f"{self.key.path} and {system.file.path}"
-                errors.append(f"{both} do not fit: {'; '.join(found.errors)}")
+                errors.append((both, f"do not fit: {'; '.join(found.errors)}"))
+                allowing |= found.allowing
             of = f"{system.file.path}: " if len(self.systems) > 1 else ""
             notes += [f"{of}{note}" for note in found.notes]
         if errors:
-            raise ValueError("; ".join(errors))
+            (name, rule), *others = errors
+            rule = "; ".join([rule, *map(" ".join, others)])
+            raise ArgumentError("scores", rule, pass_=allowing, name=name)
         if self.finder is not None:
             self.finder.check()
         self.notes = tuple(notes)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from fastpsr.errors import ArgumentError
+
 __all__ = [
     "ALIASES",
     "FORMATS",
@@ -74,7 +76,7 @@ ALIASES = {
 def check_format(argument: str, name: str | None) -> None:
     """Raise unless `name` is None or a known format."""
     if name is not None and name not in FORMATS:
-        raise ValueError(f"{argument} must be one of {', '.join(FORMATS)}, not {name!r}")
+        raise ArgumentError(argument, f"must be one of {', '.join(FORMATS)}, not {name!r}")
 
 
 def header_hint(word: str) -> str:

@@ -65,10 +65,11 @@ class Trials:
 
 @dataclass
 class Findings:
-    """What does not fit, in words: errors, and notes of what a policy allows."""
+    """What does not fit, in words: errors with policies to allow them, notes of what is allowed."""
 
     policies: Policies
     errors: list[str] = field(default_factory=list)
+    allowing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(
@@ -84,12 +85,13 @@ class Findings:
         if count == 0:
             return
         allowed = bool(policy) and getattr(self.policies, policy) == _ALLOWING[policy]
-        option = f"{policy}='{_ALLOWING[policy]}'" if policy else ""
         # finding lines takes a pass over the file
         shown = trials.show(rows, with_places=not allowed)
         more = ", ..." if count > len(rows) else ""
         said = f"{counted(count, noun, rest)} ({shown}{more})"
         if allowed:
-            self.notes.append(f"left out: {said}: {option}")
-        else:
-            self.errors.append(f"{said}, allow by {option}" if option else said)
+            self.notes.append(f"left out: {said}: {policy}={_ALLOWING[policy]}")
+            return
+        self.errors.append(said)
+        if policy:
+            self.allowing[policy] = _ALLOWING[policy]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import pick
 from fastpsr.trials.join_in_memory import Joined, join, keep_numbers
 from fastpsr.trials.policies import Policies
@@ -94,7 +95,7 @@ def read(
         key, scores = None, key
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
-        raise ValueError("key or scores must be given")
+        raise ArgumentError("scores", "must be given", name="key or scores")
     if key is not None:
         turn, transpose = _of_hdf5(transpose, key, scores)
         key = _read(key, Request("key", key_format, key_columns or {}, turn, "key_"))
@@ -122,9 +123,10 @@ def _read(file: AnyPath | Reading, request: Request) -> Reading:
     if not isinstance(file, Reading):
         return read_file(file, request)
     if request.format or request.columns or request.transpose is not None:
-        raise ValueError(
-            f"{request.prefix}format, {request.prefix}columns and transpose say how to read a "
-            f"file, and {file.path} was read before"
+        raise ArgumentError(
+            f"{request.prefix}format",
+            f"say how to read a file, and {file.path} was read before",
+            name=f"{request.prefix}format, {request.prefix}columns and transpose",
         )
     return file
 

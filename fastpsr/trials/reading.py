@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, Column
 from fastpsr.trials.detect import Detected, detect
 from fastpsr.trials.hdf5 import NAMES, read_matrices
@@ -141,13 +142,13 @@ def read_file(path: str | os.PathLike[str], request: Request) -> Reading:
     is_hdf5 = found.sample.kind == "hdf5"
     if request.columns and (is_hdf5 or found.layout.roles):
         name = "HDF5" if is_hdf5 else found.layout.name
-        raise ValueError(
-            f"{request.prefix}columns is for files that name theirs, and {file} is {name}"
-        )
+        rule = f"is for files that name theirs, and {file} is {name}"
+        raise ArgumentError(f"{request.prefix}columns", rule)
     if is_hdf5:
         return _from_hdf5(file, request)
     if request.transpose is not None:
-        raise ValueError(f"transpose is for HDF5 files, and {file} is {found.layout.name}")
+        rule = f"is for HDF5 files, and {file} is {found.layout.name}"
+        raise ArgumentError("transpose", rule)
     if found.layout.roles:
         return _from_columns(file, found, request)
     if found.sample.kind == "npz":

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
+
+from fastpsr.errors import ArgumentError
 
 __all__ = ["ROLES", "Request", "Wanted"]
 
@@ -44,24 +47,16 @@ class Request:
     def __post_init__(self) -> None:
         unknown = [role for role in self.columns if role not in ROLES]
         if unknown:
-            raise ValueError(
-                f"{self.prefix}columns must name roles {', '.join(ROLES)}, not {unknown[0]!r}"
-            )
+            rule = f"must name roles {', '.join(ROLES)}, not {unknown[0]!r}"
+            raise ArgumentError(f"{self.prefix}columns", rule)
 
     @property
     def needed(self) -> tuple[str, ...]:
         """Roles that the file must have."""
         return _NEEDED[self.wanted]
 
-    @property
-    def say_format(self) -> str:
-        """How to say which format a file has."""
-        return f"say which it is with {self.prefix}format= ({self._option}format)"
-
-    def say_column(self, role: str) -> str:
-        """How to say which column has a role."""
-        return f"say which with {self.prefix}columns={{{role!r}: ...}} ({self._option}columns)"
-
-    @property
-    def _option(self) -> str:
-        return "--key-" if self.prefix == "key_" else "--"
+    def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
+        """Return the error of a file that does not tell what `argument` could say."""
+        of_file = {"key_": "key", "score_": "scores"}.get(self.prefix, "path")
+        name = f"{path}:"
+        return ArgumentError(of_file, rule, pass_={f"{self.prefix}{argument}": value}, name=name)

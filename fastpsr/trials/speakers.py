@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import look
@@ -86,9 +87,10 @@ class SpeakerFinder:
         mapping: tuple["Series", "Series"] | None,
         columns: tuple[str, str] | None,
         patterns: tuple[str, str] | None,
-        rule: str,
+        source: str = "",
     ) -> None:
-        self._mapping, self.columns, self._patterns, self._rule = mapping, columns, patterns, rule
+        self._mapping, self.columns, self._patterns = mapping, columns, patterns
+        self._source = source
         self.start()
 
     @classmethod
@@ -104,24 +106,25 @@ class SpeakerFinder:
         if not ways:
             return None
         if len(ways) > 1:
-            raise ValueError(
-                "give one of speakers, speaker_columns and speaker_pattern, not several"
+            raise ArgumentError(
+                "speakers",
+                "must not be given together: give one",
+                name="speakers, speaker_columns and speaker_pattern",
             )
         if columns is not None:
             for name in columns:
                 if name not in conditions:
                     known = ", ".join(conditions) or "none"
-                    raise ValueError(
-                        f"speaker_columns must be among those of the key ({known}), not {name!r}"
+                    raise ArgumentError(
+                        "speaker_columns", f"must be among those of the key ({known}), not {name!r}"
                     )
-            return cls(None, (columns[0], columns[1]), None, "")
+            return cls(None, (columns[0], columns[1]), None)
         if mapping is None:
-            patterns = _pair(pattern)
+            patterns = _pair(pattern, "speaker_pattern")
             for one in patterns:
-                _extract(polars().Series([""]), one)  # raises if it is no expression
-            return cls(None, None, patterns, f"pattern {pattern!r}")
-        file = "" if isinstance(mapping, Mapping) else f"{mapping}: "
-        return cls(_mapped(mapping), None, None, f"{file}the mapping")
+                _extract(polars().Series([""]), one, "speaker_pattern")  # raises if it is none
+            return cls(None, None, patterns, repr(pattern))
+        return cls(_mapped(mapping), None, None, _name_of(mapping))
 
     def start(self) -> None:
         """Begin with the first trial."""
@@ -159,11 +162,8 @@ class SpeakerFinder:
             if ids
         ]
         if lacking:
-            *file, rule = self._rule.rsplit(": ", 1) if self._mapping is not None else [self._rule]
-            where = "".join(f"{name}: " for name in file)
-            raise ValueError(
-                f"{where}every id needs a speaker, but {rule} has none for {' and '.join(lacking)}"
-            )
+            argument = "speakers" if self._patterns is None else "speaker_pattern"
+            raise _no_speaker(lacking, argument, self._source)
 
     @property
     def taken(self) -> str:
@@ -174,7 +174,7 @@ class SpeakerFinder:
         if self._mapping is not None:
             return _look_up(ids, *self._mapping)
         assert self._patterns is not None
-        return _extract(ids.names, self._patterns[side])
+        return _extract(ids.names, self._patterns[side], "speaker_pattern")
 
 
 def find_speakers(
@@ -187,26 +187,32 @@ def find_speakers(
     if mapping is not None:
         ids, speakers = _mapped(mapping)
         found = [_look_up(side, ids, speakers) for side in (enroll, test)]
-        rule = "the mapping"
     else:
-        patterns = _pair(pattern)
-        found = [_extract(s.names, p) for s, p in zip((enroll, test), patterns, strict=True)]
-        rule = f"pattern {pattern!r}"
+        sides = zip((enroll, test), _pair(pattern, "pattern"), strict=True)
+        found = [_extract(side.names, one, "pattern") for side, one in sides]
     lacking = [
         said
         for side, ids_of, speakers_of in zip(("enroll", "test"), (enroll, test), found, strict=True)
         if (said := _without(side, ids_of, speakers_of))
     ]
     if lacking:
-        file = "" if mapping is None or isinstance(mapping, Mapping) else f"{mapping}: "
-        raise ValueError(
-            f"{file}every id needs a speaker, but {rule} has none for {' and '.join(lacking)}"
-        )
-    sides = []
+        if mapping is None:
+            raise _no_speaker(lacking, "pattern", repr(pattern))
+        raise _no_speaker(lacking, "mapping", _name_of(mapping))
+    columns = []
     for ids_of, speakers_of in zip((enroll, test), found, strict=True):
         names = encode(speakers_of.fill_null(""))
-        sides.append(Coded(names.codes[ids_of.codes], names.names))
-    return Speakers.of_columns(sides[0], sides[1])
+        columns.append(Coded(names.codes[ids_of.codes], names.names))
+    return Speakers.of_columns(columns[0], columns[1])
+
+
+def _name_of(mapping: str | os.PathLike[str] | Mapping[str, str]) -> str:
+    return "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
+
+
+def _no_speaker(lacking: Sequence[str], argument: str, source: str) -> ArgumentError:
+    rule = f"must give every id a speaker, but {source} gives none to {' and '.join(lacking)}"
+    return ArgumentError(argument, rule)
 
 
 def _without(side: str, ids: Coded, speakers: "Series") -> str:
@@ -221,11 +227,11 @@ def _lack(side: str, ids: Sequence[str]) -> str:
     return f"{counted(len(ids), f'{side} id')} ({shown})"
 
 
-def _pair(pattern: str | tuple[str, str] | None) -> tuple[str, str]:
+def _pair(pattern: str | tuple[str, str] | None, argument: str) -> tuple[str, str]:
     """Return the patterns of both sides."""
     patterns = (pattern, pattern) if isinstance(pattern, str) else pattern
     if not isinstance(patterns, tuple | list) or len(patterns) != 2:
-        raise ValueError(f"pattern must be a string or a pair of them, not {pattern!r}")
+        raise ArgumentError(argument, f"must be a string or a pair of them, not {pattern!r}")
     return patterns[0], patterns[1]
 
 
@@ -262,12 +268,13 @@ def _look_up(side: Coded, ids: "Series", speakers: "Series") -> "Series":
     return found
 
 
-def _extract(names: "Series", pattern: str) -> "Series":
+def _extract(names: "Series", pattern: str, argument: str) -> "Series":
     pl = polars()
     try:
         groups = pl.Series([""]).str.extract_groups(pattern).struct.fields
         found: Series = names.str.extract(pattern, 1 if any(groups) else 0)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[-1]
-        raise ValueError(f"pattern must be a regular expression: {pattern!r}: {reason}") from None
+        rule = f"must be a regular expression, not {pattern!r}: {reason}"
+        raise ArgumentError(argument, rule) from None
     return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.detect import detect
 from fastpsr.trials.labels import LabelWords
 from fastpsr.trials.optional import polars
@@ -61,13 +62,11 @@ class TrialFile:
         self._separator, self._columns = found.separator, found.layout.roles
         self._skipped = 0  # lines, up to that of the header
         if request.transpose is not None:
-            raise ValueError(f"transpose is for HDF5 files, and {self.path} is {self.format}")
+            raise ArgumentError("transpose", f"is for HDF5, and {self.path} is {self.format}")
         if self._columns:
             if request.columns:
-                raise ValueError(
-                    f"{request.prefix}columns is for files that name theirs, and {self.path} is "
-                    f"{self.format}"
-                )
+                rule = f"is for files that name theirs, and {self.path} is {self.format}"
+                raise ArgumentError(f"{request.prefix}columns", rule)
             for role in request.needed:  # the format may have been forced
                 if role not in self._columns:
                     listed = " ".join(self._columns)

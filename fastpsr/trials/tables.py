@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Column, as_column, categorical
 from fastpsr.trials.layouts import ALIASES
 from fastpsr.trials.optional import polars
@@ -133,8 +134,11 @@ def read_npz(path: Path, request: Request) -> Table:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} must be a whole npz file without pickles: {error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise ValueError(
+            f"{path} must be a whole npz file of numbers or text: it is cut short, damaged, or "
+            "holds a pickle"
+        ) from None
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
         said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
@@ -163,8 +167,9 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
     for role, usual in ALIASES.items():
         if role in chosen:
             if chosen[role] not in names:
-                raise ValueError(
-                    f"{path} has no column {chosen[role]!r}; it has {', '.join(names)}"
+                raise ArgumentError(
+                    f"{request.prefix}columns",
+                    f"must name columns of {path} ({', '.join(names)}), not {chosen[role]!r}",
                 )
             found[role] = chosen[role]
             continue
@@ -173,17 +178,16 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:
-            raise ValueError(
-                f"{path}: the column of the {role} could be {' or '.join(present)}; "
-                f"{request.say_column(role)}"
-            )
+            rule = f"the column of the {role} could be {' or '.join(present)}"
+            raise request.unclear(path, rule, "columns", {role: ...})
         if present:
             found[role] = present[0]
         elif role in needed:
-            raise ValueError(
-                f"{path} has no column for the {role}: none is named {' or '.join(usual)}; it has "
-                f"{', '.join(names)}; {request.say_column(role)}"
+            rule = (
+                f"there is no column for the {role}: none is named {' or '.join(usual)}; there are "
+                f"{', '.join(names)}"
             )
+            raise request.unclear(path, rule, "columns", {role: ...})
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.speakers import Speakers, find_speakers
@@ -137,7 +138,7 @@ class TrialSet:
         checks.check_choice("scores_are", scores_are, _SCALES)
         if scores_are == "raw":
             if prior is not None:
-                raise ValueError("prior means nothing to raw scores, which only rank trials")
+                raise ArgumentError("prior", "means nothing to raw scores, which only rank trials")
             return Predictions.from_raw_scores(self.y_true, self.score, sample_weight=weights)
         if scores_are == "posteriors":
             priors = None if prior is None else [1.0 - prior, prior]
@@ -159,7 +160,7 @@ class TrialSet:
         """
         score = np.ascontiguousarray(self.score[index])
         if score.ndim != 1 or score.size == 0:
-            raise ValueError("index must pick at least one trial")
+            raise ArgumentError("index", "must pick at least one trial")
         speakers = self._speakers
         return replace(
             self,
@@ -233,9 +234,10 @@ class TrialSet:
             raise ValueError("with_speakers needs exactly one of mapping, column and pattern")
         if column is not None:
             if isinstance(column, str) or len(column) != 2:
-                raise ValueError(
-                    "column must be a pair of names, of the enrollment side's column and the test "
-                    f"side's, not {column!r}"
+                raise ArgumentError(
+                    "column",
+                    "must be a pair of names, of the enrollment side's column and the test "
+                    f"side's, not {column!r}",
                 )
             speakers = Speakers.of_columns(self._column(column[0]), self._column(column[1]))
         else:
@@ -286,7 +288,9 @@ class TrialSet:
     def _column(self, name: str) -> Column:
         if name not in self.columns:
             known = ", ".join(self.columns) or "none"
-            raise ValueError(f"column must be one of those of the files ({known}), not {name!r}")
+            raise ArgumentError(
+                "column", f"must be one of those of the files ({known}), not {name!r}"
+            )
         return self.columns[name]
 
     def _known_speakers(self) -> Speakers:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.errors import ArgumentError
+
 __all__ = ["equalized_weights"]
 
 
@@ -16,7 +18,7 @@ def equalized_weights(
     `columns` are the values of each column and each row's place among them.
     """
     if not columns:
-        raise ValueError("columns must name at least one column")
+        raise ArgumentError("columns", "must name at least one column")
     partition = np.zeros(y_true.size, np.int64)
     for values, places in columns.values():
         _, partition = np.unique(partition * len(values) + places, return_inverse=True)
@@ -32,6 +34,7 @@ def equalized_weights(
             )
             said.append(f"{where} has no {'targets' if counts[p, 1] == 0 else 'non-targets'}")
         more = f", and {lacking.size - 3:,} more" if lacking.size > 3 else ""
-        raise ValueError(f"every partition must have both classes: {'; '.join(said)}{more}")
+        rule = f"must make partitions that have both classes, but {'; '.join(said)}{more}"
+        raise ArgumentError("columns", rule)
     per_trial = counts.sum(axis=0) / (n_partitions * counts)
     return np.asarray(per_trial[partition, y_true])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.hdf5 import NAMES, write_scores_hdf5
@@ -80,7 +81,7 @@ def write_scores(
     checks.check_length("llrs", scores.size, len(trials))
     layout = layout_of(name)
     if layout.roles and "score" not in layout.roles:
-        raise ValueError(f"format {name} holds no scores: {' '.join(layout.roles)}")
+        raise ArgumentError("format", f"{name} holds no scores: {' '.join(layout.roles)}")
     if not target.parent.is_dir():
         raise ValueError(f"{target} must lie in a folder that exists")
     if name in NAMES:
@@ -128,7 +129,7 @@ def _columns(
 
 def _labels(trials: TrialSet, name: str) -> Coded:
     if trials.y_true is None:
-        raise ValueError(f"format {name} holds labels, and these trials have none")
+        raise ArgumentError("format", f"{name} holds labels, and these trials have none")
     own = trials.source.format == name and trials.source.vocabulary
     target, nontarget = VOCABULARIES[own or layout_of(name).words]
     codes = trials.y_true.astype(np.int32)
@@ -161,9 +162,10 @@ def _write_text(
 def _check_ids(column: Coded, forbidden: str, name: str) -> None:
     wrong = column.names.filter(column.names.str.contains(forbidden) | (column.names == ""))
     if len(wrong):
-        raise ValueError(
-            f"format {name} cannot hold {counted(len(wrong), 'id')} with blanks, tabs or nothing "
-            f"in them, such as {wrong[0]!r}"
+        raise ArgumentError(
+            "format",
+            f"{name} cannot hold {counted(len(wrong), 'id')} with blanks, tabs or nothing in them, "
+            f"such as {wrong[0]!r}",
         )
 
 

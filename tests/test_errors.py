@@ -1,0 +1,164 @@
+"""Errors with fields, and what the command line makes of them."""
+
+import ast
+import copy
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import fastpsr as fp
+from fastpsr.cli import app, wording
+from fastpsr.cli.wording import in_options, worded
+
+PACKAGE = Path(fp.__file__).parent
+
+
+def error(argument="q", rule="must lie in 0 to 1", **fields):
+    return fp.ArgumentError(argument, rule, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "q must lie in 0 to 1"),
+        ({"index": 3}, "q must lie in 0 to 1"),
+        ({"index": 3, "value": "nan"}, "q must lie in 0 to 1, but q[3] is nan"),
+        ({"index": 3, "column": 1, "value": "2"}, "q must lie in 0 to 1, but q[3, 1] is 2"),
+        ({"index": 0, "column": "b", "value": "2"}, "q must lie in 0 to 1, but b[0] is 2"),
+        ({"remedy": "clip them"}, "q must lie in 0 to 1: clip them"),
+        ({"pass_": {"missing": "drop"}}, "q must lie in 0 to 1: pass missing='drop'"),
+        (
+            {"pass_": {"normalize": True, "columns": {"score": ...}, "format": ...}},
+            "q must lie in 0 to 1: pass normalize=True, columns={'score': ...}, format=...",
+        ),
+        ({"remedy": "use PAV", "pass_": {"calibrator": "pav"}}, "q must lie in 0 to 1: use PAV"),
+        ({"name": "a.csv:", "index": 1, "value": "2"}, "a.csv: must lie in 0 to 1, but "),
+    ],
+)
+def test_message_consists_of_the_fields(fields, message):
+    made = error(**fields)
+    assert str(made).startswith(message)
+    assert str(made) == (f"{made.problem}: {made.remedy}" if made.remedy else made.problem)
+    for again in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), made.renamed(made.name)):
+        assert str(again) == str(made)
+        assert vars(again) == vars(made)
+
+
+def test_other_names():
+    made = error(index=7, column=1, value="2", remedy="clip them").renamed("scores", ["a", "b"])
+    assert str(made) == "scores must lie in 0 to 1, but b[7] is 2: clip them"
+    assert (made.argument, made.index, made.column) == ("q", 7, "b")
+
+
+@pytest.mark.parametrize(
+    ("make", "fields"),
+    [
+        (
+            lambda: fp.Predictions.from_posteriors([0, 1], [[0.5, 0.5], [1.5, -0.5]]),
+            ("q", 1, 0, "1.5"),
+        ),
+        (lambda: fp.Predictions.from_llrs([0, 2], [1.0, 2.0]), ("y_true", 1, None, "2")),
+        (lambda: fp.Predictions.from_llrs([0, 1], [1.0]), ("y_true", None, None, "")),
+        (lambda: fp.CostMatrix([[0, 1], [float("inf"), 0]]), ("costs", 1, 0, "inf")),
+        (lambda: fp.CrossFit(folds=1), ("folds", None, None, "")),
+        (lambda: fp.trials.read("none", "none", missing="no"), ("missing", None, None, "")),
+    ],
+)
+def test_fields(make, fields):
+    with pytest.raises(fp.ArgumentError) as refused:
+        make()
+    found = refused.value
+    assert (found.argument, found.index, found.column, found.value) == fields
+
+
+def test_rows_carry_the_error():
+    data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.2, 0.8, 0.9] * 5)
+    rows = fp.evaluate(data).rows
+    (failed,) = [row for row in rows if row.error is not None]
+    assert failed.metric == "RCL"
+    assert failed.note == f"not computed: {failed.error}"
+    assert failed.error.pass_ == {"calibrator": "pav", "floor": 0.001}
+    assert failed.error.__traceback__ is None  # whose frames would hold the data
+
+
+# In the words of the command line
+
+
+def test_no_message_of_the_library_names_an_option():
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] in ("cli", "report"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not re.search(r"(?<![\w-])--[a-z]", node.value), f"{path}:{node.lineno}"
+
+
+def test_options_exist():
+    group = typer.main.get_command(app.app)
+    known = {
+        option
+        for command in group.commands.values()
+        for parameter in command.params
+        for option in parameter.opts
+    }
+    assert set(wording._OPTIONS.values()) | set(wording._OF_KEY.values()) <= known
+
+
+@pytest.mark.parametrize(
+    ("made", "of_key", "words"),
+    [
+        (error("folds", "must be 2"), False, "--folds must be 2"),
+        (error("seed", "must be 2", remedy="pass seed=None"), False, "--seed must be 2"),
+        (error("columns", "must be 2"), False, "--columns must be 2"),
+        (error("columns", "must be 2"), True, "--key-columns must be 2"),
+        (error("score_columns", "must be 2"), True, "--columns must be 2"),
+        (error("y_true", "must be 2"), False, "y_true must be 2"),
+        (error("path", "is unclear", name="k:"), False, "k: is unclear"),
+        (
+            error("scores", "do not fit", pass_={"missing": "drop", "nan": "drop"}),
+            False,
+            "scores do not fit: pass --missing drop --nan drop",
+        ),
+        (
+            error("path", "is unclear", pass_={"columns": {"score": ...}}),
+            True,
+            "path is unclear: pass --key-columns score=NAME",
+        ),
+        (
+            error("path", "is unclear", pass_={"transpose": bool}),
+            False,
+            "path is unclear: pass --transpose or --no-transpose",
+        ),
+        (error(pass_={"normalize": True}), False, "q must lie in 0 to 1"),  # no option does that
+        (error(pass_={"normalize": True, "nan": "drop"}), False, "q must lie in 0 to 1"),
+        (ValueError("seed must be 2: pass seed=2"), False, "seed must be 2: pass seed=2"),
+    ],
+)
+def test_in_options(made, of_key, words):
+    assert in_options(made, of_key=of_key) == words
+
+
+def test_names_of_a_place():
+    with pytest.raises(ValueError, match=r"^--equalize must be 2$"), worded(columns="--equalize"):
+        raise error("columns", "must be 2")
+    with pytest.raises(OSError, match=r"^away$"), worded(columns="--equalize"):
+        raise OSError("away")
+
+
+def test_columns_of_parquet(tmp_path):
+    polars = pytest.importorskip("polars")
+    columns = {"y": [0, 1], "cat": [0.5, 1.5], "dog": [0.5, -0.5], "w": [1.0, -1.0]}
+    polars.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
+    for weights, said in [
+        (None, r"row 1.*: posteriors must lie in 0 to 1, but cat\[1\] is 1.5$"),
+        ("w", r"row 1.*: w must be finite and not negative, but w\[1\] is -1.0$"),
+    ]:
+        data = fp.scan_parquet(
+            tmp_path / "t.parquet", y_true="y", posteriors=["cat", "dog"], sample_weight=weights
+        )
+        with pytest.raises(fp.ArgumentError, match=said) as refused:
+            fp.CrossEntropy()(data)
+        assert refused.value.index == 1
