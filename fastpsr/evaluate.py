@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import Training
 from fastpsr.costs import CostMatrix
+from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.metrics import (
     AUC,
     ECE,
@@ -257,6 +259,14 @@ def evaluate(
         For unlabeled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
         for, and a resampling or seed without `n_resamples`.
 
+    Warns
+    -----
+    SuspicionWarning
+        Where binary data look like a mistake: LLRs of 10 samples or more that all lie in [0, 1], as
+        posteriors do, and are not all 0 or 1; LLRs of 10 samples or more of each class that all lie
+        in [-1, 1] and want a scale above 3, as cosine similarities do; an AUC below .5 by three
+        standard errors. See the guide.
+
     Examples
     --------
     >>> import fastpsr as fp
@@ -281,8 +291,10 @@ def evaluate(
     if not chosen:
         raise ValueError("metrics must not be empty")
     intervals = _intervals(n_resamples, confidence_level, method, resampling, seed)
-    infinite, *outcomes = run_all(_plans(chosen, predictions, progress))
+    infinite, suspected, *outcomes = run_all(_plans(chosen, predictions, progress))
     n_infinite = infinite.get()
+    for suspicion in suspected.get():
+        warn(suspicion, stacklevel=2)
     rows = []
     for (name, metric), outcome in zip(chosen.items(), outcomes, strict=True):
         if outcome.error is None:
@@ -388,7 +400,7 @@ def _say_infinite(n_infinite: int) -> str:
 def _plans(
     metrics: Mapping[str, AnyMetric], data: Data, progress: Progress | None
 ) -> list[Callable[[], Plan[Any]]]:
-    """Return plans of the number of infinite losses, and of each metric."""
+    """Return plans of the number of infinite losses, of suspicions, and of each metric."""
 
     def value(place: int, name: str, metric: AnyMetric) -> Plan[Any]:
         if progress is not None:
@@ -404,7 +416,7 @@ def _plans(
     of_metrics = [
         partial(value, place, name, metric) for place, (name, metric) in enumerate(metrics.items())
     ]
-    return [lambda: _count_infinite(data), *of_metrics]
+    return [lambda: _count_infinite(data), lambda: suspicions(data), *of_metrics]
 
 
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:

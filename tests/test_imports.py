@@ -24,7 +24,7 @@ FLOORS = (
     {""},  # the package itself
     {"plotting"},
     {"trials"},
-    {"evaluate"},
+    {"evaluate", "evaluation"},
     {"bootstrap"},
     {"dask"},
     {"curves"},

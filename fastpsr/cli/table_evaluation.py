@@ -81,11 +81,11 @@ def evaluate_table(
         predictions = measure.predictions(data)
     metrics = measure.metrics(predictions.n_classes)
     arguments = as_arguments(intervals, resampling_of_table(intervals, data))
-    with steps(None) as begin:
+    with heard() as warnings, steps(None) as begin:
         evaluation = evaluate(predictions, metrics, progress=begin, **arguments)
     evaluation = show_evaluation(evaluation, intervals, outputs)
     if report is not None:
-        report_of_table(report, data.path, evaluation, predictions, read)
+        report_of_table(report, data.path, evaluation, predictions, [*read, *warnings])
 
 
 def show_evaluation(

@@ -4,9 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
+from warnings import warn
 
 from numpy.typing import ArrayLike
 
+from fastpsr.metrics.suspicion import FEWEST, are_like_posteriors, like_posteriors
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
@@ -125,6 +127,13 @@ class Metric(ABC, Generic[Summary]):
             predictions = self._predictions(predictions, x, **options)
         elif x is not None or options:
             raise ValueError("priors and weights belong to the Predictions when these are passed")
+        if (
+            isinstance(predictions, Predictions)
+            and (predictions.kind, predictions.n_classes) == ("likelihoods", 2)
+            and len(predictions) >= FEWEST
+            and are_like_posteriors(predictions._score_rows)
+        ):
+            warn(like_posteriors(), stacklevel=2)
         return run(lambda: self.plan_from_start(predictions), predictions)
 
     def plan_from_start(self, data: Data) -> Plan[float]:

@@ -1,0 +1,1 @@
+"""Tables of metrics, and what data look like before they are measured."""
