@@ -17,12 +17,11 @@ from fastpsr.metrics import *  # noqa: F403
 from fastpsr.plans import PartitionedPredictions, from_parts
 from fastpsr.plans.parquet import scan_parquet
 from fastpsr.predictions import Predictions
+from fastpsr.version import __version__ as __version__
 
 if _TYPE_CHECKING:
     from fastpsr import plotting as plotting  # not in __all__: needs an extra
     from fastpsr import trials
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",

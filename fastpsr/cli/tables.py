@@ -1,12 +1,12 @@
 """Tables as text: JSON, CSV, Markdown, LaTeX."""
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fastpsr.files import whole_file
+from fastpsr.strict_json import strict
 
 __all__ = ["Makers", "as_csv", "as_json", "as_latex", "as_markdown", "write_tables"]
 
@@ -24,7 +24,7 @@ def write_tables(outputs: Mapping[str, Path | None], makers: Makers) -> None:
 
 def as_json(content: Any) -> str:
     """Return JSON as the standard has it: null for nan, words for infinities."""
-    return json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
+    return json.dumps(strict(content), indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
@@ -46,16 +46,6 @@ def as_latex(lines: Sequence[Sequence[str]], alignment: str) -> str:
     body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
     rows = [r"\hline", body[0], r"\hline", *body[1:], r"\hline"]
     return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *rows, r"\end{tabular}", ""])
-
-
-def _plain(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {name: _plain(value) for name, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_plain(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None if math.isnan(content) else str(content)
-    return content
 
 
 def _escape(text: str) -> str:

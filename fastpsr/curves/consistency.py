@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.results import Result
 from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
@@ -19,7 +20,7 @@ _MOST_GROUPS = 20_000  # of samples with posteriors that are alike
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistencyBand:
+class ConsistencyBand(Result):
     """Range of the frequencies after PAV that a calibrated system would show.
 
     Attributes

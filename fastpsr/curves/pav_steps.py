@@ -7,6 +7,7 @@ import numpy as np
 from fastpsr import kernels
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Kind
+from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
 
@@ -14,7 +15,7 @@ __all__ = ["PavSteps", "pav_steps", "pav_steps_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class PavSteps:
+class PavSteps(Result):
     """The steps of a PAV fit to the very data, in ascending order.
 
     Attributes

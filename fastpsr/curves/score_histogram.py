@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import Scores
 
 __all__ = ["ScoreHistogram", "score_histogram", "score_histogram_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreHistogram:
+class ScoreHistogram(Result):
     """Weights of both classes in bins of the score.
 
     Attributes
@@ -39,6 +40,15 @@ class ScoreHistogram:
     totals: Floats
     infinite: Floats
     are_llrs: bool
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the bins."""
+        return {
+            "low": self.edges[:-1],
+            "high": self.edges[1:],
+            "negatives": self.negatives,
+            "positives": self.positives,
+        }
 
     @property
     def densities(self) -> tuple[Floats, Floats]:

@@ -1,0 +1,31 @@
+"""Content as strict JSON takes it."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["strict"]
+
+
+def strict(value: Any) -> Any:
+    """Return plain content: arrays and tuples as lists, infinities as words, nan as None.
+
+    So that ``json.dumps(strict(value), allow_nan=False)`` is JSON as the standard has it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> strict({"values": np.array([0.5, np.nan, -np.inf]), "size": np.int64(3)})
+    {'values': [0.5, None, '-inf'], 'size': 3}
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): strict(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
