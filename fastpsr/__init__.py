@@ -10,7 +10,7 @@ from fastpsr.calibration import *  # noqa: F403
 from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.curves import *  # noqa: F403
 from fastpsr.dask import from_dask
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, SuspicionWarning
 from fastpsr.evaluation import Evaluation, evaluate
 from fastpsr.metrics import *  # noqa: F403
 from fastpsr.plans import PartitionedPredictions, from_parts
@@ -28,6 +28,7 @@ __all__ = [
     "Evaluation",
     "PartitionedPredictions",
     "Predictions",
+    "SuspicionWarning",
     "bayes_decisions",
     "calibration",
     "curves",

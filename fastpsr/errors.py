@@ -1,10 +1,12 @@
-"""What is raised where an argument is not as it should be."""
+"""What is raised where an argument is wrong, and warned of where data look like a mistake."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["ArgumentError"]
+__all__ = ["ArgumentError", "LooksLike", "SuspicionWarning"]
+
+LooksLike = Literal["posteriors", "cosine similarities", "reversed scores"]
 
 
 class ArgumentError(ValueError):
@@ -103,3 +105,38 @@ def _as_python(value: object) -> str:
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {_as_python(item)}' for key, item in value.items())}}}"
     return "..." if value is ... else repr(value)
+
+
+class SuspicionWarning(UserWarning):
+    """Data look like something else than what they were said to be; they are computed with as said.
+
+    Attributes
+    ----------
+    looks_like : {"posteriors", "cosine similarities", "reversed scores"}
+        What they look like.
+    problem : str
+        What shows it.
+    remedy : str
+        What to do about it in Python; the message ends with it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_llrs([0, 1] * 10, [0.2, 0.7] * 10)  # these are no LLRs
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     _ = fp.evaluate(data)
+    >>> print(caught[0].message.looks_like, "|", caught[0].message.problem)
+    posteriors | the LLRs all lie in [0, 1], as posteriors do
+    """
+
+    def __init__(self, looks_like: LooksLike, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}: {remedy}")
+        self.looks_like, self.problem, self.remedy = looks_like, problem, remedy
+
+    def of(self, name: str) -> "SuspicionWarning":
+        """Return the warning with the name of the system that it is of."""
+        return type(self)(self.looks_like, f"{name}: {self.problem}", self.remedy)
+
+    def __reduce__(self) -> tuple[type["SuspicionWarning"], tuple[LooksLike, str, str]]:
+        return type(self), (self.looks_like, self.problem, self.remedy)

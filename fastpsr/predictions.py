@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
+from fastpsr.html import table, values
 from fastpsr.kernels.blocks import together
 
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
@@ -337,6 +338,21 @@ class Predictions:
         labeled = "" if self.y_true is not None else ", unlabeled"
         return (
             f"<Predictions: {len(self):,} samples, {self.n_classes} classes, {self.kind}{labeled}>"
+        )
+
+    def _repr_html_(self) -> str:
+        is_known = self.given_priors is not None
+        return table(
+            "Predictions",
+            ("attribute", "value"),
+            [
+                ("kind", self.kind),
+                ("samples", f"{len(self):,}"),
+                ("classes", self.n_classes),
+                ("labels", "none" if self.y_true is None else "given"),
+                ("weights", "given" if self.has_weights else "none"),
+                ("priors", values(self.given_priors) if is_known else "class frequencies"),
+            ],
         )
 
     def __getitem__(self, index: Any) -> Self:

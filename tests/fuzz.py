@@ -616,7 +616,7 @@ def comparisons(s):
     check_result(fp.compare(metric_for(s, a)[0], a, b, **bootstrap_options(s, n)), nan=True)
 
 
-@case("evaluate", "Evaluation")
+@case("evaluate", "Evaluation", "SuspicionWarning")
 def tables(s):
     made = predictions_for(milder(s), n=s.of([1, 5, 30, 64]))
     chosen = None
@@ -682,6 +682,7 @@ def attempt(function, refusals=()):
     """Call once; return how it ended: fine, refused, or what is wrong."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", fp.SuspicionWarning)
         for pattern in DOCUMENTED:
             warnings.filterwarnings("ignore", pattern, RuntimeWarning)
         try:

@@ -232,7 +232,8 @@ def test_warnings_are_one_line_each():
     write("s.npz", y_true=y, z=z[:, 0])
     outcome = fastpsr("evaluate", "s.npz", "--scores-are", "logits")
     assert outcome.code == 0
-    assert re.fullmatch("warning: the fitted scale is -.*\n", outcome.err)
+    lines = "warning: the fitted scale is -.*\nwarning: the AUC is about 0.*\n"
+    assert re.fullmatch(lines, outcome.err)
 
 
 def test_posterior_is_another_word_for_posteriors():

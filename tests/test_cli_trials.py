@@ -235,7 +235,7 @@ def test_systems_on_different_trials_get_a_warning():
 def test_warnings_name_the_system():
     save(b=lines(-X))
     err = fastpsr(*RUN, "b").err
-    assert re.fullmatch("warning: b: the fitted scale is -.*\n", err)
+    assert re.fullmatch("warning: b: the fitted scale is -.*\nwarning: b: the AUC is .*\n", err)
 
 
 def test_a_condition_of_one_class_says_so():

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from fastpsr.html import table
 from fastpsr.predictions import Floats
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    def _repr_html_(self) -> str:
+        return table("Interval", ("low", "high"), [self])
 
 
 def interval(

@@ -1,15 +1,22 @@
 """What the bootstrap returns."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval, Method
+from fastpsr.html import table
+from fastpsr.optional import frame
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
+from fastpsr.version import __version__
 
 __all__ = ["BootstrapResult"]
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapResult:
+class BootstrapResult(Result):
     """A metric's value with its interval.
 
     Attributes
@@ -31,6 +38,8 @@ class BootstrapResult:
     method : {"percentile", "basic", "bca", "normal"}
     seed : int
         Which gives the same replicates again.
+    resampling : str
+        What was drawn: the name of the resampling's class.
 
     Examples
     --------
@@ -51,6 +60,43 @@ class BootstrapResult:
     confidence_level: float
     method: Method
     seed: int
+    resampling: str
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of replicates, the undefined ones included."""
+        return self.replicates.size
+
+    def to_frame(self) -> Any:
+        """Return a ``polars.DataFrame`` of one row: all but the replicates.
+
+        Raises
+        ------
+        ValueError
+            Where polars is not installed.
+        """
+        row: dict[str, Any] = {
+            name: [value] for name, value in self._content().items() if name != "replicates"
+        }
+        if self.seed < 1 << 64:  # of one type, whether it is large or not
+            row["seed"] = np.array(row["seed"], np.uint64)
+        return frame(row)
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        low, high = content.pop("interval")
+        name, value = content.pop("name"), content.pop("value")
+        settings = {"n_resamples": self.n_resamples, "fastpsr": __version__}
+        return {"name": name, "value": value, "low": low, "high": high, **content, **settings}
+
+    def _repr_html_(self) -> str:
+        title = (
+            f"{100.0 * self.confidence_level:g} % interval: {self.method}, "
+            f"{self.n_resamples:,} replicates, resampling {self.resampling}, seed {self.seed}"
+        )
+        names = ("value", "low", "high", "standard error", "bias", "undefined")
+        numbers = (self.value, *self.interval, self.standard_error, self.bias, self.n_undefined)
+        return table(title, ("metric", *names), [(self.name, *numbers)])
 
     def __repr__(self) -> str:
         low, high = self.interval

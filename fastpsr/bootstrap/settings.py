@@ -140,6 +140,7 @@ class Intervals:
         made = partial(
             BootstrapResult, name=name, value=value, replicates=replicates, n_undefined=n_undefined,
             confidence_level=self.confidence_level, seed=self.seed,
+            resampling=type(self.resampling).__name__,
         )  # fmt: skip
         if np.isnan(value):
             warn(f"{name} is undefined: both values are infinite", RuntimeWarning, stacklevel=4)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
+from fastpsr.html import table, values
 from fastpsr.plans import (
     Data,
     Part,
@@ -183,6 +184,15 @@ class Calibrator(ABC):
             )
         Calibrator.check_classes(self, predictions.n_classes)  # a map may take less than its fit
         return mapped(predictions, Apply(self))
+
+    def _repr_html_(self) -> str:
+        is_fitted = hasattr(self, "domain_")
+        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        options = [part.name for part in parts if part.init]
+        names = [*options, *(self.fitted_names if is_fitted else ())]
+        state = f"fitted to {self.domain_}" if is_fitted else "not fitted"
+        rows = [(name, values(getattr(self, name))) for name in names]
+        return table(f"{type(self).__name__}, {state}", ("attribute", "value"), rows)
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy, for ``sklearn.base.clone``."""

@@ -12,6 +12,7 @@ from fastpsr.calibration.base import Calibrator, check_calibrator
 from fastpsr.calibration.registry import CALIBRATORS
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
+from fastpsr.strict_json import strict
 
 __all__ = ["load_calibrator", "save_calibrator"]
 
@@ -46,8 +47,8 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
     name = type(calibrator).__name__
     if not hasattr(calibrator, "domain_"):
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
-    fitted = {key: _plain(getattr(calibrator, key)) for key in calibrator.fitted_names}
-    options = {key: _plain(getattr(calibrator, key)) for key in calibrator.option_names()}
+    fitted = {key: strict(getattr(calibrator, key)) for key in calibrator.fitted_names}
+    options = {key: strict(getattr(calibrator, key)) for key in calibrator.option_names()}
     content = {
         "format": _FORMAT,
         "calibrator": name,
@@ -102,14 +103,6 @@ def _calibrator(content: Any) -> Calibrator:
     object.__setattr__(calibrator, "domain_", content["domain"])
     calibrator.check_fitted()
     return calibrator
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray):
-        return [_plain(entry) for entry in value.tolist()]
-    return value if np.isfinite(value) else str(value)
 
 
 def _value(entry: Any) -> Any:

@@ -18,11 +18,20 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from fastpsr.cli.wording import in_options
+from fastpsr.errors import LooksLike, SuspicionWarning
+from fastpsr.evaluation import NoIntervalsWarning
+
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "warnings_as_lines"]
 
 console = Console(highlight=False, markup=False, emoji=False)
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
+_REMEDIES: dict[LooksLike, str] = {
+    "posteriors": "say --scores-are posteriors, or --scores-are raw of similarities",
+    "cosine similarities": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
+    "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
+}
 
 _listeners: list[list[str]] = []
 
@@ -63,12 +72,18 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         kind = re.sub(r"[-\d.]+", "", str(message))  # each fold has a number of its own
+        if isinstance(message, SuspicionWarning):  # whose remedy is one in Python
+            kind = message.looks_like
+            message = f"{message.problem}: {_REMEDIES[message.looks_like]}"
+        elif isinstance(message, NoIntervalsWarning):
+            message = f"{message.what}: {in_options(message.error)}"
         if kind not in said:
             said.add(kind)
             say(f"warning: {where}{message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", RuntimeWarning)
+        warnings.simplefilter("always", SuspicionWarning)
         warnings.showwarning = show
         yield
 

@@ -12,6 +12,7 @@ from fastpsr.cli.show import console
 from fastpsr.evaluation import Difference, Evaluation, in_brackets
 from fastpsr.evaluation.layout import pivot
 from fastpsr.files import whole_file
+from fastpsr.strict_json import strict
 
 __all__ = [
     "as_json",
@@ -143,7 +144,7 @@ def _write(
 
 def as_json(content: Any) -> str:
     """Return JSON as the standard has it: null for nan, words for infinities."""
-    return json.dumps(_plain(content), indent=1, allow_nan=False) + "\n"
+    return json.dumps(strict(content), indent=1, allow_nan=False) + "\n"
 
 
 def _as_csv(records: Sequence[Mapping[str, Any]]) -> str:
@@ -165,16 +166,6 @@ def _as_latex(lines: Sequence[Sequence[str]], alignment: str) -> str:
     body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
     rows = [r"\hline", body[0], r"\hline", *body[1:], r"\hline"]
     return "\n".join([rf"\begin{{tabular}}{{{alignment}}}", *rows, r"\end{tabular}", ""])
-
-
-def _plain(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {name: _plain(value) for name, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_plain(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None if math.isnan(content) else str(content)
-    return content
 
 
 def _escape(text: str) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks, kernels
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
 
@@ -19,7 +20,7 @@ _FARTHEST = 600.0  # log-odds whose priors are still numbers with digits
 
 
 @dataclass(frozen=True, eq=False)
-class BayesErrorCurve:
+class BayesErrorCurve(Result):
     """Error probabilities ``pi P_miss + (1 - pi) P_fa`` along the prior pi of a target.
 
     Attributes

@@ -11,6 +11,7 @@ from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.results import Result
 from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
@@ -20,7 +21,7 @@ _MOST_GROUPS = 20_000  # of samples with posteriors that are alike
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistencyBand:
+class ConsistencyBand(Result):
     """Range of the frequencies after PAV that a calibrated system would show.
 
     Attributes

@@ -11,6 +11,7 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
 
 __all__ = ["DivergenceCurve", "divergence_curve", "divergence_curve_plan"]
@@ -19,7 +20,7 @@ Distance = Callable[[Floats, Floats], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
-class DivergenceCurve:
+class DivergenceCurve(Result):
     """Mean divergence d(r; q_0) of posteriors r from a constant q_0.
 
     Attributes

@@ -12,6 +12,7 @@ from fastpsr.calibration.folds import OneFold
 from fastpsr.calibration.sampling import ScoreRange
 from fastpsr.plans import Data, Part, Plan, Step, Transform, begin, check_data, mapped, run
 from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.results import Result
 from fastpsr.rules import Log
 from fastpsr.summaries.fit_sums import Axis
 from fastpsr.summaries.pav_blocks import require_both_classes
@@ -25,7 +26,7 @@ _MANY = 10_000_000  # samples times points, from which sums on an axis replace p
 
 
 @dataclass(frozen=True, eq=False)
-class CrossEntropyCurve:
+class CrossEntropyCurve(Result):
     """Cross-entropies in bits along the prior of a target.
 
     Attributes

@@ -8,6 +8,7 @@ from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Kind
+from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
 
@@ -15,7 +16,7 @@ __all__ = ["PavSteps", "pav_steps", "pav_steps_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class PavSteps:
+class PavSteps(Result):
     """The steps of a PAV fit to the very data, in ascending order.
 
     Attributes

@@ -10,13 +10,14 @@ from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats, class_factors
+from fastpsr.results import Result
 from fastpsr.summaries.counts import PassedPoints
 
 __all__ = ["RiskCurve", "risk_curve", "risk_curve_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCurve:
+class RiskCurve(Result):
     """Bayes risks at operating points.
 
     Attributes

@@ -1,7 +1,7 @@
 """The ROC and its convex hull."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import RankCells, rank_cells
 
 __all__ = ["Roc", "roc", "roc_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class Roc:
+class Roc(Result):
     """Error rates at thresholds: a score at or above the threshold is accepted.
 
     Attributes
@@ -40,6 +41,17 @@ class Roc:
     p_miss: Floats
     p_fa: Floats
     hull: NDArray[np.int64]
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the points, and whether each is a vertex of the hull."""
+        on_hull = np.zeros(self.threshold.size, bool)
+        on_hull[self.hull] = True
+        return {
+            "threshold": self.threshold,
+            "p_miss": self.p_miss,
+            "p_fa": self.p_fa,
+            "on_hull": on_hull,
+        }
 
     @classmethod
     def of(cls, cells: RankCells) -> Self:

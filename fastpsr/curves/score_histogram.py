@@ -11,13 +11,14 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import Scores
 
 __all__ = ["ScoreHistogram", "score_histogram", "score_histogram_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreHistogram:
+class ScoreHistogram(Result):
     """Weights of both classes in bins of the score.
 
     Attributes
@@ -40,6 +41,15 @@ class ScoreHistogram:
     totals: Floats
     infinite: Floats
     are_llrs: bool
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the bins."""
+        return {
+            "low": self.edges[:-1],
+            "high": self.edges[1:],
+            "negatives": self.negatives,
+            "positives": self.positives,
+        }
 
     @property
     def densities(self) -> tuple[Floats, Floats]:

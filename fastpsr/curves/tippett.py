@@ -1,12 +1,14 @@
 """How often LLRs of each class exceed a value: the curves of a Tippett plot."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fastpsr import checks
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
+from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import CollectClass, Scores
 
@@ -14,7 +16,7 @@ __all__ = ["TippettCurves", "tippett", "tippett_plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class TippettCurves:
+class TippettCurves(Result):
     """Fractions of targets and of non-targets whose score is at least so much.
 
     Attributes
@@ -32,6 +34,15 @@ class TippettCurves:
     nontarget_scores: Floats
     p_nontarget: Floats
     are_llrs: bool
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the scores of both classes, non-targets first."""
+        sizes = [self.nontarget_scores.size, self.target_scores.size]
+        return {
+            "is_target": np.repeat([False, True], sizes),
+            "score": np.concatenate([self.nontarget_scores, self.target_scores]),
+            "fraction": np.concatenate([self.p_nontarget, self.p_target]),
+        }
 
     @property
     def misleading(self) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.comparison import Difference, differences
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
-from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
+from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping
 from fastpsr.evaluation.table import Evaluation, Group, Row, in_brackets
 
@@ -13,6 +13,7 @@ __all__ = [
     "Group",
     "Grouping",
     "Intervals",
+    "NoIntervalsWarning",
     "Row",
     "default_metrics",
     "detection_metrics",

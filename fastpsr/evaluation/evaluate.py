@@ -18,6 +18,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.infinite_losses import count_infinite_losses
+from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import check_metric
@@ -26,7 +27,24 @@ from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.wording import counted
 
-__all__ = ["evaluate", "evaluate_systems"]
+__all__ = ["NoIntervalsWarning", "evaluate", "evaluate_systems"]
+
+
+class NoIntervalsWarning(RuntimeWarning):
+    """A group has no intervals: there is too little to draw from.
+
+    Attributes
+    ----------
+    what : str
+        Which group has none.
+    error : ValueError
+        Why.
+    """
+
+    def __init__(self, what: str, error: ValueError) -> None:
+        super().__init__(f"{what}: {error}")
+        self.what, self.error = what, error
+
 
 AnyMetric = Metric[Any] | Callable[[Predictions], float]
 Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric]
@@ -76,6 +94,16 @@ def evaluate(
     ValueError
         For unlabeled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
         for, and a resampling or seed without `n_resamples`.
+
+    Warns
+    -----
+    SuspicionWarning
+        Where binary data look like a mistake: LLRs of 10 samples or more that all lie in [0, 1], as
+        posteriors do, and are not all 0 or 1; LLRs of 10 samples or more of each class that all lie
+        in [-1, 1] and want a scale above 3, as cosine similarities do; an AUC below .5 by three
+        standard errors. See the guide.
+    RuntimeWarning
+        As :func:`fastpsr.bootstrap`, and for a group with too little to draw from.
 
     Examples
     --------
@@ -133,7 +161,9 @@ def evaluate_systems(
     rows: list[Row] = []
     groups: list[Group] = []
     for task in tasks:
-        group, values, prepared = task.take(outcomes)
+        group, values, prepared, suspected = task.take(outcomes)
+        for each in suspected:
+            warn(each if len(systems) == 1 else each.of(task.system or ""), stacklevel=3)
         found = {}
         if task.intervals is not None:
             found = task.intervals_of(values, prepared, progress)
@@ -183,20 +213,24 @@ class _Task:
         values = [
             partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
         ]
+        first: list[Callable[[], Plan[Any]]] = [self._describe]
+        if self.group is None:
+            first.append(lambda: suspicions(self.data))
         if self.intervals is None:
-            return [self._describe, *values]
-        return [self._describe, *values, *(job.prepare for job in self._jobs.values())]
+            return [*first, *values]
+        return [*first, *values, *(job.prepare for job in self._jobs.values())]
 
-    def take(self, outcomes: Any) -> tuple[Group, dict[str, Outcome], dict[str, Outcome]]:
+    def take(self, outcomes: Any) -> tuple[Group, dict[str, Outcome], dict[str, Outcome], Any]:
         """Take the outcomes of the plans."""
         group: Group = next(outcomes).get()
+        suspected = next(outcomes).get() if self.group is None else ()
         values = {name: next(outcomes) for name in self.metrics}
         prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
         if self.group is not None and group.n_classes == 2 and 0 in group.class_sizes:
             lacking = group.class_sizes.index(0)
             error = ValueError(f"{self.group} has no samples of class {lacking}")
             values = dict.fromkeys(self.metrics, Outcome(None, error))
-        return group, values, prepared
+        return group, values, prepared, suspected
 
     def intervals_of(
         self, values: dict[str, Outcome], prepared: dict[str, Outcome], progress: Progress | None
@@ -228,8 +262,7 @@ class _Task:
         try:
             run(lambda: resampling.units(self.data))
         except ValueError as error:
-            place = self._worded("no intervals")
-            warn(f"{place}: {error}", RuntimeWarning, stacklevel=5)
+            warn(NoIntervalsWarning(self._worded("no intervals"), error), stacklevel=5)
             return False
         return True
 

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.layout import in_brackets, in_columns
+from fastpsr.evaluation.layout import in_brackets, in_columns, pivot
+from fastpsr.html import table
+from fastpsr.optional import frame
 from fastpsr.predictions import Kind
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
@@ -227,6 +229,28 @@ class Evaluation:
                 sizes |= dict(zip(("n_nontarget", "n_target"), group.class_sizes, strict=True))
             records += [row.to_dict() | sizes for row in self.of(group)]
         return records
+
+    def to_frame(self) -> Any:
+        """Return a ``polars.DataFrame`` of a row per number, with the sizes of its group.
+
+        Raises
+        ------
+        ValueError
+            Where polars is not installed.
+        """
+        records = self.records()
+        return frame({name: [each.get(name) for each in records] for name in records[0]})
+
+    def _repr_html_(self) -> str:
+        intervals = "" if self.intervals is None else f"; {self.intervals}"
+        if len(self.groups) > 1:
+            header, *lines = pivot(self)
+            return table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
+        cells = [
+            [r.metric, f"{r.value:.4f}", in_brackets(r.low, r.high), r.note] for r in self.rows
+        ]
+        header = ["metric", "value", "interval", "note"]
+        return table(f"{self.all_samples}{intervals}", header, cells)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -4,10 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
+from warnings import warn
 
 from numpy.typing import ArrayLike
 
 from fastpsr.errors import ArgumentError
+from fastpsr.metrics.suspicion import FEWEST, are_like_posteriors, like_posteriors
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
@@ -155,6 +157,13 @@ class Metric(ABC, Generic[Summary]):
         elif x is not None or options:
             rule = "belong to the Predictions when these are passed"
             raise ArgumentError("priors", rule, name="priors and weights")
+        if (
+            isinstance(predictions, Predictions)
+            and (predictions.kind, predictions.n_classes) == ("likelihoods", 2)
+            and len(predictions) >= FEWEST
+            and are_like_posteriors(predictions._score_rows)
+        ):
+            warn(like_posteriors(), stacklevel=2)
         return run(lambda: self.plan_from_start(predictions), predictions)
 
     def plan_from_start(self, data: Data) -> Plan[float]:

@@ -12,6 +12,7 @@ from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Part, Plan, Step, begin, run
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.results import Result
 from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import ClassSummands, Summands
@@ -157,7 +158,7 @@ class _TwoLosses(ClassSummands):
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
+class Decomposition(Result):
     """A semi-empirical expected score as the sum of calibration and refinement.
 
     Attributes

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.html import table, values
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
@@ -106,6 +107,20 @@ class PartitionedPredictions:
         return (
             f"<PartitionedPredictions: {rows}{counted(self.n_parts, 'part')}, "
             f"{self.n_classes} classes, {self.kind}>"
+        )
+
+    def _repr_html_(self) -> str:
+        is_known = self.given_priors is not None
+        return table(
+            "PartitionedPredictions",
+            ("attribute", "value"),
+            [
+                ("kind", self.kind),
+                ("parts", f"{self.n_parts:,}"),
+                ("samples", "not counted" if self.facts_or_none is None else f"{len(self):,}"),
+                ("classes", self.n_classes),
+                ("priors", values(self.given_priors) if is_known else "class frequencies"),
+            ],
         )
 
     def __len__(self) -> int:

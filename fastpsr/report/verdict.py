@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.evaluation import Intervals, Row
 from fastpsr.metrics import CalibrationLoss
+from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 from fastpsr.report.content import Report, Result
 from fastpsr.rules import Log
@@ -134,8 +135,9 @@ def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | No
     samples = predictions.get(result.system)
     if samples is None or samples.n_classes != 2 or samples.kind == "raw scores":
         return None
+    bound = CalibrationLoss(Log(), PAV(), TrainOnTest())
     try:
-        return CalibrationLoss(Log(), PAV(), TrainOnTest())(samples)
+        return run(lambda: bound.plan_from_start(samples), samples)
     except ValueError:
         return None
 

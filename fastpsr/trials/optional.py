@@ -1,34 +1,28 @@
 """The libraries that only trial lists need, imported when they are first used."""
 
-import importlib
 from typing import Any
+
+from fastpsr.optional import load
 
 __all__ = ["duckdb", "h5py", "polars", "pyarrow"]
 
 
 def polars() -> Any:
     """Return the module polars, or say how to install it."""
-    return _load("polars", 'reading trial lists needs polars: pip install "fastpsr[cli]"')
+    return load("polars", 'reading trial lists needs polars: pip install "fastpsr[cli]"')
 
 
 def h5py() -> Any:
     """Return the module h5py, or say how to install it."""
-    return _load("h5py", 'reading HDF5 files needs h5py: pip install "fastpsr[hdf5]"')
+    return load("h5py", 'reading HDF5 files needs h5py: pip install "fastpsr[hdf5]"')
 
 
 def duckdb() -> Any:
     """Return the module duckdb, or say how to install it."""
-    return _load("duckdb", 'joining files on disk needs duckdb: pip install "fastpsr[big]"')
+    return load("duckdb", 'joining files on disk needs duckdb: pip install "fastpsr[big]"')
 
 
 def pyarrow() -> tuple[Any, Any]:
     """Return the modules pyarrow and pyarrow.parquet, or say how to install them."""
     advice = 'Parquet files in parts need pyarrow: pip install "fastpsr[big]"'
-    return _load("pyarrow", advice), _load("pyarrow.parquet", advice)
-
-
-def _load(name: str, advice: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ValueError(advice) from None
+    return load("pyarrow", advice), load("pyarrow.parquet", advice)

@@ -1,0 +1,209 @@
+"""Mistakes that show in binary data: scores that are something else, or point the wrong way."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.bootstrap.replicates import in_silence
+from fastpsr.calibration import DirectionPreserving
+from fastpsr.errors import SuspicionWarning
+from fastpsr.metrics.suspicion import FEWEST, are_like_posteriors, like_posteriors
+from fastpsr.plans import Data, Part, Plan, Step, begin
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["CountCoarsely", "suspicions"]
+
+_ERRORS = 3.0  # standard errors that leave no doubt
+_LARGE_SCALE = 3.0  # no LLRs need such a factor; cosines do
+_N_CODES = 1 << 16  # bfloat16 numbers
+_ROWS = 1 << 18  # at a time, for the cache
+
+
+def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
+    """Ask for coarse counts of binary scores, and return what looks like a mistake.
+
+    - LLRs of at least 10 samples that all lie in [0, 1], differ, and are not all 0 or 1.
+    - LLRs of at least 10 samples of each class that all lie in [-1, 1], with a fitted scale above
+      3, whose class means differ by three standard errors more than those of LLRs would.
+    - An AUC below .5 by three standard errors of the AUC of scores that say nothing: of few
+      samples none is.
+
+    Weighted samples count as many as their effective number says.
+
+    Scores are compared in 16 bits (bfloat16: two to three digits), which takes one read, and no
+    memory that grows with the data.
+
+    References
+    ----------
+    J. Hanley and B. McNeil, "The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve", Radiology 143, 1982, table I at an area of .5, with the correction
+    for ties of E. Lehmann, "Nonparametrics", 1975, section 1.4; L. Kish, "Survey sampling", 1965,
+    section 11.7, for effective numbers.
+    """
+    yield from begin(data)
+    if data.n_classes > 2:
+        return ()
+    (counted,) = yield [CountCoarsely(data.has_weights).over(data)]
+    sizes, found = data.class_sizes, []
+    has_moments = counted.values.size > 1 and np.isfinite(counted.n_effective).all()
+    if data.kind == "likelihoods":
+        if sizes.sum() >= FEWEST and are_like_posteriors(counted.values):
+            found.append(like_posteriors())
+        elif sizes.min() >= FEWEST and has_moments:
+            found += _like_cosines(counted)
+    if has_moments:
+        found += _reversed(counted)
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse:
+    """Scores to 16 bits.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (V,)
+        Distinct scores, ascending.
+    shares : ndarray of float64, shape (2, V)
+        Weight of each class at each score, over the class's.
+    n_effective : ndarray of float64, shape (2,)
+        How many samples of equal weight say as much as those of each class; nan where there are
+        none, or squares of weights are no floats.
+    """
+
+    values: Floats
+    shares: Floats
+    n_effective: Floats
+
+    @property
+    def auc(self) -> float:
+        """The area under the ROC of the coarse scores."""
+        non, tar = self.shares
+        return float((tar * (np.cumsum(non) - 0.5 * non)).sum())
+
+    @property
+    def pooled(self) -> Floats:
+        """Share of all samples at each score, (V,)."""
+        return np.asarray(self.n_effective @ self.shares / self.n_effective.sum())
+
+    @property
+    def are_separate(self) -> bool:
+        """Whether no score of class 0 lies above any of class 1."""
+        non, tar = (self.values[share > 0.0] for share in self.shares)
+        return bool(non[-1] <= tar[0])
+
+    def fitted_scale(self) -> float:
+        """Return the scale of direction-preserving calibration; nan where there is none."""
+        if self.are_separate:
+            return float("inf")
+        y, place = np.nonzero(self.shares)
+        counts = self.shares[y, place] * self.n_effective[y]
+        rows = Predictions.from_llrs(y, self.values[place], sample_weight=counts)
+        try:
+            with in_silence():
+                return DirectionPreserving().fit(rows).scale_
+        except ValueError:
+            return float("nan")
+
+
+def _like_cosines(counted: Coarse) -> list[SuspicionWarning]:
+    values, pooled = counted.values, counted.pooled
+    if values[0] < -1.0 or values[-1] > 1.0 or (values == np.rint(values)).all():
+        return []
+    scale = counted.fitted_scale()
+    variance = pooled @ (values - pooled @ values) ** 2
+    apart = counted.shares[1] @ values - counted.shares[0] @ values  # of LLRs the variance, about
+    standard_error = np.sqrt(variance * (1.0 / counted.n_effective).sum())
+    if not (scale > _LARGE_SCALE and apart > variance + _ERRORS * standard_error):
+        return []
+    factor = "a factor without bound" if np.isinf(scale) else f"{scale:.3g}"
+    return [
+        SuspicionWarning(
+            "cosine similarities",
+            f"the LLRs all lie in [-1, 1], and fit better multiplied by {factor}: they look like "
+            "cosine similarities",
+            "make predictions with from_raw_scores (scan_parquet: raw_scores=), and LLRs of these "
+            "with cross_fit(DirectionPreserving(), predictions)",
+        )
+    ]
+
+
+def _reversed(counted: Coarse) -> list[SuspicionWarning]:
+    n_non, n_tar = counted.n_effective
+    untied = 1.0 - (counted.pooled**3).sum()
+    standard_error = np.sqrt((n_non + n_tar + 1.0) / (12.0 * n_non * n_tar) * untied)
+    if not counted.auc < 0.5 - _ERRORS * standard_error:
+        return []
+    return [
+        SuspicionWarning(
+            "reversed scores",
+            f"the AUC is about {counted.auc:.2g}, below 0.5 by more than {_ERRORS:g} standard "
+            "errors: scores look reversed, or labels swapped",
+            "higher must mean class 1: negate scores, give posteriors of class 1, or list the "
+            "labels in order, classes=[negative, positive]",
+        )
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class CountCoarsely(Step):
+    """Weigh binary scores in cells as wide as bfloat16 has them, and sum squares of weights."""
+
+    has_weights: bool
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether cells hold whole numbers."""
+        return not self.has_weights
+
+    @property
+    def key(self) -> Hashable:
+        return "coarse counts"
+
+    def start(self) -> tuple[Floats, Floats]:
+        return np.zeros(2 * _N_CODES), np.zeros(2)
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
+        cells, squares = accumulator
+        predictions = part.predictions
+        scores, labels = predictions._score_rows, predictions.labels
+        for first in range(0, labels.size, _ROWS):
+            rows = slice(first, first + _ROWS)
+            y = labels[rows]
+            codes = _codes(scores[rows]) | y.astype(np.uint32) << 16
+            if predictions.weights.size:
+                w = predictions.weights[rows]
+                cells += np.bincount(codes, w, cells.size)
+                with np.errstate(over="ignore", under="ignore"):
+                    squares += np.bincount(y, w * w, 2)
+            else:
+                cells += np.bincount(codes, minlength=cells.size)
+                squares += np.bincount(y, minlength=2)
+        return cells, squares
+
+    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
+        one[0][:] += other[0]
+        one[1][:] += other[1]
+        return one  # type: ignore[no-any-return]
+
+    def finish(self, accumulator: tuple[Floats, Floats]) -> Coarse:
+        cells, squares = accumulator
+        by_class = cells.reshape(2, _N_CODES)
+        filled = np.flatnonzero(by_class.any(axis=0))
+        values = (filled.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        values, place = np.unique(values, return_inverse=True)  # 0 and -0 are one
+        weights = np.stack([np.bincount(place, of[filled], values.size) for of in by_class])
+        totals = weights.sum(axis=1)
+        with np.errstate(all="ignore"):  # a class may be absent, and squares beyond floats
+            n_effective = totals / squares * totals
+            n_effective[~(n_effective > 0.0)] = np.nan
+            return Coarse(values, weights / totals[:, None], n_effective)
+
+
+def _codes(scores: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the sign, exponent and first 7 digits of each score as float32."""
+    with np.errstate(over="ignore"):  # infinite as float32
+        return np.asarray(scores.astype(np.float32, copy=False).view(np.uint32) >> 16)

@@ -1,0 +1,56 @@
+"""Tables for notebooks: plain HTML, whose looks are the notebook's."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+
+__all__ = ["table", "values"]
+
+_FEW = 6  # numbers that are shown
+
+
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table under a title; text is escaped, numbers are rounded, None is an empty cell.
+
+    Examples
+    --------
+    >>> table("a < b", ["name", "value"], [["NCE", 0.25], ["RCL", None]])
+    '<div><p><b>a &lt; b</b></p><table><thead><tr><th>name</th><th>value</th></tr></thead><tbody><tr><td>NCE</td><td>0.25</td></tr><tr><td>RCL</td><td></td></tr></tbody></table></div>'
+    """  # noqa: E501
+    head = _row("th", header)
+    body = "".join(_row("td", row) for row in rows)
+    return (
+        f"<div><p><b>{escape(title)}</b></p><table><thead>{head}</thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def values(value: object) -> object:
+    """Return what a cell shows of a value: of a large array the shape and the range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values(np.array([0.5, np.inf])), values(np.arange(100.0)), values("text")
+    ('0.5, inf', 'shape (100,), 0 to 99', 'text')
+    """
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 1 and value.size <= _FEW:
+        return ", ".join(_text(number) for number in value.tolist())
+    known = value[~np.isnan(value)]
+    extent = f", {_text(known.min())} to {_text(known.max())}" if known.size else ""
+    return f"shape {value.shape}{extent}"
+
+
+def _row(tag: str, cells: Sequence[object]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(_text(cell))}</{tag}>' for cell in cells)}</tr>"
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, (float, np.floating)):
+        return f"{cell:.5g}"
+    return str(cell)

@@ -1,0 +1,20 @@
+"""Libraries that are installed with an extra, imported when they are first used."""
+
+import importlib
+from typing import Any
+
+__all__ = ["frame", "load"]
+
+
+def load(name: str, advice: str) -> Any:
+    """Return a module; raise with `advice` where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ValueError(advice) from None
+
+
+def frame(columns: dict[str, Any], **options: Any) -> Any:
+    """Return columns by name as a ``polars.DataFrame``."""
+    polars = load("polars", 'data frames need polars: pip install "fastpsr[cli]"')
+    return polars.DataFrame(columns, **options)

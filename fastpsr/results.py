@@ -1,0 +1,52 @@
+"""What results have in common: a table for notebooks, content for JSON, and a data frame."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from fastpsr.html import table, values
+from fastpsr.optional import frame
+from fastpsr.strict_json import strict
+
+__all__ = ["Result"]
+
+
+class Result:
+    """A frozen dataclass of arrays and numbers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return attributes by name, as strict JSON takes them.
+
+        Arrays are lists, infinities "inf" and "-inf", nan is None.
+        """
+        content: dict[str, Any] = strict(self._content())
+        return content
+
+    def to_frame(self) -> Any:
+        """Return the arrays as columns of a ``polars.DataFrame``; without any, one row of numbers.
+
+        Raises
+        ------
+        ValueError
+            Where polars is not installed.
+        """
+        return frame(self._columns())
+
+    def _content(self) -> dict[str, Any]:
+        """Return the attributes by name."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+
+    def _columns(self) -> dict[str, Any]:
+        """Return columns of the data frame: the arrays, of (P, K) ones a column for each k."""
+        columns: dict[str, Any] = {}
+        for name, value in self._content().items():
+            if np.ndim(value) == 1:
+                columns[name] = value
+            elif np.ndim(value) == 2:
+                columns |= {f"{name}_{k}": column for k, column in enumerate(value.T)}
+        return columns or {name: [value] for name, value in self._content().items()}
+
+    def _repr_html_(self) -> str:
+        rows = [(name, values(value)) for name, value in self._content().items()]
+        return table(type(self).__name__, ("attribute", "value"), rows)

@@ -1,0 +1,228 @@
+"""Data that look like a mistake: what is warned of, and what is not."""
+
+import itertools
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from fastpsr.evaluation.suspicions import CountCoarsely, suspicions
+from fastpsr.plans import run
+from fastpsr.plans.watching import watched
+from tests.commands import fastpsr, succeed, write
+
+N = 600
+Y = np.arange(N) % 2
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=N) + 2.0 * Y - 1.0  # whose LLRs are 2 X
+Q = 1.0 / (1.0 + np.exp(-2.0 * X))
+COSINES = np.tanh(X / 4.0)
+
+
+def seen(data):
+    """What data look like."""
+    return [found.looks_like for found in run(lambda: suspicions(data), data)]
+
+
+def in_parts(data):
+    cuts = [0, 0, 1, len(data) // 3, len(data)]
+    return fp.from_parts(data[a:b] for a, b in itertools.pairwise(cuts))
+
+
+SUSPICIOUS = {
+    "posteriors": (fp.Predictions.from_llrs(Y, Q), ["posteriors"]),
+    "posteriors in float32": (fp.Predictions.from_llrs(Y, Q.astype("f")), ["posteriors"]),
+    "posteriors of 0 and 1, too": (fp.Predictions.from_llrs(Y, np.round(Q, 1)), ["posteriors"]),
+    "posteriors of class 0": (
+        fp.Predictions.from_llrs(Y, 1.0 - Q), ["posteriors", "reversed scores"],
+    ),
+    "two arrays": (fp.Predictions.from_target_nontarget(Q[Y == 1], Q[Y == 0]), ["posteriors"]),
+    "posteriors of targets alone": (fp.Predictions.from_llrs(np.ones(N, int), Q), ["posteriors"]),
+    "cosines": (fp.Predictions.from_llrs(Y, COSINES), ["cosine similarities"]),
+    "cosines that tell all": (
+        fp.Predictions.from_llrs(Y, (Y - 0.5) * np.linspace(0.5, 1.0, N)), ["cosine similarities"],
+    ),
+    "cosines with weights": (
+        fp.Predictions.from_llrs(Y, COSINES, sample_weight=RNG.random(N)), ["cosine similarities"],
+    ),
+    "raw scores": (fp.Predictions.from_raw_scores(Y, -X), ["reversed scores"]),
+    "LLRs": (fp.Predictions.from_llrs(Y, -2.0 * X, prior=0.1), ["reversed scores"]),
+    "posteriors reversed": (fp.Predictions.from_posteriors(Y, 1.0 - Q), ["reversed scores"]),
+    "decisions reversed": (fp.Predictions.from_raw_scores(Y, X < 0.0), ["reversed scores"]),
+    "infinite": (
+        fp.Predictions.from_raw_scores(Y, np.where(Y, -np.inf, 1e300)), ["reversed scores"],
+    ),
+}  # fmt: skip
+FINE = {
+    "LLRs": fp.Predictions.from_llrs(Y, 2.0 * X),
+    "LLRs of a weak system": fp.Predictions.from_llrs(Y, 0.2 * (X - 2.0 * Y + 0.8 + 0.2 * Y)),
+    "nothing is known": fp.Predictions.from_llrs(Y, np.zeros(N)),
+    "constant": fp.Predictions.from_llrs(Y, np.full(N, 0.3)),
+    "decisions": fp.Predictions.from_llrs(Y, X > 0.0),
+    "signed decisions": fp.Predictions.from_llrs(Y, np.sign(X)),
+    "cosines said to be raw": fp.Predictions.from_raw_scores(Y, COSINES),
+    "posteriors": fp.Predictions.from_posteriors(Y, Q),
+    "chance": fp.Predictions.from_raw_scores(Y, RNG.normal(size=N)),
+    "few posteriors": fp.Predictions.from_llrs(Y[:9], Q[:9]),
+    "few cosines": fp.Predictions.from_llrs(Y[:19], COSINES[:19]),
+    "few reversed": fp.Predictions.from_raw_scores(Y[:8], -Y[:8]),
+    "one of the reversed counts": fp.Predictions.from_raw_scores(
+        Y, -X, sample_weight=np.where(np.arange(N) < 6, 1.0, 1e-9)
+    ),
+    "weights beyond squares": fp.Predictions.from_raw_scores(
+        Y, -X, sample_weight=1e200 * Y + 1e-200
+    ),
+    "one class": fp.Predictions.from_raw_scores(np.ones(N, int), -X),
+    "three classes": fp.Predictions.from_logits(np.arange(N) % 3, RNG.normal(size=(N, 3))),
+    "what weighs nothing": fp.Predictions.from_raw_scores(
+        Y, np.where(np.arange(N) < 60, 2.0 * X, -X), sample_weight=1.0 * (np.arange(N) < 60)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUSPICIOUS)
+def test_what_is_suspicious_in_memory_and_in_parts(name):
+    data, expected = SUSPICIOUS[name]
+    assert seen(data) == seen(in_parts(data)) == expected
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_is_not(name):
+    assert seen(FINE[name]) == seen(in_parts(FINE[name])) == []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coarse_areas_are_near_the_area(weighted):
+    for scores in (X, -X, 1e-3 * X, 100.0 + X, RNG.normal(size=N)):
+        w = RNG.integers(0, 4, N) * 0.5 if weighted else None
+        data = fp.Predictions.from_raw_scores(Y, scores, sample_weight=w)
+        coarse = run(lambda data=data, weighted=weighted: one(CountCoarsely(weighted), data), data)
+        assert coarse.auc == pytest.approx(fp.AUC()(data), abs=0.02)
+        present = np.ones(N) if w is None else w
+        for w, n_effective in zip((present[::2], present[1::2]), coarse.n_effective, strict=True):
+            assert n_effective == pytest.approx(w.sum() ** 2 / (w**2).sum())
+
+
+def one(step, data):
+    (answer,) = yield [step.over(data)]
+    return answer
+
+
+def test_chance_is_seldom_suspected():
+    """By three standard errors: 1 in 700 or so, also with ties and few samples of a class."""
+    found = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(5, 60))
+        y = (np.arange(n) < rng.integers(1, n)).astype(int)
+        scores = rng.integers(0, rng.integers(2, 30), n)
+        found += len(seen(fp.Predictions.from_raw_scores(y, scores)))
+    assert found <= 4
+
+
+def test_zero_and_minus_zero_are_one_score():
+    scores = np.where(Y, -0.0, 0.0)
+    assert seen(fp.Predictions.from_raw_scores(Y, scores)) == []
+
+
+def test_evaluate_warns_the_caller_once():
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        fp.evaluate(fp.Predictions.from_llrs(Y, Q), n_resamples=40, seed=0)
+    (warning,) = caught
+    assert warning.filename == __file__
+    found = pickle.loads(pickle.dumps(warning.message))
+    assert isinstance(found, fp.SuspicionWarning)
+    assert (found.looks_like, str(found)) == ("posteriors", f"{found.problem}: {found.remedy}")
+    assert "from_posteriors" in found.remedy
+
+
+def test_single_metrics_know_posteriors():
+    for wrong in (Q, Q.astype(np.float32), np.concatenate([np.zeros(100), Q[100:]])):
+        with pytest.warns(fp.SuspicionWarning, match="posteriors") as caught:
+            fp.Cllr()(Y, wrong)
+        assert caught[0].filename == __file__
+    for fine in (2.0 * X, X > 0.0, np.full(N, 0.3), np.concatenate([Q[:-1], [1.5]])):
+        fp.Cllr()(Y, fine)
+    fp.Cllr()(Y[:9], Q[:9])
+
+
+def test_parts_are_read_no_more_often():
+    data = in_parts(fp.Predictions.from_llrs(Y, 2.0 * X))
+    reads = set()
+    with watched(lambda progress: reads.add(progress.read)):
+        fp.evaluate(data, [fp.CrossEntropy()])
+    assert len(reads) == 2  # the facts, and all else
+
+
+def test_scanned_files(tmp_path):
+    path = tmp_path / "s.parquet"
+    polars.DataFrame({"target": Y, "llr": COSINES}).write_parquet(path)
+    with pytest.warns(fp.SuspicionWarning, match="cosine"):
+        fp.evaluate(fp.scan_parquet(path), [fp.AUC()])
+
+
+# On the command line
+
+
+@pytest.fixture
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write_trials(name, scores):
+    Path("key").write_text("".join(f"m{i} s{i} {k}\n" for i, k in enumerate(words())), "utf-8")
+    Path(name).write_text("".join(f"m{i} s{i} {x}\n" for i, x in enumerate(scores)), "utf-8")
+
+
+def words():
+    return np.where(Y, "target", "nontarget")
+
+
+@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+@pytest.mark.parametrize(
+    ("column", "scale", "words"),
+    [
+        (Q, "llr", ["[0, 1]", "--scores-are posteriors"]),
+        (COSINES, "llr", ["[-1, 1]", "--scores-are raw"]),
+        (-X, "raw", ["AUC is about 0.0", "negate the scores"]),
+    ],
+)
+def test_tables(column, scale, words):
+    for name in ("s.csv", "s.parquet"):
+        write(name, y_true=Y, llr=column)
+        outcome = fastpsr("evaluate", name, "--scores-are", scale)
+        assert outcome.code == 0
+        (line,) = [line for line in outcome.err.splitlines() if "scale is" not in line]
+        assert line.startswith("warning: ")
+        assert [word for word in words if word not in line] == []
+        assert "from_" not in line
+
+
+@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+def test_trials_are_warned_of_once_per_system_and_in_the_report():
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    write_trials("a", COSINES)
+    write_trials("b", Q)
+    write_trials("c", 2.0 * X)
+    run = ["evaluate", "--key", "key", "--scores", "a", "b", "c", "--report", "r.html"]
+    outcome = fastpsr(*run)
+    assert outcome.code == 0, outcome.err
+    starts = [line.split(":")[1].strip() for line in outcome.err.splitlines()]
+    assert starts == ["a", "b"]
+    page = Path("r.html").read_text("utf-8")
+    for line in outcome.err.splitlines():
+        assert line in page
+
+
+@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+def test_tables_are_warned_of_in_the_report():
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    write("s.csv", y_true=Y, llr=Q)
+    succeed("evaluate", "s.csv", "--scores-are", "llr", "--report", "r.html")
+    assert "--scores-are posteriors" in Path("r.html").read_text("utf-8")
