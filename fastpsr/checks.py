@@ -392,7 +392,8 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
     _check_columns(name, rows)
     tolerance = tolerance_of(array, rows.shape[1])
     rows = _within_bounds(name, rows, tolerance)
-    sums = kernels.sum_rows(rows)
+    few = rows.shape[0] == 1  # priors, say: not worth a kernel, which may have to be compiled
+    sums = rows.sum(axis=1, dtype=np.float64) if few else kernels.sum_rows(rows)
     row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:
         raise ArgumentError(
