@@ -251,7 +251,9 @@ def as_labels(
             name, f"must be 1-dimensional, not of shape {array.shape}", remedy=remedy
         )
     check_length(name, array.size, n_samples)
-    codes = np.empty(n_samples, np.uint8 if n_classes <= 256 else np.int32)
+    codes: NDArray[np.integer[Any]] = np.empty(
+        n_samples, np.uint8 if n_classes <= 256 else np.int32
+    )
     if array.dtype == bool:
         return np.ascontiguousarray(array).view(np.uint8).astype(codes.dtype, copy=False)
     if array.dtype.kind == "f" or array.dtype == np.uint64:
@@ -383,7 +385,7 @@ def as_posteriors(
         rows = _normalized(name, array) if normalize else check_posterior_rows(name, array)
     if floor:
         rows = np.clip(np.asarray(rows, np.float64), floor, 1.0 - floor)
-        rows /= np.asarray(kernels.sum_rows(rows))[:, None]
+        rows /= kernels.sum_rows(rows)[:, None]
     return rows
 
 
@@ -404,7 +406,8 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
     _check_columns(name, rows)
     tolerance = tolerance_of(array, rows.shape[1])
     rows = _within_bounds(name, rows, tolerance)
-    sums = kernels.sum_rows(rows)
+    few = rows.shape[0] == 1  # priors, say: not worth a kernel, which may have to be compiled
+    sums = rows.sum(axis=1, dtype=np.float64) if few else kernels.sum_rows(rows)
     row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:
         raise ArgumentError(
@@ -431,7 +434,7 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
     rows = as_floats(name, posteriors, 2, may_be_empty=True)
     _check_columns(name, rows)
     require(name, rows, 0.0, _FINITE, "be finite and not negative")
-    sums = np.asarray(kernels.sum_rows(rows))
+    sums = kernels.sum_rows(rows)
     row = kernels.find_outside(sums, np.nextafter(0.0, 1.0), _FINITE)
     if row >= 0:
         rule = (

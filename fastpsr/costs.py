@@ -174,14 +174,14 @@ class CostMatrix:
     def decisions(self, scores: Floats) -> NDArray[np.int32]:
         """Return the least costly decisions for log-odds (N,), or log-posteriors (N, K)."""
         if self.is_zero_one and scores.ndim == 2:
-            return np.asarray(kernels.likeliest_classes(scores))
-        return np.asarray(kernels.least_costly_decisions(scores, *self.sparse_columns))
+            return kernels.likeliest_classes(scores)
+        return kernels.least_costly_decisions(scores, *self.sparse_columns)
 
     def decisions_of_posteriors(self, rows: NDArray[Any]) -> NDArray[np.int32]:
         """Return the least costly decisions for posteriors (N, K)."""
         if self.is_zero_one:
-            return np.asarray(kernels.likeliest_classes(rows))
-        return np.asarray(kernels.least_costly_decisions_of_odds(rows, *self.sparse_columns))
+            return kernels.likeliest_classes(rows)
+        return kernels.least_costly_decisions_of_odds(rows, *self.sparse_columns)
 
     @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
@@ -335,7 +335,7 @@ def count_outcomes(
         counts = np.bincount(cells, minlength=n_classes * n_outcomes).astype(np.float64)
     else:
         counts = kernels.sum_by_cell(weights, cells, n_classes * n_outcomes)
-    return np.asarray(counts).reshape(n_classes, n_outcomes)
+    return counts.reshape(n_classes, n_outcomes)
 
 
 def _wrong(n_classes: int) -> Floats:

@@ -439,7 +439,7 @@ class Predictions:
         self.require_posteriors("log-odds")
         checks.check_binary("log-odds", self.n_classes)
         if self._given_posteriors is not None:
-            return np.asarray(kernels.log_odds_from_posteriors(self._given_posteriors))
+            return kernels.log_odds_from_posteriors(self._given_posteriors)
         if self.kind == "likelihoods":
             prior_log_odds = self._prior_log_odds()
             return self._floats + prior_log_odds if prior_log_odds else self._floats
@@ -450,7 +450,7 @@ class Predictions:
         """Normalized log-posteriors, shape (N, K)."""
         self.require_posteriors("log-posteriors")
         if self.n_classes == 2:
-            return np.asarray(kernels.log_sigmoid_columns(self.log_odds))
+            return kernels.log_sigmoid_columns(self.log_odds)
         if self._given_posteriors is not None:
             return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
         if self.kind == "likelihoods":
@@ -476,14 +476,14 @@ class Predictions:
                 return self._floats
             return np.column_stack([1.0 - self._floats, self._floats])
         if self.n_classes == 2:
-            return np.asarray(kernels.sigmoid_columns(self.log_odds))
-        return np.asarray(kernels.exp(self.log_posteriors))
+            return kernels.sigmoid_columns(self.log_odds)
+        return kernels.exp(self.log_posteriors)
 
     @property
     def positive_posteriors(self) -> Floats:
         """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
         if self._given_posteriors is None:
-            return np.asarray(kernels.sigmoid(self.log_odds))
+            return kernels.sigmoid(self.log_odds)
         checks.check_binary("the posterior of class 1", self.n_classes)
         if self._given_posteriors.ndim == 1:
             return self._floats
@@ -700,7 +700,7 @@ class Predictions:
 
     def score_checksum(self) -> int:
         """Return a number that changes with the scores, and with their order."""
-        return int(kernels.checksum(self._values))
+        return kernels.checksum(self._values)
 
     def require_samples(self) -> None:
         """Raise where no sample has positive weight."""

@@ -116,9 +116,7 @@ class UnitDraws(Draws):
             assert isinstance(units, IdUnits)
             n_draws = np.full((n_replicates, 1), units.ids.size, np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", number))
-        return np.asarray(
-            kernels.draw_units(seed, first, n_draws, blocks, order, units.size_in(part))
-        )
+        return kernels.draw_units(seed, first, n_draws, blocks, order, units.size_in(part))
 
 
 class LeftOut(Draws):

@@ -201,10 +201,8 @@ class DrawnSums(Step):
         blocks = layout.kept.of(part, ("blocks", id(self.draws)),
                                 lambda: self.draws.blocks(part, rows.bounds))  # fmt: skip
         seed, n_draws = self.draws.within(part.number, self.first, self.n_replicates)
-        return np.asarray(
-            kernels.sum_draws(seed, self.first, n_draws, blocks, rows.bounds, rows.weights,
-                              rows.columns, layout.degree, accumulator)
-        )  # fmt: skip
+        return kernels.sum_draws(seed, self.first, n_draws, blocks, rows.bounds, rows.weights,
+                                 rows.columns, layout.degree, accumulator)  # fmt: skip
 
     def merge(self, one: Floats, other: Floats) -> Floats:
         one += other
@@ -251,11 +249,9 @@ def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64
 def known_sums(draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int) -> Floats:
     """Return (R, G, 1) replicates of counts of groups: multinomials, which need no rows."""
     seed, n_draws, blocks, bounds = draws.of_whole(counts, n_replicates)
-    nothing = np.empty(0)
+    nothing, no_columns = np.empty(0), np.empty((0, 0))
     out = np.zeros((n_replicates, counts.size, 1))
-    return np.asarray(
-        kernels.sum_draws(seed, first, n_draws, blocks, bounds, nothing, np.empty((0, 0)), 0, out)
-    )
+    return kernels.sum_draws(seed, first, n_draws, blocks, bounds, nothing, no_columns, 0, out)
 
 
 # Rows that weigh what their units were drawn

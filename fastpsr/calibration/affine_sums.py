@@ -151,10 +151,7 @@ class AffineSummands(Summands):
 
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
         axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
-        found: tuple[NDArray[np.int32], Floats] = kernels.place_on_axis(
-            clipped._score_rows, axis.low, axis.width, axis.n_cells
-        )
-        return found
+        return kernels.place_on_axis(clipped._score_rows, axis.low, axis.width, axis.n_cells)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
         by_class = weight.reshape(2, -1).sum(axis=1)
@@ -189,7 +186,7 @@ class _SumOnAxis(Step):
 
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.planned.axis, part.predictions
-        sums: Floats = kernels.sum_on_axis(
+        sums = kernels.sum_on_axis(
             predictions._score_rows, predictions.labels, self.folds.served_by(part),
             predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_calibrators,
         )  # fmt: skip

@@ -114,11 +114,10 @@ class DealtSamples(Folds):
 
     def _served_by(self, part: Part) -> NDArray[np.uint16]:
         predictions = part.predictions
-        folds: NDArray[np.uint16] = kernels.deal_ranks(
+        return kernels.deal_ranks(
             predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
             self.tables, self.places, self.keys, self.n_calibrators,
         )  # fmt: skip
-        return folds
 
 
 @dataclass(frozen=True, eq=False)

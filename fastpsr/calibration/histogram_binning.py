@@ -150,7 +150,7 @@ class _BinnedSummands(StepSummands):
         return ("bins", self.n_cells)
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return np.asarray(kernels.bin_numbers(part.predictions.positive_posteriors, self.edges))
+        return kernels.bin_numbers(part.predictions.positive_posteriors, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats) -> Floats:
         weight = negatives + positives
@@ -161,4 +161,4 @@ class _BinnedSummands(StepSummands):
 def _binned(samples: Predictions, prior_log_odds: float) -> Floats:
     if samples.kind == "posteriors":
         return samples.positive_posteriors
-    return np.asarray(kernels.sigmoid(samples.scores + prior_log_odds))
+    return kernels.sigmoid(samples.scores + prior_log_odds)

@@ -166,7 +166,7 @@ class _PavSummands(StepSummands):
         return "rank cells"
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return np.asarray(kernels.cell_numbers(part.predictions._score_rows, self.edges))
+        return kernels.cell_numbers(part.predictions._score_rows, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats) -> Floats:
         starts = kernels.pool_adjacent_violators(negatives, positives)

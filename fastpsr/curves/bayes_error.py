@@ -153,7 +153,7 @@ class WeighBetween(Step):
         reached = kernels.step_function(predictions.llrs, self.thresholds, levels).astype(np.int64)
         cells = predictions.labels * np.int64(levels.size) + reached
         if predictions.weights.size:
-            weight = np.asarray(kernels.sum_by_cell(predictions.weights, cells, n_cells))
+            weight = kernels.sum_by_cell(predictions.weights, cells, n_cells)
         else:
             weight = np.bincount(cells, minlength=n_cells).astype(np.float64)
         accumulator += weight.reshape(2, -1)

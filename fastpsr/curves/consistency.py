@@ -129,8 +129,8 @@ def consistency_band_plan(
     logs = np.log(totals) - np.log(priors)
     shift = float(logs[1] - logs[0])
     lowest, log_odds, counts, weight = yield from _groups(data)
-    chance = np.asarray(kernels.sigmoid(log_odds + shift))
-    score = np.asarray(kernels.log_odds_from_posteriors(points))
+    chance = kernels.sigmoid(log_odds + shift)
+    score = kernels.log_odds_from_posteriors(points)
     rng = np.random.default_rng(seed)
     found = np.empty((n_resamples, points.size))
     for replicate in range(n_resamples):

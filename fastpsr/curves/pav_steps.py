@@ -54,17 +54,17 @@ class PavSteps(Result):
     @property
     def posterior(self) -> Floats:
         """Posteriors of class 1 that the steps are mapped to, shape (B,): frequencies."""
-        return np.asarray(kernels.sigmoid(self.log_odds))
+        return kernels.sigmoid(self.log_odds)
 
     @property
     def forecast(self) -> tuple[Floats, Floats]:
         """Lowest and highest posterior that was given in each step, shape (B,) each."""
         lowest, highest = self.lowest + self.score_log_odds, self.highest + self.score_log_odds
-        return np.asarray(kernels.sigmoid(lowest)), np.asarray(kernels.sigmoid(highest))
+        return kernels.sigmoid(lowest), kernels.sigmoid(highest)
 
     def score_of(self, posterior: Floats) -> Floats:
         """Return posteriors of class 1 on the scale of the scores."""
-        return np.asarray(kernels.log_odds_from_posteriors(posterior)) - self.score_log_odds
+        return kernels.log_odds_from_posteriors(posterior) - self.score_log_odds
 
 
 def pav_steps(predictions: Data) -> PavSteps:

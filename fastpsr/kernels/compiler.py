@@ -61,6 +61,10 @@ def _compile(function: Any, fastmath: set[str]) -> Any:
     index: Any = getattr(cache, "_cache_file", None)
     if hasattr(index, "_source_stamp"):  # a changed callee in another file must invalidate too
         index._source_stamp = (index._source_stamp, _DIGEST)
+    if function.__closure__ and hasattr(cache, "_index_key"):
+        # Numba's key pickles the functions that a closure holds, anew in each process; the digest
+        # has their sources, and the closure has a name of its own
+        cache._index_key = lambda signature, codegen: (signature, codegen.magic_tuple())
     if hasattr(cache, "save_overload") and hasattr(cache, "load_overload"):
         # a full disk costs the cache, not the result; a damaged one is begun anew
         cache.save_overload = _or_nothing(cache.save_overload, lambda: None)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
+from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
 
 ROUNDS = 6
@@ -37,8 +38,9 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     before = np.cumsum(counts, axis=0) - counts + ranks
     folds = np.empty(y.size, np.uint16)
     widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
-    over_blocks(_deal_ranks, n_blocks, y, weights, before, sizes, widths, first_folds, tables,
-                places, keys, n_folds, folds)  # fmt: skip
+    deal = _deal_ranks if (places < 0).any() else _deal_from_tables  # compiles sooner
+    over_blocks(deal, n_blocks, y, weights, before, sizes, widths, first_folds, tables, places,
+                keys, n_folds, folds)  # fmt: skip
     return folds
 
 
@@ -122,44 +124,58 @@ def _walked(x, mask, third, keys):
     return np.int64(x)
 
 
-@kernel
-def _deal_ranks(
-    first, last, y, weights, before, sizes, widths, first_folds, tables, places, keys, n_folds,
-    folds,
-):  # fmt: skip
-    n_classes = sizes.size
-    per_fold = 1.0 / n_folds
-    counts = np.empty(n_classes, np.int64)
-    next_place = np.empty(n_classes, np.int64)
-    dealt = np.empty(BLOCK, np.int64)
-    for block in range(first, last):
-        begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
-        counts[:] = 0
-        for i in range(begin, end):
-            if weights.size == 0 or weights[i] > 0.0:
-                counts[y[i]] += 1
-        place = 0
-        for k in range(n_classes):
-            next_place[k] = place
-            # none are left of other data than the folds were dealt for
-            n = max(np.int64(0), min(counts[k], sizes[k] - before[block, k]))
-            own = dealt[place : place + counts[k]]
-            own[:] = 0
-            if places[k] >= 0:
+@inline
+def _permute_nothing(first_rank, n, size, width, keys, out):
+    pass
+
+
+def _dealing(permute):
+    """Return the kernel that deals the ranks of classes without tables as `permute` orders them."""
+
+    def deal(
+        first, last, y, weights, before, sizes, widths, first_folds, tables, places, keys, n_folds,
+        folds,
+    ):  # fmt: skip
+        n_classes = sizes.size
+        per_fold = 1.0 / n_folds
+        counts = np.empty(n_classes, np.int64)
+        next_place = np.empty(n_classes, np.int64)
+        dealt = np.empty(BLOCK, np.int64)
+        for block in range(first, last):
+            begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
+            counts[:] = 0
+            for i in range(begin, end):
+                if weights.size == 0 or weights[i] > 0.0:
+                    counts[y[i]] += 1
+            place = 0
+            for k in range(n_classes):
+                next_place[k] = place
+                # none are left of other data than the folds were dealt for
+                n = max(np.int64(0), min(counts[k], sizes[k] - before[block, k]))
+                own = dealt[place : place + counts[k]]
+                own[:] = 0
+                if places[k] >= 0:
+                    for i in range(n):
+                        own[i] = tables[places[k] + before[block, k] + i]
+                elif n:
+                    permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
                 for i in range(n):
-                    own[i] = tables[places[k] + before[block, k] + i]
-            elif n:
-                _permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
-            for i in range(n):
-                turn = own[i] + first_folds[k]
-                # the remainder, without a division of integers, which is slow
-                fold = turn - np.int64(turn * per_fold) * n_folds
-                fold = fold + n_folds if fold < 0 else fold
-                own[i] = fold - n_folds if fold >= n_folds else fold
-            place += counts[k]
-        for i in range(begin, end):
-            if weights.size == 0 or weights[i] > 0.0:
-                folds[i] = dealt[next_place[y[i]]]
-                next_place[y[i]] += 1
-            else:
-                folds[i] = 0
+                    turn = own[i] + first_folds[k]
+                    # the remainder, without a division of integers, which is slow
+                    fold = turn - np.int64(turn * per_fold) * n_folds
+                    fold = fold + n_folds if fold < 0 else fold
+                    own[i] = fold - n_folds if fold >= n_folds else fold
+                place += counts[k]
+            for i in range(begin, end):
+                if weights.size == 0 or weights[i] > 0.0:
+                    folds[i] = dealt[next_place[y[i]]]
+                    next_place[y[i]] += 1
+                else:
+                    folds[i] = 0
+
+    deal.__name__ = deal.__qualname__ = f"_deal{permute.__name__}"  # its file in the cache
+    return kernel(deal)
+
+
+_deal_from_tables = _dealing(_permute_nothing)
+_deal_ranks = _dealing(_permute)

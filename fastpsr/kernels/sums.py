@@ -4,6 +4,7 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
+from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel, summing
 
 _exp = elementary.exp_of_nonpositive
@@ -70,12 +71,34 @@ def _summed(step, n_classes, scores, y, weights):
         return np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
 
 
-@kernel
-def _weigh(losses, weights, start, size):
-    if weights.size:
-        for i in range(size):  # a loss may be infinite where the weight is 0
-            w = weights[start + i]
-            losses[i] = losses[i] * w if w > 0.0 else 0.0
+def _summing(write, add):
+    """Return the kernel that adds, by class, the losses of each block that `write` writes."""
+
+    def sum_losses(first, last, scores, y, weights, out):
+        losses = np.empty(BLOCK)
+        for block in range(first, last):
+            start = block * BLOCK
+            size = min(BLOCK, y.size - start)
+            write(scores, y, start, size, losses)
+            if weights.size:
+                for i in range(size):  # a loss may be infinite where the weight is 0
+                    w = weights[start + i]
+                    losses[i] = losses[i] * w if w > 0.0 else 0.0
+            add(losses, y, start, size, out[block])
+
+    sum_losses.__name__ = sum_losses.__qualname__ = f"_sum{write.__name__}"  # its file in the cache
+    return kernel(sum_losses)
+
+
+@inline
+def _add_by_class(losses, y, start, size, out):
+    for i in range(size):
+        out[y[start + i]] += losses[i]
+
+
+@inline
+def _add_both(losses, y, start, size, out):
+    out[0], out[1] = _split(losses, y, start, size)
 
 
 @summing
@@ -93,85 +116,6 @@ def _split(losses, y, start, size):
     return negative, positive
 
 
-@kernel
-def _sum_by_class(first, last, values, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        losses[:size] = values[start : start + size]
-        _weigh(losses, weights, start, size)
-        for i in range(size):
-            out[block, y[start + i]] += losses[i]
-
-
-@kernel
-def _sum_log_losses(first, last, log_odds, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            x = np.float64(log_odds[start + i])
-            losses[i] = _softplus(-x if y[start + i] != 0 else x)
-        _weigh(losses, weights, start, size)
-        out[block, 0], out[block, 1] = _split(losses, y, start, size)
-
-
-@kernel
-def _sum_brier_losses(first, last, log_odds, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            x = np.float64(log_odds[start + i])
-            wrong = _sigmoid(-x if y[start + i] != 0 else x)
-            losses[i] = wrong * wrong
-        _weigh(losses, weights, start, size)
-        out[block, 0], out[block, 1] = _split(losses, y, start, size)
-
-
-@kernel
-def _sum_log_losses_of_posteriors(first, last, q, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            of_one = np.float64(q[start + i])
-            losses[i] = -_log(of_one if y[start + i] != 0 else 1.0 - of_one)
-        _weigh(losses, weights, start, size)
-        out[block, 0], out[block, 1] = _split(losses, y, start, size)
-
-
-@kernel
-def _sum_brier_losses_of_posteriors(first, last, q, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            of_one = np.float64(q[start + i])
-            wrong = 1.0 - of_one if y[start + i] != 0 else of_one
-            losses[i] = wrong * wrong
-        _weigh(losses, weights, start, size)
-        out[block, 0], out[block, 1] = _split(losses, y, start, size)
-
-
-@kernel
-def _sum_log_losses_multiclass(first, last, log_q, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            losses[i] = -log_q[start + i, y[start + i]]
-        _weigh(losses, weights, start, size)
-        for i in range(size):
-            out[block, y[start + i]] += losses[i]
-
-
 @summing
 def _sum_and_squares(values):
     total = 0.0
@@ -183,63 +127,95 @@ def _sum_and_squares(values):
     return total, squares
 
 
-@kernel
-def _sum_brier_losses_multiclass(first, last, log_q, y, weights, out):
-    losses = np.empty(BLOCK)
+@inline
+def _by_class(values, y, start, size, losses):
+    for i in range(size):
+        losses[i] = values[start + i]
+
+
+@inline
+def _log_losses(log_odds, y, start, size, losses):
+    for i in range(size):
+        x = np.float64(log_odds[start + i])
+        losses[i] = _softplus(-x if y[start + i] != 0 else x)
+
+
+@inline
+def _brier_losses(log_odds, y, start, size, losses):
+    for i in range(size):
+        x = np.float64(log_odds[start + i])
+        wrong = _sigmoid(-x if y[start + i] != 0 else x)
+        losses[i] = wrong * wrong
+
+
+@inline
+def _log_losses_of_posteriors(q, y, start, size, losses):
+    for i in range(size):
+        of_one = np.float64(q[start + i])
+        losses[i] = -_log(of_one if y[start + i] != 0 else 1.0 - of_one)
+
+
+@inline
+def _brier_losses_of_posteriors(q, y, start, size, losses):
+    for i in range(size):
+        of_one = np.float64(q[start + i])
+        wrong = 1.0 - of_one if y[start + i] != 0 else of_one
+        losses[i] = wrong * wrong
+
+
+@inline
+def _log_losses_multiclass(log_q, y, start, size, losses):
+    for i in range(size):
+        losses[i] = -log_q[start + i, y[start + i]]
+
+
+@inline
+def _brier_losses_multiclass(log_q, y, start, size, losses):
     q = np.empty(log_q.shape[1])
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            row = log_q[start + i]
-            for k in range(q.size):
-                q[k] = _exp(row[k])
-            q[y[start + i]] = 0.0
-            rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
-            losses[i] = (rest * rest + squares) / q.size
-        _weigh(losses, weights, start, size)
-        for i in range(size):
-            out[block, y[start + i]] += losses[i]
+    for i in range(size):
+        row = log_q[start + i]
+        for k in range(q.size):
+            q[k] = _exp(row[k])
+        q[y[start + i]] = 0.0
+        rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
+        losses[i] = (rest * rest + squares) / q.size
 
 
-@kernel
-def _sum_log_losses_of_rows(first, last, q, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            row, true = q[start + i], y[start + i]
-            below, _ = _sum_and_squares(row[:true])
-            above, _ = _sum_and_squares(row[true + 1 :])
-            losses[i] = (below + above) / row[true]  # odds against the true class
-        for i in range(size):
-            odds = losses[i]
-            unlikely = odds > 1.0
-            head = _log(odds) if unlikely else 0.0
-            losses[i] = head + _log1p_of_unit(1.0 / odds if unlikely else odds)
-        _weigh(losses, weights, start, size)
-        for i in range(size):
-            out[block, y[start + i]] += losses[i]
+@inline
+def _log_losses_of_rows(q, y, start, size, losses):
+    for i in range(size):
+        row, true = q[start + i], y[start + i]
+        below, _ = _sum_and_squares(row[:true])
+        above, _ = _sum_and_squares(row[true + 1 :])
+        losses[i] = (below + above) / row[true]  # odds against the true class
+    for i in range(size):
+        odds = losses[i]
+        unlikely = odds > 1.0
+        head = _log(odds) if unlikely else 0.0
+        losses[i] = head + _log1p_of_unit(1.0 / odds if unlikely else odds)
 
 
-@kernel
-def _sum_brier_losses_of_rows(first, last, q, y, weights, out):
-    losses = np.empty(BLOCK)
-    for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, y.size - start)
-        for i in range(size):
-            row, true = q[start + i], y[start + i]
-            below, squares_below = _sum_and_squares(row[:true])
-            above, squares_above = _sum_and_squares(row[true + 1 :])
-            rest = below + above
-            total = rest + row[true]
-            squares = rest * rest + squares_below + squares_above
-            losses[i] = squares / (total * total) / row.size
-        _weigh(losses, weights, start, size)
-        for i in range(size):
-            out[block, y[start + i]] += losses[i]
+@inline
+def _brier_losses_of_rows(q, y, start, size, losses):
+    for i in range(size):
+        row, true = q[start + i], y[start + i]
+        below, squares_below = _sum_and_squares(row[:true])
+        above, squares_above = _sum_and_squares(row[true + 1 :])
+        rest = below + above
+        total = rest + row[true]
+        squares = rest * rest + squares_below + squares_above
+        losses[i] = squares / (total * total) / row.size
+
+
+_sum_by_class = _summing(_by_class, _add_by_class)
+_sum_log_losses = _summing(_log_losses, _add_both)
+_sum_brier_losses = _summing(_brier_losses, _add_both)
+_sum_log_losses_of_posteriors = _summing(_log_losses_of_posteriors, _add_both)
+_sum_brier_losses_of_posteriors = _summing(_brier_losses_of_posteriors, _add_both)
+_sum_log_losses_multiclass = _summing(_log_losses_multiclass, _add_by_class)
+_sum_brier_losses_multiclass = _summing(_brier_losses_multiclass, _add_by_class)
+_sum_log_losses_of_rows = _summing(_log_losses_of_rows, _add_by_class)
+_sum_brier_losses_of_rows = _summing(_brier_losses_of_rows, _add_by_class)
 
 
 @kernel

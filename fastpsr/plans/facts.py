@@ -106,6 +106,6 @@ def label_checksum(part: Part) -> int:
 
     def compute() -> int:
         predictions = part.predictions
-        return int(kernels.checksum(predictions.labels, predictions.weights))
+        return kernels.checksum(predictions.labels, predictions.weights)
 
     return int(part.remember("label checksum", compute))

@@ -81,7 +81,7 @@ class ScoringRule(ABC):
         """Return the weighted sum of the losses of each class, shape (K,)."""
         losses = self.losses_of(predictions)
         y, n_classes = predictions.labels, predictions.n_classes
-        return np.asarray(kernels.sum_by_class(losses, y, predictions.weights, n_classes))
+        return kernels.sum_by_class(losses, y, predictions.weights, n_classes)
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:
         """Return the loss of each sample.

@@ -75,11 +75,11 @@ class TailTables:
 
     def integrals(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the integral beyond each sample's log-odds, for its label."""
-        return np.asarray(kernels.tail_integrals(np.ascontiguousarray(log_odds), y, *self._tables))
+        return kernels.tail_integrals(np.ascontiguousarray(log_odds), y, *self._tables)
 
     def slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the derivative of :meth:`integrals` by the log-odds of class 1."""
-        return np.asarray(kernels.tail_slopes(np.ascontiguousarray(log_odds), y, *self._tables))
+        return kernels.tail_slopes(np.ascontiguousarray(log_odds), y, *self._tables)
 
 
 def _chebyshev_tools() -> tuple[Floats, Floats, Floats, Floats]:

@@ -38,19 +38,19 @@ class Log(ScoringRule):
         return -log_q
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        return np.asarray(kernels.softplus(np.where(y == 0, log_odds, -log_odds)))
+        return kernels.softplus(np.where(y == 0, log_odds, -log_odds))
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
         q = predictions._bare_posteriors
         if q is not None:
-            return np.asarray(kernels.sum_log_losses_of_posteriors(q, y, weights))
+            return kernels.sum_log_losses_of_posteriors(q, y, weights)
         if predictions.n_classes == 2:
-            return np.asarray(kernels.sum_log_losses(predictions._log_odds_rows, y, weights))
+            return kernels.sum_log_losses(predictions._log_odds_rows, y, weights)
         rows = predictions._posterior_rows
         if rows is not None:
-            return np.asarray(kernels.sum_log_losses_of_rows(rows, y, weights))
-        return np.asarray(kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights))
+            return kernels.sum_log_losses_of_rows(rows, y, weights)
+        return kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,30 +74,30 @@ class Brier(ScoringRule):
     is_analytic = True
 
     def class_losses(self, log_q: Floats) -> Floats:
-        q = np.asarray(kernels.exp(log_q))
+        q = kernels.exp(log_q)
         one_minus_q = -np.expm1(np.minimum(log_q, 0.0))
         rest = np.maximum((q * q).sum(axis=1, keepdims=True) - q * q, 0.0)
         return np.asarray((rest + one_minus_q * one_minus_q) / q.shape[1])
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
-        wrong = np.asarray(kernels.sigmoid(np.where(y == 0, log_odds, -log_odds)))
+        wrong = kernels.sigmoid(np.where(y == 0, log_odds, -log_odds))
         return np.asarray(wrong * wrong)
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         y, weights = predictions.labels, predictions.weights
         q = predictions._bare_posteriors
         if q is not None:
-            return np.asarray(kernels.sum_brier_losses_of_posteriors(q, y, weights))
+            return kernels.sum_brier_losses_of_posteriors(q, y, weights)
         if predictions.n_classes == 2:
-            return np.asarray(kernels.sum_brier_losses(predictions._log_odds_rows, y, weights))
+            return kernels.sum_brier_losses(predictions._log_odds_rows, y, weights)
         rows = predictions._posterior_rows
         if rows is not None:
-            return np.asarray(kernels.sum_brier_losses_of_rows(rows, y, weights))
+            return kernels.sum_brier_losses_of_rows(rows, y, weights)
         log_q = predictions.log_posteriors
-        return np.asarray(kernels.sum_brier_losses_multiclass(log_q, y, weights))
+        return kernels.sum_brier_losses_multiclass(log_q, y, weights)
 
     def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats:
-        q = np.asarray(kernels.exp(log_q))
+        q = kernels.exp(log_q)
         miss = q.copy()
         miss[np.arange(y.size), y] -= 1.0
         return np.asarray(2.0 / q.shape[1] * q * (miss - (q * miss).sum(axis=1, keepdims=True)))

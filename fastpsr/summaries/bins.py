@@ -200,6 +200,6 @@ def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
         return best, top == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds
-        return np.asarray(kernels.sigmoid(np.abs(log_odds))), (log_odds > 0.0) == (y != 0)
+        return kernels.sigmoid(np.abs(log_odds)), (log_odds > 0.0) == (y != 0)
     log_best, top = kernels.top_classes(predictions.log_posteriors)
-    return np.asarray(kernels.exp(log_best)), top == y
+    return kernels.exp(log_best), top == y

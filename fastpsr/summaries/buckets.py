@@ -211,8 +211,7 @@ class CountBuckets(Step):
             return accumulator
 
         def count() -> NDArray[Any]:
-            found: NDArray[Any] = kernels.count_into_buckets(values, y, *grid, self.grid.n_buckets)
-            return found
+            return kernels.count_into_buckets(values, y, *grid, self.grid.n_buckets)
 
         by_thread = part.remember(self.histograms_key, count) if part.is_whole else count()
         for counts in by_thread:
@@ -317,8 +316,7 @@ class PickValues(Step):
         return ("picked", self.column.key, self.grid.key, picked)
 
     def prepare(self) -> NDArray[np.int32]:
-        marked: NDArray[np.int32] = kernels.marks_of_places(self.grid.node_of_place, self.picked)
-        return marked
+        return kernels.marks_of_places(self.grid.node_of_place, self.picked)
 
     def start(self) -> dict[int, tuple[Floats, Floats]]:
         return {}

@@ -160,7 +160,7 @@ class PassedPoints:
         cells = predictions.labels * np.int64(points.size + 1) + passed
         n_cells = 2 * (points.size + 1)
         if predictions.weights.size:
-            weight = np.asarray(kernels.sum_by_cell(predictions.weights, cells, n_cells))
+            weight = kernels.sum_by_cell(predictions.weights, cells, n_cells)
         else:
             weight = np.bincount(cells, minlength=n_cells).astype(np.float64)
         return cls(points, weight.reshape(2, -1), predictions.given_priors)

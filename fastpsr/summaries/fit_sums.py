@@ -182,4 +182,4 @@ class FitSums:
     def _node_weights(self) -> Floats:
         """What each node weighs, (2, parts, cells x nodes); may be negative."""
         weights = kernels.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
-        return np.asarray(weights.reshape(2, self.sums.shape[1], -1))
+        return weights.reshape(2, self.sums.shape[1], -1)

@@ -135,7 +135,7 @@ class CellSummands(Summands):
             predictions._score_rows, self.edges, group_type(self.n_groups)
         )
         places[predictions.labels != 0] += self.lowest.size
-        return np.asarray(places)
+        return places
 
     def assemble(self, weight: Floats, sums: Floats) -> RankCells:
         n_cells = self.lowest.size
@@ -321,7 +321,7 @@ class CountIntoCells(Step):
 
     @property
     def key(self) -> Hashable:
-        return ("cells", self.take, self.edges.size, int(kernels.checksum(self.edges)))
+        return ("cells", self.take, self.edges.size, kernels.checksum(self.edges))
 
     def prepare(self) -> Any:
         return kernels.bucket_grid(self.edges)
@@ -360,7 +360,7 @@ def _fit(data: Data) -> Plan[PavBlocks]:
     column = ScoresByClass()
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
-        undecided: NDArray[np.bool_] = kernels.find_undecided(counted.counts)
+        undecided = kernels.find_undecided(counted.counts)
         return undecided & np.isnan(_known_starts(counted))
 
     counted, _, flags = yield from count_until_few(column, data, needed)

@@ -124,7 +124,7 @@ class ReferenceSums:
         weights = predictions.weights
 
         def total(column: Floats) -> Floats:
-            return np.asarray(kernels.sum_by_class(column, codes, weights, n_groups))
+            return kernels.sum_by_class(column, codes, weights, n_groups)
 
         columns = [total(np.ascontiguousarray(r[:, k])) for k in range(r.shape[1])]
         weight = total(np.ones(len(predictions)))
