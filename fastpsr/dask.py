@@ -227,10 +227,10 @@ def _count(reading: Reading) -> list[Any]:
         with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             # steps may hold all scores of a small class: sent once, as tasks, which can be redone
             total, checksums = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
-    except ArgumentError:
-        raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ("distributed", "concurrent", "asyncio"):
+        is_named = isinstance(error, ArgumentError) and error.argument == "data"
+        library = type(error).__module__.partition(".")[0]
+        if not (is_named or library in ("distributed", "concurrent", "asyncio")):
             _name_partition(reading, partitions)
         raise
     reading.check_seen([of_part for of_run in checksums for of_part in of_run])

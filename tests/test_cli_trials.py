@@ -216,7 +216,7 @@ def test_systems_are_named_by_what_tells_them_apart():
 
 
 def test_a_narrow_screen_gets_several_tables(monkeypatch):
-    monkeypatch.setattr("fastpsr.cli.trial_tables.console.width", 28)
+    monkeypatch.setenv("COLUMNS", "28")
     out = evaluated("--by", "take")
     assert max(map(len, out.splitlines()[-24:])) <= 28
     assert len(re.findall(r"(?m)^EER ( +[\d.]+)+ *$", out)) == 3
