@@ -27,10 +27,6 @@ from fastpsr.cli.options import (
     check_folds,
     check_outputs,
     column_of,
-    parse_priors,
-    read_costs,
-    table_scale,
-    trial_scale,
 )
 from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
 from fastpsr.cli.show import console, steps, warnings_as_lines
@@ -100,18 +96,13 @@ def compare(
     check_outputs(outputs.files, [a, b, key, measures.costs, speakers.speakers, *beside])
     if a.resolve() == b.resolve():
         raise ValueError(f"A and B must be two files, not {a} twice")
-    detection = measures.detection(of_trials=of_trials)
     folds_are_given = "--folds" in given(context)
-    calibrator = loss.untrained()
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
-        scale = trial_scale(scores_are)
-        both = parse_priors(measures.priors, scale, of_trials=True)
-        measure = TrialMeasure(
-            scale, None if both is None else both[1], detection, calibrator, loss.folds,
-            folds_are_given, None, measures.equalize,
-        )  # fmt: skip
+        measure = TrialMeasure.of(
+            scores_are, measures, loss, by=None, folds_are_given=folds_are_given
+        )
         reader = TrialReader.of(key, trials, columns, speakers)
         pair = _pair_of_trials(a, b, reader, measure, intervals)
     else:
@@ -121,11 +112,7 @@ def compare(
                     f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files "
                     "of trials need --key KEY, for which one that holds labels will do"
                 )
-        meaning = table_scale(scores_are)
-        table = TableMeasure(
-            meaning, parse_priors(measures.priors, meaning), read_costs(measures.costs), detection,
-            calibrator, loss.folds, folds_are_given,
-        )  # fmt: skip
+        table = TableMeasure.of(scores_are, measures, loss, folds_are_given=folds_are_given)
         where = (tables.labels, columns, tables.weights, clusters)
         one, other = (read_scores(path, *where) for path in (a, b))
         pair = _pair_of_tables(one, other, table, intervals)

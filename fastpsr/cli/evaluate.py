@@ -24,10 +24,6 @@ from fastpsr.cli.options import (
     arrays_beside,
     check_outputs,
     column_of,
-    parse_priors,
-    read_costs,
-    table_scale,
-    trial_scale,
 )
 from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
 from fastpsr.cli.reports import report_of_table, report_of_trials, require_report
@@ -100,9 +96,7 @@ def evaluate(
     inputs = [*systems, key, measures.costs, speakers.speakers, *beside]
     check_outputs({**outputs.files, "--report": to_report}, inputs)
     require_report(to_report)
-    detection = measures.detection(of_trials=of_trials)
     folds_are_given = "--folds" in given(context)
-    calibrator = loss.untrained()
     if scores_are is ScoresAre.RAW:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
@@ -110,12 +104,9 @@ def evaluate(
             raise ValueError("--explain is for Parquet files, not for --key and --scores")
         if not systems:
             raise ValueError("--key needs --scores FILE, one for each system")
-        scale = trial_scale(scores_are)
-        both = parse_priors(measures.priors, scale, of_trials=True)
-        measure = TrialMeasure(
-            scale, None if both is None else both[1], detection, calibrator, loss.folds,
-            folds_are_given, by, measures.equalize,
-        )  # fmt: skip
+        measure = TrialMeasure.of(
+            scores_are, measures, loss, by=by, folds_are_given=folds_are_given
+        )
         reader = TrialReader.of(key, trials, columns, speakers)
         _evaluate_trials(systems, reader, measure, intervals, outputs, to_report)
         return
@@ -127,12 +118,8 @@ def evaluate(
             + "; quote a pattern of Parquet files that are one table" * quote
         )
     (path,) = systems
-    meaning = table_scale(scores_are)
-    table = TableMeasure(
-        meaning, parse_priors(measures.priors, meaning), read_costs(measures.costs), detection,
-        calibrator, loss.folds, folds_are_given,
-    )  # fmt: skip
-    columns = usual_columns(path, columns, meaning)
+    table = TableMeasure.of(scores_are, measures, loss, folds_are_given=folds_are_given)
+    columns = usual_columns(path, columns, table.scale)
     where = (tables.labels, columns, tables.weights, clusters)
     parts = table_in_parts(path, *where, always=explain)
     if parts is not None:

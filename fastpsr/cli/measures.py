@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from fastpsr.bootstrap import Clusters, TwoWay
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
-from fastpsr.cli.options import SCHEMES, SPEAKERS, TrialScale, check_folds
+from fastpsr.cli.options import (
+    SCHEMES,
+    SPEAKERS,
+    CalibratorOptions,
+    MeasureOptions,
+    ScoresAre,
+    TrialScale,
+    check_folds,
+    parse_priors,
+    read_costs,
+    table_scale,
+    trial_scale,
+)
 from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import tell
 from fastpsr.cli.trial_files import check_column, predictions_of
@@ -54,6 +66,27 @@ class TableMeasure:
     folds: int
     folds_are_given: bool
 
+    @classmethod
+    def of(
+        cls,
+        scores_are: ScoresAre | None,
+        measures: MeasureOptions,
+        loss: CalibratorOptions,
+        *,
+        folds_are_given: bool,
+    ) -> "TableMeasure":
+        """Return what the options ask for."""
+        scale = table_scale(scores_are)
+        return cls(
+            scale,
+            parse_priors(measures.priors, scale),
+            read_costs(measures.costs),
+            measures.detection(of_trials=False),
+            loss.untrained(),
+            loss.folds,
+            folds_are_given,
+        )
+
     def predictions(self, data: ScoreFile) -> Predictions:
         """Return the labeled predictions that a file holds; print what was taken for what."""
         tell(f"{data.taken}; taken as {self.scale}")
@@ -95,6 +128,30 @@ class TrialMeasure:
     folds_are_given: bool
     by: str | None
     equalize: str | None
+
+    @classmethod
+    def of(
+        cls,
+        scores_are: ScoresAre | None,
+        measures: MeasureOptions,
+        loss: CalibratorOptions,
+        *,
+        by: str | None,
+        folds_are_given: bool,
+    ) -> "TrialMeasure":
+        """Return what the options ask for."""
+        scale = trial_scale(scores_are)
+        priors = parse_priors(measures.priors, scale, of_trials=True)
+        return cls(
+            scale,
+            None if priors is None else priors[1],
+            measures.detection(of_trials=True),
+            loss.untrained(),
+            loss.folds,
+            folds_are_given,
+            by,
+            measures.equalize,
+        )
 
     def evaluation(
         self,

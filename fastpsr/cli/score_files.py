@@ -16,6 +16,7 @@ from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
+from fastpsr.trials.too_large import first_too_large
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -294,16 +295,16 @@ def _as_numbers(path: Path, column: "Series") -> "Series":
         numbers = column.str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() > column.null_count():
             return column
-    if numbers.dtype == polars.Float64 and numbers.is_infinite().any():
-        name = column.name
-        words = polars.read_csv(path, infer_schema_length=0, glob=False)[name]
-        too_large = numbers.is_infinite() & ~words.str.contains("(?i)inf")
-        if too_large.any():
-            row = int(too_large.arg_max() or 0)
-            raise ValueError(
-                f"{path}: {name} must be numbers that a float64 holds, but {name}[{row}] is "
-                f"{words[row]}"
-            )
+    name, found = column.name, None
+    if numbers.dtype == polars.Float64:
+        found = first_too_large(
+            numbers, lambda: polars.read_csv(path, infer_schema_length=0, glob=False)[name]
+        )
+    if found is not None:
+        row, word = found
+        raise ValueError(
+            f"{path}: {name} must be numbers that a float64 holds, but {name}[{row}] is {word}"
+        )
     return numbers
 
 

@@ -17,6 +17,7 @@ from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, unpacked
 from fastpsr.trials.text import Where, utf8_error
+from fastpsr.trials.too_large import first_too_large
 from fastpsr.wording import counted, shorten
 
 if TYPE_CHECKING:
@@ -93,15 +94,17 @@ def split_rows(
             raise ValueError(rows.what_is_wrong(header, roles))
     if "score" in roles:
         scores = frame[roles["score"]]
-        if scores.is_infinite().any() and not scores.null_count():  # seldom
-            words = read(dict.fromkeys(header, pl.String))[scores.name].drop_nulls()
-            too_large = scores.is_infinite() & ~words.str.contains("(?i)inf")
-            if too_large.any():
-                row = int(too_large.arg_max() or 0)
-                raise ValueError(
-                    f"{rows.where([row])[0]}: a score must be a number that a float64 holds, not "
-                    f"{shorten(words[row])!r}"
-                )
+        found = None
+        if not scores.null_count():
+            found = first_too_large(
+                scores, lambda: read(dict.fromkeys(header, pl.String))[scores.name].drop_nulls()
+            )
+        if found is not None:
+            row, word = found
+            raise ValueError(
+                f"{rows.where([row])[0]}: a score must be a number that a float64 holds, not "
+                f"{shorten(word)!r}"
+            )
     return frame
 
 

@@ -9,6 +9,7 @@ from fastpsr.trials.coded import Column, as_column, categorical
 from fastpsr.trials.layouts import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import fields_of, unpacked
+from fastpsr.trials.too_large import is_too_large
 from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def _check_infinite(
 ) -> None:
     """Raise where a number is infinite that is not written so, but is too large for a float64."""
     word = polars().col(role)
-    is_infinite = word.cast(polars().Float64, strict=False).is_infinite()
-    too_large = is_infinite & ~word.str.contains("(?i)inf")
+    too_large = is_too_large(word.cast(polars().Float64, strict=False), word)
     first = _collect(path, source, _words(_lines(source), roles).filter(too_large).head(1))
     if not first.is_empty():
         raise ValueError(
