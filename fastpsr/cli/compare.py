@@ -128,7 +128,10 @@ def _compare_pair(pair: _Pair, outputs: OutputOptions) -> None:
         tables = []
         for path, system in zip((a, b), pair.systems, strict=True):
             with warnings_as_lines(f"{path}: "):
-                table = evaluate_systems({path: system}, pair.metrics, progress=begin)
+                table = evaluate_systems(
+                    {path: system}, pair.metrics,
+                    progress=lambda what, *amount, path=path: begin(f"{path}: {what}", *amount),
+                )  # fmt: skip
             tables.append(in_words(table))
         rows = differences(
             pair.metrics, pair.systems, (tables[0], tables[1]), intervals,

@@ -183,8 +183,9 @@ class TrialMeasure:
 
         def evaluate(predictions: Predictions, by: Any) -> Evaluation:
             return evaluate_systems(
-                {str(path): predictions}, metrics, by=by, intervals=drawn, progress=progress
-            )
+                {str(path): predictions}, metrics, by=by, intervals=drawn,
+                progress=lambda what, *amount: progress(f"{path}: {what}", *amount),
+            )  # fmt: skip
 
         if by is None or weights is None:
             return evaluate(predictions, by), predictions

@@ -156,14 +156,15 @@ def evaluate_systems(
         check_data(data, "predictions" if system is None else f"predictions[{system!r}]")
         if isinstance(data, Predictions):
             _ = data.labels
-        tasks += _tasks(system, data, _named(metrics, data), by, intervals)
+        label = str(system) if len(systems) > 1 else ""
+        tasks += _tasks(system, label, data, _named(metrics, data), by, intervals)
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
     rows: list[Row] = []
     groups: list[Group] = []
     for task in tasks:
         group, values, prepared, suspected = task.take(outcomes)
         for each in suspected:
-            warn(each if len(systems) == 1 else each.of(task.system or ""), stacklevel=3)
+            warn(each.of(task.label) if task.label else each, stacklevel=3)
         found = {}
         if task.intervals is not None:
             found = task.intervals_of(values, prepared, progress)
@@ -176,13 +177,14 @@ def evaluate_systems(
 
 def _tasks(
     system: str | None,
+    label: str,
     data: Data,
     metrics: Mapping[str, AnyMetric],
     by: By | None,
     intervals: Intervals | None,
 ) -> "list[_Task]":
     """Return what is to be computed of a system: of all its samples, then of its groups."""
-    tasks = [_Task(system, None, data, metrics, intervals)]
+    tasks = [_Task(system, None, label, data, metrics, intervals)]
     for name, part, rows in groups_of(data, by):
         own, drawn = metrics, intervals
         if rows is not None:
@@ -191,7 +193,8 @@ def _tasks(
                 for label, metric in metrics.items()
             }
             drawn = None if intervals is None else intervals.on_rows(rows)
-        tasks.append(_Task(system, name, part, own, drawn))
+        place = f"{label}, {name}" if label else name
+        tasks.append(_Task(system, name, place, part, own, drawn))
     return tasks
 
 
@@ -201,6 +204,7 @@ class _Task:
 
     system: str | None
     group: str | None
+    label: str  # what messages call it
     data: Data
     metrics: Mapping[str, AnyMetric]
     intervals: Intervals | None
@@ -252,7 +256,8 @@ class _Task:
 
         jobs = [self._jobs[name] for name in names]
         known = [numbers[name] for name in names]
-        results = with_intervals(names, jobs, known, self.intervals, advance)
+        shown = [self._worded(name) for name in names]
+        results = with_intervals(shown, jobs, known, self.intervals, advance)
         return dict(zip(names, results, strict=True))
 
     def _can_be_drawn(self, resampling: Resampling) -> bool:
@@ -313,8 +318,7 @@ class _Task:
         return metric(self.data)
 
     def _worded(self, what: str) -> str:
-        place = ", ".join(name for name in (self.system, self.group) if name)
-        return f"{place}: {what}" if place else what
+        return f"{self.label}: {what}" if self.label else what
 
 
 def _explain(
@@ -349,7 +353,7 @@ def _explain(
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     if isinstance(metrics, Metric):
         metrics = [metrics]
-    return _Task(None, None, data, _named(metrics, data), None).plans(None)
+    return _Task(None, None, "", data, _named(metrics, data), None).plans(None)
 
 
 PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)
