@@ -143,6 +143,16 @@ def write_trials(n_target=300, n_nontarget=1500):
     return Trials(made, llrs, session.astype(str))
 
 
+def csv_rows(path="t.csv"):
+    """The records of an evaluation in CSV without the sizes of groups, as JSON has them."""
+    import polars
+
+    frame = polars.read_csv(path)
+    sizes = [name for name in frame.columns if name.startswith("n_") and name != "n_undefined"]
+    assert sizes[0] == "n_samples"
+    return frame.drop(sizes).to_dicts()
+
+
 def strict_json(path):
     def refuse(token):
         raise AssertionError(f"{token} is not JSON")

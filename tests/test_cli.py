@@ -16,6 +16,7 @@ from tests import reference
 from tests.commands import (
     CALIBRATORS,
     SCORES,
+    csv_rows,
     data,
     fastpsr,
     program,
@@ -54,9 +55,9 @@ def test_evaluate_whatever_the_format(scores_are, K, ending):
     table = fp.evaluate(predictions)
     assert same(values_of("t.json"), table)
     content = strict_json("t.json")
-    assert content["n_samples"] == y.size
-    assert content["n_classes"] == K
-    assert content["priors"] == pytest.approx(table.priors, rel=1e-12)
+    (group,) = content["groups"]
+    assert (group["n_samples"], len(group["class_sizes"])) == (y.size, K)
+    assert group["priors"] == pytest.approx(table.priors, rel=1e-12)
     for row in table.rows:
         assert re.search(rf"(?m)^{row.metric} +{row.value:.4f} ", out)
     assert f"taken as {scores_are}" in out
@@ -119,7 +120,7 @@ def test_priors(scores_are, priors):
     option = ",".join(map(str, priors))
     succeed("evaluate", "s.npz", "--scores-are", scores_are, "--priors", option, "--json", "t.json")
     assert same(values_of("t.json"), fp.evaluate(make()))
-    assert strict_json("t.json")["priors"] == pytest.approx(priors, rel=1e-12)
+    assert strict_json("t.json")["groups"][0]["priors"] == pytest.approx(priors, rel=1e-12)
 
 
 @pytest.mark.parametrize("costs", [[[0, 1], [10, 0]], [[0, 1, 0.25], [-2.5, 0, 0.125]]])
@@ -156,10 +157,10 @@ def test_json_and_csv_are_one_table():
     write("s.npz", y_true=y, s=z)
     run = ["evaluate", "s.npz", "--scores-are", "logits"]
     succeed(*run, "--json", "t.json", "--csv", "t.csv")
-    rows = polars.read_csv("t.csv")
     numbers = ["value", "low", "high", "bias", "n_undefined"]
-    assert rows.columns == ["metric", *numbers, "note", "unit", "reference_value"]
-    assert rows.to_dicts() == strict_json("t.json")["rows"]
+    names = ["system", "group", "metric", *numbers, "note", "unit", "reference_value"]
+    assert polars.read_csv("t.csv").columns == [*names, "n_samples"]
+    assert csv_rows() == strict_json("t.json")["rows"]
 
 
 def test_infinite_values():
@@ -170,7 +171,7 @@ def test_infinite_values():
     out = succeed("evaluate", "s.npz", "--json", "t.json", "--csv", "t.csv")
     assert same(values_of("t.json"), fp.evaluate(fp.Predictions.from_posteriors(y, q)))
     assert values_of("t.json")["NCE"] == "inf"
-    assert strict_json("t.json")["n_infinite"] == 1
+    assert strict_json("t.json")["groups"][0]["n_infinite"] == 1
     assert "1 sample has posterior 0 for the true class" in out
     assert re.search(r"(?m)^NCE +inf +infinite: 1 sample has posterior 0", out)
     assert np.isposinf(polars.read_csv("t.csv")["value"][0])

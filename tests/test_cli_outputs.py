@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli import table_evaluation
+from fastpsr.cli import evaluate as command
 from fastpsr.files import whole_file
 from tests.commands import (
     CAL,
@@ -127,7 +127,7 @@ def test_bad_places_are_found_before_the_work(monkeypatch, option):
     def refuse(*_, **__):
         raise AssertionError("computed for nothing")
 
-    monkeypatch.setattr(table_evaluation, "evaluate", refuse)
+    monkeypatch.setattr(command, "evaluate_systems", refuse)
     assert fastpsr(*RUN, option, "no/t").code == 2
 
 
@@ -195,7 +195,7 @@ def test_ctrl_c_while_computing(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table_evaluation, "evaluate", stop)
+    monkeypatch.setattr(command, "evaluate_systems", stop)
     assert fastpsr(*RUN, "--json", "t.json").code == 130
     assert os.listdir() == ["s.npz"]
 

@@ -107,7 +107,7 @@ def test_a_condition_without_targets_is_said():
     scores = [f"m{i} s{i} {x}\n" for i, x in enumerate(samples.scores)]
     Path("a").write_text("".join(scores), "utf-8")
     succeed("evaluate", "--key", "key", "--scores", "a", "--by", "part", "--report", "r.html")
-    assert "part=a has no targets" in page().text
+    assert "part=a has no samples of class 1" in page().text
     assert any("is undefined" in svg["aria-label"] for svg in page().all("svg"))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS as MAKERS
-from tests.commands import check_refusal, fastpsr, parameters, strict_json, succeed
+from tests.commands import check_refusal, csv_rows, fastpsr, parameters, strict_json, succeed
 
 RNG = np.random.default_rng(7)
 TRIALS = [
@@ -74,8 +74,10 @@ def metrics(dcfs=None, groups=None, folds=5, calibrator=None):
 
 
 def values_of(*place):
-    rows = strict_json("t.json")
-    return {r["metric"]: r["value"] for r in rows if (r["system"], r["condition"]) == place}
+    system, condition = place
+    group = None if condition == "pooled" else condition
+    rows = strict_json("t.json")["rows"]
+    return {r["metric"]: r["value"] for r in rows if (r["system"], r["group"]) == (system, group)}
 
 
 def check(predictions, table=None, condition="pooled", system="s"):
@@ -107,9 +109,10 @@ def test_keys_of_every_kind(name, packed):
     out = evaluated()
     assert fastpsr(*RUN).err == ""
     check(llrs())
-    counts = {"n_target": Y.sum(), "n_nontarget": Y.size - Y.sum()}
-    assert strict_json("t.json")[0] == {
-        "system": "s", "condition": "pooled", "metric": "EER", "value": fp.EER()(llrs()), **counts,
+    content = strict_json("t.json")
+    assert content["groups"][0]["class_sizes"] == [Y.size - Y.sum(), Y.sum()]
+    assert content["rows"][0] == {
+        "system": "s", "group": None, "metric": "EER", "value": fp.EER()(llrs()),
         "low": None, "high": None, "bias": None, "n_undefined": 0, "note": fp.EER.meaning,
         "unit": "fraction", "reference_value": 0.5,
     }  # fmt: skip
@@ -180,11 +183,11 @@ def test_square_matrices_that_are_transposed():
 def test_several_systems_in_every_kind_of_table():
     save(a_b=lines(0.5 * X), c=lines(X - 1))
     out = evaluated("a_b", "c", "--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex")
-    rows = strict_json("t.json")
+    rows = strict_json("t.json")["rows"]
     assert list(dict.fromkeys(row["system"] for row in rows)) == ["s", "a_b", "c"]
     for system, x in (("s", X), ("a_b", 0.5 * X), ("c", X - 1)):
         check(llrs(x=x), system=system)
-    assert polars.read_csv("t.csv").to_dicts() == rows
+    assert csv_rows() == rows
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     latex = Path("t.tex").read_text().splitlines()
     assert markdown[0] == ["system", "condition", "targets", "non-targets", *metrics()]
@@ -216,7 +219,7 @@ def test_systems_are_named_by_what_tells_them_apart():
 
 
 def test_a_narrow_screen_gets_several_tables(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "28")
+    monkeypatch.setattr("fastpsr.cli.show.console._width", 28)  # of `width` undoing sets this too
     out = evaluated("--by", "take")
     assert max(map(len, out.splitlines()[-24:])) <= 28
     assert len(re.findall(r"(?m)^EER ( +[\d.]+)+ *$", out)) == 3
@@ -244,11 +247,11 @@ def test_a_condition_of_one_class_says_so():
     save(key="label,enroll,test,flag\n" + "".join(f"{k},{f}\n".replace(" ", ",") for k, f in rows))
     out = evaluated("--by", "flag")
     assert set(values_of("s", "flag=other").values()) == {None}
-    reason = "not computed: flag=other has no targets"
-    rows = [r for r in strict_json("t.json") if r["condition"] == "flag=other"]
-    assert {(r["note"], r["n_target"], r["n_nontarget"]) for r in rows} == {
-        (reason, 0, flags.count("other"))
-    }
+    reason = "not computed: flag=other has no samples of class 1"
+    content = strict_json("t.json")
+    assert {r["note"] for r in content["rows"] if r["group"] == "flag=other"} == {reason}
+    (sizes,) = [g["class_sizes"] for g in content["groups"] if g["group"] == "flag=other"]
+    assert sizes == [flags.count("other"), 0]
     assert out.count(f"s, flag=other: {reason}") == 1
     check(llrs(np.array(flags) == "one"), condition="flag=one")
 
@@ -257,12 +260,12 @@ def test_what_is_not_finite_has_its_reason():
     x = np.where(np.arange(Y.size) == int(Y.argmax()), -np.inf, X)
     save(s=lines(x))
     out = evaluated()
-    notes = {r["metric"]: r["note"] for r in strict_json("t.json")}
+    notes = {r["metric"]: r["note"] for r in strict_json("t.json")["rows"]}
     said = "1 sample has posterior 0 for the true class"
     assert notes["Cllr"] == notes["NCE"] == f"infinite: {said}"
-    assert notes["RCL"] == f"undefined: {said}"
+    assert notes["RCL"] == f"undefined: {said}: pass --floor 1e-06"
     assert f"s, pooled: Cllr, NCE: infinite: {said}" in out
-    assert f"s, pooled: RCL: undefined: {said}" in out
+    assert f"s, pooled: RCL: undefined: {said}: pass --floor 1e-06" in out
 
 
 CALIBRATORS = {"temperature": fp.TemperatureScaling(), "histogram": fp.HistogramBinning()}
@@ -282,7 +285,8 @@ def test_conditions(equalized):
     check(llrs(sample_weight=weights) if equalized else llrs())
     for take in "ab":
         check(llrs(take == TAKE), condition=f"take={take}")
-    assert {row["condition"] for row in strict_json("t.json")} == {"pooled", "take=a", "take=b"}
+    groups = {row["group"] for row in strict_json("t.json")["rows"]}
+    assert groups == {None, "take=a", "take=b"}
 
 
 DCFS = {
@@ -609,7 +613,7 @@ def test_threshold(dcf):
     )
     misses, alarms = (x[Y == 1] < float(best[1])).mean(), (x[Y == 0] >= float(best[1])).mean()
     assert best.groups()[1:] == (f"{least:.4f}", f"{misses:.4f}")
-    assert fp.MinDCF(*POINTS[dcf]).normalized_cost(misses, alarms) == pytest.approx(least)
+    assert fp.MinDCF(*POINTS[dcf]).costs[0].normalized(misses, alarms) == pytest.approx(least)
 
 
 def test_threshold_of_posteriors_and_of_scores_with_labels():

@@ -164,10 +164,10 @@ def test_notes_name_a_call_that_helps(n_classes):
     n_infinite = np.count_nonzero(q[np.arange(y.size), y] == 0.0)
     have = f"{n_infinite} samples have posterior 0 for the true class"
     assert notes["NCE"] == (
-        f"infinite: {have}; from_posteriors(..., floor=1e-6) bounds what they cost"
+        f"infinite: {have}: from_posteriors(..., floor=1e-6) bounds what they cost"
     )
     assert notes["RCL"] == (
-        f"undefined: {have}; DirectionPreserving(floor=1e-6) bounds what they cost"
+        f"undefined: {have}: DirectionPreserving(floor=1e-6) bounds what they cost"
     )
     clipped = fp.Predictions.from_posteriors(y, q, floor=1e-6)
     assert math.isfinite(fp.evaluate(clipped)["NCE"])

@@ -232,7 +232,7 @@ def test_a_floor_bounds_what_a_sample_costs(n_classes):
     table = fp.evaluate(fp.Predictions.from_posteriors(y, votes))
     (nce,) = (row for row in table.rows if row.metric == "NCE")
     assert nce.value == np.inf
-    assert nce.note.endswith("; from_posteriors(..., floor=1e-6) bounds what they cost")
+    assert nce.note.endswith(": from_posteriors(..., floor=1e-6) bounds what they cost")
     data = fp.Predictions.from_posteriors(y, votes, floor=0.01)
     clipped = np.clip(votes, 0.01, 0.99)
     np.testing.assert_allclose(

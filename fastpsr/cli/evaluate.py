@@ -138,12 +138,14 @@ def _evaluate_table(
     report: Path | None,
 ) -> None:
     """Compute, print and write the table of a file."""
+    drawn = None if intervals is None else drawn_of_table(intervals, data)
     with heard() as read:
         predictions = measure.predictions(data)
-    metrics = measure.metrics(predictions.n_classes)
-    drawn = None if intervals is None else drawn_of_table(intervals, data)
-    with steps(None) as begin:
-        evaluation = evaluate_systems({None: predictions}, metrics, intervals=drawn, progress=begin)
+        metrics = measure.metrics(predictions.n_classes)
+        with steps(None) as begin:
+            evaluation = evaluate_systems(
+                {None: predictions}, metrics, intervals=drawn, progress=begin
+            )
     evaluation = in_words(evaluation)
     print_evaluation(evaluation)
     write_evaluation(evaluation, outputs.files)

@@ -76,7 +76,7 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
             kind = message.looks_like
             message = f"{message.problem}: {_REMEDIES[message.looks_like]}"
         elif isinstance(message, NoIntervalsWarning):
-            message = f"{message.what}: {in_options(message.error)}"
+            kind = message = f"{message.what}: {in_options(message.error)}"
         if kind not in said:
             said.add(kind)
             say(f"warning: {where}{message}")

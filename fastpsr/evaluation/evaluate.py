@@ -118,7 +118,10 @@ def evaluate(
 
     >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     >>> print(fp.evaluate(data, [fp.AUC()], by={"room": ["x", "y", "x", "y"]}))
-    <BLANKLINE>
+                 pooled  room=x  room=y
+    targets           2       1       1
+    non-targets       2       1       1
+    AUC          0.7500  1.0000  1.0000
 
     With intervals:
 

@@ -111,7 +111,8 @@ class Group:
         more = ", ..." if self.n_classes > 4 else ""
         line = f"{self.n_samples:,} samples, {self.n_classes} classes, priors {shown}{more}"
         if self.n_infinite:
-            line += f"; {counted(self.n_infinite, 'sample')} with posterior 0 for the true class"
+            have = "has" if self.n_infinite == 1 else "have"
+            line += f"; {counted(self.n_infinite, 'sample')} {have} posterior 0 for the true class"
         if self.kind == "raw scores":
             line += "; raw scores: only metrics of ranks have values"
         return line
@@ -258,7 +259,7 @@ class Evaluation:
     def to_text(self, width: int = 100) -> str:
         """Return the table as text: a line per metric, or a column per system and group."""
         lines = [] if self.intervals is None else [str(self.intervals)]
-        if len(self.groups) > 1:
+        if len(self.groups) > 1 or self.all_samples.system is not None:
             return "\n".join([*lines, *in_columns(self, width)])
         lines.insert(0, str(self.all_samples))
         cells = [(r.metric, f"{r.value:.4f}", in_brackets(r.low, r.high)) for r in self.rows]
