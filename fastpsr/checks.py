@@ -223,6 +223,20 @@ def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
         raise ArgumentError(name, f"must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
+def require_one_label(name: str, labels: ArrayLike | None) -> None:
+    """Raise for several labels per row, whose posteriors need not sum to 1."""
+    shape: tuple[int, ...] = getattr(labels, "shape", ())
+    if isinstance(labels, (list, tuple)) and len(labels) and isinstance(labels[0], (list, tuple)):
+        shape = (len(labels), len(labels[0]))
+    if len(shape) == 2 and shape[1] > 1:
+        raise _not_one_label(name, shape, takes_classes=True)
+
+
+def _not_one_label(name: str, shape: tuple[int, ...], takes_classes: bool) -> ArgumentError:
+    remedy = _MANY_LABELS if takes_classes else ""
+    return ArgumentError(name, f"must be 1-dimensional, not of shape {shape}", remedy=remedy)
+
+
 def as_labels(
     name: str,
     labels: ArrayLike,
@@ -246,10 +260,7 @@ def as_labels(
         array = read(name, array, "integers")
     array = as_column(array)
     if array.ndim != 1:
-        remedy = _MANY_LABELS if takes_classes else ""
-        raise ArgumentError(
-            name, f"must be 1-dimensional, not of shape {array.shape}", remedy=remedy
-        )
+        raise _not_one_label(name, array.shape, takes_classes)
     check_length(name, array.size, n_samples)
     codes: NDArray[np.integer[Any]] = np.empty(
         n_samples, np.uint8 if n_classes <= 256 else np.int32

@@ -133,6 +133,7 @@ class Predictions:
         >>> data.posteriors.round(2).tolist()
         [[0.7, 0.3], [0.01, 0.99], [0.9, 0.1]]
         """
+        checks.require_one_label("y_true", y_true)
         low = checks.as_floor(floor)
         values = checks.as_posteriors("q", q, normalize=normalize, floor=low)
         return cls._make(y_true, "posteriors", values, priors, sample_weight, classes, given=True)
@@ -155,6 +156,7 @@ class Predictions:
         ``-inf`` is a posterior of 0. The exponentials of a row are normalized, and must sum to 1
         before unless `normalize`. Otherwise as :meth:`from_posteriors`.
         """
+        checks.require_one_label("y_true", y_true)
         low = checks.as_floor(floor)
         rows = checks.as_log_posterior_rows("log_q", log_q, normalize=normalize, floor=low)
         return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)

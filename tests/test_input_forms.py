@@ -405,3 +405,20 @@ def test_rounded_posteriors_in_parts(options, tmp_path):
         fp.BrierScore()(fp.scan_parquet(tmp_path / "t.parquet", **named))
     with pytest.raises(fp.ArgumentError, match="floor is for posteriors, not for llrs"):
         fp.scan_parquet(tmp_path / "t.parquet", llrs="a", floor=0.1)
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, np.ndarray.tolist], ids=["array", "lists"])
+def test_several_labels_per_row_are_refused_before_their_posteriors(as_given):
+    rng = np.random.default_rng(0)
+    labels, q = rng.integers(0, 2, (20, 3)), rng.random((20, 3))
+    with pytest.raises(fp.ArgumentError, match=r"^y_true must be 1-dimensional.*\[:, k\]"):
+        fp.Predictions.from_posteriors(as_given(labels), q)
+    with pytest.raises(fp.ArgumentError, match=r"^y_true must be 1-dimensional"):
+        fp.Predictions.from_log_posteriors(as_given(labels), np.log(q))
+
+
+def test_a_missing_class_names_the_calibrator_that_can_do_without():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    table = fp.evaluate(fp.Predictions.from_logits(y, rng.normal(size=(200, 4)) + np.eye(4)[y]))
+    assert table.row("RCL").note.endswith(": TemperatureScaling() can do without")

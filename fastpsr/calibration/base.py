@@ -131,7 +131,7 @@ class Calibrator(ABC):
             raise ArgumentError(
                 "priors", f"must be positive to fit a calibrator, not {given.tolist()}"
             )
-        require_weights(data.class_weights)
+        require_weights(data.class_weights, data.kind)
 
     def fit(self, predictions: Data) -> Self:
         """Return a copy fitted to labeled predictions, in memory or in parts.
@@ -370,14 +370,14 @@ def output_kind(kind: Kind) -> Kind:
     return "posteriors" if kind == "posteriors" else "likelihoods"
 
 
-def require_weights(class_weights: Floats) -> None:
+def require_weights(class_weights: Floats, kind: Kind) -> None:
     """Raise unless every class has weight."""
     absent = np.flatnonzero(class_weights == 0.0)
     if absent.size:
-        raise ValueError(
-            f"a calibrator needs samples of every class, but class {absent[0]} has none "
-            "of positive weight"
-        )
+        has_remedy = class_weights.size > 2 and kind == "posteriors"
+        remedy = "TemperatureScaling() can do without" if has_remedy else ""
+        rule = f"needs samples of every class, but class {absent[0]} has none of positive weight"
+        raise ArgumentError("predictions", rule, None, remedy, name="a calibrator")
 
 
 def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:

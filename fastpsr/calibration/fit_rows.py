@@ -401,7 +401,7 @@ def fit_rows(
                 "use more folds",
             )
         if needs_every_class(data, with_bias=with_bias):
-            require_weights(of_class)
+            require_weights(of_class, data.kind)
         trains = folds.trains[c]
         check_margins(
             totals.least[trains].min(axis=0), totals.most[trains].max(axis=0), with_bias=with_bias
