@@ -377,7 +377,7 @@ def require_weights(class_weights: Floats, kind: Kind) -> None:
         has_remedy = class_weights.size > 2 and kind == "posteriors"
         remedy = "TemperatureScaling() can do without" if has_remedy else ""
         rule = f"needs samples of every class, but class {absent[0]} has none of positive weight"
-        raise ArgumentError("predictions", rule, None, remedy, name="a calibrator")
+        raise ArgumentError("scores", rule, None, remedy, name="a calibrator")
 
 
 def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:
