@@ -7,6 +7,7 @@ range, the same in whatever form an array comes; bad ones a ValueError that name
 import argparse
 import inspect
 import itertools
+import json
 import re
 import sys
 import tempfile
@@ -623,9 +624,13 @@ def tables(s):
     if s.chance(0.5):
         chosen = {str(k): metric_for(s, made)[0] for k in range(s.of([0, 1, 3]))}
     options = bootstrap_options(s, len(made)) if s.chance(0.2) else {}
-    table = fp.evaluate(made, chosen, **options)
+    if s.chance(0.3):
+        options["by"] = s.of([{"a": s.give(s.labels(len(made), 2))}, "a", {}, None])
+    systems = {"one": made, "other": made} if s.chance(0.2) else made
+    table = fp.evaluate(systems, chosen, **options)
     assert str(table)
-    assert table.to_dict()
+    assert table._repr_html_()
+    json.dumps(table.to_dict(), allow_nan=False)
     for row in table.rows:
         assert isinstance(row.value, float)
 

@@ -69,6 +69,7 @@ def in_parts(column="llr"):
 
 
 FIT = fp.DirectionPreserving()
+LOG = fp.rules.Log()
 RESAMPLED = {"n_resamples": 40, "seed": 1}
 
 
@@ -173,6 +174,18 @@ def test_tasks_take_several_partitions_where_there_are_many(client):
 
 def test_two_workers_give_the_same_bits(client, expected):
     require_same_bits(numbers_in_parts(from_frame), expected)
+
+
+def test_groups_are_those_of_memory(client):
+    metrics = {"EER": fp.EER(), "Cllr": fp.Cllr(), "RCL": fp.CalibrationLoss(LOG, FIT)}
+    found = fp.evaluate(from_frame(), metrics, by="left")
+    expected = fp.evaluate(in_memory(), metrics, by={"left": TABLE.left.to_numpy()})
+    assert [str(group) for group in found.groups] == [str(group) for group in expected.groups]
+    assert len(found.groups) == 41
+    for row, other in zip(found.rows, expected.rows, strict=True):
+        assert row.value == pytest.approx(other.value, rel=1e-9, abs=1e-7)
+        if row.metric == "EER":
+            assert row.value == other.value
 
 
 @pytest.mark.parametrize("n_workers", [1, pytest.param(4, marks=pytest.mark.large)])

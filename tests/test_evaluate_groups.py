@@ -263,3 +263,19 @@ def test_default_metrics_by_kind():
     assert list(detection_metrics(detection=[at]))[:4] == [
         "EER", "minDCF(0.01)", "actDCF(0.01)", "Cllr"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["memory", "parts"])
+def test_groups_without_weight_are_as_if_absent(where):
+    data = columns()
+    weights = np.where(data["gender"] == "f", 0.0, 1.0)
+    memory = fp.Predictions.from_llrs(data["y"], data["a"], sample_weight=weights)
+    by = {"gender": data["gender"]}
+    if where == "parts":
+        parts = [
+            (memory[rows], {"gender": data["gender"][rows]}) for rows in (range(150), range(150, N))
+        ]
+        table = fp.evaluate(fp.from_parts(parts), METRICS, by="gender")
+    else:
+        table = fp.evaluate(memory, METRICS, by=by)
+    assert [group.group for group in table.groups] == [None, "gender=m"]

@@ -192,8 +192,8 @@ def _tasks(
         own, drawn = metrics, intervals
         if rows is not None:
             own = {
-                label: metric.on_rows(rows) if isinstance(metric, Metric) else metric
-                for label, metric in metrics.items()
+                metric_name: metric.on_rows(rows) if isinstance(metric, Metric) else metric
+                for metric_name, metric in metrics.items()
             }
             drawn = None if intervals is None else intervals.on_rows(rows)
         place = f"{label}, {name}" if label else name

@@ -64,7 +64,8 @@ def groups_of(data: Data, by: By | None) -> list[tuple[str, Data, Rows]]:
     found: list[tuple[str, Data, Rows]] = []
     for name, ids in by.items():
         for value, rows in Grouping.of(name, ids, len(data)).rows().items():
-            found.append((f"{name}={value}", data[rows].alone(), rows))
+            if not data.weights.size or data.weights[rows].any():  # others are as if absent
+                found.append((f"{name}={value}", data[rows].alone(), rows))
     return found
 
 
@@ -116,7 +117,8 @@ class _DistinctValues(Step):
         return ("distinct values", self.column)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> NDArray[Any]:
-        here = np.unique(part.ids("by", self.column))
+        ids, weights = part.ids("by", self.column), part.predictions.weights
+        here = np.unique(ids[weights > 0.0] if weights.size else ids)
         return here if accumulator is None else self.merge(accumulator, here)
 
     def merge(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
