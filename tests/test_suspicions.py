@@ -226,3 +226,21 @@ def test_tables_are_warned_of_in_the_report():
     write("s.csv", y_true=Y, llr=Q)
     succeed("evaluate", "s.csv", "--scores-are", "llr", "--report", "r.html")
     assert "--scores-are posteriors" in Path("r.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.999])
+def test_of_many_samples_some_are_enough(share):
+    rng = np.random.default_rng(0)
+    n = 400_000
+    y = (rng.random(n) < share).astype(int)
+    x = rng.normal(size=n) * 2 - 3 * y
+    x[rng.integers(0, n, 2)] = [-50.0, 60.0]
+    data = fp.Predictions.from_llrs(y, x)
+    coarse = run(lambda: one(CountCoarsely(False), data), data)
+    assert (coarse.values[0], coarse.values[-1]) == (-50.0, 60.0)
+    assert coarse.auc == pytest.approx(fp.AUC()(data), abs=0.01)
+    assert coarse.n_effective.sum() < n / 2
+    with pytest.warns(fp.SuspicionWarning, match="reversed"):
+        fp.evaluate(data, [fp.CrossEntropy()])
+    with pytest.warns(fp.SuspicionWarning, match=r"\[0, 1\]"):
+        fp.evaluate(fp.Predictions.from_llrs(y, rng.random(n)), [fp.CrossEntropy()])

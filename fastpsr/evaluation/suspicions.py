@@ -19,7 +19,7 @@ __all__ = ["CountCoarsely", "suspicions"]
 _ERRORS = 3.0  # standard errors that leave no doubt
 _LARGE_SCALE = 3.0  # no LLRs need such a factor; cosines do
 _N_CODES = 1 << 16  # bfloat16 numbers
-_ROWS = 1 << 18  # at a time, for the cache
+_ENOUGH = 1 << 16  # samples of either class, of a part
 
 
 def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
@@ -34,7 +34,8 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
     Weighted samples count as many as their effective number says.
 
     Scores are compared in 16 bits (bfloat16: two to three digits), which takes one read, and no
-    memory that grows with the data.
+    memory that grows with the data. Of parts with more than 131,072 samples some are left out, at
+    equal distances, but never the least and the largest score.
 
     References
     ----------
@@ -169,19 +170,17 @@ class CountCoarsely(Step):
     def add(self, accumulator: Any, prepared: None, part: Part) -> tuple[Floats, Floats]:
         cells, squares = accumulator
         predictions = part.predictions
-        scores, labels = predictions._score_rows, predictions.labels
-        for first in range(0, labels.size, _ROWS):
-            rows = slice(first, first + _ROWS)
-            y = labels[rows]
-            codes = _codes(scores[rows]) | y.astype(np.uint32) << 16
-            if predictions.weights.size:
-                w = predictions.weights[rows]
-                cells += np.bincount(codes, w, cells.size)
-                with np.errstate(over="ignore", under="ignore"):
-                    squares += np.bincount(y, w * w, 2)
-            else:
-                cells += np.bincount(codes, minlength=cells.size)
-                squares += np.bincount(y, minlength=2)
+        rows = _some_rows(predictions._score_rows, predictions.labels)
+        y = predictions.labels[rows]
+        codes = _codes(predictions._score_rows[rows]) | y.astype(np.uint32) << 16
+        if predictions.weights.size:
+            w = predictions.weights[rows]
+            cells += np.bincount(codes, w, cells.size)
+            with np.errstate(over="ignore", under="ignore"):
+                squares += np.bincount(y, w * w, 2)
+        else:
+            cells += np.bincount(codes, minlength=cells.size)
+            squares += np.bincount(y, minlength=2)
         return cells, squares
 
     def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
@@ -201,6 +200,20 @@ class CountCoarsely(Step):
             n_effective = totals / squares * totals
             n_effective[~(n_effective > 0.0)] = np.nan
             return Coarse(values, weights / totals[:, None], n_effective)
+
+
+def _some_rows(scores: NDArray[Any], y: NDArray[Any]) -> Any:
+    """Return all rows, or of many the smaller class, every n-th of the other, and both extremes."""
+    if y.size <= 2 * _ENOUGH:
+        return slice(None)
+    n_ones = int(np.count_nonzero(y))
+    smaller = int(2 * n_ones <= y.size)
+    rows = np.arange(0, y.size, y.size // _ENOUGH)
+    pieces = [rows, np.array([scores.argmin(), scores.argmax()])]
+    if min(n_ones, y.size - n_ones) <= _ENOUGH:
+        pieces += [np.flatnonzero(y == smaller)]
+        pieces[0] = rows[y[rows] != smaller]
+    return np.concatenate(pieces)
 
 
 def _codes(scores: NDArray[Any]) -> NDArray[np.uint32]:
