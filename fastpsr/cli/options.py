@@ -120,8 +120,8 @@ _TABLES, _TRIALS, _INTERVALS = "Tables", "Trial lists", "Intervals"
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="Columns of scores in the order of the classes, with commas between; of trials "
-        "ROLE=NAME,... with roles enroll, test, label, score, side."
+        help="Columns of scores in the order of the classes, separated by commas; for trials "
+        "ROLE=NAME,... with the roles enroll, test, label, score, side."
     ),
 ]
 ScoresMean = Annotated[
@@ -146,15 +146,15 @@ class MeasureOptions:
     priors: Annotated[
         str | None,
         typer.Option(
-            help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
-            "non-target and target. By default the class frequencies."
+            help="Class priors of the evaluation, which sum to 1, in the order of the classes: "
+            "0.99,0.01 for non-target and target. By default the class frequencies."
         ),
     ] = None
     dcf: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
-            "times for several. By default 0.01 for trials, none for tables."
+            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
+            "repeated. By default 0.01 for trials, none for tables."
         ),
     ] = None
     costs: Annotated[

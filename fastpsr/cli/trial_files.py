@@ -132,7 +132,7 @@ class TrialReader:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
                 scores = trials.read_scores(path, **self.score_options.as_arguments())
-            tell(scores.taken)  # what was taken for what explains why a join fails
+            tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
                 made = trials.read(key, scores, **self._policies)
