@@ -1,4 +1,4 @@
-"""The real systems of Tables 2 and 3 in Ferrer and Ramos (2024), in the folders of their repository."""
+"""The real systems of Tables 2 and 3 in Ferrer and Ramos (2024), in published folders."""
 
 from collections.abc import Iterator
 from pathlib import Path
