@@ -153,7 +153,7 @@ SECTIONS = [
     Section("How it grows", ["scaling"], _scaling),
     Section("Intervals", [c.name for c in intervals.INTERVALS], _intervals),
     Section("Intervals without a peer", ["intervals alone"], _alone),
-    Section("The paper's Table 2", ["Table 2"], _table_2),
+    Section("Table 2 of Ferrer and Ramos (2024)", ["Table 2"], _table_2),
     Section("Data in parts", ["data in parts"], _parts),
     Section("Start-up", ["start-up"], _start_up),
     Section("Memory", ["memory"], _memory),

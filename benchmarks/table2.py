@@ -1,4 +1,4 @@
-"""Time Table 2 of the paper, from score files to printed rows, where FASTPSR_DATA names them."""
+"""Time Table 2 of Ferrer and Ramos (2024), from the score files in FASTPSR_DATA to printed rows."""
 
 import importlib.util
 import io
@@ -58,6 +58,6 @@ def describe_table(seconds: list[float]) -> str:
     """Return a sentence."""
     low, middle, high = quartiles(seconds)
     return (
-        f"Table 2 of the paper takes {middle:.2f} s ({low:.2f}-{high:.2f}, {len(seconds)} rounds) "
+        f"The table takes {middle:.2f} s ({low:.2f}-{high:.2f}, {len(seconds)} rounds) "
         f"once compiled; promised: under {PROMISED_SECONDS:g} s."
     )

@@ -1,11 +1,11 @@
-"""Evaluate probabilistic classifiers the way decision theory says it should be done."""
+"""Evaluation of probabilistic classifiers by scoring rules, Bayes risks and calibration."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from fastpsr import bootstrap as _bootstrap
 from fastpsr import calibration, curves, metrics, rules, simulate
-from fastpsr.bootstrap import *  # noqa: F403  each room says what it offers
+from fastpsr.bootstrap import *  # noqa: F403  each subpackage defines __all__
 from fastpsr.calibration import *  # noqa: F403
 from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.curves import *  # noqa: F403
@@ -49,7 +49,7 @@ __all__ += _bootstrap.__all__
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("plotting", "trials"):  # rooms of their own, loaded when they are entered
+    if name in ("plotting", "trials"):  # subpackages that are imported on first use
         import importlib
 
         return importlib.import_module(f"fastpsr.{name}")

@@ -1,4 +1,4 @@
-"""Attributes that are computed when they are first asked for."""
+"""Attributes that are computed on first access."""
 
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
@@ -9,11 +9,10 @@ Value = TypeVar("Value")
 
 
 class cached_property(Generic[Value]):  # noqa: N801, as that of functools
-    """The one of functools without its lock, which Python has until 3.11.
+    """``functools.cached_property`` without the lock that it has up to Python 3.11.
 
-    That lock is one for all instances: threads would wait for one another, and a child that was
-    forked meanwhile for ever. Without it threads that ask at the same time may compute the same
-    value twice.
+    All instances share that lock: threads would wait for one another, and a child process forked
+    meanwhile would wait forever. Without the lock, threads may compute the same value twice.
     """
 
     def __init__(self, function: Callable[[Any], Value]) -> None:

@@ -1,4 +1,4 @@
-"""Turn what the user passed into plain arrays, or say in one line what is wrong with it."""
+"""Validate user input and convert it to plain arrays; errors are one line."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -44,17 +44,17 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-SUM_TOLERANCE = 1e-6  # by how much priors, and posteriors of a sample, may miss a sum of 1
+SUM_TOLERANCE = 1e-6  # largest deviation of the sum of priors, or of a row of posteriors, from 1
 _MANY_LABELS = (
     "where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
 )
-_FEW_CLASSES = 32  # for which all labels are compared with each
+_FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
 _EMPTY = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 
 
 def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[Any]:
-    """Return `values` as an array of numbers of whatever dtype they have."""
+    """Return `values` as an array of numbers; the dtype is kept."""
     array = _as_array(name, values, what)
     try:
         if array.dtype == object:
@@ -73,14 +73,14 @@ def _as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         remedy = ""
-        if hasattr(values, "detach"):  # a tensor of PyTorch that NumPy does not take
+        if hasattr(values, "detach"):  # a PyTorch tensor that NumPy does not accept
             remedy = f"pass {name}.detach().float().cpu().numpy()"
         rule = f"must be an array of {what}: {error}"
         raise ArgumentError(name, rule, remedy=remedy) from None
 
 
 def as_number(name: str, value: object) -> float:
-    """Return one number as a float, of whatever type it came."""
+    """Return a single number of any numeric type as a float."""
     try:
         array = read(name, value)  # type: ignore[arg-type]
     except ValueError:
@@ -93,7 +93,7 @@ def as_number(name: str, value: object) -> float:
 def as_floats(
     name: str, values: ArrayLike, ndim: int | tuple[int, ...], *, may_be_empty: bool = False
 ) -> Floats:
-    """Return `values` as a C-contiguous float64 array; the same memory where it already is one."""
+    """Return `values` as a C-contiguous float64 array, without a copy if it already is one."""
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if array.ndim not in allowed:
@@ -101,12 +101,12 @@ def as_floats(
         raise ArgumentError(name, f"must be {wanted}, not of shape {array.shape}")
     if array.size == 0 and not may_be_empty:
         raise ArgumentError(name, f"must not be empty, its shape is {array.shape}")
-    with np.errstate(all="ignore"):  # beyond float64, and signaling nan: the checks will tell
+    with np.errstate(all="ignore"):  # overflow and signaling nan: found by later checks
         return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def as_floor(floor: object) -> float:
-    """Return the least posterior, which must leave a choice."""
+    """Return the floor of posteriors, which must be below 0.5."""
     value = as_number("floor", floor)
     if not 0.0 <= value < 0.5:
         raise ArgumentError("floor", f"must lie in 0 to 0.5 (excluded), not {floor}")
@@ -119,7 +119,7 @@ def as_column(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return scores, (N,), not nan, as kernels take them; a single column will do."""
+    """Return scores without nan, (N,), for kernels; shape (N, 1) is accepted."""
     array = as_column(read(name, values))
     if array.ndim == 2 and array.shape[1] == 2:
         raise ArgumentError(
@@ -134,10 +134,10 @@ def as_scores(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArray[Any]:
-    """Return `values` as kernels take rows of scores: float64 or float32.
+    """Return `values` as rows of scores for kernels: float64 or float32.
 
-    The same memory, also of a column with gaps; rows of several entries are laid side by side,
-    since kernels walk along them. Other types become float64. No rows are allowed.
+    Arrays are not copied if possible, also strided columns; rows of several entries are made
+    contiguous, as kernels need. Other dtypes become float64. The array may have no rows.
     """
     array = read(name, values)
     allowed = (ndim,) if isinstance(ndim, int) else ndim
@@ -179,7 +179,7 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
 
 
 def check_binary(what: str, n_classes: int) -> None:
-    """Raise for more than two classes, which `what` does not take."""
+    """Raise for more than two classes, for which `what` is not defined."""
     if n_classes != 2:
         raise ArgumentError(
             "predictions", f"must be of a binary task for {what}, not of {n_classes} classes"
@@ -200,7 +200,7 @@ def check_bins(bins: object) -> None:
 
 
 def check_instance(name: str, value: object, wanted: type | tuple[type, ...], words: str) -> None:
-    """Raise unless `value` is one of `wanted`, which `words` describe."""
+    """Raise unless `value` is an instance of `wanted`; `words` describe these types."""
     if isinstance(value, wanted):
         return
     if isinstance(value, type):
@@ -218,7 +218,7 @@ def check_length(name: str, length: int, n_samples: int) -> None:
 
 def check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of `choices`."""
-    plain = value is None or isinstance(value, (str, int, float, np.number))  # not an array
+    plain = value is None or isinstance(value, (str, int, float, np.number))  # no array
     if not plain or value not in choices:
         raise ArgumentError(name, f"must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
@@ -246,10 +246,10 @@ def as_labels(
     *,
     takes_classes: bool = False,
 ) -> NDArray[Any]:
-    """Return class indices 0..K-1 as uint8, or as int32 where K > 256.
+    """Return class indices 0 to K-1 as uint8, or as int32 if K > 256.
 
-    Labels are these, booleans, or what `classes` lists. Where the caller `takes_classes`, messages
-    show how to pass them.
+    Labels are class indices, booleans, or labels listed in `classes`. If the caller
+    `takes_classes`, messages show how to pass them.
     """
     if classes is not None:
         array = _places(name, labels, classes, n_classes)
@@ -268,7 +268,7 @@ def as_labels(
     if array.dtype == bool:
         return np.ascontiguousarray(array).view(np.uint8).astype(codes.dtype, copy=False)
     if array.dtype.kind == "f" or array.dtype == np.uint64:
-        with np.errstate(invalid="ignore"):  # of nan
+        with np.errstate(invalid="ignore"):  # nan
             wrong = ~((array >= 0) & (array < n_classes) & (array == np.floor(array)))
         position = int(wrong.argmax()) if wrong.any() else -1
         if position < 0:
@@ -288,9 +288,9 @@ def as_labels(
 
 
 def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:
-    """Return the place of each label in `classes`."""
+    """Return the index of each label in `classes`."""
     given = _as_array("classes", classes, "labels")
-    as_they_are = isinstance(classes, (list, tuple))  # NumPy would make strings of all beside one
+    as_they_are = isinstance(classes, (list, tuple))  # NumPy would convert mixed types to strings
     listed: Any = list(classes) if as_they_are else given.tolist()  # type: ignore[arg-type]
     rule = f"must list {n_classes} different labels, one per column, not {listed!r}"
     if given.ndim != 1:
@@ -300,7 +300,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
         raise ArgumentError("classes", rule)
     array = _as_array(name, labels, "labels")
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
-        array = np.asarray(labels, object)  # NumPy makes strings of whatever stands beside one
+        array = np.asarray(labels, object)  # NumPy would convert mixed types to strings
     if array.dtype.kind in "OSM" or n_classes > _FEW_CLASSES:
         flat = [
             place_of.get(label, -1) if isinstance(label, Hashable) else -1
@@ -309,7 +309,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
         places = np.array(flat, np.int64).reshape(array.shape)
     else:
         places = np.full(array.shape, -1, np.int64)
-        for place, label in enumerate(listed):  # faster than a look at each label
+        for place, label in enumerate(listed):  # faster than a lookup of each label
             places[array == label] = place
     wrong = np.flatnonzero(places.ravel() < 0)
     if wrong.size:
@@ -320,7 +320,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
 
 
 def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_classes: bool) -> None:
-    """Raise where labels are words, which have no order."""
+    """Raise if labels are strings, whose order is not known."""
     for position, label in enumerate(labels.ravel().tolist()):
         if isinstance(label, (str, bytes)):
             raise ArgumentError(
@@ -333,7 +333,7 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_cla
 
 
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
-    """Return how to say what labels mean, if there are as many kinds of them as classes."""
+    """Return a hint how to pass `classes`, if there are as many distinct labels as classes."""
     try:
         found = sorted(set(labels.ravel().tolist()))
     except TypeError:
@@ -345,7 +345,7 @@ def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
 
 
 def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:
-    """Return sample weights as float64; an empty array stands for equal weights."""
+    """Return sample weights as float64; an empty array means equal weights."""
     if weights is None:
         return _EMPTY
     array = as_floats(name, weights, 1, may_be_empty=True)
@@ -375,21 +375,21 @@ def as_priors(name: str, priors: ArrayLike, n_classes: int) -> Floats:
 
 
 def as_posterior_rows(name: str, posteriors: ArrayLike) -> Floats:
-    """Return an (N, K) array of posteriors whose rows sum to 1; not rescaled."""
+    """Return an (N, K) array of posteriors whose rows sum to 1, without normalizing them."""
     return np.ascontiguousarray(check_posterior_rows(name, posteriors), dtype=np.float64)
 
 
 def as_posteriors(
     name: str, posteriors: ArrayLike, *, normalize: bool = False, floor: float = 0.0
 ) -> NDArray[Any]:
-    """Return posteriors of class 1, (N,), or rows (N, K), as kernels take them.
+    """Return posteriors of class 1, (N,), or rows (N, K), for kernels.
 
-    The same memory where nothing is changed.
+    Without a copy if nothing is changed.
     """
     array = as_column(read(name, posteriors))
     if array.ndim == 1:
         rows = _within_bounds(name, as_rows(name, array, 1), tolerance_of(array, 2))
-        if floor:  # both classes', as 1 - floor may round to 1
+        if floor:  # clips both classes, since 1 - floor may round to 1
             rows = np.asarray(rows, np.float64)
             rows = np.column_stack([1.0 - rows, rows])
     else:
@@ -401,23 +401,23 @@ def as_posteriors(
 
 
 def tolerance_of(array: NDArray[Any], n_classes: int) -> float:
-    """Return by how much the posteriors of a sample may miss a sum of 1."""
+    """Return the largest deviation of the sum of a row of posteriors from 1 that is accepted."""
     rounding = np.finfo(array.dtype).eps if array.dtype.kind == "f" else 0.0
     return SUM_TOLERANCE + n_classes * float(rounding)
 
 
 def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
-    """Return rows of posteriors as kernels take them, whose values are referenced if they can be.
+    """Return rows of posteriors for kernels, without a copy if possible.
 
-    Rows must sum to 1 within 1e-6 and what rounding of their type may make of it. Entries that
-    leave 0 to 1 by no more than that are clipped.
+    Rows must sum to 1 within 1e-6 plus the rounding errors of their dtype. Entries outside [0, 1]
+    by no more than this tolerance are clipped.
     """
     array = read(name, posteriors)
     rows = as_rows(name, array, 2)
     _check_columns(name, rows)
     tolerance = tolerance_of(array, rows.shape[1])
     rows = _within_bounds(name, rows, tolerance)
-    few = rows.shape[0] == 1  # priors, say: not worth a kernel, which may have to be compiled
+    few = rows.shape[0] == 1  # such as priors: not worth compiling a kernel
     sums = rows.sum(axis=1, dtype=np.float64) if few else kernels.sum_rows(rows)
     row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:
@@ -432,7 +432,7 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
 
 
 def _within_bounds(name: str, values: NDArray[Any], tolerance: float) -> NDArray[Any]:
-    """Return posteriors, clipped to 0 to 1 where they leave it by no more than the tolerance."""
+    """Return posteriors; values outside [0, 1] by no more than the tolerance are clipped."""
     if kernels.find_outside(values.reshape(-1), 0.0, 1.0) < 0:
         return values
     low, high = -tolerance, 1.0 + tolerance
@@ -456,7 +456,7 @@ def _normalized(name: str, posteriors: NDArray[Any]) -> Floats:
 
 
 def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
-    """Return two arrays of posteriors of as many rows, or one of them of one."""
+    """Return two row-aligned arrays of posteriors; a single row broadcasts."""
     r_rows = as_posterior_rows("r", np.atleast_2d(read("r", r)))
     q_rows = as_posterior_rows("q", np.atleast_2d(read("q", q)))
     alike = r_rows.shape[0] == q_rows.shape[0] or 1 in (r_rows.shape[0], q_rows.shape[0])
@@ -469,7 +469,7 @@ def as_matching_rows(r: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
 def as_log_posterior_rows(
     name: str, log_posteriors: ArrayLike, *, normalize: bool = False, floor: float = 0.0
 ) -> Floats:
-    """Return (N, K) log-posteriors, normalized; unless `normalize`, rows must sum to about 1."""
+    """Return normalized log-posteriors, (N, K); unless `normalize`, rows must sum to about 1."""
     array = read(name, log_posteriors)
     rows, log_sums = _log_softmax(name, array)
     tolerance = tolerance_of(array, rows.shape[1])
@@ -496,7 +496,7 @@ def clip_log_rows(rows: Floats, floor: float, out: Floats) -> Floats:
 
 
 def as_log_rows(name: str, scores: ArrayLike) -> NDArray[Any]:
-    """Return (N, K) logits or log-likelihoods: no nan, no +inf, no row of -inf alone."""
+    """Return (N, K) logits or log-likelihoods without nan, +inf, or rows that are all -inf."""
     rows = as_rows(name, scores, 2)
     _check_columns(name, rows)
     require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")

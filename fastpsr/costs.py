@@ -1,4 +1,4 @@
-"""Cost matrices, the decisions that minimize their expectation, and what those decisions cost."""
+"""Cost matrices, Bayes decisions and expected costs."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class CostMatrix:
     Raises
     ------
     ValueError
-        If the matrix is empty, is not two-dimensional, or holds an entry that is not finite.
+        If the matrix is empty, is not two-dimensional, or contains an entry that is not finite.
 
     Attributes
     ----------
@@ -65,14 +65,14 @@ class CostMatrix:
 
     @classmethod
     def of(cls, costs: "CostMatrix | ArrayLike") -> "CostMatrix":
-        """Return `costs` itself where it is a CostMatrix, else one made of the array."""
+        """Return `costs` if it is a CostMatrix, else a CostMatrix of the array."""
         return costs if isinstance(costs, CostMatrix) else CostMatrix(costs)
 
     @classmethod
     def zero_one(cls, K: int, reject: float | None = None) -> Self:
         """Return cost 1 for each wrong class, with a last column of cost `reject` if given.
 
-        Without it no K x K matrix is made unless `values` are asked for.
+        Without `reject`, the K x K matrix is only created when `values` is accessed.
         """
         checks.check_integer("K", K, 2)
         checks.check_number("K", K, 2, _MOST_LABELS, f"be at most {_MOST_LABELS:,}")
@@ -95,12 +95,12 @@ class CostMatrix:
 
     @property
     def values(self) -> Floats:
-        """The costs, shape (K, M); not to be written to.
+        """The costs, shape (K, M); read-only.
 
         Raises
         ------
         ArgumentError
-            Where zero-one costs of very many classes would have to be made.
+            If a zero-one matrix has too many classes to be created.
         """
         if self._values is None:
             values = _wrong(self.n_classes)
@@ -110,31 +110,31 @@ class CostMatrix:
 
     @property
     def key(self) -> Hashable:
-        """What tells the matrix from others."""
+        """Hashable identity of the matrix."""
         if self.is_zero_one:
             return "zero-one", self.n_classes
         return self.values.shape, self.values.tobytes()
 
     @property
     def n_outcomes(self) -> int:
-        """Number of outcomes that must be told apart for each class."""
+        """Number of outcomes with different costs that are counted for each class."""
         return 2 if self._counts_errors else self.n_decisions
 
     @property
     def outcome_costs(self) -> Floats:
-        """Costs of the outcomes, (K, n_outcomes), or (1, n_outcomes) if alike for all classes."""
+        """Costs of the outcomes, (K, n_outcomes), or (1, n_outcomes) if equal for all classes."""
         return np.array([[0.0, 1.0]]) if self._counts_errors else self.values
 
     def outcomes(self, y: NDArray[Any], decisions: NDArray[Any]) -> NDArray[Any]:
-        """Return the outcome of each decision where the classes are `y`: (N,) of integers.
+        """Return the outcome of each decision for true classes `y`: (N,) of integers.
 
-        The decision itself; with zero-one costs of several classes whether it is wrong, which takes
-        two counts per class instead of K.
+        The outcome is the decision; for zero-one costs of several classes it is whether the
+        decision is wrong, so that two counts per class suffice instead of K.
         """
         return np.asarray(y != decisions, np.uint8) if self._counts_errors else decisions
 
     def costs_by_class(self, decisions: NDArray[Any]) -> Floats:
-        """Return what decisions (N,) cost if the class is this or that, (N, K)."""
+        """Return the costs of decisions (N,) for each possible true class, (N, K)."""
         if self._values is not None:
             return np.asarray(self._values.T[decisions])
         costs = np.ones((decisions.size, self.n_classes))
@@ -153,15 +153,15 @@ class CostMatrix:
             )
 
     def naive_cost(self, priors: Floats) -> float:
-        """Return the expected cost of the best decision made without looking at the sample."""
+        """Return the expected cost of the best constant decision."""
         if self._counts_errors:
             return float(np.delete(priors, priors.argmax()).sum())
-        # not by BLAS, whose last bits depend on where arrays lie
+        # not with BLAS, whose last bits depend on the memory alignment of arrays
         return float((priors[:, None] * self.values).sum(axis=0).min())
 
     @cached_property
     def is_zero_one(self) -> bool:
-        """Whether each wrong class costs 1, and nothing else does."""
+        """Whether each wrong class costs 1 and the right one 0."""
         if self._values is None:
             return True
         n_ones = np.count_nonzero(self._values == 1.0)
@@ -185,10 +185,10 @@ class CostMatrix:
 
     @cached_property
     def sparse_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Column starts, classes and values of the costs less each row's most frequent cost.
+        """Sparse columns (starts, classes, values) of the costs minus each row's modal cost.
 
-        A constant per row does not change which decision is best. Without it most matrices are
-        nearly empty, and decisions that tie by symmetry tie exactly.
+        The most frequent cost of each row is subtracted, which does not change the best decision.
+        Most matrices are then sparse, and decisions that are tied by symmetry are tied exactly.
         """
         modes = []
         for row in self.values:
@@ -202,7 +202,7 @@ class CostMatrix:
 
 @dataclass(frozen=True, eq=False)
 class PartitionedDecisions:
-    """Decisions on data in parts, made when they are read.
+    """Decisions for data in parts, computed when the parts are read.
 
     Iterating yields an array of int32 for each part in turn.
     """
@@ -215,7 +215,7 @@ class PartitionedDecisions:
             yield bayes_decisions(predictions, self._costs)
 
     def compute(self) -> NDArray[np.int32]:
-        """Return the decisions on all samples, (N,)."""
+        """Return the decisions for all samples, (N,)."""
         return np.concatenate(list(self))
 
 
@@ -239,19 +239,25 @@ def bayes_decisions(
     Parameters
     ----------
     predictions : Predictions or PartitionedPredictions
-        Posteriors or likelihoods; labels are not needed in memory.
+        Posteriors or likelihoods. Labels are only needed for data in parts.
     costs : CostMatrix or array-like, shape (K, M)
 
     Returns
     -------
     ndarray of int32, shape (N,)
-        Decisions 0 to M-1; ties go to the lowest index (the paper's Equation 1). For data in parts
-        an object that yields an array for each part, and whose ``compute()`` returns all of them.
+        Decisions 0 to M-1; ties go to the lowest index (Ferrer and Ramos, 2024, Equation 1). For
+        data in parts, an object that yields an array for each part; its ``compute()`` returns the
+        decisions for all samples.
 
     Raises
     ------
     ValueError
         For raw scores, or costs without a row per class.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -266,7 +272,7 @@ def bayes_decisions(
     matrix.check_classes(predictions.n_classes)
     if isinstance(predictions, PartitionedPredictions):
         return PartitionedDecisions(predictions, matrix)
-    if predictions._has_posteriors:  # as given: logarithms would break ties
+    if predictions._has_posteriors:  # as given: rounding of logarithms would break ties
         return matrix.decisions_of_posteriors(predictions._given_rows)
     binary = predictions.n_classes == 2
     return matrix.decisions(predictions.log_odds if binary else predictions.log_posteriors)
@@ -281,7 +287,7 @@ def expected_cost(
     sample_weight: ArrayLike | None = None,
     normalized: bool = True,
 ) -> float:
-    """Return the mean cost of decisions, however they were made.
+    """Return the mean cost of given decisions.
 
     Parameters
     ----------
@@ -294,7 +300,8 @@ def expected_cost(
         Class priors; by default the weighted class frequencies.
     sample_weight : array-like of float, shape (N,), optional
     normalized : bool
-        Whether to divide by the cost of the best constant decision (the paper's section 2.3.1).
+        Whether to divide by the cost of the best constant decision (Ferrer and Ramos, 2024,
+        section 2.3.1).
 
     Returns
     -------
@@ -303,8 +310,13 @@ def expected_cost(
     Raises
     ------
     ValueError
-        For labels or decisions out of range, lengths that differ, or a best constant decision that
-        costs nothing, which cannot normalize.
+        For labels or decisions out of range, arrays of different lengths, or, if `normalized`, a
+        best constant decision that costs 0.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -329,7 +341,7 @@ def expected_cost(
 def count_outcomes(
     y: NDArray[Any], outcomes: NDArray[Any], weights: Floats, n_classes: int, n_outcomes: int
 ) -> Floats:
-    """Return the total weight of each pair of class and outcome, shape (n_classes, n_outcomes)."""
+    """Return the total weight of each class and outcome, shape (n_classes, n_outcomes)."""
     cells = y.astype(np.int64) * n_outcomes + outcomes
     if not weights.size:
         counts = np.bincount(cells, minlength=n_classes * n_outcomes).astype(np.float64)
@@ -339,7 +351,7 @@ def count_outcomes(
 
 
 def _wrong(n_classes: int) -> Floats:
-    """Return 1 for each wrong class, (K, K)."""
+    """Return the zero-one cost matrix, (K, K)."""
     if n_classes > _MOST_CLASSES:
         raise ArgumentError(
             "K",
@@ -353,10 +365,10 @@ def _wrong(n_classes: int) -> Floats:
 def mean_cost(
     counts: Floats, costs: CostMatrix, given_priors: Floats | None, normalized: bool
 ) -> float:
-    """Return the mean cost of (K, n_outcomes) weights of class and outcome."""
+    """Return the mean cost, given the (K, n_outcomes) weights of each class and outcome."""
     totals = counts.sum(axis=1)
     factors = class_factors(totals, given_priors) / totals.sum()
-    with np.errstate(over="ignore", invalid="ignore"):  # a mean may exceed what a float can hold
+    with np.errstate(over="ignore", invalid="ignore"):  # the mean may overflow
         cost = float((costs.outcome_costs * (counts * factors[:, None])).sum())
     if not normalized:
         return cost
@@ -372,7 +384,7 @@ def mean_cost(
 
 
 def _shown(priors: Floats) -> str:
-    """Return a list of class priors as text, the largest alone where there are many."""
+    """Return class priors as text; if there are many, only the largest."""
     if priors.size <= _FEW_CLASSES:
         return str(priors.tolist())
     return f"of which the largest is {priors.max()} (class {priors.argmax()})"

@@ -1,4 +1,4 @@
-"""Predictions in the partitions of a Dask data frame, counted where they are."""
+"""Predictions in the partitions of a Dask data frame, processed on the workers."""
 
 import contextlib
 import copy
@@ -49,7 +49,7 @@ def from_dask(
     normalize: bool = False,
     floor: float = 0.0,
 ) -> PartitionedPredictions:
-    """Return the predictions in a Dask data frame, to be counted partition by partition.
+    """Return the predictions in a Dask data frame, which are processed partition by partition.
 
     Parameters
     ----------
@@ -62,21 +62,21 @@ sample_weight, classes, normalize, floor
     Returns
     -------
     PartitionedPredictions
-        All other columns are there as ids, by their names.
+        All other columns are available as ids, by their names.
 
     Raises
     ------
     ArgumentError
-        Where a column is missing, or several columns of scores are named; when computed, where
-        partitions come in another order of rows than before.
+        If a column is missing, or several columns of scores are named; when computed, if the rows
+        of a partition are in another order than before.
     ModuleNotFoundError
-        Without the extra ``big``.
+        If the extra ``big`` is not installed.
 
     Notes
     -----
-    Runs on whatever scheduler is active. Kernels run serially within a partition, and are compiled
-    once per node. Results have the same bits for any number of workers. A worker that is lost costs
-    a retry of its partitions.
+    The active scheduler is used. Kernels run serially within a partition, and are compiled once per
+    node. Results are identical for any number of workers. If a worker is lost, its partitions are
+    processed again.
 
     Examples
     --------

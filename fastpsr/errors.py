@@ -1,4 +1,4 @@
-"""What is raised where an argument is wrong, and warned of where data look like a mistake."""
+"""The error for invalid arguments, and the warning about data that look like a mistake."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -10,29 +10,30 @@ LooksLike = Literal["posteriors", "cosine similarities", "reversed scores"]
 
 
 class ArgumentError(ValueError):
-    """An argument breaks a rule.
+    """An argument is invalid.
 
-    The message consists of the fields: name, rule, entry and remedy.
+    The message is composed of the fields: name, rule, invalid entry and remedy.
 
     Attributes
     ----------
     argument : str
-        Its name.
+        Name of the argument.
     rule : str
-        What it must be, or must not be; where no entry is shown, also what was found.
+        The rule, as a phrase after the name ("must be ..."), with the offending value if `value` is
+        empty.
     index : int or None
-        Row at which the rule is broken, where there is one.
+        Row of the invalid entry, if known.
     remedy : str
-        What to do about it in Python; the message ends with it. May be empty.
+        What to do in Python, at the end of the message. May be empty.
     column : int, str or None
-        Column of the entry that breaks the rule, by number, or by name in tables with names.
+        Column of the invalid entry: its number, or its name in a table.
     value : str
-        That entry as text; empty where the rule is not about an entry.
+        The invalid entry as text; empty if the rule is not about a single entry.
     pass_ : dict of str to object
-        Arguments that would help, and their values; ``...`` is a value that the caller must choose.
-        Without a `remedy` of its own, the message says to pass these.
+        Arguments that solve the problem, with their values; ``...`` is a value that the caller must
+        choose. Without `remedy`, the message says to pass these arguments.
     name : str
-        What the message begins with, such as the path of a file; by default `argument`.
+        Beginning of the message, such as the path of a file; by default `argument`.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class ArgumentError(ValueError):
         return f"{name} {self.rule}, but {entry} is {self.value}"
 
     def renamed(self, name: str, columns: Sequence[str] = ()) -> "ArgumentError":
-        """Return the error with another name for the argument, and names for its columns.
+        """Return the error with another name of the argument, and names of its columns.
 
         Examples
         --------
@@ -108,16 +109,18 @@ def _as_python(value: object) -> str:
 
 
 class SuspicionWarning(UserWarning):
-    """Data look like something else than what they were said to be; they are computed with as said.
+    """Data look as if they were passed to the wrong constructor, or have the wrong sign.
+
+    Results are computed as requested nevertheless.
 
     Attributes
     ----------
     looks_like : {"posteriors", "cosine similarities", "reversed scores"}
-        What they look like.
+        What the data look like.
     problem : str
-        What shows it.
+        The observation that led to the warning.
     remedy : str
-        What to do about it in Python; the message ends with it.
+        What to do in Python, at the end of the message.
 
     Examples
     --------
@@ -135,7 +138,7 @@ class SuspicionWarning(UserWarning):
         self.looks_like, self.problem, self.remedy = looks_like, problem, remedy
 
     def of(self, name: str) -> "SuspicionWarning":
-        """Return the warning with the name of the system that it is of."""
+        """Return the warning with the name of the system at the beginning."""
         return type(self)(self.looks_like, f"{name}: {self.problem}", self.remedy)
 
     def __reduce__(self) -> tuple[type["SuspicionWarning"], tuple[LooksLike, str, str]]:

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Atomic writing of files."""
 
 import errno
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 
 __all__ = ["check_place", "whole_file"]
 
-_LONGEST_ENDING = 16  # more is no ending that a writer knows, and may not fit a temporary name
+_LONGEST_ENDING = 16  # longer file extensions are unknown, and may not fit in a temporary name
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise where no file can be written: before the work rather than after it."""
+    """Raise if the file cannot be written; called before a long computation."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
@@ -22,10 +22,11 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a path beside `path` to write to; move it there if the block ends well, else delete it.
+    """Yield a temporary path next to `path`, which replaces it if the block succeeds.
 
-    The ending stays, since writers go by it. A link stays too: what it points to is written. A pipe
-    or a device is written to as it is.
+    After an error the temporary file is deleted. It has the same extension, which determines the
+    format for some writers. If `path` is a link, its target is replaced. Pipes and devices are
+    written directly.
     """
     check_place(path)
     given = Path(path)

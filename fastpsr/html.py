@@ -1,4 +1,4 @@
-"""Tables for notebooks: plain HTML, whose looks are the notebook's."""
+"""Tables for notebooks, as plain HTML in the notebook's style."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -7,11 +7,11 @@ import numpy as np
 
 __all__ = ["table", "values"]
 
-_FEW = 6  # numbers that are shown
+_FEW = 6  # largest number of array entries that are shown
 
 
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table under a title; text is escaped, numbers are rounded, None is an empty cell.
+    """Return an HTML table with a title; text is escaped, numbers are rounded, None is empty.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -
 
 
 def values(value: object) -> object:
-    """Return what a cell shows of a value: of a large array the shape and the range.
+    """Return the content of a cell for a value; a large array is shown by its shape and range.
 
     Examples
     --------

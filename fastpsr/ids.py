@@ -1,4 +1,4 @@
-"""Ids of samples: of groups, clusters and speakers, as numbers from 0."""
+"""Ids of samples (groups, clusters, speakers), encoded as integers from 0."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from fastpsr.errors import ArgumentError
 
 __all__ = ["as_ids", "coded", "numbered"]
 
-_ROOMY = 4  # times as many possible integers as ids: then a table beats a sort
+_ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 _MOST = int(np.iinfo(np.int64).max)
 
 
@@ -20,31 +20,31 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
         raise ArgumentError(name, "must not have masked entries")
     try:
         array = np.asarray(ids)
-    except (ValueError, TypeError, RuntimeError) as error:  # rows of different lengths, say
+    except (ValueError, TypeError, RuntimeError) as error:  # such as rows of different lengths
         raise ArgumentError(name, f"must be 1-dimensional: {error}") from None
     if array.ndim != 1:
         raise ArgumentError(name, f"must be 1-dimensional, not of shape {array.shape}")
     checks.check_length(name, array.size, n_samples)
     if array.dtype.kind == "U" and isinstance(ids, (list, tuple)):
-        array = np.asarray(ids, object)  # NumPy makes strings of whatever stands beside one
+        array = np.asarray(ids, object)  # NumPy would convert mixed types to strings
     if array.dtype.kind == "O":
         return _of_objects(name, array)
     if array.dtype.kind in "fcmM" and np.isnan(array).any():
         position = int(np.flatnonzero(np.isnan(array))[0])
         raise ArgumentError(name, "must be ids", position, value=str(array[position]))
-    if array.dtype.kind == "u" and int(array.max()) <= _MOST:  # one type with those that are signed
+    if array.dtype.kind == "u" and int(array.max()) <= _MOST:  # same dtype as signed ids
         return array.astype(np.int64)
     return array
 
 
 def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[Any]]]:
-    """Return how many different ids there are, and each side's as numbers in their order."""
+    """Return the number of distinct ids, and the ids of each side as integers in their order."""
     distinct, codes = numbered(*sides)
     return distinct.size, codes
 
 
 def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
-    """Return the different ids in ascending order, and each side's as numbers in that order."""
+    """Return the distinct ids in ascending order, and the ids of each side as indices of these."""
     n = sum(side.size for side in sides)
     wide = np.int32 if n < 1 << 31 else np.int64
     if all(side.dtype.kind in "iu" for side in sides):
@@ -63,14 +63,14 @@ def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
                 return distinct + np.int64(low), [number[side] for side in shifted]
             ids = np.array([low + int(d) for d in distinct], object)  # beyond int64
             return ids, [number[side] for side in shifted]
-        if len({side.dtype.kind for side in sides}) > 1:  # as floats, large ones would be merged
+        if len({side.dtype.kind for side in sides}) > 1:  # as floats, large ids would be merged
             sides = tuple(side.astype(object) for side in sides)
     distinct, codes = np.unique(np.concatenate(sides), return_inverse=True)
     return distinct, np.split(codes.astype(wide), len(sides))
 
 
 def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return ids that came as Python objects, which must all be strings or all integers."""
+    """Return ids given as Python objects, which must all be strings or all integers."""
     kind = str if isinstance(array[0], str) else (int, np.integer)
     for position, value in enumerate(array):
         if not isinstance(value, kind):

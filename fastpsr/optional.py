@@ -1,4 +1,4 @@
-"""Libraries that are installed with an extra, imported when they are first used."""
+"""Optional libraries, which are installed with an extra and imported on first use."""
 
 import importlib
 from typing import Any
@@ -7,7 +7,7 @@ __all__ = ["frame", "load"]
 
 
 def load(name: str, advice: str) -> Any:
-    """Return a module; raise with `advice` where it is not installed."""
+    """Return a module; raise an error with `advice` if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""`Predictions`: what a classifier said about each sample, checked once, with the labels."""
+"""`Predictions`: the output of a classifier, validated once, with labels, priors and weights."""
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
@@ -27,7 +27,7 @@ _Made = TypeVar("_Made")
 
 
 def _with_hint_on_weights(make: Callable[_P, _Made]) -> Callable[_P, _Made]:
-    """Wrap a constructor: to ``weights=`` it answers that the argument is ``sample_weight``."""
+    """Wrap a constructor so that ``weights=`` raises an error that names ``sample_weight``."""
 
     @wraps(make)
     def checked(*args: _P.args, **options: _P.kwargs) -> _Made:
@@ -42,27 +42,32 @@ def _with_hint_on_weights(make: Callable[_P, _Made]) -> Callable[_P, _Made]:
 class Predictions:
     """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
 
-    Made by one of the constructors ``from_...``; all validation happens there. Arrays of float64 or
-    float32 are referenced and not copied, columns with gaps, too, and rows of several classes if
-    they lie side by side: do not change them afterwards.
+    Create them with one of the constructors ``from_...``, which validate their input. Arrays of
+    float64 or float32 are referenced, not copied (those of several classes if each row is
+    contiguous in memory): do not modify them afterwards.
 
     Attributes
     ----------
     kind : {"posteriors", "likelihoods", "raw scores"}
-        What the data came as. Raw scores have an order and nothing else.
+        Kind of the input. Raw scores only rank samples.
     n_classes : int
         The number K of classes; class 1 is the positive (target) class in binary tasks.
     y_true : ndarray of uint8 or int32, shape (N,), or None
         True classes, 0 to K-1; None for unlabeled data.
     sample_weight : ndarray of float64, shape (N,), or None
-        Weights; None where all samples count alike. Weight 0 is as if the sample were absent.
+        Weights; None if all samples have the same weight. Samples of weight 0 are ignored.
 
     Notes
     -----
-    ``priors`` are the class priors that an evaluation assumes: every sample then weighs its class's
-    prior over its class's total weight (the paper's appendix A). Left out, they are the weighted
-    class frequencies of the data at hand, which a subset estimates anew. Posteriors are fixed when
-    the object is made.
+    ``priors`` are the class priors that the evaluation assumes: the weight of each sample is
+    multiplied by the prior of its class and divided by the total weight of its class (Ferrer and
+    Ramos, 2024, appendix A). By default they are the weighted class frequencies of the data; a
+    subset then has its own frequencies. Posteriors are fixed when the object is created.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -100,11 +105,12 @@ class Predictions:
         Parameters
         ----------
         y_true : array-like, shape (N,), or None
-            True classes: 0 to K-1, booleans, or what `classes` list.
+            True classes: integers 0 to K-1, booleans, or the labels listed in `classes`.
         q : array-like of float, shape (N, K), or (N,) for P(class 1) in a binary task
-            Posteriors as fractions. Rows must sum to 1 within 1e-6 and K roundings of their type;
-            metrics see them divided by their sum, except that the expected calibration error bins
-            them as given. Values outside 0 to 1 by no more than that count as 0 or 1.
+            Posterior probabilities. Each row must sum to 1 within 1e-6 plus the rounding errors of
+            K numbers of its dtype. Metrics use rows divided by their sum, except the expected
+            calibration error, which bins the values as given. Values outside [0, 1] by no more
+            than this tolerance are set to 0 or 1.
         priors : array-like of float, shape (K,), optional
             Class priors of the evaluation; by default the class frequencies.
         sample_weight : array-like of float, shape (N,), optional
@@ -112,16 +118,16 @@ class Predictions:
         classes : array-like, shape (K,), optional
             Labels in the order of the columns; in binary tasks [negative, positive].
         normalize : bool
-            Whether to divide rows by their sums first, however far these are from 1.
+            Whether to divide each row by its sum first, however far the sum is from 1.
         floor : float
-            Posteriors are then clipped to [floor, 1 - floor], and rows divided by their sums again:
-            so that no sample costs infinitely much. At least 0, below .5.
+            Posteriors are clipped to [floor, 1 - floor], and rows are divided by their sums again,
+            so that no loss is infinite. At least 0 and below 0.5; 0 means no clipping.
 
         Raises
         ------
         ArgumentError
-            For nan, values outside 0 to 1, rows that do not sum to 1 (with `normalize` to 0),
-            labels that are no class, or lengths that differ.
+            If there are nan, values outside [0, 1], rows that do not sum to 1 (with `normalize`:
+            rows that sum to 0), labels that are not classes, or arrays of different lengths.
 
         Examples
         --------
@@ -153,8 +159,8 @@ class Predictions:
     ) -> Self:
         """Make predictions from natural logarithms of posteriors, shape (N, K).
 
-        ``-inf`` is a posterior of 0. The exponentials of a row are normalized, and must sum to 1
-        before unless `normalize`. Otherwise as :meth:`from_posteriors`.
+        ``-inf`` is a posterior of 0. The exponentials of each row must sum to 1, unless `normalize`
+        is true; they are normalized in both cases. Otherwise as :meth:`from_posteriors`.
         """
         checks.require_one_label("y_true", y_true)
         low = checks.as_floor(floor)
@@ -174,8 +180,8 @@ class Predictions:
     ) -> Self:
         """Make predictions from logits: (N, K) for a softmax, (N,) for the log-odds of class 1.
 
-        Rows may hold ``-inf`` but not alone, and no ``+inf``; log-odds may be infinite. Otherwise
-        as :meth:`from_posteriors`.
+        Rows may contain ``-inf``, but need a finite entry, and must not contain ``+inf``; log-odds
+        may be infinite. Otherwise as :meth:`from_posteriors`.
         """
         given = checks.as_column(checks.read("z", z))
         if given.ndim == 1:
@@ -198,8 +204,8 @@ class Predictions:
     ) -> Self:
         """Make predictions from log-likelihoods of the classes, shape (N, K), natural logarithms.
 
-        Each row may have a constant of its own. ``priors`` turn likelihoods into posteriors; left
-        out, the class frequencies do. Otherwise as :meth:`from_logits`.
+        A constant may be added to each row. Likelihoods are converted to posteriors with `priors`,
+        by default the class frequencies. Otherwise as :meth:`from_logits`.
         """
         rows = checks.as_log_rows("log_lk", log_lk)
         values = _two_columns_apart(rows)
@@ -221,7 +227,7 @@ class Predictions:
         Parameters
         ----------
         y_true : array-like, shape (N,), or None
-            0 for non-target, 1 for target; booleans; or what `classes` list.
+            0 for non-target, 1 for target; booleans; or the labels listed in `classes`.
         llr : array-like of float, shape (N,)
             Natural logarithms; may be infinite, not nan.
         prior : float, optional
@@ -234,7 +240,8 @@ class Predictions:
         Raises
         ------
         ArgumentError
-            For nan, a prior outside (0, 1), labels that are no class, or lengths that differ.
+            If there are nan, a prior outside (0, 1), labels that are not classes, or arrays of
+            different lengths.
         """
         values = checks.as_scores("llr", llr)
         return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight, classes)
@@ -263,8 +270,8 @@ class Predictions:
     ) -> Self:
         """Make predictions from scores that only rank samples: higher means class 1.
 
-        Rank metrics and calibrators take them; a metric that needs posteriors raises. Infinite
-        scores are allowed, nan is not.
+        They can be used by metrics that depend on ranks and by calibrators; metrics that need
+        posteriors raise an error. Infinite scores are allowed, nan is not.
         """
         values = checks.as_scores("scores", scores)
         return cls._make(y_true, "raw scores", values, None, sample_weight, classes)
@@ -314,23 +321,23 @@ class Predictions:
         made._whole_weights = None
         return made
 
-    # What they hold
+    # Data
 
-    # As given, float64 or float32, strided or not. Posteriors: these where they came so (then
-    # _given_posteriors is the same array), else log-odds or log-posteriors. Likelihoods: LLRs or
-    # log-likelihoods. Raw scores as they are.
+    # As given, float64 or float32, contiguous or strided. For posteriors: the posteriors, if given
+    # as such (then _given_posteriors is the same array), else log-odds or log-posteriors. For
+    # likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
     _values: NDArray[Any]
     _given_posteriors: NDArray[Any] | None
-    _weights: Floats  # empty where all samples count alike
-    _posterior_priors: Floats | None  # the priors that turned likelihoods into posteriors
-    _whole_weights: Floats | None  # class weights of the whole, where these samples are a part
+    _weights: Floats  # empty if all weights are equal
+    _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
+    _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
     given_priors: Floats | None  #: The priors passed by the caller, or None.
 
     def __len__(self) -> int:
         return int(self._values.shape[0])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what was computed: it would travel to other processes."""
+        """Leave out cached values, which need not be sent to other processes."""
         return {k: v for k, v in self.__dict__.items() if k not in _CACHED}
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -358,14 +365,14 @@ class Predictions:
         )
 
     def __getitem__(self, index: Any) -> Self:
-        """Return the samples that a slice, a boolean mask or an array of row numbers picks."""
+        """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
         if not isinstance(index, slice):
             index = _as_rows(index)
         picked = type(self).__new__(type(self))
         if self.kind == "likelihoods" and (
             self.y_true is not None or self.given_priors is not None
         ):
-            self._fix_posterior_priors()  # posteriors stay what they were
+            self._fix_posterior_priors()  # posteriors do not change
         picked.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
         picked._values = np.ascontiguousarray(self._values[index])
         picked._whole_weights = None
@@ -408,19 +415,19 @@ class Predictions:
 
     @property
     def has_weights(self) -> bool:
-        """Whether samples may count differently."""
+        """Whether samples may have different weights."""
         return self._weights.size > 0
 
     @property
     def labels(self) -> NDArray[Any]:
-        """`y_true`, or an error where the data have no labels."""
+        """`y_true`; raises an error if the data have no labels."""
         if self.y_true is None:
             raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
         return self.y_true
 
     @property
     def priors(self) -> Floats:
-        """Class priors of the evaluation, shape (K,): as given, else the class frequencies."""
+        """Class priors of the evaluation, shape (K,); by default the class frequencies."""
         if self.given_priors is not None:
             return self.given_priors
         if self.y_true is None:
@@ -495,7 +502,7 @@ class Predictions:
     def llrs(self) -> Floats:
         """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
 
-        The log-odds minus the logit of the prior; as given where the data came as likelihoods.
+        The log-odds minus the logit of the prior; for likelihoods, the values as given.
         """
         checks.check_binary("LLRs", self.n_classes)
         if self.kind == "likelihoods":
@@ -504,61 +511,61 @@ class Predictions:
 
     @property
     def has_fixed_llrs(self) -> bool:
-        """Whether LLRs are the same for any weights; those of posteriors follow the frequencies."""
+        """Whether LLRs are independent of weights; LLRs of posteriors depend on frequencies."""
         return self.kind == "likelihoods" or self.given_priors is not None
 
     # For the rest of the package
 
     @property
     def weights(self) -> Floats:
-        """Sample weights as a kernel takes them: empty where all samples count alike."""
+        """Sample weights for kernels: an empty array if all weights are equal."""
         return self._weights
 
     @property
     def _has_posteriors(self) -> bool:
-        """Whether the data came as posteriors themselves, not as logarithms or likelihoods."""
+        """Whether the input was posteriors, not logarithms or likelihoods."""
         return self._given_posteriors is not None
 
     @property
     def _bare_posteriors(self) -> NDArray[Any] | None:
-        """Posteriors of class 1, (N,), where the data came as just these."""
+        """Posteriors of class 1, (N,), if these were the input."""
         q = self._given_posteriors
         return q if q is not None and q.ndim == 1 else None
 
     @property
     def _posterior_rows(self) -> NDArray[Any] | None:
-        """Posteriors, (N, K), where the data came as these, and of more than two classes."""
+        """Posteriors, (N, K), if these were the input and K > 2."""
         return self._given_posteriors if self.n_classes > 2 else None
 
     @property
     def scores(self) -> Floats:
-        """What calibrators work on: LLRs, log-likelihoods, raw scores, log-odds, log-posteriors."""
+        """Input of calibrators: LLRs, log-likelihoods, raw scores, log-odds or log-posteriors."""
         if self.kind != "posteriors":
             return self._floats
         return self.log_odds if self.n_classes == 2 else self.log_posteriors
 
     @property
     def _score_rows(self) -> NDArray[Any]:
-        """The same as kernels take them: float64 or float32, strided or not."""
+        """The scores for kernels: float64 or float32, contiguous or strided."""
         if self._given_posteriors is not None or (self.kind == "posteriors" and self.n_classes > 2):
             return self.scores
         return self._values
 
     @property
     def _log_odds_rows(self) -> NDArray[Any]:
-        """Log-odds as kernels take them: float64 or float32, strided or not."""
+        """Log-odds for kernels: float64 or float32, contiguous or strided."""
         is_given = self.kind == "posteriors" and self._given_posteriors is None
         return self._values if is_given else self.log_odds
 
     @property
     def _given_rows(self) -> NDArray[Any]:
-        """Posteriors that were given, (N, K), as kernels take them."""
+        """Posteriors as given, (N, K), for kernels."""
         q = self._given_posteriors
         return self.posteriors if q is None or q.ndim == 1 else q
 
     @cached_property
     def _floats(self) -> Floats:
-        """What was given, as float64."""
+        """The input as float64."""
         return np.asarray(self._values, dtype=np.float64)
 
     @property
@@ -579,23 +586,23 @@ class Predictions:
 
     @property
     def has_finite_scores(self) -> bool:
-        """Whether all of :attr:`scores` is finite."""
+        """Whether all :attr:`scores` are finite."""
         return bool(np.isfinite(self.score_range).all())
 
     @property
     def log_odds_offset(self) -> float:
-        """What turns :attr:`scores` of a binary task into log-odds; 0 for posteriors."""
+        """Log-odds minus :attr:`scores` in a binary task; 0 for posteriors."""
         return self._prior_log_odds() if self.kind == "likelihoods" else 0.0
 
     def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what `make` gave when it was first asked for by this name."""
+        """Return the cached result of ``make()`` under this name; compute it on first use."""
         found = self.__dict__.setdefault("_remembered", {})
         if name not in found:
             found[name] = make()
         return found[name]
 
     def present(self) -> Self:
-        """Return the samples of positive weight: the others are as if absent."""
+        """Return the samples of positive weight."""
         if not self._weights.size or self._weights.all():
             return self
         present = self[self._weights > 0.0]
@@ -603,7 +610,10 @@ class Predictions:
         return present
 
     def balanced_weights(self) -> Floats:
-        """Sample weights with given priors worked in: what a calibrator weighs samples by."""
+        """Sample weights adjusted to the given priors, as calibrators use them.
+
+        Empty if all samples have the same weight.
+        """
         if self.given_priors is None:
             return self._weights
         totals = self.class_weights if self._whole_weights is None else self._whole_weights
@@ -611,7 +621,7 @@ class Predictions:
         return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
 
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
-        """Return the same samples with other :attr:`scores`, of a `kind`."""
+        """Return the same samples with other :attr:`scores` of the given `kind`."""
         made = type(self).__new__(type(self))
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
         made.kind, made._values, made._given_posteriors = kind, values, None
@@ -620,7 +630,7 @@ class Predictions:
         return made
 
     def reweighted(self, sample_weight: Floats) -> Self:
-        """Return the same samples with other weights; posteriors stay what they were."""
+        """Return the same samples with other weights; posteriors do not change."""
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
         made = type(self).__new__(type(self))
@@ -635,10 +645,10 @@ class Predictions:
     # Parts of a whole
 
     def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
-        """Return the same samples as a part of a whole, whose total weight of each class this is.
+        """Return the same samples as a part of data with these total class weights.
 
-        Frequencies, and posteriors that depend on them, are the whole's: of parts that the caller
-        gave also where he asked for posteriors before, when each had its own.
+        Class frequencies, and posteriors that depend on them, become those of the whole data, also
+        if the caller has computed posteriors of the part before.
         """
         made = self.compact()
         made._whole_weights = class_weights
@@ -655,14 +665,14 @@ class Predictions:
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
     ) -> Self:
-        """Return labels and weights alone, with scores that stand for none."""
+        """Return labels and weights with placeholders for the scores."""
         nothing = np.broadcast_to(np.float64(0.0), shape)
         return cls._make(y_true, kind, nothing, priors, sample_weight)
 
     def alone(self) -> Self:
-        """Return the same samples as data of their own, as if nothing else had been given.
+        """Return the same samples as a separate data set, no longer a part of a whole.
 
-        Likelihoods without given priors are completed with the frequencies of these samples.
+        Without given priors, likelihoods are converted with the frequencies of these samples.
         """
         made = self.compact()
         made._posterior_priors = made.given_priors
@@ -673,7 +683,7 @@ class Predictions:
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the samples of all parts, one after another."""
         forms = {(part._given_posteriors is None, part._values.ndim) for part in parts}
-        if len(forms) > 1:  # posteriors here, their logarithms there
+        if len(forms) > 1:  # posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         made = cls.__new__(cls)
         made.__dict__.update({k: v for k, v in parts[0].__dict__.items() if k not in _CACHED})
@@ -689,7 +699,7 @@ class Predictions:
         return made
 
     def compact(self) -> Self:
-        """Return the same without what was computed from them."""
+        """Return the same predictions without cached values."""
         made = type(self).__new__(type(self))
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
         return made
@@ -701,23 +711,23 @@ class Predictions:
         return self._values.nbytes + labels + self._weights.nbytes
 
     def score_checksum(self) -> int:
-        """Return a number that changes with the scores, and with their order."""
+        """Return a checksum of the scores, which depends on their order."""
         return kernels.checksum(self._values)
 
     def require_samples(self) -> None:
-        """Raise where no sample has positive weight."""
+        """Raise if no sample has positive weight."""
         if len(self) == 0 or (self._weights.size and not self._weights.any()):
             raise ArgumentError("predictions", "must have a sample of positive weight")
 
     def as_llrs(self, prior: float | None = None) -> Self:
-        """Return the LLRs of binary predictions, completed with the prior of class 1 if given."""
+        """Return binary predictions as likelihoods, with this prior of class 1 if given."""
         made = self.replace_scores("likelihoods", self.llrs)
         made.given_priors = None if prior is None else np.array([1.0 - prior, prior])
         made._posterior_priors = made.given_priors
         return made
 
     def require_posteriors(self, what: str) -> None:
-        """Raise where the data are raw scores."""
+        """Raise if the data are raw scores."""
         if self.kind == "raw scores":
             raise ArgumentError(
                 "predictions",
@@ -751,9 +761,9 @@ _CACHED = {"_floats", "_remembered", "class_weights", "log_odds", "log_posterior
 
 
 def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
-    """Return what a unit of sample weight of each class counts: its prior over its total weight.
+    """Return the factor on the sample weights of each class: its prior over its total weight.
 
-    Scaled so that the weights' sum stays what it is.
+    Factors are normalized so that the sum of the weights does not change.
     """
     if given_priors is None:
         return np.ones(totals.size)
@@ -777,7 +787,7 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
 
 
 def _as_rows(index: Any) -> NDArray[Any]:
-    """Return the row numbers, or the mask, that an index is."""
+    """Return an index as an array of row numbers or a mask."""
     rows = np.atleast_1d(checks.read("index", index, "row numbers, a mask or a slice"))
     if rows.ndim > 1 or (rows.dtype.kind == "f" and rows.size):
         raise ArgumentError(
@@ -789,10 +799,10 @@ def _as_rows(index: Any) -> NDArray[Any]:
 
 
 def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return log-odds for two classes, the rows themselves for more."""
+    """Return log-odds for two classes; return the rows unchanged for more."""
     if rows.shape[1] > 2:
         return rows
-    with np.errstate(over="ignore"):  # further apart than a float can say: certain
+    with np.errstate(over="ignore"):  # the difference may overflow to inf: a certain class
         return np.asarray(np.subtract(rows[:, 1], rows[:, 0], dtype=np.float64))
 
 

@@ -1,4 +1,4 @@
-"""What results have in common: a table for notebooks, content for JSON, and a data frame."""
+"""Base class of results: HTML for notebooks, conversion to JSON and to a data frame."""
 
 from dataclasses import fields
 from typing import Any
@@ -16,20 +16,20 @@ class Result:
     """A frozen dataclass of arrays and numbers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return attributes by name, as strict JSON takes them.
+        """Return the attributes as a dict that can be written as strict JSON.
 
-        Arrays are lists, infinities "inf" and "-inf", nan is None.
+        Arrays become lists, infinities the strings "inf" and "-inf", and nan None.
         """
         content: dict[str, Any] = strict(self._content())
         return content
 
     def to_frame(self) -> Any:
-        """Return the arrays as columns of a ``polars.DataFrame``; without any, one row of numbers.
+        """Return the arrays as columns of a ``polars.DataFrame``; without arrays, a single row.
 
         Raises
         ------
         ValueError
-            Where polars is not installed.
+            If polars is not installed.
         """
         return frame(self._columns())
 
@@ -38,7 +38,7 @@ class Result:
         return {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, Any]:
-        """Return columns of the data frame: the arrays, of (P, K) ones a column for each k."""
+        """Return the arrays as columns; an array of shape (P, K) becomes K columns."""
         columns: dict[str, Any] = {}
         for name, value in self._content().items():
             if np.ndim(value) == 1:

@@ -1,4 +1,4 @@
-"""Simulated systems to try things on: the paper's synthetic classifiers, and a trial list."""
+"""Simulated data: synthetic classifiers, and a trial list of speaker verification."""
 
 from __future__ import annotations  # numpy.random, which takes long to import, is named in some
 
@@ -16,14 +16,14 @@ __all__ = ["SyntheticSystems", "TrialList", "gaussian_classes", "trial_list"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_DIMENSIONS = 64  # of a recording's vector: many enough for LLRs that are nearly Gaussian
-_ROWS = 1 << 11  # trials scored at a time: their vectors stay in the cache
-_FULLEST = 0.9  # part of all possible pairs that a trial list takes by default
+_DIMENSIONS = 64  # of a session vector: enough for nearly Gaussian LLRs
+_ROWS = 1 << 11  # trials scored at a time, so that their vectors stay in the cache
+_FULLEST = 0.9  # largest fraction of all possible pairs that a trial list uses by default
 
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSystems:
-    """Labels and the four systems' natural log-posteriors, made by :func:`gaussian_classes`.
+    """Labels, and natural log-posteriors of four systems, from :func:`gaussian_classes`.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class SyntheticSystems:
     cal : ndarray of float64, shape (N, K)
         Log-posteriors of the calibrated system.
     mcs : ndarray of float64, shape (N, K)
-        `cal` scaled and normalized again: over- or underconfident.
+        `cal` multiplied by `scale` and normalized: over- or underconfident.
     mcp : ndarray of float64, shape (N, K)
         Log-posteriors computed with mismatched priors.
     mcps : ndarray of float64, shape (N, K)
-        `mcp` scaled and normalized again: both faults at once.
+        `mcp` multiplied by `scale` and normalized: both kinds of miscalibration.
     priors : ndarray of float64, shape (K,)
-        The priors P_i that the data are drawn with, and that `cal` assumes.
+        Class priors of the simulation, which `cal` uses.
     """
 
     y_true: Integers
@@ -51,7 +51,7 @@ class SyntheticSystems:
 
 @dataclass(frozen=True, eq=False)
 class TrialList:
-    """Scored trials of speaker verification, made by :func:`trial_list`.
+    """Scored trials of speaker verification, from :func:`trial_list`.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class TrialList:
     llr : ndarray of float64, shape (N,)
         The system's raw log-likelihood ratios, natural logarithms, somewhat miscalibrated.
     enroll_speaker, test_speaker : ndarray of int64, shape (N,)
-        Speakers of the two sides, one numbering for both.
+        Speakers of the two sides, in a common numbering.
     enroll, test : ndarray of int64, shape (N,)
-        Sessions of the two sides, one numbering for both: session i is of speaker
+        Sessions of the two sides, in a common numbering: the speaker of session i is
         i // n_sessions_per_speaker.
     """
 
@@ -92,8 +92,8 @@ def gaussian_classes(
     Parameters
     ----------
     n_samples : int
-        Samples to divide among the classes. Class i gets the integer closest to its prior times
-        `n_samples`, so their total N may differ from it by up to K/2.
+        Number of samples. Class i has its prior times `n_samples` samples, rounded to an integer,
+        so that the total N may differ from `n_samples` by up to K/2.
     n_classes : int, default 2
         The number K of classes.
     prior_first : float, default 0.8
@@ -101,14 +101,15 @@ def gaussian_classes(
     variance : float, default 0.15
         Variance of each feature in each class: the larger, the harder the task.
     scale : float, default 5.0
-        Factor on the log-posteriors of `mcs` and `mcps`; above 1 they are overconfident.
+        Factor of the log-posteriors in `mcs` and `mcps`; above 1 these are overconfident.
     seed : int or numpy.random.Generator, default 0
         Seed of a PCG64 generator, or a generator to draw from.
 
     Returns
     -------
     SyntheticSystems
-        Samples are in class order, as in the paper: shuffle or stratify before cutting folds.
+        Samples are sorted by class, as in [1]_: shuffle or stratify them before splitting into
+        folds.
 
     Raises
     ------
@@ -118,13 +119,13 @@ def gaussian_classes(
     Notes
     -----
     Systems `mcp` and `mcps` assume priors of 0.9 for the last class and 0.1/(K-1) for each other.
-    The paper's text puts the means at distance 1 in one section and at the one-hot vectors in
-    another; its figures come from distance 1.
+    In [1]_ the class means are at distance 1 in one section and at the one-hot vectors in another;
+    its figures agree with distance 1.
 
     References
     ----------
     .. [1] L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper
-       Scoring Rules, and Calibration", appendix "Synthetic dataset for experiments".
+       Scoring Rules, and Calibration", 2024, arXiv:2408.02841, appendix C.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def gaussian_classes(
     y_true = np.repeat(np.arange(n_classes), counts)
     x = sqrt(variance) * _generator(seed).standard_normal((y_true.size, n_classes))
     x[np.arange(y_true.size), y_true] += sqrt(0.5)
-    # The means are equally long, so what is left of log N(x; mean_i, variance) has no squares.
+    # All means have the same norm, so the quadratic terms of log N(x; mean_i, variance) cancel.
     log_likelihoods = sqrt(0.5) / variance * x
     mismatched_priors = np.full(n_classes, 0.1 / (n_classes - 1))
     mismatched_priors[-1] = 0.9
@@ -184,7 +185,7 @@ def trial_list(
     A session is a vector :math:`x = s + e` of 64 dimensions, with the speaker's own
     :math:`s \sim \mathcal{N}(0, \rho I)` and a deviation
     :math:`e \sim \mathcal{N}(0, g^2 (1 - \rho) I)`. The system is a PLDA that knows
-    :math:`\rho`, takes :math:`g` for 1, and reports a stretched and shifted score:
+    :math:`\rho`, assumes :math:`g = 1`, and reports a scaled and shifted score:
 
     .. math::
         \mathrm{llr} = \mathrm{scale} \cdot
@@ -193,20 +194,23 @@ def trial_list(
     Parameters
     ----------
     n_targets, n_nontargets : int, default 3,658 and 718,130
-        Trials of each class.
+        Number of trials of each class.
     n_speakers : int, optional
-        Speakers; by default the fewest of whose pairs each class takes nine tenths at most.
+        Number of speakers; by default the smallest number for which each class uses at most 90 % of
+        its possible pairs.
     n_sessions_per_speaker : int, default 7
-        Sessions of each speaker, at least 2. Each may serve on both sides, in different trials.
+        Sessions of each speaker, at least 2. A session may occur on both sides, in different
+        trials.
     speaker_variance : float, default 0.48
-        Share :math:`\rho` of the variance that lies between speakers, strictly between 0 and 1: the
-        larger, the easier the task.
+        Fraction :math:`\rho` of the variance that lies between speakers, strictly between 0 and 1:
+        the larger, the easier the task.
     speaker_spread : float, default 0.06
-        Standard deviation, over speakers, of log g: how much they differ in being consistent.
+        Standard deviation of log g over speakers: how much the variability within a speaker differs
+        between speakers.
     scale : float, default 0.75
-        Factor on the PLDA's log-likelihood ratios; positive.
+        Factor of the log-likelihood ratios of the PLDA; positive.
     shift : float, default 1.8
-        What is added to them after scaling, in nats.
+        Constant added after scaling, in nats.
     seed : int or numpy.random.Generator, default 0
         Seed of a PCG64 generator, or a generator to draw from.
 
@@ -218,23 +222,23 @@ def trial_list(
     Raises
     ------
     ValueError
-        If the speakers and sessions do not make so many trials without a repeated pair, or an
-        argument is out of its range.
+        If there are too few speakers and sessions for so many different trials, or an argument is
+        out of range.
 
     Notes
     -----
     A target trial pairs two sessions of one speaker, a non-target trial sessions of two speakers.
-    Of all such pairs each class gets a uniform draw without replacement; a pair counts as the
-    same with its sides swapped, since its score is the same.
+    The trials of each class are drawn uniformly, without replacement, from all such pairs. A pair
+    with its sides swapped counts as the same pair, since its score is the same.
 
     Trials are correlated because they share vectors. Speakers far from the origin are easy to
     recognize, those near it resemble many, and those with a large g are often missed: the sheep,
     lambs, wolves and goats of [2]_. The standard error of the miss rate is about twice that of
     independent trials.
 
-    By default the list has the size of SITW's core condition and about the metrics that [3]_
-    (Table 2) prints for an x-vector system there, raw and calibrated. Memory and time are linear in
-    the number of trials.
+    By default the list has the size of the core condition of SITW, and its metrics, raw and
+    calibrated, are close to those of an x-vector system in [3]_ (Table 2). Memory and time are
+    linear in the number of trials.
 
     References
     ----------
@@ -242,7 +246,7 @@ def trial_list(
     .. [2] G. Doddington et al., "Sheep, goats, lambs and wolves: a statistical analysis of speaker
        performance in the NIST 1998 speaker recognition evaluation", ICSLP 1998.
     .. [3] L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper
-       Scoring Rules, and Calibration".
+       Scoring Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -301,7 +305,7 @@ def trial_list(
     )
 
 
-# Which trials
+# Choice of trials
 
 
 def _n_pairs(n: int) -> int:
@@ -309,7 +313,7 @@ def _n_pairs(n: int) -> int:
 
 
 def _enough_speakers(n_targets: int, n_nontargets: int, n_sessions: int) -> int:
-    """Return the fewest speakers of whose pairs the trials take `_FULLEST` at most."""
+    """Return the least number of speakers for which trials use at most `_FULLEST` of the pairs."""
     for_targets = n_targets / _FULLEST / _n_pairs(n_sessions)
     speaker_pairs = n_nontargets / _FULLEST / n_sessions**2
     for_nontargets = 0.5 + sqrt(0.25 + 2.0 * speaker_pairs)  # n (n - 1) / 2 = speaker_pairs
@@ -317,10 +321,10 @@ def _enough_speakers(n_targets: int, n_nontargets: int, n_sessions: int) -> int:
 
 
 def _draw_distinct(rng: np.random.Generator, size: int, n_possible: int) -> Integers:
-    """Return `size` different integers below `n_possible`, any set as likely as another."""
+    """Return `size` distinct integers below `n_possible`; all sets are equally likely."""
     if n_possible <= 2 * size:
         return rng.permutation(n_possible)[:size]
-    # Sparse: draw with replacement, so that memory follows the size asked for.
+    # Sparse: draw with replacement, so that memory is proportional to `size`.
     pool: Integers = np.empty(0, np.int64)
     while pool.size < size:
         pool = np.sort(np.concatenate([pool, rng.integers(n_possible, size=size)]))
@@ -329,10 +333,10 @@ def _draw_distinct(rng: np.random.Generator, size: int, n_possible: int) -> Inte
 
 
 def _round_robin(index: Integers, n: int) -> tuple[Integers, Integers]:
-    """Return the members of n that pair number `index` is made of.
+    """Return both members of pair number `index` among n members.
 
-    Numbers below `_n_pairs(n)` give every pair once. In round r each member meets the one r + 1
-    places on in a circle, so it comes first as often as second, give or take one.
+    Numbers below `_n_pairs(n)` give every pair once. In round r each member is paired with the one
+    r + 1 places further in a circle, so that each comes first and second equally often (+-1).
     """
     first = index % n
     return first, (first + index // n + 1) % n
@@ -351,7 +355,7 @@ def _nontarget_sessions(index: Integers, n_speakers: int, n_sessions: int) -> In
     return sessions
 
 
-# What they score
+# Scores
 
 
 def _draw_sessions(

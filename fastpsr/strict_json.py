@@ -1,4 +1,4 @@
-"""Content as strict JSON takes it."""
+"""Conversion of values to content for strict JSON."""
 
 import math
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ __all__ = ["strict"]
 
 
 def strict(value: Any) -> Any:
-    """Return plain content: arrays and tuples as lists, infinities as words, nan as None.
+    """Return plain content: arrays and tuples as lists, infinities as strings, nan as None.
 
-    So that ``json.dumps(strict(value), allow_nan=False)`` is JSON as the standard has it.
+    ``json.dumps(strict(value), allow_nan=False)`` is then valid JSON.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Numbers with their nouns, and pieces of files, for messages."""
+"""Helpers for messages: counted nouns and shortened lines."""
 
 __all__ = ["counted", "shorten"]
 
 
 def counted(n: int, noun: str, rest: str = "") -> str:
-    """Return a number with its noun, in the singular or the plural.
+    """Return a number with a noun in the singular or plural.
 
     Examples
     --------
@@ -15,5 +15,5 @@ def counted(n: int, noun: str, rest: str = "") -> str:
 
 
 def shorten(text: str) -> str:
-    """Return the beginning of a line."""
+    """Return a line, shortened if it is long."""
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""Figure 5 of the paper: NBS and RCL on 400 samples, with intervals from 100 replicates.
+"""Figure 5 of Ferrer and Ramos (2024): NBS and RCL on 400 samples, with bootstrap intervals.
 
     python docs/paper/appendix_e.py [--replicates 100] [--seed 0] [--out DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""The real systems of the paper's Tables 2 and 3, in folders as its repository has them."""
+"""The real systems of Tables 2 and 3 in Ferrer and Ramos (2024), in published folders."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Figure 1 of the paper: weighted Bayes risks, the areas under which are CE and Brier score.
+"""Figure 1 of Ferrer and Ramos (2024): weighted Bayes risks, with areas CE and Brier score.
 
     python docs/paper/figure1.py [--seeds 20] [--out DIR] [--json FILE]
 

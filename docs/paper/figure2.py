@@ -1,4 +1,4 @@
-"""Figure 2 of the paper: metrics of four systems on 400 samples of two classes.
+"""Figure 2 of Ferrer and Ramos (2024): metrics of four systems on 400 samples of two classes.
 
     python docs/paper/figure2.py [--seeds 20] [--out DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Figure 3 of the paper: metrics of four systems on 2,000 samples of ten classes.
+"""Figure 3 of Ferrer and Ramos (2024): metrics of four systems on 2,000 samples of ten classes.
 
     python docs/paper/figure3.py [--seeds 20] [--out DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Figure 4 of the paper: expected divergences of posteriors from a constant, by the constant.
+"""Figure 4 of Ferrer and Ramos (2024): expected divergences of posteriors from a constant.
 
     python docs/paper/figure4.py [--samples 100000] [--out DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""All figures and tables of the paper in one go.
+"""All figures and tables of Ferrer and Ramos (2024) in one go.
 
     python docs/paper/run_all.py --out DIR [--data DIR] [--only NAME ...] [--format svg|png|pdf]
 

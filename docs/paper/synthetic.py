@@ -1,4 +1,4 @@
-"""The paper's four simulated systems, and their metrics over many draws."""
+"""The four simulated systems of Ferrer and Ramos (2024), and their metrics over many draws."""
 
 from collections.abc import Callable
 

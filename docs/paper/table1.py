@@ -1,4 +1,4 @@
-"""Table 1 of the paper: cross-entropy under the labels against that under reference posteriors.
+"""Table 1 of Ferrer and Ramos (2024): cross-entropy under labels and under reference posteriors.
 
     python docs/paper/table1.py [--seeds 20] [--nats] [--out DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Table 2 of the paper: real systems, raw and calibrated, from the published scores.
+"""Table 2 of Ferrer and Ramos (2024): real systems, raw and calibrated, from the published scores.
 
     python docs/paper/table2.py --data DIR [--out DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Table 3 of the paper: classes, samples and priors of the real datasets.
+"""Table 3 of Ferrer and Ramos (2024): classes, samples and priors of the real datasets.
 
     python docs/paper/table3.py --data DIR [--out DIR] [--json FILE]
 

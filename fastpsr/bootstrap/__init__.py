@@ -1,6 +1,6 @@
-"""Replicates, confidence intervals, and paired comparison.
+"""Bootstrap replicates, confidence intervals, and paired comparisons.
 
-`RESAMPLINGS` lists all schemes: warm-up, fuzzing and tests go over it.
+`RESAMPLINGS` lists all resampling schemes; warm-up, fuzzing and tests iterate over it.
 """
 
 from fastpsr.bootstrap.bootstrap import bootstrap, compare

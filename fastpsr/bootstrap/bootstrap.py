@@ -72,8 +72,8 @@ def bootstrap(
     Parameters
     ----------
     metrics : metric, list of metrics, or dict of name to metric
-        Metrics of this package, or callables ``f(predictions) -> float``. These must take
-        ``predictions.sample_weight`` into account: replicates differ in nothing else.
+        Metrics of this package, or callables ``f(predictions) -> float``. A callable must use
+        ``predictions.sample_weight``, because replicates only differ in their weights.
     predictions : Predictions or PartitionedPredictions
         Labeled.
     n_resamples : int
@@ -81,14 +81,16 @@ def bootstrap(
     confidence_level : float
         Between 0 and 1.
     method : {"percentile", "basic", "bca", "normal"}
-        "normal" takes the bias off the value.
+        How the interval is computed from the replicates. "normal" subtracts the estimated bias from
+        the value.
     resampling : IID, Stratified, Clusters or TwoWay, optional
-        What is drawn; by default samples, ``IID()``.
+        Resampling scheme; by default samples are drawn independently, ``IID()``.
     seed : int, optional
-        The same seed gives the same bits, for any number of threads, and whether metrics are asked
-        for together or alone. By default a new one each time.
+        Random seed. The same seed gives identical results, for any number of threads, and whether
+        metrics are computed together or separately. By default a random seed.
     progress : bool or callable
-        Whether to show progress on stderr, or what to call with (replicates done, their total).
+        Whether to show progress on stderr; or a callable that is called with (number of replicates
+        done, total number).
 
     Returns
     -------
@@ -97,30 +99,31 @@ def bootstrap(
     Raises
     ------
     ValueError
-        For a metric that is undefined on the data, a callable that does not return a number, too
-        few replicates for the level, and BCa with TwoWay.
+        If a metric is undefined on the data, a callable does not return a number, there are too few
+        replicates for the confidence level, or BCa is combined with TwoWay.
 
     Warns
     -----
     RuntimeWarning
-        Where a metric is undefined in some replicates, where a callable is the same in all, and
-        where a method needs finite values or replicates on both sides of the value.
+        If a metric is undefined in some replicates, if a callable has the same value in all
+        replicates, or if a method needs finite values or replicates on both sides of the value.
 
     Notes
     -----
-    The interval is meant for the population value of the metric. Calibrators that are cross-fitted,
-    or trained on the test data, are trained anew in each replicate, with folds fixed by original
-    sample; held-out ones stay as they are. Priors that were not given are those of the replicate.
-    Metrics that optimize on the data (EER, minDCF, minCllr, PAV) and ECE are biased: see `bias`,
-    and docs/intervals.md for how often each method covers.
+    The interval is for the population value of the metric. Calibrators that are cross-fitted, or
+    trained on the test data, are trained again in each replicate, with folds fixed by original
+    sample; calibrators trained on held-out data are not. Priors that were not given are the class
+    frequencies of the replicate. Metrics that optimize on the data (EER, minDCF, minCllr, PAV) and
+    ECE are biased: see `bias`, and docs/intervals.md for the coverage of each method.
 
-    Rows of positive weight are drawn alike and carry their weight. Metrics of different kinds are
-    not drawn jointly: for a function of several metrics pass a callable.
+    Rows of positive weight are drawn with equal probability and keep their weight. Metrics of
+    different kinds are not drawn jointly: for a function of several metrics pass a callable.
 
     References
     ----------
-    The paper's appendix on confidence intervals; B. Efron and R. Tibshirani, "An introduction to
-    the bootstrap", 1993.
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841, appendix E; B. Efron and R. Tibshirani, "An
+    introduction to the bootstrap", 1993.
 
     Examples
     --------
@@ -147,13 +150,13 @@ def with_intervals(
     intervals: Intervals,
     progress: Progress,
 ) -> list[BootstrapResult]:
-    """Return the intervals of values that are known; the jobs are prepared."""
+    """Return the intervals of given values; the jobs must be prepared."""
     with in_silence():
         replicates = run(lambda: draw_replicates(
             list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed, jointly=False,
             progress=progress,
         ))  # fmt: skip
-    results = []  # not a comprehension: warnings point at the caller
+    results = []  # not a comprehension, so that warnings refer to the line of the caller
     for name, job, value, row in zip(names, jobs, values, replicates, strict=True):
         results.append(intervals.result(name, value, row, [job], [1.0]))
     return results
@@ -201,30 +204,30 @@ def compare(
     seed: int | None = None,
     progress: bool | Progress = False,
 ) -> BootstrapResult | list[BootstrapResult]:
-    """Return the difference of metrics between two systems on the same samples, a less b.
+    """Return the difference of metrics between two systems on the same samples, a minus b.
 
-    Both systems see the same draws, so that what makes samples hard for both cancels: the interval
-    is narrower than those of the two values suggest.
+    Both systems are evaluated on the same bootstrap draws (a paired comparison), so that variation
+    in the difficulty of the samples cancels: the interval is narrower than with separate draws.
 
     Parameters
     ----------
     metric : metric, list of metrics, or dict of name to metric
         As for :func:`bootstrap`.
     a, b : Predictions or PartitionedPredictions
-        Of the same samples in the same order, with the same labels; both in memory, or both in
-        parts of the same lengths. Columns of ids must be in both.
+        Predictions for the same samples in the same order, with the same labels; both in memory, or
+        both in parts of the same lengths. Columns of ids must be in both.
     n_resamples, confidence_level, method, resampling, seed, progress
         As for :func:`bootstrap`.
 
     Returns
     -------
     BootstrapResult, or list of them in the order of the metrics
-        Of the value of `a` less that of `b`.
+        For the value of `a` minus that of `b`.
 
     Raises
     ------
     ValueError
-        As :func:`bootstrap`, and where the samples or their labels differ.
+        As :func:`bootstrap`, and if the samples or their labels differ.
 
     Examples
     --------
@@ -251,7 +254,7 @@ def with_differences(
     intervals: Intervals,
     progress: Progress,
 ) -> list[BootstrapResult]:
-    """Return the intervals of differences of values; jobs are pairs of a system and the other."""
+    """Return the intervals of differences of values; jobs are in pairs, one for each system."""
     with in_silence():
         replicates = run(lambda: draw_replicates(
             list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed, jointly=True,
@@ -267,7 +270,7 @@ def with_differences(
 
 
 def check_same_samples(a: Data, b: Data) -> None:
-    """Raise unless two systems were run on the same samples, as far as labels and weights tell."""
+    """Raise unless the labels and weights of two systems are consistent with the same samples."""
     for name, side in (("a", a), ("b", b)):
         check_data(side, name)
     if not (isinstance(a, Predictions) and isinstance(b, Predictions)):
@@ -293,7 +296,7 @@ def _refuse_pair(rule: str, row: int | None = None) -> NoReturn:
 
 
 def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
-    """Return metrics with what messages call them."""
+    """Return metrics with their names in messages."""
     if isinstance(metrics, Mapping):
         named = list(metrics.items())
     elif callable(metrics):
@@ -312,7 +315,7 @@ def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
 
 
 def _begin(names: list[str], jobs: list[Job]) -> list[float]:
-    """Return the values on the data, asked for together with what replicates need."""
+    """Return the values on the data, computed together with what replicates need."""
 
     def plan() -> Plan[list[float]]:
         values = [_value(name, job) for name, job in zip(names, jobs, strict=True)]
@@ -327,7 +330,7 @@ def _begin(names: list[str], jobs: list[Job]) -> list[float]:
 
 
 def _value(name: str, job: Job) -> Plan[float]:
-    """Ask for the value on the data; raise where it is no number."""
+    """Plan: return the value on the data; raise if it is not a number."""
     metric, data = job.metric, job.data
     try:
         if isinstance(metric, Metric):

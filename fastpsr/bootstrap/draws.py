@@ -1,4 +1,4 @@
-"""How often rows and units are there in each replicate."""
+"""Draw counts of rows and units in each replicate."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -25,18 +25,18 @@ Counts = NDArray[np.int64]
 
 
 class Times(ABC):
-    """How often each row is there, by replicate: plain data."""
+    """Draw counts of rows, by replicate: plain data."""
 
-    #: What it reads of a part.
+    #: What is read of a part.
     reads: frozenset[str]
 
     @abstractmethod
     def times(self, part: Part, replicate: int) -> Floats:
-        """Return how often each row of a part is there, (n,)."""
+        """Return the draw count of each row of a part, (n,)."""
 
 
 class Draws(Times):
-    """How often each unit is there in each replicate, the same for all that ask."""
+    """Draw counts per unit and replicate, shared by all metrics."""
 
     def __init__(self, units: Units) -> None:
         self.units = units
@@ -59,7 +59,7 @@ class Draws(Times):
         """
         key = (self._place(part), first, n_replicates)
         if self._batch is None or self._batch[0] != key:
-            self._batch = None  # not two at a time
+            self._batch = None  # free it before the next is made
             self._batch = (key, self._draw(part, first, n_replicates))
         return self._batch[1]
 
@@ -70,7 +70,7 @@ class Draws(Times):
                 _, begin, n = held[0]
                 if begin <= replicate < begin + n:
                     return self._of_rows(part, held[1][(replicate - begin) // LANES], replicate)
-        # whoever asks for one replicate is likely to ask for the next
+        # the next replicate is likely to be requested next
         room = _COUNTS_AT_ONCE // (LANES * max(self.units.size_in(part), 1))
         n = LANES * min(max(room, 1), 16)
         first = replicate // n * n
@@ -84,12 +84,12 @@ class Draws(Times):
         return np.asarray(times[first] * times[second])
 
     def _place(self, part: Part) -> int:
-        """Return what tells the units of a part from those of others."""
+        """Return the stream number of the units of a part."""
         return -1 if self.units.are_shared else part.number
 
     @abstractmethod
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
-        """Return what `counts` does."""
+        """Return the counts as `counts` does."""
 
 
 class UnitDraws(Draws):
@@ -107,7 +107,7 @@ class UnitDraws(Draws):
         units = self.units
         number = 0 if units.are_shared else part.number
         order, strata = units.order(part)
-        # a stratum is cut as a group is; its units share blocks with no other's
+        # a stratum is cut into blocks as a group is, so that no block has units of two strata
         blocks = kernels.cut_into_blocks(strata, np.arange(strata.size - 1))
         if isinstance(units, RowUnits):
             assert self._in_parts is not None
@@ -120,9 +120,9 @@ class UnitDraws(Draws):
 
 
 class LeftOut(Draws):
-    """All units but those of one share of a stratum, share after share.
+    """All units except one random subset of a stratum, for each subset in turn (jackknife).
 
-    Units are put in random order and dealt to the shares of their stratum in turn.
+    Units are permuted at random, then assigned to the subsets of their stratum in turn.
     """
 
     def __init__(self, units: Units, n_shares: Sequence[int], seed: int) -> None:
@@ -147,7 +147,7 @@ class LeftOut(Draws):
         return times
 
     def _deal(self, part: Part) -> NDArray[Any]:
-        """Return the share that each unit is left out with, (U,); -1 for those in none."""
+        """Return the subset of each unit, (U,); -1 for units in none."""
         order, bounds = self.units.order(part)
         number = max(self._place(part), 0)
         stream = seed_of(self._seed, ("left out", number))
@@ -166,7 +166,7 @@ class LeftOut(Draws):
 
 
 class PartDraws:
-    """How many of a replicate's draws fall in each part, by stratum: from the table of facts."""
+    """Numbers of draws of each replicate in each part, by stratum, given the table of facts."""
 
     def __init__(self, seed: int, stream: tuple[str | int, ...], sizes: Counts) -> None:
         self._sizes = sizes
@@ -177,7 +177,7 @@ class PartDraws:
         return {**self.__dict__, "_held": {}}
 
     def of(self, part: int, first: int, n_replicates: int) -> Counts:
-        """Return how many draws of replicates from `first` on fall in a part, (R, S)."""
+        """Return the numbers of draws in a part for replicates from `first` on, (R, S)."""
         if self._sizes.shape[0] == 1:
             return np.repeat(self._sizes, n_replicates, axis=0)
         last = first + n_replicates
@@ -187,7 +187,7 @@ class PartDraws:
         return np.ascontiguousarray(found[begin : begin + n_replicates])
 
     def _table(self, number: int) -> Counts:
-        """Return the draws of 256 replicates, (256, P, S): those of all parts are drawn at once."""
+        """Return the numbers of draws of 256 replicates in all parts, (256, P, S)."""
         if number not in self._held:
             if len(self._held) >= _MOST_TABLES:
                 del self._held[next(iter(self._held))]
@@ -198,7 +198,7 @@ class PartDraws:
 
 
 class Reweighted(Transform):
-    """Rows that weigh as often as they are there in a replicate, times their own weight."""
+    """Rows weighted by their draw counts in a replicate, times their own weight."""
 
     keeps_rows = False
 

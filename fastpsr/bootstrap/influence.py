@@ -1,4 +1,4 @@
-"""How much each drawn unit moves a metric: the acceleration of BCa intervals."""
+"""Influence of each drawn unit on a metric, for the acceleration of BCa intervals."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from fastpsr.summaries.summands import Summands
 
 __all__ = ["acceleration"]
 
-_MOST_SLOPES = 20_000  # numbers in a summary whose slopes are taken one by one
-_LEAST_SHARE = 1e-5  # of a group's weight that slopes are taken over: rounding is far below
-_LEFT_OUT = 400  # shares of the units that are left out in turn, else
+_MOST_SLOPES = 20_000  # largest size of a summary for which slopes are computed
+_LEAST_SHARE = 1e-5  # width of difference quotients, as a fraction of the weight of a group
+_LEFT_OUT = 400  # otherwise, number of random subsets of units that are left out in turn
 
 
 def acceleration(
     jobs: list[Job], signs: list[float], resampling: Resampling, seed: int
 ) -> Plan[float]:
-    """Ask for a sixth of the skewness of the influence of the units on a sum of signed metrics.
+    """Plan: return skewness / 6 of the influence of the units on a sum of signed metrics.
 
-    Where summaries are small, the influence of a sample is its slope; else the units are left out
-    in about 400 random shares, whose influences are sums of those of the units. Influences are
-    centered within strata.
+    For small summaries the influence of a sample is a slope. Otherwise about 400 random subsets of
+    the units are left out in turn; the influence of a subset is the sum over its units. Influences
+    are centered within strata.
     """
     units = yield from resampling.units(jobs[0].data)
     if all(_has_slopes(job) for job in jobs):
@@ -50,7 +50,7 @@ def _has_slopes(job: Job) -> bool:
 
 
 def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]:
-    """Ask for the sums of each group, then for the moments of what each unit adds to them."""
+    """Plan: request the sums of each group, then the moments of the influences of the units."""
     data: list[Data] = [jobs[0].data]
     kept, layouts = Kept(), []
     for job in jobs:
@@ -82,7 +82,7 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
         return 0.0
     (sums,) = yield [_HigherMoments(influences, means, scale).over(*data)]
     squares, cubes = sums
-    # deviations that rounding leaves of influences that are all alike have no skewness
+    # if all influences are equal, deviations are rounding errors, whose skewness is meaningless
     return float(cubes / (6.0 * squares**1.5)) if squares > 0.0 else 0.0
 
 
@@ -227,7 +227,7 @@ class _HigherMoments(_InfluenceStep):
         found = np.zeros(2)
         for values, mean in zip(self.influences.by_stratum(parts), self.means, strict=True):
             if values.size:
-                centered = (values - mean) / self.scale  # of any magnitude: only ratios matter
+                centered = (values - mean) / self.scale  # skewness does not depend on the scale
                 found += (centered**2).sum(), (centered**3).sum()
         return found if accumulator is None else accumulator + found
 
@@ -235,7 +235,7 @@ class _HigherMoments(_InfluenceStep):
 def _slopes(
     metric: Metric[Any], summands: Summands, weight: Floats, sums: Floats, step: float
 ) -> tuple[Floats, Floats]:
-    """Return how the metric changes with each group's weight and sums, by central differences."""
+    """Return derivatives of the metric by weight and sums of each group (central differences)."""
     by_weight, by_sum = np.zeros(weight.shape), np.zeros(sums.shape)
 
     def difference(array: Floats, place: int, width: float) -> float:
@@ -261,7 +261,7 @@ def _slopes(
 
 
 def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int) -> Plan[float]:
-    """Ask for the values without random shares of each stratum's units, and return the skewness."""
+    """Plan: request the values without each random subset of units, and return skewness / 6."""
     if isinstance(units, RowUnits):
         sizes = units.sizes.sum(axis=0)
     else:
@@ -276,7 +276,7 @@ def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int
 
 
 def _centered(strata: list[Floats]) -> Floats:
-    """Return the finite influences of each stratum less their mean."""
+    """Return the finite influences of each stratum minus their mean."""
     finite = [values[np.isfinite(values)] for values in strata]
     centered = [values - values.mean() for values in finite if values.size]
     return np.concatenate(centered) if centered else np.empty(0)
@@ -286,5 +286,5 @@ def _sixth_of_skewness(centered: Floats) -> float:
     largest = float(np.abs(centered).max(initial=0.0))
     if not 0.0 < largest < np.inf:
         return 0.0
-    centered = centered / largest  # of any magnitude: only ratios matter
+    centered = centered / largest  # skewness does not depend on the scale
     return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))

@@ -37,12 +37,12 @@ def interval(
     Parameters
     ----------
     acceleration : float
-        Of BCa: a sixth of the skewness of the influence of what is drawn.
+        For BCa: skewness / 6 of the influence of the drawn units.
 
     Raises
     ------
     ValueError
-        For BCa where all replicates lie on one side of the value.
+        For BCa if all replicates lie on one side of the value.
 
     References
     ----------
@@ -54,7 +54,7 @@ def interval(
     low, high = (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
     if method == "normal":
         with np.errstate(over="ignore"):  # squares of values near the largest float
-            center = 2.0 * value - float(ordered.mean())  # the value less its bias
+            center = 2.0 * value - float(ordered.mean())  # the value minus its bias
             reach = _normal().inv_cdf(high) * float(ordered.std(ddof=1))
         return Interval(center - reach, center + reach)
     if method == "basic":
@@ -70,14 +70,14 @@ def interval(
 
 
 def _quantile(ordered: Floats, share: float) -> float:
-    """Return the least replicate that at least this share do not exceed; no mean of two infs."""
-    # rounding must not push the place one further
+    """Return the quantile as an order statistic, which is defined for infinite values, too."""
+    # rounding must not increase the index by one
     place = int(np.ceil(share * ordered.size * (1.0 - 1e-12))) - 1
     return float(ordered[min(max(place, 0), ordered.size - 1)])
 
 
 def _corrected(value: float, ordered: Floats, share: float, acceleration: float) -> float:
-    """Return the share that is corrected for bias and acceleration."""
+    """Return the quantile level corrected for bias and acceleration."""
     below = float((ordered < value).mean() + 0.5 * (ordered == value).mean())
     if not 0.0 < below < 1.0:
         side = "above" if below == 0.0 else "below"

@@ -1,4 +1,4 @@
-"""The replicates of metrics: sums where a metric has summands, weighted predictions where not."""
+"""Replicates of metrics: from sums if a metric has summands, else from weighted predictions."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights
 
 @dataclass(eq=False)
 class Job:
-    """A metric of some data, and what was asked for it."""
+    """A metric of some data, and its prepared summands."""
 
     metric: AnyMetric
     data: Data
@@ -60,17 +60,17 @@ class Job:
 
     @cached_property
     def name(self) -> str:
-        """What the metric is called in messages."""
+        """Name of the metric in messages."""
         return name_of(self.metric)
 
     def prepare(self) -> Plan[None]:
-        """Ask for what the metric's summary adds up."""
+        """Plan: request the summands of the metric."""
         if isinstance(self.metric, Metric):
             yield from begin(self.data)
             self.summands = yield from self.metric.summands(self.data)
 
     def pin(self) -> Plan[AnyMetric]:
-        """Ask for the metric with its folds dealt."""
+        """Plan: return the metric with fixed folds."""
         if not self._pinned:
             found: AnyMetric = self.metric
             if isinstance(self.metric, Metric):
@@ -79,14 +79,14 @@ class Job:
         return self._pinned[0]
 
     def value_under(self, times: Times, replicate: int) -> Plan[float]:
-        """Ask for the value where rows are there so many times, nan where it is undefined."""
+        """Plan: return the value for given draw counts of the rows; nan if it is undefined."""
         pinned = yield from self.pin()
         try:
             view = mapped(self.data, Reweighted(times, replicate))
             if isinstance(pinned, Metric):
                 value: Any = yield from pinned.plan_from_start(view)
             else:
-                view.require_samples()  # two-way: no trial may have both its speakers
+                view.require_samples()  # two-way: possibly no trial with both speakers drawn
                 value = pinned(view)
         except ValueError:
             return float("nan")
@@ -107,7 +107,7 @@ class _Kind:
         return [job.summands for job in self.jobs if job.summands is not None]
 
     def layout(self, kept: Kept, data: list[Data]) -> Layout:
-        """Return the layout of the kind; data that it needs are appended to those given."""
+        """Return the layout of the kind; data that it needs are appended to `data`."""
         places = []
         for job, own in zip(self.jobs, self.summands, strict=True):
             needed = (job.data, *own.beside)
@@ -137,15 +137,15 @@ class _Kind:
                 except NeedsSamplesError:
                     unserved.append((place, replicate))
                 except ValueError:
-                    pass  # undefined, as with a class missing: stays nan
-                if not own.degree:  # else all of a kind sum the same
+                    pass  # undefined, for example because a class is missing: stays nan
+                if not own.degree:  # with polynomials, all jobs of a kind have the same sums
                     begin = end
         return out, unserved
 
     def write(self, pieces: Floats, first: int, times: Times | None, out: Floats) -> Plan[None]:
         """Write the values of (R, G, 1 + sums) of replicates from `first` on.
 
-        `times` are the rows drawn; None where no rows were, but only counts of groups.
+        `times` are the draw counts of rows; None if only counts of groups were drawn.
         """
         values, unserved = self.values_of(pieces)
         out[self.places, first : first + pieces.shape[0]] = values
@@ -178,7 +178,7 @@ def draw_replicates(
     jointly: bool,
     progress: Progress,
 ) -> Plan[Floats]:
-    """Ask for (J, R) replicates, nan where a metric is undefined.
+    """Plan: return (J, R) replicates, nan where a metric is undefined.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def draw_replicates(
 
 
 def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Plan[Floats]:
-    """Ask for (J, R) values of metrics where units are there as often as `draws` say."""
+    """Plan: return (J, R) values of metrics for the draw counts of units in `draws`."""
     kinds, others = _sorted_by_kind(jobs)
     out = np.full((len(jobs), n_replicates), np.nan)
     yield _plans_under(jobs, kinds, others, draws, out, lambda n: None)
@@ -214,13 +214,13 @@ def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Plan[Float
 
 
 def name_of(metric: AnyMetric) -> str:
-    """Return what a metric is called in messages."""
-    label = getattr(metric, "label", None)  # of a class it is no string
+    """Return the name of a metric in messages."""
+    label = getattr(metric, "label", None)  # not a string if `metric` is a class
     return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
 
 
 def as_number(name: str, value: object) -> float:
-    """Return what a metric gave as a float, or raise where it is no number."""
+    """Return the value of a metric as a float; raise if it is not a number."""
     if np.ndim(value) == 0 and not isinstance(value, (str, bytes)):  # type: ignore[arg-type]
         try:
             return float(value)  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def as_number(name: str, value: object) -> float:
 
 @contextmanager
 def in_silence() -> Iterator[None]:
-    """Let no warnings through: what a replicate is warned of is not the user's doing."""
+    """Suppress warnings, which in replicates are not caused by the user's input."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -242,7 +242,7 @@ def _place_of(one: Data, data: list[Data]) -> int:
 
 
 def _sorted_by_kind(jobs: list[Job]) -> tuple[list[_Kind], list[int]]:
-    """Return the jobs with summands by kind, and the places of those without."""
+    """Return the jobs with summands by kind, and the indices of those without."""
     kinds: dict[Any, _Kind] = {}
     others = []
     for place, job in enumerate(jobs):
@@ -269,12 +269,12 @@ class _Count:
 def _chunks_of(
     n_replicates: int, data: Data, n_numbers: int, n_sharing: int, *, in_lanes: bool = True
 ) -> Iterator[range]:
-    """Cut replicates into chunks, in whole lanes, that take little time and memory each.
+    """Cut replicates into chunks of whole lanes, each with little time and memory.
 
-    Data that are read take as many as the memory budget allows, since each chunk is a read.
+    For data in parts a chunk is as large as the memory budget allows, since each chunk is a read.
     """
     if isinstance(data, PartitionedPredictions):
-        n_held = 2 + data.n_parts.bit_length()  # sums of parts, in a tree
+        n_held = 2 + data.n_parts.bit_length()  # sums of parts that are held in the tree
         room = memory_budget() // (n_held * n_sharing)
         most = min(_MOST_PER_READ, room // (8 * max(n_numbers, 1)))
     else:
@@ -287,7 +287,7 @@ def _chunks_of(
 def _numbers_of_samples(data: Data) -> int:
     """Return how many numbers a replicate of the samples takes, while a part of them is read."""
     if not isinstance(data, PartitionedPredictions):
-        return 0  # one after another
+        return 0  # replicates are computed one after another
     of_part = int(data.facts.n_rows.max()) * _BYTES_PER_ROW // 8
     of_whole = len(data) * (2 + (data.n_classes if data.n_classes > 2 else 1))
     # each replicate may collect its samples, unless that would be refused
@@ -302,7 +302,7 @@ def _draw_rows(
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
-    """Write the replicates of a kind, which draws rows of its own."""
+    """Write the replicates of a kind, with its own draws of rows."""
     data = kind.jobs[0].data
     beside = [data]
     layout = kind.layout(Kept(), beside)
@@ -328,7 +328,7 @@ def _plans_under(
     out: Floats,
     advance: Callable[[int], object],
 ) -> list[Plan[None]]:
-    """Return plans that write the replicates of jobs that all see the same units."""
+    """Return plans that write the replicates of jobs that share the draws of units."""
     plans = []
     if kinds:
         plans.append(_sum_units(jobs[0].data, kinds, draws, out, advance, 1 + bool(others)))

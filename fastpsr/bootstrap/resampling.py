@@ -1,4 +1,4 @@
-"""What is drawn in a replicate: samples, samples of each class, clusters, or speakers."""
+"""Resampling schemes: draws of samples, samples of each class, clusters, or speakers."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ class Resampling(ABC):
 
     @abstractmethod
     def units(self, data: Data) -> Plan[Units]:
-        """Ask for what is drawn; samples of weight 0 are as if absent."""
+        """Plan: return the units that are drawn; samples of weight 0 are ignored."""
 
     def on_rows(self, index: Any) -> "Resampling":
-        """Return the scheme for the rows that an index picks, where it holds ids of rows."""
+        """Return the scheme for the rows selected by an index, if it holds one id per row."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class IID(Resampling):
-    """Draw as many samples as there are, with replacement: for samples that are independent.
+    """Draw samples with replacement (the ordinary bootstrap): for independent samples.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class IID(Resampling):
 
 @dataclass(frozen=True, eq=False)
 class Stratified(Resampling):
-    """Draw from each class as many samples as it has: for class sizes chosen beforehand.
+    """Draw samples with replacement within each class: for class sizes fixed by design.
 
     Examples
     --------
@@ -70,17 +70,17 @@ class Stratified(Resampling):
 
 @dataclass(frozen=True, eq=False)
 class Clusters(Resampling):
-    """Draw whole clusters: for samples that are alike within a speaker, session or document.
+    """Draw whole clusters: for samples that depend on a common speaker, session or document.
 
     Parameters
     ----------
     ids : array-like of shape (N,), or str
-        Cluster of each sample: integers or strings; for data in parts the name of their column.
+        Cluster of each sample: integers or strings; for data in parts, the name of the column.
 
     Raises
     ------
     ValueError
-        When used, for ids of the wrong length, and for fewer than two clusters.
+        When used, for ids of the wrong length or fewer than two clusters.
 
     Examples
     --------
@@ -104,19 +104,20 @@ class Clusters(Resampling):
 class TwoWay(Resampling):
     """Draw speakers: for trials that share speakers on both sides.
 
-    Speakers are one population, drawn once for both sides. A trial of s against t weighs what s was
-    drawn times what t was drawn, a trial of s against s what s was drawn.
+    Speakers of both sides are one population, drawn once. The weight of a trial of speaker s
+    against speaker t is multiplied by the draw counts of both s and t; that of a trial of s against
+    s by the draw count of s.
 
     Parameters
     ----------
     enroll_speakers, test_speakers : array-like of shape (N,), or str
-        Speaker of each trial's two sides, integers or strings, in one naming; for data in parts the
-        names of their columns.
+        Speaker of each side of each trial: integers or strings, with the same ids on both sides;
+        for data in parts, the names of the columns.
 
     Raises
     ------
     ValueError
-        When used, for ids of the wrong length, and for fewer than two speakers.
+        When used, for ids of the wrong length or fewer than two speakers.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What the bootstrap returns."""
+"""Result of the bootstrap."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,29 +17,31 @@ __all__ = ["BootstrapResult"]
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult(Result):
-    """A metric's value with its interval.
+    """Value of a metric with its confidence interval.
 
     Attributes
     ----------
     name : str
+        Name of the metric.
     value : float
-        On the data themselves.
+        Value on the data.
     interval : Interval
         ``.low`` and ``.high``.
     standard_error : float
         Standard deviation of the replicates.
     bias : float
-        Mean of the replicates less the value: about what the value is off its own population value.
+        Mean of the replicates minus the value: an estimate of the bias of the value.
     replicates : ndarray of float64, shape (n_resamples,)
         nan where the metric was undefined.
     n_undefined : int
-        Number of replicates left out of the interval, such as those without a class.
+        Number of replicates in which the metric is undefined, for example because a class is
+        missing. They are not used for the interval.
     confidence_level : float
     method : {"percentile", "basic", "bca", "normal"}
     seed : int
-        Which gives the same replicates again.
+        Seed that reproduces the replicates.
     resampling : str
-        What was drawn: the name of the resampling's class.
+        Name of the resampling scheme.
 
     Examples
     --------
@@ -64,21 +66,21 @@ class BootstrapResult(Result):
 
     @property
     def n_resamples(self) -> int:
-        """Number of replicates, the undefined ones included."""
+        """Number of replicates, including undefined ones."""
         return self.replicates.size
 
     def to_frame(self) -> Any:
-        """Return a ``polars.DataFrame`` of one row: all but the replicates.
+        """Return a ``polars.DataFrame`` of one row, with everything except the replicates.
 
         Raises
         ------
         ValueError
-            Where polars is not installed.
+            If polars is not installed.
         """
         row: dict[str, Any] = {
             name: [value] for name, value in self._content().items() if name != "replicates"
         }
-        if self.seed < 1 << 64:  # of one type, whether it is large or not
+        if self.seed < 1 << 64:  # the same type for small and large seeds
             row["seed"] = np.array(row["seed"], np.uint64)
         return frame(row)
 

@@ -1,4 +1,4 @@
-"""How intervals are to be made: checked before any work, and applied to replicates."""
+"""Settings of confidence intervals: validated first, applied to replicates later."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ __all__ = ["Intervals", "as_progress"]
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """How confidence intervals are made, checked.
+    """Validated settings of confidence intervals.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class Intervals:
     n_resamples : int
         Number of replicates.
     resampling : Resampling
-        What is drawn.
+        Resampling scheme.
     seed : int
-        Which gives the same replicates again.
+        Seed that reproduces the replicates.
     drawn : str
-        What is drawn, in words.
+        Name of what is drawn, for messages.
     """
 
     confidence_level: float
@@ -57,7 +57,7 @@ class Intervals:
         resampling: Resampling | None,
         seed: int | None,
     ) -> "Intervals":
-        """Check what was asked for, and fill in what was left out."""
+        """Validate settings, and fill in defaults."""
         is_real = isinstance(confidence_level, (float, np.floating))
         if not (is_real and 0.0 < confidence_level < 1.0):
             raise ArgumentError(
@@ -95,7 +95,7 @@ class Intervals:
         return cls(confidence_level, method, int(n_resamples), resampling, int(seed), drawn)
 
     def on_rows(self, index: Any) -> "Intervals":
-        """Return the intervals for the rows that an index picks."""
+        """Return the settings for the rows selected by an index."""
         return replace(self, resampling=self.resampling.on_rows(index))
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Intervals:
     def result(
         self, name: str, value: float, replicates: Floats, jobs: list[Job], signs: list[float]
     ) -> BootstrapResult:
-        """Return the interval of a value; say what is wrong with it."""
+        """Return the interval of a value, with a warning if it is not reliable."""
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
         if n_undefined:
@@ -157,7 +157,7 @@ class Intervals:
             method = "percentile"
         skew = 0.0
         if method == "bca":
-            with in_silence():  # values near the largest float have no skewness
+            with in_silence():  # the skewness of values near the largest float overflows
                 skew = run(lambda: acceleration(jobs, signs, self.resampling, self.seed))
         try:
             found = interval(value, defined, self.confidence_level, method, skew)
@@ -170,14 +170,14 @@ class Intervals:
 
 
 def as_progress(progress: bool | Progress) -> Progress:
-    """Return what to call as replicates are done."""
+    """Return the callable that reports finished replicates."""
     if callable(progress):
         return progress
     return _ProgressLine() if progress else lambda done, total: None
 
 
 class _ProgressLine:
-    """A line on stderr that says how far the replicates are."""
+    """A progress line on stderr."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()

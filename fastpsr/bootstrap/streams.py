@@ -1,4 +1,4 @@
-"""Seeds of random streams, by what is drawn."""
+"""Seeds of named random streams."""
 
 import hashlib
 
@@ -8,9 +8,9 @@ __all__ = ["seed_of"]
 
 
 def seed_of(seed: int, stream: tuple[str | int, ...]) -> int:
-    """Return 64 bits for a stream, so that what is drawn for one tells nothing of another.
+    """Return a 64-bit seed for a stream, so that different streams are independent.
 
-    The same in every process: streams are named by strings and integers alone.
+    It is the same in every process, since streams are named by strings and integers only.
     """
     text = "".join(f"{_kind(part)}{len(str(part))}:{part}" for part in stream)
     words = np.frombuffer(hashlib.sha256(text.encode()).digest(), "<u4")

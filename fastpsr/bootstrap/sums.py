@@ -1,4 +1,4 @@
-"""Replicates of sums: drawn directly where rows are drawn, else by the weights of units."""
+"""Replicates of sums: drawn directly if rows are drawn, else computed from weights of units."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _WHOLE = 1 << 62  # rows: groups are not cut
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of positive weight sorted by group, with what they add to its sums."""
+    """Rows of positive weight sorted by group, with their terms of the sums."""
 
     bounds: NDArray[np.int64]
     order: NDArray[Any]
@@ -36,13 +36,13 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Summands that share groups, over some of the data that lie beside each other: plain data.
+    """Summands that share groups, over several row-aligned data: plain data.
 
     Attributes
     ----------
     summands : tuple of Summands
     places : tuple of tuples of int
-        For each summands, which of the parts is its own, and which lie beside it.
+        For each of the summands, the index of its data, and of further row-aligned data.
     """
 
     summands: tuple[Summands, ...]
@@ -59,7 +59,7 @@ class Layout:
 
     @property
     def that_add(self) -> tuple[Summands, ...]:
-        """The summands whose columns differ: with polynomials, all of a kind have the same."""
+        """The summands with different columns: with polynomials all of a kind have the same."""
         return self.summands[:1] if self.degree else self.summands
 
     @property
@@ -122,7 +122,7 @@ class Layout:
 
 
 class RowDraws(Times):
-    """Draws of the rows of one layout, which are its own."""
+    """Draws of rows for a single layout."""
 
     def __init__(self, layout: Layout, sizes: NDArray[np.int64], by_class: bool, seed: int) -> None:
         self._layout, self._seed = layout, seed
@@ -143,7 +143,7 @@ class RowDraws(Times):
         return seed, self._in_parts.of(part, first, n_replicates)
 
     def of_whole(self, counts: NDArray[np.int64], n_replicates: int) -> tuple[Any, ...]:
-        """Return seed, draws, blocks and bounds where only the whole's counts of groups matter."""
+        """Return (seed, draws, blocks, bounds) if only the total counts of groups matter."""
         n_strata = int(self._strata[-1]) + 1 if self._strata.size else 1
         sizes = np.bincount(self._strata, counts, n_strata).astype(np.int64)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -153,7 +153,7 @@ class RowDraws(Times):
 
     def times(self, part: Part, replicate: int) -> Floats:
         layout, n = self._layout, len(part.predictions)
-        # rows lie in groups, which data beside them may decide on
+        # rows are in groups, which may depend on further row-aligned data
         parts = [part, *(Part.whole(data) for data in layout.summands[0].beside)]
         places = tuple(range(len(parts)))
         alone = Layout(layout.summands[:1], (places,), layout.kept)
@@ -176,7 +176,7 @@ class RowDraws(Times):
 
 @dataclass(frozen=True, eq=False)
 class DrawnSums(Step):
-    """Sums of one layout in some replicates, (R, G, 1 + sums), where rows are drawn one by one."""
+    """Sums of one layout in several replicates, (R, G, 1 + sums), if rows are drawn."""
 
     layout: Layout
     draws: RowDraws
@@ -237,7 +237,7 @@ class CountGroups(Step):
 
 
 def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
-    """Ask for the counts of groups, where these are all that matters; else return None."""
+    """Plan: return the counts of groups if these are sufficient, else None."""
     if layout.n_sums or data[0].has_weights:
         return None
     counts = layout.summands[0].known_counts
@@ -247,19 +247,19 @@ def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64
 
 
 def known_sums(draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int) -> Floats:
-    """Return (R, G, 1) replicates of counts of groups: multinomials, which need no rows."""
+    """Return (R, G, 1) replicates of counts of groups, drawn as multinomials without rows."""
     seed, n_draws, blocks, bounds = draws.of_whole(counts, n_replicates)
     nothing, no_columns = np.empty(0), np.empty((0, 0))
     out = np.zeros((n_replicates, counts.size, 1))
     return kernels.sum_draws(seed, first, n_draws, blocks, bounds, nothing, no_columns, 0, out)
 
 
-# Rows that weigh what their units were drawn
+# Rows weighted by the draw counts of their units
 
 
 @dataclass(frozen=True, eq=False)
 class UnitSums(Step):
-    """Sums of several layouts in some replicates, where all see the same units."""
+    """Sums of several layouts in several replicates, with common draws of units."""
 
     layouts: tuple[Layout, ...]
     draws: Draws
@@ -280,7 +280,7 @@ class UnitSums(Step):
 
     def add(self, accumulator: list[Floats], prepared: None, *parts: Part) -> list[Floats]:
         draws, n = self.draws, self.n_replicates
-        # units of a part are rows: their counts in all replicates would take too much room
+        # if units are rows, their counts in all replicates would take too much memory
         at_once = n if draws.units.are_shared else LANES * thread_count()
         for begin in range(0, n, at_once):
             size = min(at_once, n - begin)

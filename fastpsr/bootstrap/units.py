@@ -1,4 +1,4 @@
-"""What is drawn: rows, or units that rows depend on."""
+"""Units that are drawn: rows, or clusters and speakers that rows depend on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
@@ -22,9 +22,9 @@ Ints = NDArray[Any]
 
 
 class Kept:
-    """What a bootstrap computes of data in memory: kept while it runs, never sent elsewhere.
+    """Cache of a bootstrap for data in memory; it is not sent to other processes.
 
-    What is computed of a part of a file lasts as long as the part is read.
+    Values of a part that is read from a file are kept while the part is in memory.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Kept:
         return Kept, ()
 
     def of(self, part: Part, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what `make` gave when first asked for by this key of this part."""
+        """Return the cached result of ``make()`` for a part and key; compute it on first use."""
         if not part.is_whole:
             return part.remember((id(self), key), make)
         name = (id(part.predictions), key)
@@ -44,13 +44,13 @@ class Kept:
 
 
 class Units(ABC):
-    """What is drawn with replacement, and which units each row depends on.
+    """Units that are drawn with replacement, and the units of each row.
 
-    Units of a part, or of the whole, are numbered 0 to U - 1. A row weighs as often as its first
-    unit was drawn, times as often as its second; unit U counts as drawn once.
+    Units of a part, or of the whole, are numbered 0 to U - 1. The weight of a row is multiplied by
+    the draw counts of its first and its second unit; the draw count of unit U is always 1.
     """
 
-    #: What finding the units of a part's rows reads.
+    #: What is read of a part to find the units of its rows.
     reads: frozenset[str] = LABELS
     #: Whether all parts share units; else each part has its own, which are its rows.
     are_shared: bool
@@ -65,7 +65,7 @@ class Units(ABC):
 
     @abstractmethod
     def order(self, part: Part) -> tuple[Ints, Ints]:
-        """Return the units that are drawn from, and the (S + 1,) bounds of strata among them."""
+        """Return the units in the order of strata, and the (S + 1,) bounds of strata."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +116,9 @@ class IdUnits(Units):
     Attributes
     ----------
     names : tuple of str
-        Arguments that gave the ids of each side.
+        Names of the arguments with the ids of each side.
     specs : tuple
-        An array in memory, or the name of a column, for each side.
+        For each side an array, for data in memory, or the name of a column.
     ids : ndarray, shape (U,)
         All ids in ascending order.
     """
@@ -147,7 +147,7 @@ class IdUnits(Units):
         numbers = np.searchsorted(self.ids, here).astype(wide)
         sides = []
         for side in codes:
-            full = np.zeros(n, wide)  # rows of weight 0 weigh 0 whatever their unit
+            full = np.zeros(n, wide)  # the unit of rows of weight 0 does not matter
             full[rows] = numbers[side]
             sides.append(full)
         if len(sides) == 1:
@@ -194,7 +194,7 @@ class _DistinctIds(Step):
 def id_units(
     names: tuple[str, ...], specs: tuple[Any, ...], what: str, data: Data
 ) -> Plan[IdUnits]:
-    """Ask for the ids of all rows of positive weight, and return them as units."""
+    """Plan: return the ids of all rows of positive weight as units."""
     for name, spec in zip(names, specs, strict=True):
         check_ids(name, spec, data)
     kept = Kept()
@@ -222,7 +222,7 @@ def sizes_by_part(data: Data, by_class: bool) -> NDArray[np.int64]:
 def _ids_of(
     part: Part, names: tuple[str, ...], specs: tuple[Any, ...], kept: Kept
 ) -> tuple[Ints, NDArray[Any], list[Ints]]:
-    """Return the rows of positive weight, the ids there are, and each row's place among these."""
+    """Return the rows of positive weight, their distinct ids, and the index of each row's id."""
 
     def make() -> tuple[Ints, NDArray[Any], list[Ints]]:
         arrays = [part.ids(name, spec) for name, spec in zip(names, specs, strict=True)]

@@ -1,7 +1,7 @@
-"""Calibrators, and how to train them without cheating.
+"""Calibrators, and ways to train them.
 
-`CALIBRATORS` and `TRAININGS` list all there are: files, options, warm-up, fuzzing and tests go over
-them.
+`CALIBRATORS` and `TRAININGS` list all of them; files, options, warm-up, fuzzing and tests iterate
+over them.
 """
 
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling

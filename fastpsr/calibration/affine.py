@@ -29,10 +29,10 @@ from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
-_MANY = 1 << 14  # samples from which sums on an axis beat fits one by one
+_MANY = 1 << 14  # samples from which sums on an axis are faster than separate fits
 _LOG_FLOOR = float(np.log(1e-30))
 _SQUARES = 4  # arrays of K x K that any fit with biases holds
-_LARGEST = 1e307  # so that adding biases leaves it finite
+_LARGEST = 1e307  # so that values stay finite when biases are added
 
 
 class _Affine(Calibrator):
@@ -90,10 +90,10 @@ class _Affine(Calibrator):
         )
 
     def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
-        """Ask for all folds' fits at once; None where fits must go one by one.
+        """Plan: return the fits of all folds together, or None if they must be made separately.
 
-        That is so for infinite scores, folds of few samples, and where a fit has no optimum or a
-        scale that users are warned of.
+        They are made separately for infinite scores, for folds with few samples, and if a fit has
+        no optimum or a scale that requires a warning.
         """
         given = data.given_priors
         if given is not None and not given.all():
@@ -116,7 +116,7 @@ class _Affine(Calibrator):
             except ValueError as error:
                 if getattr(error, "argument", "scores") != "scores":
                     raise
-                return None  # fit by fit it is told in full
+                return None  # separate fits give the full message
         if not fits.scale.min() > 0.0 or not np.isfinite(fits.bias).all():
             return None
         with np.errstate(over="ignore"):
@@ -124,7 +124,7 @@ class _Affine(Calibrator):
         return fits if np.isfinite(extremes).all() else None
 
     def _rows_at_once(self, data: Data, folds: Folds) -> Plan[Part | None]:
-        """Ask for the rows, which may fit in memory, unless sums on an axis are tried first."""
+        """Plan: return the rows if they fit in memory, unless sums on an axis are tried first."""
         if isinstance(self._rule(), Log) and data.n_classes == 2 and len(data) >= _MANY:
             return None
         return (yield from held_rows(data, folds))
@@ -170,7 +170,7 @@ class _Affine(Calibrator):
                 f"not {predictions.n_classes}",
             )
         predictions = floored(predictions, self.floor)
-        # a scale of 0 or below would turn -inf into nan or +inf
+        # a scale of 0 or below would convert -inf to nan or +inf
         scores = predictions.scores
         if not self.scale_ > 0.0 and not predictions.has_finite_scores:
             scores = np.clip(scores, self.floor_, -self.floor_ if scores.ndim == 1 else None)
@@ -180,7 +180,7 @@ class _Affine(Calibrator):
             mapped += self.bias_[1] - self.bias_[0]
             return predictions.replace_scores(kind, mapped)
         if max(map(abs, predictions.score_range)) * abs(self.scale_) > _LARGEST:
-            # differences of infinities would be nan
+            # differences of infinite values would be nan
             mapped = np.where(np.isfinite(scores), np.clip(mapped, -_LARGEST, _LARGEST), mapped)
         if kind == "likelihoods":
             return predictions.replace_scores(kind, mapped + self.bias_)
@@ -192,46 +192,48 @@ class _Affine(Calibrator):
 class DirectionPreserving(_Affine):
     """The affine map ``softmax(scale x log q + bias)`` that minimizes a proper score.
 
-    One scale for all classes and a bias per class (the paper's Equation 23, after Brummer and van
-    Leeuwen, 2006). In binary tasks this is logistic regression on the log-odds.
+    It has one scale for all classes and a bias per class (Ferrer and Ramos, 2024, Equation 23;
+    Brummer and van Leeuwen, 2006). In binary tasks this is logistic regression on the log-odds.
 
     Parameters
     ----------
     rule : ScoringRule
-        What to minimize on the training data. For the log rule the problem is convex, and solved
-        to a gradient under 1e-9 per sample; for others the search is local and begins at the
-        optimum for the log rule. Cost rules cannot be minimized so.
+        Rule whose mean loss on the training data is minimized. For the log rule the problem is
+        convex and is solved to a gradient below 1e-9 per sample; for other rules a local search
+        starts at the optimum for the log rule. Cost rules, which are piecewise constant, are not
+        accepted.
     floor : float
-        Posteriors are clipped to [floor, 1 - floor] and divided by their sum before a fit and
-        before the map, as ``Predictions.from_posteriors(..., floor=floor)`` does; by default not at
-        all. Likelihoods are clipped as the posteriors of classes that are equally likely: an LLR to
-        the log-odds of floor and 1 - floor. Raw scores cannot be clipped. At least 0, below .5.
+        Before fitting and transforming, posteriors are clipped to [floor, 1 - floor] and divided by
+        their sum, as by ``Predictions.from_posteriors(..., floor=floor)``. At least 0 and below
+        0.5; by default 0, no clipping. Likelihoods are clipped as posteriors at equal priors, that
+        is LLRs to the log-odds of floor and 1 - floor. Raw scores cannot be clipped.
 
     Attributes
     ----------
     scale_ : float
-        Not constrained; a warning is given at 0 or below.
+        Not constrained; there is a warning if it is not positive.
     bias_ : ndarray of float64, shape (K,)
         Sums to 0.
     floor_ : float
-        What stood in for -inf in fitting: log(1e-30), or the least finite value if lower.
+        Value that replaced -inf in fitting: log(1e-30), or the least finite value if lower.
 
     Raises
     ------
     ValueError
-        From ``fit``: for data that a scale and biases separate perfectly, which have no optimum,
-        for constant scores, for a class without samples, for raw scores with a floor, and for so
-        many classes that K x K numbers exceed ``FASTPSR_MEMORY``.
+        From ``fit``: if the classes can be separated perfectly by a scale and biases, so that there
+        is no optimum; for constant scores; for a class without samples; for raw scores with a
+        floor; and if K x K numbers exceed ``FASTPSR_MEMORY``.
 
     Notes
     -----
-    Likelihood and raw input is fitted with the training log-prior added, and mapped to
-    likelihoods: ``scale x llr + (bias[1] - bias[0])``.
+    For likelihoods and raw scores, the log-prior of the training data is added in fitting. They are
+    transformed to likelihoods without it: ``scale x llr + (bias[1] - bias[0])``.
 
     References
     ----------
-    N. Brummer and D. van Leeuwen, "On calibration of language recognition scores", Odyssey 2006,
-    doi:10.1109/ODYSSEY.2006.248106.
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841; N. Brummer and D. van Leeuwen, "On calibration
+    of language recognition scores", Odyssey 2006, doi:10.1109/ODYSSEY.2006.248106.
 
     Examples
     --------
@@ -242,7 +244,7 @@ class DirectionPreserving(_Affine):
     >>> round(fitted.scale_, 4), fitted.bias_.round(4).tolist()
     (0.9459, [0.1793, -0.1793])
 
-    A posterior of 0 for the true class costs infinitely much, before and after a fit, unless there
+    A posterior of 0 for the true class has infinite loss before and after calibration, unless there
     is a floor:
 
     >>> votes = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.0, 0.0, 0.5, 0.6, 0.3])
@@ -289,13 +291,14 @@ class DirectionPreserving(_Affine):
 class TemperatureScaling(_Affine):
     """The map ``softmax(scale x log q)`` that minimizes the log loss; 1 / scale is the temperature.
 
-    Direction-preserving calibration without biases: it cannot mend wrong priors (the paper's
-    section 3.3). Posteriors of several classes may lack samples of some class.
+    This is direction-preserving calibration without biases, which cannot correct wrong priors
+    (Ferrer and Ramos, 2024, section 3.3). It can be fitted to posteriors of more than two classes
+    if some classes have no samples.
 
     Parameters
     ----------
     floor : float
-        Posteriors are clipped before a fit and before the map; see :class:`DirectionPreserving`.
+        Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
 
     Attributes
     ----------
@@ -303,11 +306,13 @@ class TemperatureScaling(_Affine):
     bias_ : ndarray of float64, shape (K,)
         Zeros.
     floor_ : float
-        What stood in for -inf in fitting.
+        Value that replaced -inf in fitting.
 
     References
     ----------
-    C. Guo et al., "On calibration of modern neural networks", ICML 2017.
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841; C. Guo et al., "On calibration of modern neural
+    networks", ICML 2017.
 
     Examples
     --------
@@ -327,7 +332,7 @@ class TemperatureScaling(_Affine):
 
 @dataclass(frozen=True, eq=False)
 class _AffineByFold(Transform):
-    """Each sample as the affine map that serves it maps it; scales are positive."""
+    """Map each sample with the affine map of its fold; scales are positive."""
 
     folds: Folds
     fits: Fits
@@ -336,7 +341,7 @@ class _AffineByFold(Transform):
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """What decides who serves a row."""
+        """Columns that determine the fold of a row."""
         return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
@@ -354,8 +359,8 @@ class _AffineByFold(Transform):
 
 
 def _floor(span: Span, n_classes: int) -> float:
-    """Return what stands in for -inf: log(1e-30), or the least finite score if that is lower."""
+    """Return the value that replaces -inf: log(1e-30), or the least finite score if lower."""
     low = span.finite_low
-    if n_classes == 2:  # -log-odds are the other class's log-odds
+    if n_classes == 2:  # -log-odds are the log-odds of the other class
         low = min(low, -span.finite_high)
     return min(_LOG_FLOOR, low)

@@ -1,4 +1,4 @@
-"""Affine calibration of log-odds by sums on an axis: one read, however many the folds."""
+"""Affine calibration of log-odds with sums on an axis: one read for all folds."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _VERY_THIN = 1 << 12  # samples per class that are enough for a rough scale
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """An axis, and the scale that fits will have, about."""
+    """An axis, and the approximate scale of the fits."""
 
     axis: Axis
     scale: float
@@ -37,13 +37,13 @@ class Planned:
 def affine_fits_by_sums(
     data: Data, folds: Folds, *, with_bias: bool
 ) -> Plan[tuple[Floats, Floats] | None]:
-    """Ask for sums, and return each fold's (scale, shift); None where the samples are needed."""
+    """Plan: return (scale, shift) of each fold from sums; None if the samples are needed."""
     planned = yield from _plan_axis(data, with_bias)
     if planned is None:
         return None
     sums = yield from _sums(data, folds, planned)
     try:
-        # also parts without weight: they have samples, which want calibration
+        # also folds without weight, whose samples must be calibrated
         return _fits(sums, data.kind, data.given_priors, folds, with_bias, skip_empty=False)
     except NeedsSamplesError:
         return None
@@ -52,7 +52,7 @@ def affine_fits_by_sums(
 def affine_losses_by_sums(
     rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool
 ) -> Plan[ScoreSums | None]:
-    """Ask for sums, and return the losses after cross-fitting; None where samples are needed."""
+    """Plan: return the losses after cross-fitting from sums; None if the samples are needed."""
     if not (rule.is_analytic and _has_axis(data)):
         return None
     planned, offset = yield [_plan_axis(data, with_bias), LogOddsOffset().over(data)]
@@ -63,7 +63,7 @@ def affine_losses_by_sums(
         fits = _fits(sums, data.kind, data.given_priors, folds, with_bias, skip_empty=True)
     except NeedsSamplesError:
         return None
-    if fits[0].min() <= 0.0:  # a warning is due, fit by fit
+    if fits[0].min() <= 0.0:  # separate fits warn
         return None
     return _losses(rule, sums, fits, offset, data.given_priors)
 
@@ -71,9 +71,9 @@ def affine_losses_by_sums(
 def affine_summands(
     rule: ScoringRule, data: Data, folds: Folds, *, with_bias: bool, floor: float
 ) -> Plan[Summands | None]:
-    """Ask for an axis; return summands of raw losses and of those after a fit to a replicate.
+    """Plan: return summands of the raw losses and of the losses after a fit to a replicate.
 
-    The fit, and the data that it maps, are clipped at the floor; raw losses are not.
+    Data are clipped at the floor for the fit and the calibrated losses, but not for the raw losses.
     """
     if not (rule.is_analytic and _has_axis(data)):
         return None
@@ -88,21 +88,21 @@ def affine_summands(
 
 @dataclass(frozen=True, eq=False)
 class AffineSummands(Summands):
-    """Samples grouped by class, fold and cell, whose sums a replicate is fitted to.
+    """Samples grouped by class, fold and cell; calibrators of a replicate are fitted to the sums.
 
     Attributes
     ----------
     rule : ScoringRule
-        Of the losses.
+        Rule of the losses.
     folds : Folds
     planned : Planned
     with_bias : bool
     kind : {"posteriors", "likelihoods", "raw scores"}
     given_priors : ndarray of float64, shape (2,), or None
     offset : float
-        What turns scores into log-odds.
+        Log-odds minus score.
     floor : float
-        Under the posteriors that are calibrated.
+        Floor of the posteriors that are calibrated.
     """
 
     rule: ScoringRule
@@ -130,7 +130,7 @@ class AffineSummands(Summands):
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Rows, and what decides who serves them."""
+        """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
     @property
@@ -176,7 +176,7 @@ class _SumOnAxis(Step):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rows, and what decides who serves them."""
+        """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
     @property
@@ -208,7 +208,7 @@ def _sums(data: Data, folds: Folds, planned: Planned) -> Plan[FitSums]:
 
 
 def sums_on_axis(data: Data, folds: Folds, axis: Axis, scale: float) -> Plan[FitSums]:
-    """Ask for the sums of each class and fold in cells of an axis, made once for all who ask."""
+    """Plan: return the sums of each class and fold in the cells of an axis; computed once."""
     step = _SumOnAxis(folds, Planned(axis, scale))
 
     def plan() -> Plan[FitSums]:
@@ -220,7 +220,7 @@ def sums_on_axis(data: Data, folds: Folds, axis: Axis, scale: float) -> Plan[Fit
 
 
 def _plan_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:
-    """Ask for an axis for fits to binary data, made once; None where there is none."""
+    """Plan: return an axis for fits to binary data, or None; computed once."""
     if not _has_axis(data):
         return None
     (found,) = yield [Shared(("axis", with_bias), data, lambda: _make_axis(data, with_bias))]
@@ -228,7 +228,7 @@ def _plan_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:
 
 
 def _has_axis(data: Data) -> bool:
-    """Whether there may be an axis, as is known before any row is looked at."""
+    """Whether an axis is possible, as far as is known without reading rows."""
     given = data.given_priors
     is_possible = data.n_classes == 2 and (given is None or given.all())
     return bool(is_possible and data.class_weights.all())
@@ -245,9 +245,9 @@ def _make_axis(data: Data, with_bias: bool) -> Plan[Planned | None]:
     return None if axis is None else Planned(axis, scale)
 
 
-@np.errstate(all="ignore")  # of scores that are all alike: then no fit is found
+@np.errstate(all="ignore")  # for constant scores, to which no fit is found
 def _rough_scale(data: Data, sample: SampledRows, with_bias: bool) -> float | None:
-    """Return about the scale that fits will have; None where the sample does not tell."""
+    """Return the approximate scale of the fits; None if the sample does not determine it."""
     held = np.bincount(sample.y, sample.weights, 2)
     if not held.all():
         return None

@@ -1,4 +1,4 @@
-"""What every calibrator offers."""
+"""Base class of all calibrators."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -44,29 +44,29 @@ __all__ = [
 
 
 class Calibrator(ABC):
-    """A map from a classifier's output to calibrated output, trained on labeled predictions.
+    """A map from the output of a classifier to calibrated output, trained on labeled predictions.
 
-    ``fit`` returns a fitted copy; the original stays as it was. Fitted on posteriors it maps
-    log-posteriors to log-posteriors; fitted on likelihoods or raw scores it returns LLRs (or
-    log-likelihoods), from which the receiver's prior makes posteriors.
+    ``fit`` returns a fitted copy and does not change the original. A calibrator fitted to
+    posteriors returns posteriors; fitted to likelihoods or raw scores it returns LLRs (or
+    log-likelihoods), which are converted to posteriors with the priors of the predictions.
 
     Notes
     -----
-    A calibrator of one's own need not derive from this class: any object with ``fit(predictions)``
-    and ``transform(predictions)`` will do where data are in memory. A class that does derive has
-    ``_transform(predictions)``, which returns predictions of kind ``self.output_kind``, and
+    A custom calibrator need not derive from this class: for data in memory, any object with
+    ``fit(predictions)`` and ``transform(predictions)`` can be used. A derived class implements
+    ``_transform(predictions)``, which returns predictions of kind ``self.output_kind``, and either
 
     - ``_fit(samples)``, for data in memory, which returns the fitted attributes by name; or
-    - ``_fit_plan(data, start)``, for data in parts as well: a generator that yields lists of steps
-      over the data, as ``[Step().over(data)]``, is sent the list of their answers, and returns the
-      fitted attributes. `start` is another fit, near it, or None.
+    - ``_fit_plan(data, start)``, also for data in parts: a generator that yields lists of steps
+      over the data, such as ``[Step().over(data)]``, is sent the list of their results, and returns
+      the fitted attributes by name. `start` is a fit to similar data, or None.
 
-    Fits weigh samples by ``predictions.balanced_weights()`` (an empty array if all weigh the same),
-    since the replicates of a bootstrap differ in weights alone.
+    Fits must use the sample weights ``predictions.balanced_weights()`` (an empty array if all
+    weights are equal), because bootstrap replicates differ only in their weights.
 
     Examples
     --------
-    Scores less their mean, which is summed part by part:
+    Scores minus their mean, which is summed part by part:
 
     >>> import numpy as np, fastpsr as fp
     >>> from fastpsr.plans import Step
@@ -98,19 +98,19 @@ class Calibrator(ABC):
 
     #: Attributes that fitting sets, for saving.
     fitted_names: ClassVar[tuple[str, ...]] = ()
-    #: Whether it looks at posteriors as they were given, not only at their logarithms.
+    #: Whether it uses posteriors as given, and not only their logarithms.
     bins_posteriors: ClassVar[bool] = False
-    #: Whether it takes two classes and no more.
+    #: Whether it is only defined for two classes.
     binary_only: ClassVar[bool] = False
     domain_: Kind
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Name in messages."""
         return type(self).__name__
 
     def option_names(self) -> list[str]:
-        """Return the names of what the calibrator was made with, and a file can hold: numbers."""
+        """Return the names of the numeric constructor arguments, which files contain."""
         if not is_dataclass(self):
             return []
         return [
@@ -120,7 +120,7 @@ class Calibrator(ABC):
         ]
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise for more classes than the calibrator can be fitted to."""
+        """Raise if the calibrator cannot be fitted to so many classes."""
         if self.binary_only:
             checks.check_binary(self.name, n_classes)
 
@@ -136,13 +136,14 @@ class Calibrator(ABC):
     def fit(self, predictions: Data) -> Self:
         """Return a copy fitted to labeled predictions, in memory or in parts.
 
-        Sample weights count, and given priors do through the weights they imply. Samples of
-        weight 0 are as if absent.
+        Samples are weighted by their sample weights, adjusted to given priors. Samples of weight 0
+        are ignored.
 
         Raises
         ------
         ValueError
-            For unlabeled data, a class without samples, or what the calibrator cannot fit.
+            For unlabeled data, a class without samples, or data that the calibrator cannot be
+            fitted to.
         """
         check_data(predictions)
         self.check_classes(predictions.n_classes)
@@ -154,7 +155,7 @@ class Calibrator(ABC):
         return run(plan)
 
     def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
-        """Ask for what a fit needs, and return the fitted copy; `start` is another fit, near it."""
+        """Plan: return a fitted copy; `start` is a fit to similar data, or None."""
         self.check_classes(data.n_classes)
         self.require_classes(data)
         found = yield from self._fit_plan(data, start)
@@ -166,12 +167,12 @@ class Calibrator(ABC):
     def transform(self, predictions: Data) -> Any:
         """Return calibrated predictions of the same samples; labels are not needed.
 
-        Data in parts are mapped when they are read.
+        Data in parts are calibrated when they are read.
 
         Raises
         ------
         ValueError
-            Before ``fit``, or for predictions of another kind than those it was fitted on.
+            If the calibrator is not fitted, or was fitted to predictions of another kind.
         """
         check_data(predictions)
         if not hasattr(self, "domain_"):
@@ -182,7 +183,7 @@ class Calibrator(ABC):
                 f"must be {self.domain_}, as those {self.name} was fitted on, "
                 f"not {predictions.kind}",
             )
-        Calibrator.check_classes(self, predictions.n_classes)  # a map may take less than its fit
+        Calibrator.check_classes(self, predictions.n_classes)  # transforming needs less than a fit
         return mapped(predictions, Apply(self))
 
     def _repr_html_(self) -> str:
@@ -201,12 +202,12 @@ class Calibrator(ABC):
             made.__dict__.pop(name, None)
         return made
 
-    # What a calibrator may do better than fit by fit
+    # Computations that some calibrators can do faster than with separate fits
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        """Ask for fits to the samples that may train each calibrator; return the map by these.
+        """Plan: fit a calibrator for each fold; return the transform of all samples.
 
-        The first fit is where the search of the others begins.
+        The searches of the other fits start at the first fit.
         """
         first = yield from self._fit_fold(data, folds, 0, None)
         others = yield [
@@ -215,18 +216,18 @@ class Calibrator(ABC):
         return _ByFold(folds, (first, *others))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
-        """Ask for the summed losses after cross-fitting."""
+        """Plan: return the summed losses after cross-fitting."""
         transform = yield from self.cross_fit_plan(data, folds)
         (sums,) = yield [SumLosses(rule).over(mapped(data, transform))]
         return sums  # type: ignore[no-any-return]
 
     def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
-        """Ask for summands of raw losses and of those after a fit to the replicate, or None."""
+        """Plan: return summands of losses before and after a fit to the replicate, or None."""
         return None
         yield
 
     def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
-        if folds.trains.all():  # on all, whose facts are known
+        if folds.trains.all():  # trained on all samples, whose facts are known
             return (yield from self.fit_plan(data, start))
         view: Data = mapped(data, _TrainingRows(folds, number, self.bins_posteriors))
         if isinstance(view, PartitionedPredictions):
@@ -241,16 +242,16 @@ class Calibrator(ABC):
 
     @property
     def output_kind(self) -> Kind:
-        """What ``transform`` returns: posteriors for posteriors, else likelihoods."""
+        """Kind that ``transform`` returns: posteriors for posteriors, else likelihoods."""
         return output_kind(self.domain_)
 
     def check_fitted(self) -> None:  # noqa: B027  only what is saved needs it
-        """Raise unless the fitted attributes, read from a file, can be those of a fit."""
+        """Raise unless the fitted attributes, read from a file, are valid."""
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        """Ask for what a fit needs, and return the fitted attributes by name.
+        """Plan: return the fitted attributes by name.
 
-        By default those that ``_fit`` returns, for predictions in memory.
+        By default the result of ``_fit``, for predictions in memory.
         """
         if isinstance(data, PartitionedPredictions):
             raise ArgumentError(
@@ -260,17 +261,17 @@ class Calibrator(ABC):
                 "derive it from fastpsr.calibration.Calibrator, with a method "
                 "_fit_plan(data, start)",
             )
-        with np.errstate(all="ignore"):  # of scores near the largest float
+        with np.errstate(all="ignore"):  # scores near the largest float
             return self._fit(data.present())
         yield
 
     def _fit(self, samples: Predictions) -> dict[str, Any]:
-        """Return the fitted attributes by name; for calibrators that only fit data in memory."""
+        """Return the fitted attributes by name; for calibrators of data in memory only."""
         raise NotImplementedError(f"{type(self).__name__} must have a method _fit or _fit_plan")
 
     @abstractmethod
     def _transform(self, predictions: Predictions) -> Predictions:
-        """Return calibrated predictions of the right kind."""
+        """Return calibrated predictions of kind `output_kind`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,20 +286,20 @@ class Apply(Transform):
         return self.fitted.output_kind
 
     def __call__(self, part: Part) -> Predictions:
-        with np.errstate(over="ignore"):  # beyond the largest float: certain
+        with np.errstate(over="ignore"):  # overflow to inf: a certain class
             return self.fitted._transform(part.predictions)
 
 
 @dataclass(frozen=True, eq=False)
 class _ByFold(Transform):
-    """Each sample as the calibrator that serves it maps it."""
+    """Map each sample with the calibrator of its fold."""
 
     folds: Folds
     fitted: tuple[Calibrator, ...]
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """What decides who serves a row."""
+        """Columns that determine the fold of a row."""
         return self.folds.reads
 
     @property
@@ -308,10 +309,10 @@ class _ByFold(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         predictions = part.predictions
-        if not self.fitted[0].bins_posteriors:  # so that subsets find their logarithms ready
+        if not self.fitted[0].bins_posteriors:  # compute logarithms once, before taking subsets
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
         served = self.folds.served_by(part)
-        # sorted by who serves them, the samples of a calibrator are a slice
+        # after sorting by calibrator, the samples of each calibrator are a slice
         order = np.argsort(served, kind="stable")
         bounds = np.searchsorted(served[order], np.arange(len(self.fitted) + 1))
         values = np.empty(predictions.scores.shape)
@@ -325,7 +326,7 @@ class _ByFold(Transform):
 
 @dataclass(frozen=True, eq=False)
 class _TrainingRows(Transform):
-    """The samples that may train a calibrator."""
+    """The training samples of a calibrator."""
 
     folds: Folds
     number: int
@@ -334,7 +335,7 @@ class _TrainingRows(Transform):
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """What decides who serves a row."""
+        """Columns that determine the fold of a row."""
         return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
@@ -342,7 +343,7 @@ class _TrainingRows(Transform):
         may_train: NDArray[np.bool_] = self.folds.trains[self.number][self.folds.served_by(part)]
         if predictions.weights.size:
             may_train = may_train & (predictions.weights > 0.0)
-        if not self.with_posteriors:  # and do not carry the posteriors besides
+        if not self.with_posteriors:  # without the posteriors themselves
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
         return predictions[np.flatnonzero(may_train)]
 
@@ -366,7 +367,7 @@ class SumLosses(Step):
 
 
 def output_kind(kind: Kind) -> Kind:
-    """Return what calibrators make of predictions of a kind."""
+    """Return the kind of calibrated predictions, given the kind of the input."""
     return "posteriors" if kind == "posteriors" else "likelihoods"
 
 
@@ -381,7 +382,7 @@ def require_weights(class_weights: Floats, kind: Kind) -> None:
 
 
 def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:
-    """Return the training log-prior where the data are not posteriors, else zeros, shape (K,)."""
+    """Return the log-prior of the training data, or zeros for posteriors, shape (K,)."""
     if kind == "posteriors":
         return np.zeros(class_weights.size)
     priors = class_weights / class_weights.sum() if given is None else given
@@ -392,19 +393,19 @@ def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Flo
 
 
 def prior_log_odds(data: Data) -> float:
-    """Return what turns LLRs into training log-odds; 0 for posteriors."""
+    """Return the prior log-odds of the training data, or 0 for posteriors."""
     log_priors = log_prior_of(data.kind, data.class_weights, data.given_priors)
     return float(log_priors[1] - log_priors[0])
 
 
 def require_fitted(name: str, holds: object) -> None:
-    """Raise unless a fitted attribute is as it should be."""
+    """Raise unless a fitted attribute is valid."""
     if not holds:
-        raise ValueError(f"{name} is not what a fit leaves")
+        raise ValueError(f"{name} is not a valid fitted value")
 
 
 def log_odds_of(shares: Floats, others: Floats) -> Floats:
-    """Return log(shares / others), infinite where one of them is 0."""
+    """Return log(shares / others), infinite if one of them is 0."""
     return checks.log_of_rows(shares) - checks.log_of_rows(others)
 
 

@@ -23,8 +23,9 @@ _CLASSES = {made.__name__: made for made in CALIBRATORS.values()}
 def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> None:
     """Write a fitted calibrator to a JSON file, whole or not at all.
 
-    Numbers come back bit by bit; infinite ones are written as strings. The rule that a
-    direction-preserving calibrator was fitted by is not kept: transforming does not need it.
+    Numbers are restored exactly; infinite ones are written as strings. The scoring rule that a
+    direction-preserving calibrator was fitted with is not saved, since transforming does not use
+    it.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
     Raises
     ------
     ValueError
-        If the file is no such JSON.
+        If the file does not contain a saved calibrator.
     OSError
         If the file cannot be read.
 

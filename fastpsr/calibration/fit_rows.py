@@ -1,6 +1,7 @@
-"""Affine fits to the samples themselves: where sums on an axis of scores cannot serve.
+"""Affine fits to the samples themselves, if sums on an axis of scores cannot be used.
 
-That is so for few samples, infinite scores, more than two classes, and rules other than the log.
+These are fits to few samples, infinite scores, or more than two classes, and for rules other than
+the log rule.
 """
 
 from collections.abc import Hashable
@@ -26,12 +27,12 @@ from fastpsr.rules.base import ScoringRule
 
 __all__ = ["Fits", "fit_rows", "held_rows", "needs_every_class"]
 
-_THIN = 1 << 15  # samples per class that are enough for a start
+_THIN = 1 << 15  # samples per class for a starting point
 
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """What affine calibrators were found to be: scale (C,) and bias (C, K), which sums to 0."""
+    """Parameters of C affine calibrators: scale (C,) and bias (C, K), which sums to 0."""
 
     scale: Floats
     bias: Floats
@@ -39,7 +40,7 @@ class Fits:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is fitted, besides the rows.
+    """Settings of the fits of all folds.
 
     Attributes
     ----------
@@ -47,9 +48,9 @@ class Problem:
     with_bias : bool
     n_classes : int
     floor : float
-        What stands in for -inf; 0 where all scores are finite.
+        Value that replaces -inf; 0 if all scores are finite.
     divisor : float
-        Of the weights, which may be of any magnitude: only ratios matter.
+        Weights are divided by it, since they may be of any magnitude.
     """
 
     folds: Folds
@@ -60,7 +61,7 @@ class Problem:
 
     @property
     def n_free(self) -> int:
-        """Number of parameters that are searched: the scale, and biases unless these are fixed."""
+        """Number of free parameters: the scale, and the biases unless these are fixed."""
         return 1 + self.n_classes if self.with_bias else 1
 
     def completed(self, point: Floats, fixed_bias: Floats) -> Floats:
@@ -72,7 +73,7 @@ class Problem:
 class _Totals:
     """Weight of each class in each fold, (C, K), and the extremes of margins.
 
-    These are (C, K, K), or (C, 1, 1) of all classes together where biases are fixed.
+    Extremes are (C, K, K), or (C, 1, 1) for all classes together if biases are fixed.
     """
 
     weights: Floats
@@ -81,7 +82,7 @@ class _Totals:
 
 
 class Rows:
-    """Rows of positive weight, laid out by who serves them, for sums at points."""
+    """Rows of positive weight, sorted by fold, for sums at given parameters."""
 
     def __init__(self, problem: Problem, part: Part) -> None:
         served = problem.folds.served_by(part)
@@ -99,7 +100,7 @@ class Rows:
 
     @classmethod
     def of_arrays(cls, problem: Problem, scores: Floats, y: Any, weights: Floats) -> "Rows":
-        """Lay out rows that one calibrator is fitted to."""
+        """Return the rows for a fit of a single calibrator."""
         made = cls.__new__(cls)
         made._lay_out(problem, scores, y, weights, np.zeros(y.size, np.uint16))
         return made
@@ -121,7 +122,7 @@ class Rows:
             self._bounds = np.searchsorted(served, np.arange(n_parts + 1))
 
     def totals(self) -> _Totals:
-        """Return what decides whether there are optima."""
+        """Return the totals that determine whether optima exist."""
         n_classes, n_parts = self._problem.n_classes, self._n_parts
         cells = self._served.astype(np.int64) * n_classes + self.y
         counts = np.bincount(cells, self.weights if self.weights.size else None,
@@ -151,10 +152,11 @@ class Rows:
         middle: float,
         fixed_bias: Floats,
     ) -> tuple[Floats, Floats | None]:
-        """Return gradient and Hessian of the log loss over those that train.
+        """Return gradient and Hessian of the log loss over the training rows.
 
-        By scale and biases, or by the scale alone: then biases are `fixed_bias` (K,). Classes weigh
-        `factors` (K,) besides; `middle` is subtracted from binary scores.
+        The derivatives are by scale and biases, or by the scale only, with biases `fixed_bias`
+        (K,). Weights of classes are multiplied by `factors` (K,); `middle` is subtracted from
+        binary scores.
         """
         with_bias = self._problem.with_bias
         point = self._problem.completed(asked.point, fixed_bias)
@@ -188,7 +190,7 @@ class Rows:
     def score_at(
         self, asked: Asked, rule: ScoringRule, factors: Floats, total: float
     ) -> tuple[float, Floats]:
-        """Return the rule's expected loss over all rows, and its gradient by scale and biases."""
+        """Return the expected loss over all rows, and its gradient by scale and biases."""
         rows, y = self.scores, self.y
         if rows.ndim == 1:
             rows = np.column_stack([np.zeros_like(rows), rows])
@@ -210,7 +212,7 @@ class Rows:
             slopes = slopes * shares[:, None]
             return value, np.concatenate([[(slopes * rows).sum()], slopes.sum(axis=0)])
         gradient = np.empty(asked.point.size)
-        for k in range(gradient.size):  # by differences
+        for k in range(gradient.size):  # finite differences
             shift = np.zeros(gradient.size)
             shift[k] = 1e-6 * max(1.0, abs(asked.point[k]))
             gradient[k] = score(asked.point + shift) - score(asked.point - shift)
@@ -227,7 +229,7 @@ class _HoldRows(Step):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rows, and what decides who serves them."""
+        """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
     @property
@@ -238,7 +240,7 @@ class _HoldRows(Step):
         if part.is_whole:
             return part
         accumulator = {} if accumulator is None else accumulator
-        # a copy: the part may be a view of much else that was read
+        # a copy, since the part may be a view of a larger buffer
         predictions = Predictions.joined([part.predictions])
         accumulator[part.number] = (predictions, self.folds.served_by(part))
         return accumulator
@@ -258,13 +260,13 @@ class _HoldRows(Step):
 
 @dataclass(frozen=True, eq=False)
 class _SumTotals(Step):
-    """Add up what decides whether there are optima."""
+    """Sum the totals that determine whether optima exist."""
 
     problem: Problem
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rows, and what decides who serves them."""
+        """Rows, and the columns that determine their folds."""
         return ROWS | self.problem.folds.reads
 
     @property
@@ -285,7 +287,7 @@ class _SumTotals(Step):
 
 @dataclass(frozen=True, eq=False)
 class _FitSumsAtPoints(Step):
-    """Add up gradient and curvature, or value and gradient, of fits at points of their own."""
+    """Sum gradient and Hessian, or value and gradient, of several fits, each at its own point."""
 
     problem: Problem
     places: list[int]
@@ -298,7 +300,7 @@ class _FitSumsAtPoints(Step):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Rows, and what decides who serves them."""
+        """Rows, and the columns that determine their folds."""
         return ROWS | self.problem.folds.reads
 
     @property
@@ -329,9 +331,9 @@ class _FitSumsAtPoints(Step):
 
 
 def held_rows(data: Data, folds: Folds) -> Plan[Part | None]:
-    """Ask for all rows as one part; None beyond the budget, where each step of a search is a read.
+    """Plan: return all rows as one part; None if they exceed the memory budget.
 
-    Twice their bytes are taken while parts are joined.
+    Each step of a search is then a read. Joining parts takes twice the bytes of the rows.
     """
     n_bytes = 8 * len(data) * (data.n_classes + 2)
     if not isinstance(data, Predictions) and 2 * n_bytes > memory_budget():
@@ -341,7 +343,7 @@ def held_rows(data: Data, folds: Folds) -> Plan[Part | None]:
 
 
 def needs_every_class(data: Data, *, with_bias: bool) -> bool:
-    """Whether a class without samples leaves a fit undefined; a scale of posteriors is not."""
+    """Whether a fit is undefined if a class has no samples; the scale of posteriors is defined."""
     return with_bias or data.n_classes == 2 or data.kind != "posteriors"
 
 
@@ -356,7 +358,7 @@ def fit_rows(
     start: tuple[float, Floats] | None = None,
     rows: Part | None = None,
 ) -> Plan[Fits]:
-    """Ask for sums over the rows until all folds' fits have converged, and return them.
+    """Plan: request sums over the rows until the fits of all folds have converged; return the fits.
 
     Parameters
     ----------
@@ -364,20 +366,20 @@ def fit_rows(
     folds : Folds
     with_bias : bool
     floor : float
-        What stands in for -inf; 0 where all scores are finite.
+        Value that replaces -inf; 0 if all scores are finite.
     score_range : pair of float
-        Lowest and highest score, after that.
+        Lowest and highest score, after the replacement.
     rule : ScoringRule, optional
-        Minimized from the optimum for the log rule on; one calibrator only.
+        Rule to minimize, starting at the optimum for the log rule; for a single calibrator only.
     start : (scale, bias), optional
-        Another fit, at which the search begins.
+        Starting point of the search, from another fit.
     rows : Part, optional
-        What :func:`held_rows` gave, where that was asked for.
+        Result of :func:`held_rows`, if it was called.
 
     Raises
     ------
     ValueError
-        Where a fit has no optimum.
+        If a fit has no optimum.
     """
     n_classes = data.n_classes
     divisor = float(data.class_weights.max())
@@ -413,7 +415,7 @@ def fit_rows(
     ])  # fmt: skip
     sizes = (weights * factors).sum(axis=1)
     middle = _far_middle(score_range) if n_classes == 2 and with_bias else 0.0
-    # what a scale adds to the biases there
+    # contribution of the scale to the biases
     tilt = middle * np.array([-0.5, 0.5]) if middle else np.zeros(n_classes)
 
     def ask(
@@ -451,7 +453,7 @@ def fit_rows(
         if rough is not None:
             near = (float(rough[0]), rough[1:] - rough[1:].mean())
             point = from_fit(0, near[0], near[1] - near[0] * tilt)
-        elif n_fits > 1:  # the others begin at the first one's optimum
+        elif n_fits > 1:  # the others start at the optimum of the first
             (points[0],) = yield from in_lockstep([search(0, point)], partial(ask, None, middle))
             found = found_by(0, points[0])
             near = (float(found[0]), found[1:] - offsets[0])
@@ -491,9 +493,9 @@ def fit_rows(
 def _rough_point(
     data: Data, problem: Problem, class_weights: Floats, middle: float, always: bool
 ) -> Plan[Floats | None]:
-    """Ask for a sample of the rows, and return the fit to it: scale, and biases with the prior.
+    """Plan: return the fit to a sample of the rows: scale, and biases that include the prior.
 
-    Only where the rows are many; None where there is no such fit.
+    None if there are few rows, or the fit to the sample fails.
     """
     if not always and (data.n_classes > 2 or len(data) < 4 * _THIN):
         return None
@@ -521,7 +523,7 @@ def _rough_point(
 
     try:
         (found,) = yield from in_lockstep([search], ask)
-    except ValueError:  # the sample tells nothing
+    except ValueError:  # no optimum for the sample
         return None
     if found is None or not np.isfinite(found).all():
         return None
@@ -540,13 +542,13 @@ def _require_found(point: Floats | None) -> Floats:
 
 
 def _far_middle(score_range: tuple[float, float]) -> float:
-    """Return the middle, if it is so far from 0 that sums of squares lose digits, else 0."""
+    """Return the middle of the range if it is so far from 0 that squares lose digits, else 0."""
     low, high = score_range
     middle = low / 2.0 + high / 2.0
     return middle if abs(middle) > high - low > 0.0 else 0.0
 
 
 def _runs(trains: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return (first, beyond last) of the runs of folds that train."""
+    """Return (first, last + 1) of the runs of consecutive training folds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], trains, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

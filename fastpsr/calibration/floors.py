@@ -1,4 +1,4 @@
-"""Floors under posteriors: of those that calibrators are given, and of those that they return."""
+"""Clipping of posteriors at a floor: the input and the output of calibrators."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
 
 
 def floored(predictions: Predictions, floor: float) -> Predictions:
-    """Return predictions as ``from_posteriors(..., floor=floor)`` clips them.
+    """Return predictions clipped as by ``from_posteriors(..., floor=floor)``.
 
-    Likelihoods are clipped as the posteriors that they make where all classes are equally likely,
-    so that what comes out does not depend on the priors.
+    Likelihoods are clipped as posteriors at equal priors, so that the result does not depend on the
+    priors.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def floored(predictions: Predictions, floor: float) -> Predictions:
 
 
 def with_floor(data: Data, floor: float) -> Data:
-    """Return the data clipped: at once in memory, in parts when they are read."""
+    """Return the clipped data; data in parts are clipped when they are read."""
     found: Data = mapped(data, _Floored(floor)) if floor else data
     return found
 

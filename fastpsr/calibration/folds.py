@@ -1,4 +1,4 @@
-"""Dealing samples, groups and pairs of speakers to folds."""
+"""Assignment of samples, groups and pairs of speakers to folds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -30,24 +30,24 @@ __all__ = [
 Ints = NDArray[np.int64]
 
 _MOST_CALIBRATORS = 10_000
-_MOST_FOLDS_OF_PAIRS = 140  # whose pairs are no more than that
-_IN_TABLE = 1 << 14  # ranks of a class that are shuffled as a whole; more are permuted by keys
+_MOST_FOLDS_OF_PAIRS = 140  # so that the number of pairs of folds is below that limit
+_IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
 _ROUNDS = 6  # of the keyed permutation, as in kernels.dealing
-_ROOMY = 4  # times as many possible integers as ids: then a table beats a sort
+_ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 
 _numbers = count()
 
 
 @dataclass(frozen=True, eq=False)
 class Folds(ABC):
-    """Which calibrator serves each sample, and which samples may train it: plain data.
+    """Which calibrator transforms each sample, and which samples train it: plain data.
 
     Attributes
     ----------
     trains : ndarray of bool, shape (C, C)
-        ``trains[c, d]``: whether the samples served by calibrator d may train calibrator c.
+        ``trains[c, d]``: whether the samples transformed by calibrator d train calibrator c.
     key : hashable
-        What tells these folds from others of the same data.
+        Identity of these folds among folds of the same data.
     """
 
     trains: NDArray[np.bool_]
@@ -68,11 +68,11 @@ class Folds(ABC):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Names of the columns of ids that decide who serves a row."""
+        """Names of the columns of ids that determine the calibrator of a row."""
         return frozenset()
 
     def served_by(self, part: Part) -> NDArray[np.uint16]:
-        """Return the number of the calibrator that each row of a part is calibrated by, (n,)."""
+        """Return the index of the calibrator that transforms each row of a part, (n,)."""
         found: NDArray[np.uint16] = part.remember(
             ("served by", self.key), lambda: self._served_by(part)
         )
@@ -96,14 +96,14 @@ class OneFold(Folds):
 
 @dataclass(frozen=True, eq=False)
 class DealtSamples(Folds):
-    """Folds dealt by the rank of a row among its class's rows of positive weight.
+    """Folds assigned by the rank of a row among the rows of its class with positive weight.
 
     Attributes
     ----------
     sizes : ndarray of int64, shape (K,)
         Number of rows of positive weight of each class.
     first_folds, places, tables, keys : ndarray
-        As the kernel takes them.
+        Arguments of the kernel.
     """
 
     sizes: Ints
@@ -127,14 +127,14 @@ class GroupFolds(Folds):
     Attributes
     ----------
     argument : str
-        That gave the ids: groups, or folds.
+        Argument with the ids: "groups" or "folds".
     spec : str or array
-        Name of a column, or the ids themselves of data in memory.
+        Name of a column, or, for data in memory, the ids themselves.
     ids : ndarray, shape (G,)
         Distinct ids, ascending.
     fold_of_id : ndarray of int64, shape (G,)
     serves_absent : bool
-        Whether rows of weight 0 are served by their id; else by calibrator 0.
+        Whether rows of weight 0 have the calibrator of their id; else calibrator 0.
     """
 
     argument: str
@@ -160,7 +160,7 @@ class PairFolds(Folds):
     Attributes
     ----------
     specs : pair of str or array
-        Names of columns, or the ids themselves of data in memory.
+        Names of columns, or, for data in memory, the ids themselves.
     ids : ndarray, shape (G,)
         Distinct ids of speakers, ascending.
     fold_of_id : ndarray of int64, shape (G,)
@@ -186,15 +186,15 @@ class PairFolds(Folds):
 
 @dataclass(frozen=True, eq=False)
 class PinnedFolds(Folds):
-    """Folds that were dealt to data before these were reweighted.
+    """Folds that were assigned to data before these were reweighted.
 
     Attributes
     ----------
     dealt : Folds
     depth : int
-        How often rows or weights of the data that they were dealt to had been changed.
+        Number of changes of rows or weights before the folds were assigned.
     held : ndarray of uint16, or None
-        Who serves each row, of data in memory.
+        Index of the calibrator of each row, for data in memory.
     """
 
     dealt: Folds
@@ -212,7 +212,7 @@ class PinnedFolds(Folds):
 
 
 def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
-    """Deal the permuted samples of each class to folds in turn."""
+    """Assign the permuted samples of each class to folds in turn."""
     sizes = np.asarray(data.class_sizes, np.int64)
     present = np.flatnonzero(sizes)
     fewest = int(present[sizes[present].argmin()])
@@ -224,7 +224,7 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
             remedy="or give the fold of each sample, such as "
             f"CrossFit(folds=np.arange(n_samples) % {n_folds})",
         )
-    # each class begins at the fold after the last one's end, so that sizes even out
+    # each class starts at the fold after the end of the previous class, so that sizes are balanced
     first_folds = (np.cumsum(sizes) - sizes) % n_folds
     small = sizes <= _IN_TABLE
     places = np.where(small, np.cumsum(sizes * small) - sizes * small, -1)
@@ -237,7 +237,7 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
 
 
 def given_folds(data: Data, spec: Any) -> Plan[Folds]:
-    """Ask for the fold ids that the caller gives, one per sample."""
+    """Plan: return the folds given by the caller as one id per sample."""
     (found,) = yield [CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data)]
     n_folds = found.ids.size
     if n_folds < 2:
@@ -252,14 +252,14 @@ def given_folds(data: Data, spec: Any) -> Plan[Folds]:
 
 
 def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
-    """Ask for the groups, and deal whole ones, each class as evenly as their sizes allow."""
+    """Plan: assign whole groups to folds, with classes as balanced as the group sizes allow."""
     (found,) = yield [CollectIds("groups", (spec,), data.n_classes).over(data)]
     folds = _deal(found.held, n_folds, seed, "groups")
     return GroupFolds(_all_others(n_folds), "groups", spec, found.ids, folds, False)
 
 
 def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Plan[Folds]:
-    """Ask for the speakers, and deal them; a fit for a trial has neither of its folds."""
+    """Plan: assign speakers to folds; a trial is not calibrated with trials of its two folds."""
     if n_folds > _MOST_FOLDS_OF_PAIRS:
         raise ArgumentError(
             "folds",
@@ -283,13 +283,13 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> P
 
 
 def spec_key(spec: Any) -> Hashable:
-    """Return what tells ids from others, as long as they live."""
+    """Return the identity of ids, which is valid during their lifetime."""
     return spec if isinstance(spec, str) else id(spec)
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Distinct ids, ascending, and how many rows of each class have them, (G, K)."""
+    """Distinct ids, ascending, and their numbers of rows by class, (G, K)."""
 
     ids: NDArray[Any]
     held: Ints
@@ -312,7 +312,7 @@ class CollectIds(Step):
 
     @property
     def takes_all(self) -> bool:
-        """Rows of weight 0 in given folds are calibrated, too."""
+        """Whether rows of weight 0 are used: in given folds they are calibrated."""
         return self.with_absent
 
     @property
@@ -399,7 +399,7 @@ def _all_others(n_folds: int) -> NDArray[np.bool_]:
 
 
 def _present(part: Part) -> NDArray[np.bool_] | None:
-    """Return which rows have positive weight; None where all do."""
+    """Return which rows have positive weight; None if all have."""
     weights = part.predictions.weights
     return None if not weights.size or weights.all() else weights > 0.0
 
@@ -412,7 +412,7 @@ def _without_absent(folds: NDArray[np.uint16], part: Part) -> NDArray[np.uint16]
 
 
 def _distinct(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the distinct ids, ascending, and the place there of each id."""
+    """Return the distinct ids, ascending, and the index of each id among these."""
     if ids.dtype.kind in "iu" and ids.size:
         low, high = int(ids.min()), int(ids.max())
         span = high - low + 1
@@ -427,9 +427,9 @@ def _distinct(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each row's id among those that are known.
+    """Return the index of each row's id among the known ids.
 
-    A row of weight 0 may have an id that is not among them, and gets any place.
+    The index is arbitrary for rows of weight 0 with an unknown id.
     """
     ids, codes = part.remember(
         ("distinct ids", argument, spec_key(spec)), lambda: _distinct(part.ids(argument, spec))
@@ -439,7 +439,7 @@ def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray
 
 
 def _deal(held: Ints, n_folds: int, seed: int, what: str) -> Ints:
-    """Return the fold of each group: rare classes first, large groups first, to the emptiest."""
+    """Assign groups to the emptiest fold, those of rare classes first, then by decreasing size."""
     n_groups = held.shape[0]
     if n_groups < n_folds:
         raise ArgumentError(

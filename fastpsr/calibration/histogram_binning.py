@@ -1,4 +1,4 @@
-"""Calibration by the class frequencies in bins of the posterior."""
+"""Histogram binning: calibration by the class frequencies in bins of the posterior."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -30,16 +30,16 @@ __all__ = ["HistogramBinning"]
 class HistogramBinning(Calibrator):
     """Replace the posterior of class 1 by the frequency of class 1 in its bin.
 
-    Binary tasks only. Bins are of equal width, (low, high], and 0 lies in the first; an empty bin
-    gives its center. This is the map behind the expected calibration error (the paper's section
-    2.5.2), offered for comparison rather than for use.
+    Binary tasks only. Bins (low, high] have equal width, and 0 is in the first bin; posteriors in
+    an empty bin are replaced by its center. The expected calibration error uses this map (Ferrer
+    and Ramos, 2024, section 2.5.2). It is provided for comparison; other calibrators are better.
 
     Parameters
     ----------
     bins : int
         Number of bins, at least 1.
     floor : float
-        Calibrated posteriors are clipped to [floor, 1 - floor]; by default not at all.
+        Calibrated posteriors are clipped to [floor, 1 - floor]; by default they are not clipped.
 
     Attributes
     ----------
@@ -47,13 +47,18 @@ class HistogramBinning(Calibrator):
     posterior_ : ndarray of float64, shape (bins,)
         Posterior of class 1 in each bin, at the training prior.
     prior_log_odds_ : float
-        Log-odds of the training prior, between LLRs and the binned posteriors; 0 for posterior
-        input.
+        Log-odds of the training prior, by which LLRs are converted to the binned posteriors; 0 for
+        posteriors.
 
     Raises
     ------
     ValueError
-        From ``fit`` for raw scores, which have no posteriors to bin.
+        From ``fit``, for raw scores, which have no posteriors to bin.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -95,7 +100,7 @@ class HistogramBinning(Calibrator):
 
     @staticmethod
     def frequencies(hits: Floats, weight: Floats, edges: Floats) -> Floats:
-        """Return the frequency in each bin; an empty one gives its center."""
+        """Return the frequency in each bin, or its center if the bin is empty."""
         centers = (edges[:-1] + edges[1:]) / 2.0
         return np.divide(hits, weight, out=centers, where=weight > 0.0)
 
@@ -122,7 +127,7 @@ class _Binned(Events):
 
     @property
     def key(self) -> Hashable:
-        """What tells it from others."""
+        """Hashable identity."""
         return ("class at a prior", self.prior_log_odds)
 
     def __call__(self, samples: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
@@ -131,7 +136,7 @@ class _Binned(Events):
 
 @dataclass(frozen=True, eq=False)
 class _BinnedSummands(StepSummands):
-    """Samples in bins of the posterior, whose frequencies follow the replicate."""
+    """Samples in bins of the posterior, whose frequencies are those of the replicate."""
 
     edges: Floats
     floor: float

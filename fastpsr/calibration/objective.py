@@ -1,7 +1,7 @@
-"""The one objective that every smooth calibrator minimizes, and how its minimum is searched.
+"""The objective that all smooth calibrators minimize, and the search for its minimum.
 
 The objective is a mean loss over weighted samples plus a quadratic penalty, over parameters that
-may have lower bounds. What a calibrator brings is the *features* that its parameters multiply:
+may have lower bounds. A calibrator defines the *features* that its parameters multiply:
 
 - direction-preserving calibration of two classes has the score and 1, temperature scaling the
   score (:func:`affine_features`); with more classes the softmax of scaled scores plus biases;
@@ -12,8 +12,8 @@ may have lower bounds. What a calibrator brings is the *features* that its param
   and curvature of their own (as :class:`fastpsr.calibration.fit_rows.Rows` has), searched by
   :func:`newton` with a penalty matrix.
 
-Searches are generators. They yield the point at which they want sums, and are sent these, so that
-all folds' searches advance in lockstep, with one read of the data for all.
+Searches are generators. They yield the point at which they need sums, and are sent these sums, so
+that the searches of all folds advance together, with one read of the data for all.
 """
 
 import math
@@ -34,22 +34,22 @@ _MOST_STEPS = 200
 # before the last step, which squares what is left: gradient per unit of weight (and per unit of the
 # scores' spread for the scale), and what a step wins
 _NEAR, _ALL_WON = 1e-8, 1e-14
-_LITTLE = 1e-6  # what a step wins per unit of weight; below, the curvature stays about what it was
-_SLOW = 0.1  # of the gradient before, if it is time for a new curvature all the same
-_STEADY = 1e-3  # of the gradient before, if a step with that curvature may be the last
-_FLAT = 1e-10  # of the gradient where a search under another rule ends
+_LITTLE = 1e-6  # gain of a step per unit of weight below which the curvature hardly changes
+_SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nevertheless
+_STEADY = 1e-3  # ratio of gradients below which a step with the old curvature may be the last
+_FLAT = 1e-10  # gradient at which a search under another rule ends
 _MOST_LINE_STEPS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A point at which a search wants sums; with the curvature, unless that may be left out."""
+    """A point at which a search needs sums, and whether these include the curvature."""
 
     point: Floats
     curved: bool = True
 
 
-#: Yields what it wants, is sent (gradient, Hessian or None) or (value, gradient), returns a point.
+#: Yields points, is sent (gradient, Hessian or None) or (value, gradient), returns a point.
 Search = Generator[Asked, tuple[Any, Any], Floats | None]
 
 
@@ -64,7 +64,7 @@ def in_lockstep(
     searches: Sequence[Search],
     ask: Callable[[list[int], list[Asked]], Plan[list[tuple[Any, Any]]]],
 ) -> Plan[list[Floats | None]]:
-    """Advance searches together; `ask` is a plan that answers those that still want sums."""
+    """Advance searches together; `ask` is a plan that computes the sums of unfinished searches."""
     results: list[Floats | None] = [None] * len(searches)
     wanted = {}
     for place, search in enumerate(searches):
@@ -74,7 +74,7 @@ def in_lockstep(
         answers = yield from ask(places, [wanted[place] for place in places])
         for place, answer in zip(places, answers, strict=True):
             try:
-                with np.errstate(all="ignore"):  # steps into the extreme are not taken
+                with np.errstate(all="ignore"):  # overflowing steps are rejected
                     wanted[place] = searches[place].send(answer)
             except StopIteration as stop:
                 results[place] = stop.value
@@ -90,25 +90,25 @@ def newton(
     penalty: Floats | None = None,
     lower: Floats | None = None,
 ) -> Search:
-    """Search by Newton steps until the gradient is small, and one more; None if it does not get so.
+    """Take Newton steps until the gradient is small, and one more; None without convergence.
 
-    A step is good if the slope along it has not turned steeper uphill than half of what it went
-    down before: the problem is convex. Else it is damped, after Levenberg and Marquardt. Where
-    steps win little the curvature stays what it was, and is not summed again.
+    The problem is convex: a step is accepted if the slope along it does not end up steeper uphill
+    than half of the initial downhill slope. Otherwise it is damped (Levenberg and Marquardt). If
+    the gain of steps is small, the previous curvature is used again.
 
     Parameters
     ----------
     point : ndarray, shape (p,)
-        Where the search begins. The first parameter is a scale, whose gradient is judged in units
-        of its curvature.
+        Starting point. The first parameter is a scale, whose gradient is measured in units of its
+        curvature.
     total : float
         Total weight of the samples.
     gauge : ndarray of bool, shape (p,), optional
-        Parameters that matter only up to a constant that is added to all of them.
+        Parameters that are determined only up to a common additive constant.
     penalty : ndarray, shape (p, p), optional
         ``total x parameters @ penalty @ parameters / 2`` is added to the summed loss.
     lower : ndarray, shape (p,), optional
-        Lower bounds; parameters at a bound that would go below it stay there.
+        Lower bounds; parameters that would go below their bound stay at it.
     """
     n = point.size
     bound = np.full(n, -np.inf) if lower is None else lower
@@ -123,13 +123,13 @@ def newton(
         raise ArgumentError(
             "scores", "must be of a magnitude whose squares are finite to fit a scale"
         )
-    curvature = np.diagonal(hessian).copy()  # the largest met: flat places have little of their own
+    curvature = np.diagonal(hessian).copy()  # the largest so far, since it may vanish locally
     damping, is_fresh, before = 0.0, True, math.inf
     for _ in range(_MOST_STEPS):
         if lower is not None:
             moves = (point > bound) | (gradient < 0.0)
         plain = -_solve(gradient, hessian, moves, constant)
-        spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # the unit of the scale's gradient
+        spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # unit of the gradient by the scale
         size = np.where(moves, np.abs(gradient) / total, 0.0)
         size[0] /= max(1.0, spread)
         largest = size.max()
@@ -158,7 +158,7 @@ def newton(
 
 
 def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
-    """Solve for a Newton step of the parameters that move."""
+    """Solve for a Newton step of the free parameters."""
     step = np.zeros(gradient.size)
     n_used = int(np.count_nonzero(moves))
     if n_used == 0:
@@ -178,10 +178,10 @@ def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
     # scaled to a unit diagonal, so that scores of any magnitude are well conditioned
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(full), 1e-300))
     scaled = full * unit[:, None] * unit
-    if not np.isfinite(scaled).all():  # LAPACK may never come back from these
+    if not np.isfinite(scaled).all():  # LAPACK may not terminate for these
         return step
     solution = kernels.solve_positive_definite(scaled, gradient * unit)
-    if solution is None:  # no curvature in some direction: stay in the others
+    if solution is None:  # no curvature in some direction: move only in the others
         solution = np.linalg.lstsq(scaled, gradient * unit, rcond=1e-15)[0]
     return np.asarray(solution * unit)
 
@@ -189,8 +189,8 @@ def _solve(gradient: Floats, hessian: Floats, moves: Any, gauge: Any) -> Floats:
 def bfgs(point: Floats) -> Search:
     """Search for a local minimum by the method of Broyden, Fletcher, Goldfarb and Shanno.
 
-    It is sent (value, gradient). Steps meet the weak Wolfe conditions, found by bisection; the
-    search ends where the gradient is next to nothing, or rounding decides between values.
+    It is sent (value, gradient). Step lengths satisfy the weak Wolfe conditions and are found by
+    bisection. The search ends if the gradient is nearly 0, or values differ only by rounding.
     """
     value, gradient = yield Asked(point)
     inverse = np.eye(point.size)

@@ -1,4 +1,4 @@
-"""Calibrators of the user's own: any object with ``fit`` and ``transform``."""
+"""Custom calibrators: any object with ``fit`` and ``transform``."""
 
 import copy
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ __all__ = ["FitTransform", "as_calibrator"]
 
 
 class FitTransform(Protocol):
-    """What a calibrator of the user's own has to offer, for data in memory."""
+    """Interface of a custom calibrator, for data in memory."""
 
     def fit(self, predictions: Predictions, /) -> Any:
         """Return a fitted calibrator, trained on labeled predictions; it may be the object itself.
 
-        Samples count by their weights: `sample_weight`, which the replicates of a bootstrap set to
-        how often each sample was drawn, or ``balanced_weights()``, which has given priors worked
-        in. Samples of weight 0 are left out before.
+        It must use the sample weights: `sample_weight`, which includes the number of draws of each
+        sample in a bootstrap replicate, or ``balanced_weights()``, which is also adjusted to given
+        priors. Samples of weight 0 are removed beforehand.
         """
 
     def transform(self, predictions: Predictions, /) -> Predictions:
         """Return calibrated predictions of the same samples.
 
-        Posteriors for posteriors; for likelihoods and raw scores likelihoods (LLRs). Labels,
-        weights and priors may be left out, as those of the input are kept.
+        For posteriors it returns posteriors, for likelihoods and raw scores likelihoods (LLRs).
+        Labels, weights and priors may be omitted: those of the input are used.
         """
         ...
 
 
 def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
-    """Return a calibrator of the package as it is, and one of the user's own as such a one."""
+    """Return a calibrator of the package unchanged, and wrap a custom one."""
     if isinstance(calibrator, Calibrator):
         return calibrator
     methods = (getattr(calibrator, name, None) for name in ("fit", "transform"))
@@ -52,15 +52,15 @@ def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
 @dataclass(frozen=True, eq=False)
 class _Own(Calibrator):
     own: Any
-    bins_posteriors = True  # posteriors are shown as they were given
+    bins_posteriors = True  # posteriors are passed as given
 
     @property
     def name(self) -> str:
-        """What the user's class is called."""
+        """Name of the user's class."""
         return type(self.own).__name__
 
     def require_classes(self, data: Data) -> None:
-        """Leave it to the user's own fit what data it needs."""
+        """Accept all data: the user's fit raises if it needs more."""
 
     def _fit(self, samples: Predictions) -> dict[str, Any]:
         # a copy: folds are fitted one after another, and fit may return the object itself

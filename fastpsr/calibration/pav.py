@@ -1,4 +1,4 @@
-"""Isotonic calibration by pool adjacent violators."""
+"""Isotonic calibration with the pool-adjacent-violators algorithm (PAV)."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -31,37 +31,42 @@ __all__ = ["PAV"]
 
 @dataclass(frozen=True, eq=False)
 class PAV(Calibrator):
-    """The non-decreasing step function that is best on its training data, for every rule at once.
+    """Isotonic calibration (PAV): the non-decreasing map with the least loss on its training data.
 
-    Binary tasks only. The posterior of a block is the (weighted) frequency of class 1 in it, also
-    in the end blocks, where it may be 0 or 1. Trained on the data that it is evaluated on, it
-    bounds what any monotone calibration could reach, and overfits (the paper's section 2.4.2).
+    Binary tasks only. The map is a step function, and optimal for every proper scoring rule. The
+    posterior of a block is the (weighted) frequency of class 1 in it, which may be 0 or 1 in the
+    first and last blocks. Trained on the evaluated data, it is an upper bound on the performance of
+    any monotone calibration on these data, and overfits (Ferrer and Ramos, 2024, section 2.4.2).
 
     Parameters
     ----------
     floor : float
-        Calibrated posteriors are clipped to [floor, 1 - floor]; by default not at all.
+        Calibrated posteriors are clipped to [floor, 1 - floor]; by default they are not clipped.
 
     Attributes
     ----------
     threshold_ : ndarray of float64, shape (B,)
-        Lowest training score of each block, ascending: log-odds for posterior input, else LLRs or
-        raw scores. A score belongs to the last block whose threshold it reaches; scores below the
-        first belong to the first.
+        Lowest training score of each block, ascending: log-odds for posteriors, else LLRs or raw
+        scores. A score belongs to the last block whose threshold is not above it, or to the first
+        block.
     posterior_ : ndarray of float64, shape (B,)
         Posterior of class 1 in each block, at the training prior.
     log_odds_ : ndarray of float64, shape (B,)
-        Its log-odds, which stay exact near 1.
+        Log-odds of these posteriors, which are precise also near posterior 1.
     prior_log_odds_ : float
-        What turns log-odds into LLRs; 0 for posterior input.
+        Log-odds of the training prior, which are subtracted to get LLRs; 0 for posteriors.
 
     Notes
     -----
-    Equal scores share a block. Weight is repetition. O(N) and a sort of the smaller class.
+    Equal scores are in the same block. A sample of weight n is equivalent to n copies. The cost is
+    O(N) plus sorting a few of the scores, or, with weights, those of the smaller class.
 
     References
     ----------
-    Ayer et al. (1955), doi:10.1214/aoms/1177728423.
+    M. Ayer et al., "An empirical distribution function for sampling with incomplete information",
+    Annals of Mathematical Statistics 26, 1955, doi:10.1214/aoms/1177728423; L. Ferrer and D. Ramos,
+    "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring Rules, and Calibration",
+    2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -98,7 +103,7 @@ class PAV(Calibrator):
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
         if folds.n_calibrators > 1 or data.has_weights or not data.class_weights.all():
             return (yield from super().losses_plan(rule, folds, data))
-        # blocks hold all samples of a fit to the very data
+        # if all samples are training samples, the blocks contain them
         fitted, blocks, offset = yield [
             self.fit_plan(data), pav_blocks(data), LogOddsOffset().over(data)
         ]  # fmt: skip
@@ -114,7 +119,7 @@ class PAV(Calibrator):
         if data.n_classes > 2 or not data.class_weights.all():
             return None
         cells, offset = yield [rank_cells(data), LogOddsOffset().over(data)]
-        # steps begin at targets, so cells between targets are never divided
+        # steps start at targets, so cells between targets are never split
         if folds.n_calibrators > 1 and not np.array_equal(
             np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
         ):
@@ -128,9 +133,9 @@ class PAV(Calibrator):
         return self._attributes(blocks, prior_log_odds(data))
 
     @staticmethod
-    @np.errstate(all="ignore")  # of weights near the largest float
+    @np.errstate(all="ignore")  # weights near the largest float
     def _attributes(blocks: PavBlocks, prior: float) -> dict[str, Any]:
-        below, above = blocks.at_priors()  # which do not change the order of odds
+        below, above = blocks.at_priors()  # priors do not change the order of the odds
         above = np.where(below + above > 0.0, above, blocks.positives)  # priors that underflow
         return {
             "threshold_": blocks.lowest,
@@ -147,7 +152,7 @@ class PAV(Calibrator):
 
 @dataclass(frozen=True, eq=False)
 class _PavSummands(StepSummands):
-    """Samples in rank cells, which a replicate pools."""
+    """Samples in rank cells, which are pooled in each replicate."""
 
     edges: Floats
     floor: float

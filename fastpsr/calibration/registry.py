@@ -1,4 +1,4 @@
-"""The calibrators there are: files, the command line and the warm-up read them here."""
+"""Registry of the calibrators, for files, the command line and the warm-up."""
 
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
@@ -7,8 +7,7 @@ from fastpsr.calibration.pav import PAV
 
 __all__ = ["CALIBRATORS"]
 
-#: Classes by the name that the command line gives them. What they are made with, what they are
-#: fitted to and how many classes they take they say themselves.
+#: Calibrators by their name on the command line.
 CALIBRATORS: dict[str, type[Calibrator]] = {
     "dp": DirectionPreserving,
     "temperature": TemperatureScaling,

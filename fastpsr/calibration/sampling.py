@@ -1,4 +1,4 @@
-"""What fits ask for first: the range of the scores, and a sample of them."""
+"""First requests of fits: the range of the scores, and a sample of them."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Span:
     low, high : float
         May be infinite.
     finite_low, finite_high : float
-        Of the finite scores of positive weight; (0, 0) where there are none.
+        Range of the finite scores of positive weight; (0, 0) if there are none.
     """
 
     low: float
@@ -87,11 +87,11 @@ class Sample(Step):
     Attributes
     ----------
     sizes : tuple of int
-        Number of rows of each class in the parts that are looked at.
+        Number of rows of each class in the sampled parts.
     size : int
-        About how many rows of each class to take.
+        Approximate number of rows of each class to take.
     floor : float
-        What stands in for -inf; 0 where all scores are finite.
+        Value that replaces -inf; 0 if all scores are finite.
     only_parts : tuple of int, or None
     """
 
@@ -114,10 +114,10 @@ class Sample(Step):
         taken = []
         for k, n_of_class in enumerate(self.sizes):
             stride = max(1, n_of_class // self.size)
-            # of all rows, not of the members: to list those of 10 million is slow
+            # every n-th of all rows, since listing the rows of a class is slow for 10 million
             rows = stride * np.flatnonzero(y[::stride] == k)
             if rows.size < y.size * (self.size // 4) // max(sum(self.sizes), 1):
-                rows = np.flatnonzero(y == k)[::stride]  # they lie where the stride does not
+                rows = np.flatnonzero(y == k)[::stride]  # the stride missed all rows of the class
             taken.append(rows)
         rows = np.concatenate(taken)
         if weights.size:
@@ -145,7 +145,7 @@ class Sample(Step):
 
 @dataclass(frozen=True, eq=False)
 class LogOddsOffset(Step):
-    """Find what turns the scores of a binary task into log-odds, the same in all parts."""
+    """Find log-odds minus score of a binary task, a constant that is the same in all parts."""
 
     reads = LABELS
     is_exact = True
@@ -162,7 +162,7 @@ class LogOddsOffset(Step):
 
 
 def sample_step(data: Data, size: int, floor: float) -> Sample:
-    """Return a step that takes about `size` rows of each class, from few parts that have them."""
+    """Return a step that takes about `size` rows of each class, from a few parts."""
     if not isinstance(data, PartitionedPredictions):
         weights = data.class_weights
         sizes = tuple(int(n) for n in (data.class_sizes if data.has_weights else weights))

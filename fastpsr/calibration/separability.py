@@ -1,4 +1,4 @@
-"""Whether affine calibration of some data has an optimum at all."""
+"""Test whether affine calibration of given data has an optimum."""
 
 import numpy as np
 
@@ -7,18 +7,18 @@ from fastpsr.predictions import Floats
 
 __all__ = ["binary_margins", "check_margins", "no_optimum"]
 
-_ROUNDING = 1e-13  # of the largest margin: normalizing rows may pull classes so far together
+_ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow
 
 
 def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
-    """Raise where scores are constant, or where classes can be separated perfectly.
+    """Raise if scores are constant, or if the classes can be separated perfectly.
 
     Parameters
     ----------
     least, most : ndarray, shape (K, K)
-        Of ``score[c] - score[k]``, over the samples of class c in row c; without biases (1, 1) will
-        do, over all samples and all classes but their own.
+        Extremes of ``score[c] - score[k]`` over the samples of class c, in row c. Without biases
+        shape (1, 1): over all samples, with c their class, and all other classes k.
     with_bias : bool
         Whether each class has a bias, as in direction-preserving calibration, or not, as in
         temperature scaling.
@@ -40,7 +40,7 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
 
 
 def no_optimum(reason: str) -> ArgumentError:
-    """Return the error of scores whose loss no affine map minimizes, or none that can be found."""
+    """Return the error for scores without an optimal affine map."""
     return ArgumentError(
         "scores",
         f"{reason}; more data would help, or samples near the boundary",
@@ -60,7 +60,7 @@ def binary_margins(ranges: Floats) -> tuple[Floats, Floats]:
 
 
 def _is_constant(least: Floats, most: Floats) -> bool:
-    """Whether every difference of two classes' scores is the same for all samples."""
+    """Whether all differences between the scores of two classes are constant over samples."""
     low = np.minimum(least, -most.T)
     high = np.maximum(most, -least.T)
     return bool((low == high).all())

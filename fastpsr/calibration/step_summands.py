@@ -1,4 +1,4 @@
-"""Calibrators that are steps over cells, refitted to what the cells weigh in a replicate."""
+"""Calibrators that are step functions over cells, refitted to the cell weights of a replicate."""
 
 from abc import abstractmethod
 from collections.abc import Hashable
@@ -30,7 +30,7 @@ class StepSummands(Summands):
     kind : {"posteriors", "likelihoods", "raw scores"}
     given_priors : ndarray of float64, shape (2,), or None
     offset : float
-        What turns scores into log-odds.
+        Log-odds minus score.
     """
 
     rule: ScoringRule
@@ -50,7 +50,7 @@ class StepSummands(Summands):
     @property
     @abstractmethod
     def cells_key(self) -> Hashable:
-        """What tells cells, and what is done with them, from others."""
+        """Hashable identity of the cells and of their use."""
 
     @abstractmethod
     def cells(self, part: Part) -> NDArray[Any]:
@@ -58,7 +58,7 @@ class StepSummands(Summands):
 
     @abstractmethod
     def levels(self, negatives: Floats, positives: Floats) -> Floats:
-        """Return the log-odds, (cells,), that training weights of both classes lead to."""
+        """Return the calibrated log-odds of the cells, given the training weights by class."""
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
@@ -67,7 +67,7 @@ class StepSummands(Summands):
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        """Rows, and what decides who serves them."""
+        """Rows, and the columns that determine their folds."""
         return ROWS | self.folds.reads
 
     @property
@@ -94,7 +94,7 @@ class StepSummands(Summands):
             if not totals.all():
                 raise ValueError("a calibrator needs samples of every class")
             log_odds = self.levels(*(training * class_factors(totals, given)[:, None]))
-            if self.kind != "posteriors":  # to LLRs, and on to log-odds
+            if self.kind != "posteriors":  # convert to LLRs, then to log-odds
                 priors = totals if given is None else given
                 log_odds = log_odds - np.log(priors[1] / priors[0]) + self.offset
             for k in (0, 1):

@@ -1,4 +1,4 @@
-"""Training calibrators: cross-fitted, on the test data, or on data held out."""
+"""Training of calibrators: by cross-fitting, on the test data, or on held-out data."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -32,24 +32,24 @@ __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cro
 class Training(ABC):
     """A way to train a calibrator for the predictions that are evaluated."""
 
-    #: How it goes, in a word or two.
+    #: Short description.
     name: ClassVar[str]
 
-    #: Whether the calibrator is trained on the evaluated data, so anew in each replicate.
+    #: Whether the calibrator is trained on the evaluated data, and again in each replicate.
     refits: ClassVar[bool] = True
 
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
-        """Return trainings of this class for data: what tests, warm-up and fuzzing go over."""
+        """Return example trainings of this class for data, used by tests, warm-up and fuzzing."""
         return [cls()]
 
     def folds_plan(self, data: Data) -> Plan[Folds]:
-        """Ask who trains for whom, where the calibrator is trained on the evaluated data."""
+        """Plan: return the folds, if the calibrator is trained on the evaluated data."""
         raise NotImplementedError
         yield
 
     def folds_of(self, predictions: Data) -> Folds:
-        """Return who trains for whom."""
+        """Return the folds."""
 
         def plan() -> Plan[Folds]:
             yield from begin(predictions)
@@ -59,14 +59,14 @@ class Training(ABC):
 
     @abstractmethod
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
-        """Ask for fits, and return the data as these map them."""
+        """Plan: fit calibrators, and return the calibrated data."""
 
     @abstractmethod
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan["Training"]:
-        """Ask for what must not change between replicates, and return the training with it."""
+        """Plan: return the training with everything fixed that replicates share."""
 
     def calibrate(self, calibrator: Calibrator | FitTransform, predictions: Data) -> Any:
-        """Return the predictions as the calibrator maps them, trained in this way."""
+        """Return predictions calibrated with a calibrator that is trained in this way."""
         made = as_calibrator(calibrator)
 
         def plan() -> Plan[Any]:
@@ -76,7 +76,7 @@ class Training(ABC):
         return run(plan)
 
     def on_rows(self, index: Any) -> "Training":
-        """Return the training for the rows that an index picks, where it holds ids of rows."""
+        """Return the training for the rows selected by an index, if it holds one id per row."""
         return self
 
     def _begin(self, data: Data) -> Plan[None]:
@@ -85,26 +85,28 @@ class Training(ABC):
 
 @dataclass(frozen=True, eq=False)
 class CrossFit(Training):
-    """Calibrate each sample by a fit on other folds: what calibration would bring on new data.
+    """Calibrate each sample with a calibrator trained on other folds (cross-fitting).
+
+    It estimates the effect of calibration on new data.
 
     Parameters
     ----------
     folds : int, array-like of shape (N,), or str
-        Number of folds, dealt so that each class is spread evenly; or the fold id of each sample:
-        for data in parts, the name of the column that has it.
+        Number of folds, which are stratified by class; or the fold id of each sample (for data in
+        parts, the name of the column of fold ids).
     seed : int
-        Of the shuffle that deals samples, groups or speakers.
+        Seed of the shuffle of samples, groups or speakers.
     groups : array-like of shape (N,), str, or a pair of either, optional
-        Samples of a group stay in one fold. With a pair, for trials with a speaker on each side,
-        speakers are dealt to folds, and a trial is calibrated by a fit on the trials that have
-        neither of its two speakers' folds on either side. Data in parts have columns of groups,
-        which are named.
+        Group of each sample; a group is never split over folds. For data in parts, the name of the
+        column of group ids. A pair is for trials with a speaker on each side: speakers are assigned
+        to folds, and a trial whose speakers are in folds f and g is calibrated with a calibrator
+        trained on the trials that have no speaker in f or g.
 
     Raises
     ------
     ValueError
-        For fewer than 2 folds, or `groups` besides given folds; when used, for ids of the wrong
-        length, and more folds than groups or than samples of a class.
+        For fewer than 2 folds, or `groups` together with given folds; when used, for ids of the
+        wrong length, and for more folds than groups or than samples of a class.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class CrossFit(Training):
         checks.check_integer("seed", self.seed, 0)
 
     def folds_plan(self, data: Data) -> Plan[Folds]:
-        """Ask who trains for whom, dealt once for all who ask; rows of weight 0 are not dealt."""
+        """Plan: return the folds, assigned once; rows of weight 0 are not counted."""
         specs = self._specs()
         for argument, spec in specs:
             check_ids(argument, spec, data)
@@ -154,7 +156,7 @@ class CrossFit(Training):
         return (yield from dealing.deal_groups(data, groups, n_folds, self.seed))
 
     def _specs(self) -> list[tuple[str, Any]]:
-        """Return what names or holds ids, with the argument that it is."""
+        """Return the ids, or names of their columns, each with the name of its argument."""
         if not isinstance(self.folds, (int, np.integer)):
             return [("folds", self.folds)]
         if self.groups is None:
@@ -188,7 +190,7 @@ class CrossFit(Training):
 
 @dataclass(frozen=True, eq=False)
 class _ByFolds(Training):
-    """Cross-fitting with folds that are dealt already."""
+    """Cross-fitting with folds that are already assigned."""
 
     folds: Folds
     name = CrossFit.name
@@ -209,7 +211,7 @@ class _ByFolds(Training):
 
 @dataclass(frozen=True, eq=False)
 class TrainOnTest(Training):
-    """Train on the evaluated data themselves: an upper bound on what calibration brings.
+    """Train on the evaluated data themselves: an upper bound on the effect of calibration.
 
     Examples
     --------
@@ -236,12 +238,12 @@ class TrainOnTest(Training):
 
 @dataclass(frozen=True, eq=False)
 class HeldOut(Training):
-    """Train on other data, which are part of the system under evaluation.
+    """Train on held-out data; the fitted calibrator is part of the evaluated system.
 
     Parameters
     ----------
     predictions : Predictions
-        Labeled predictions of the same system on data of their own, in memory or in parts.
+        Labeled predictions of the same system on other data, in memory or in parts.
 
     Examples
     --------
@@ -271,7 +273,7 @@ class HeldOut(Training):
         return fitted.transform(data)
 
     def _begin(self, data: Data) -> Plan[None]:
-        if isinstance(data, PartitionedPredictions):  # others need no labels
+        if isinstance(data, PartitionedPredictions):  # data in memory need no labels
             yield from begin(data)
 
     def _fit(self, calibrator: Calibrator) -> Plan[Calibrator]:
@@ -281,7 +283,7 @@ class HeldOut(Training):
 
 @dataclass(frozen=True, eq=False)
 class _Trained(Training):
-    """A calibrator that is trained already."""
+    """A calibrator that is already fitted."""
 
     fitted: Calibrator
     name = HeldOut.name
@@ -299,23 +301,23 @@ class _Trained(Training):
 def cross_fit(
     calibrator: Calibrator | FitTransform, predictions: Data, train: Training | None = None
 ) -> Any:
-    """Return calibrated predictions.
+    """Return predictions calibrated by cross-fitting, or by a calibrator trained in another way.
 
     Parameters
     ----------
     calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
-        An object of your own with ``fit(predictions)``, which returns it fitted, and
-        ``transform(predictions)``. It is copied for each fit.
+        A calibrator of your own is an object with ``fit(predictions)``, which returns the fitted
+        calibrator, and ``transform(predictions)``. It is copied for each fit.
     predictions : Predictions, or predictions in parts
         Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
-        By default ``CrossFit()``: 5 folds, each class spread evenly.
+        By default ``CrossFit()``: 5 stratified folds.
 
     Returns
     -------
     Predictions, or predictions in parts
-        The same samples in the same order; see the calibrators for which kind. Those in parts are
-        mapped when they are read.
+        The same samples in the same order: posteriors for posteriors, likelihoods for likelihoods
+        and raw scores. Data in parts are calibrated when they are read.
 
     Examples
     --------
@@ -332,7 +334,7 @@ def cross_fit(
 def _dimensions(values: Any) -> int:
     try:
         return np.ndim(values)
-    except (ValueError, TypeError, RuntimeError):  # rows of different lengths, say
+    except (ValueError, TypeError, RuntimeError):  # such as rows of different lengths
         return 0
 
 
@@ -345,6 +347,6 @@ def _is_pair(groups: Any) -> bool:
 
 
 def as_training(train: Training) -> Training:
-    """Raise unless `train` is a way of training."""
+    """Raise unless `train` is a `Training`."""
     checks.check_instance("train", train, Training, "CrossFit, TrainOnTest or HeldOut")
     return train

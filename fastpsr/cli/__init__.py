@@ -8,7 +8,7 @@ def main() -> None:
     """Run the command line; its libraries are an extra."""
     try:
         for name in ("typer", "rich", "polars"):
-            if find_spec(name) is None:  # said at once, not first where it is used
+            if find_spec(name) is None:  # fail early, not only when it is used
                 raise ModuleNotFoundError(name=name)
         from fastpsr.cli.app import run
     except ModuleNotFoundError as error:

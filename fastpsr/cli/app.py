@@ -1,4 +1,4 @@
-"""The commands, and what they do with errors."""
+"""The commands, and their handling of errors."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def run() -> int:
     try:
         with warnings_as_lines():
             code = int(app(standalone_mode=False) or 0)
-            if code == _STOPPED:  # how typer tells of Ctrl-C
+            if code == _STOPPED:  # typer's exit code for Ctrl-C
                 raise KeyboardInterrupt
             return code
     except (KeyboardInterrupt, typer.Abort):
@@ -56,7 +56,7 @@ def run() -> int:
     except ValueError as error:
         say(f"error: {in_options(error)}")
     except Exception as error:
-        if not hasattr(error, "format_message"):  # how the command line's own errors are known
+        if not hasattr(error, "format_message"):  # not an error of the command line itself
             raise
         asked_for_nothing = type(error).__name__ == "NoArgsIsHelpError"
         if not asked_for_nothing:

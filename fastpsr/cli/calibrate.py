@@ -64,31 +64,34 @@ def calibrate(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="Score file of trials to train on; without --key one that holds labels. LLRs come "
-            "out, in its format.",
+            help="Score file of trials to train on; without --key it must contain labels. The "
+            "result is written as LLRs in the same format.",
             rich_help_panel="Trial lists",
         ),
     ] = None,
     apply: Annotated[
         Path | None,
         typer.Option(
-            help="Scores to calibrate, of the kind trained on; by default those trained on, "
-            "cross-fitted. With --load, what ends in .npz, .npy, .csv or .parquet is a table "
-            "unless --format is given."
+            help="File of other scores to calibrate, of the same kind as the training scores; by "
+            "default the training scores are calibrated by cross-fitting. With --load, a file that "
+            "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="File for the result: .npz, .csv or .parquet; of trials, as was read."),
+        typer.Option(
+            help="File for the calibrated scores: .npz, .csv or .parquet; for trials, the format "
+            "that was read."
+        ),
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Save the fitted calibrator as JSON.")] = None,
-    load: Annotated[Path | None, typer.Option(help="Use a calibrator that was saved.")] = None,
+    load: Annotated[Path | None, typer.Option(help="Use a saved calibrator.")] = None,
     scores_are: ScoresMean = None,
     columns: Columns = None,
 ) -> None:
-    """Train a calibrator on some scores and apply it to others, or cross-fitted to the same.
+    """Train a calibrator and apply it to other scores, or calibrate by cross-fitting.
 
-    Cross-fitting on trials keeps the speakers of both sides apart, where these are given.
+    If the speakers are given, cross-fitting on trials keeps the speakers of both sides apart.
     """
     of_trials = key is not None or scores is not None
     _check_files(train, key, scores, apply, load)
@@ -125,7 +128,7 @@ def calibrate(
     trained_on = train or scores
     training = None if trained_on is None else source.read(trained_on)
     others = None
-    if apply is not None:  # read before the work
+    if apply is not None:  # read it before fitting
         others = source.read_others(apply, None if training is None else training.predictions)
     written = others or training
     if output is not None and written is not None and written.format is not None:
@@ -157,7 +160,7 @@ def _check_files(
     apply: Path | None,
     load: Path | None,
 ) -> None:
-    """Raise unless there is one thing to train on, or what is trained and what to apply it to."""
+    """Raise unless there is one training file, or a saved calibrator and a file to apply it to."""
     if load is not None:
         for option, path in (("--key", key), ("--scores", scores)):
             if path is not None:
@@ -185,12 +188,12 @@ def _check_files(
 
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """What was read; `write` puts its calibrated version into a file and says what it wrote."""
+    """What was read; `write` writes the calibrated scores and returns a message."""
 
     predictions: Predictions
     write: Callable[[Predictions, Path], str]
-    format: str | None = None  # of trials, which are written as they were read
-    groups: Any = None  # that cross-fitting keeps apart
+    format: str | None = None  # for trials, which are written in the format that was read
+    groups: Any = None  # groups that cross-fitting keeps apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +233,7 @@ class _Trials:
 
     def read_others(self, path: Path, training: Predictions | None) -> _Scores:
         prior = None
-        if self.scale == "posteriors":  # calibrated they are posteriors at the priors trained at
+        if self.scale == "posteriors":  # calibrated posteriors are at the training priors
             if training is None:
                 raise ValueError(
                     "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
@@ -255,7 +258,7 @@ class _Trials:
 
 
 def _write_table(result: Predictions, path: Path) -> str:
-    """Write labels, and log-odds, LLRs or a logarithm per class; return what was written."""
+    """Write labels, and log-odds, LLRs or a logarithm per class; return a message."""
     columns: dict[str, NDArray[Any]] = {}
     if result.y_true is not None:
         columns["y_true"] = result.y_true
@@ -271,7 +274,7 @@ def _write_table(result: Predictions, path: Path) -> str:
 
 
 def _infinite(scores: NDArray[np.float64]) -> str:
-    """Return how many scores are infinite, in words; nothing where none are."""
+    """Return a message about infinite scores, or "" if there are none."""
     counts = {word: np.count_nonzero(scores == float(word)) for word in ("-inf", "inf")}
     if not any(counts.values()):
         return ""

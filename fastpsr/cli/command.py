@@ -1,4 +1,4 @@
-"""What all commands have in common: they refuse what would be ignored, before any work."""
+"""Base of all commands: they refuse options that would be ignored, before any computation."""
 
 import inspect
 from collections.abc import Callable
@@ -14,10 +14,10 @@ __all__ = ["Command", "in_groups"]
 
 
 class Command(TyperCommand):
-    """A command whose options stand once, but for those that take several values."""
+    """A command that refuses repeated options, except those that take several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse, after a look at the order of what was given: of an option the last would count."""
+        """Parse, after a check for repeated options, of which only the last would be used."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option in self.params:
             n_given = order.count(option)
@@ -26,13 +26,13 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it, where the environment is in order: an error of that is not one of a file."""
+        """Run the command after checking the environment, so that its errors name no file."""
         thread_count()
         return super().invoke(ctx)
 
 
 def in_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameters that are dataclasses are options, one for each field."""
+    """Return a command in which parameters that are dataclasses become options for their fields."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     own = inspect.signature(function).parameters

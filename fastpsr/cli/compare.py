@@ -44,7 +44,7 @@ __all__ = ["compare"]
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Two systems on the same samples, what is measured of them, and what is drawn."""
+    """Two systems on the same samples, with their metrics and resampling."""
 
     paths: tuple[Path, Path]
     systems: tuple[Predictions, Predictions]
@@ -66,26 +66,26 @@ def compare(
         Path,
         typer.Argument(
             metavar="A",
-            help="A table of scores with labels: .npz, .npy, .csv or .parquet. With --key the "
+            help="A table of scores with labels (.npz, .npy, .csv or .parquet); with --key, the "
             "score file of a system.",
         ),
     ],
     b: Annotated[
-        Path, typer.Argument(metavar="B", help="The same of another system, on the same samples.")
+        Path, typer.Argument(metavar="B", help="The same for another system, on the same samples.")
     ],
     key: Annotated[
         Path | None,
         typer.Option(
-            help="Trial list with labels; a score file that holds labels will do.",
+            help="Trial list with labels; a score file with labels is accepted, too.",
             rich_help_panel="Trial lists",
         ),
     ] = None,
     scores_are: ScoresMean = None,
     columns: Columns = None,
 ) -> None:
-    """Compare two systems on the same samples: the difference of each metric, with an interval.
+    """Compare two systems on the same samples: difference of each metric, with an interval.
 
-    Both see the same draws, so that what is hard for both cancels.
+    Both systems are evaluated on the same bootstrap draws (paired comparison).
     """
     of_trials = key is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=of_trials, by="--key")
@@ -150,7 +150,7 @@ def _compare_pair(pair: _Pair, outputs: OutputOptions) -> None:
 def _pair_of_tables(
     a: ScoreFile, b: ScoreFile, measure: TableMeasure, intervals: Intervals
 ) -> _Pair:
-    """Make a pair of two tables, after checking that they tell of the same samples."""
+    """Make a pair of two tables, after checking that they have the same samples."""
     one, other = measure.predictions(a), measure.predictions(b)
     try:
         check_same_samples(one, other)
@@ -170,7 +170,7 @@ def _pair_of_tables(
 def _pair_of_trials(
     a: Path, b: Path, reader: TrialReader, measure: TrialMeasure, intervals: Intervals
 ) -> _Pair:
-    """Make a pair of two score files, on the trials of the key that both have."""
+    """Make a pair of two score files, on the trials of the key that both contain."""
     with steps(None) as begin:
         reader.progress = begin
         one, other = reader.common(reader.read(a), reader.read(b))

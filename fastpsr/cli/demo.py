@@ -15,7 +15,7 @@ from fastpsr.cli.show import console, steps
 
 __all__ = ["demo"]
 
-# the SITW rows of the paper's Table 2, as printed
+# the SITW rows of Table 2 in Ferrer and Ramos (2024), as printed
 _PRINTED = {
     "raw": (0.324, 0.225, 0.191, 0.189, 16.7, 0.2, 0.2),
     "cal": (0.306, 0.190, 0.153, 0.158, -0.1, 0.0, 0.0),
@@ -26,7 +26,9 @@ _N_REPLICATES = 200
 
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Of the simulation; same seed, same table.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the simulation; the same seed gives the same table.")
+    ] = 0,
     to_report: Report = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
@@ -88,7 +90,7 @@ def _write_report(
     simulated: str,
     reading: str,
 ) -> None:
-    """Write what was printed as a page; the raw system has the intervals by speaker."""
+    """Write what was printed as an HTML report, with intervals by speaker for the raw system."""
     from fastpsr.report import Result
 
     assert by_speaker.intervals is not None
@@ -105,7 +107,7 @@ def _write_report(
 
 
 def _print_systems(rows: dict[str, fp.Evaluation]) -> None:
-    """Print the paper's Table 2 for what was simulated, and as it is printed there."""
+    """Print Table 2 of Ferrer and Ramos (2024) for the simulated trials, and the original."""
     table = Table(box=None, pad_edge=False)
     table.add_column("system")
     for name in _metrics():
@@ -119,7 +121,7 @@ def _print_systems(rows: dict[str, fp.Evaluation]) -> None:
 
 
 def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None:
-    """Print the intervals of both ways to draw beside each other."""
+    """Print the intervals of both resampling schemes in adjacent columns."""
     table = Table(box=None, pad_edge=False)
     table.add_column("95 % intervals, raw")
     for name in ("value", "drawing trials", "drawing speakers"):
@@ -134,7 +136,7 @@ def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None
 
 
 def _metrics() -> dict[str, fp.metrics.Metric]:  # type: ignore[type-arg]
-    """Return the columns of the paper's Table 2."""
+    """Return the columns of Table 2 in Ferrer and Ramos (2024)."""
     return {
         "C01": fp.BayesRisk(fp.CostMatrix.zero_one(2)),
         "Cab": fp.BayesRisk(fp.CostMatrix.zero_one(2, reject=0.1)),

@@ -52,8 +52,9 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="A table of scores with labels: .npz, .npy, .csv or .parquet; a folder of Parquet "
-            "files, or a pattern in quotes. After --scores: score files of further systems.",
+            help="A table of scores with labels: .npz, .npy, .csv or .parquet, a folder of Parquet "
+            "files, or a pattern of Parquet files in quotes. After --scores: score files of "
+            "further systems.",
         ),
     ] = None,
     key: Annotated[
@@ -63,7 +64,7 @@ def evaluate(
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Score file of a system; without --key one that holds labels.",
+            help="Score file of a system; without --key it must contain labels.",
             rich_help_panel="Trial lists",
         ),
     ] = None,
@@ -72,7 +73,7 @@ def evaluate(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Column of the key: also results for each of its values.",
+            help="Column of the key: also compute the metrics for each of its values.",
             rich_help_panel="Trial lists",
         ),
     ] = None,
@@ -81,7 +82,8 @@ def evaluate(
         bool,
         typer.Option(
             "--explain",
-            help="Of Parquet files: say how often they are read, what that takes, and stop.",
+            help="For Parquet files: print the number of reads, bytes, memory and time that the "
+            "evaluation takes, and stop.",
             rich_help_panel="Tables",
         ),
     ] = False,

@@ -35,7 +35,9 @@ def join(
     key: Annotated[Path, typer.Option(help="Trial list with labels.")],
     scores: Annotated[
         list[Path],
-        typer.Option(help="Score file of a system; further ones may follow at the end."),
+        typer.Option(
+            help="Score file of a system; files of further systems may follow at the end."
+        ),
     ],
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],
     files: Annotated[
@@ -44,9 +46,9 @@ def join(
     ] = None,
     columns: Columns = None,
 ) -> None:
-    """Join a key and score files, text of any size, into one Parquet file.
+    """Join a key and score files (text files of any size) into one Parquet file.
 
-    Memory stays within FASTPSR_MEMORY and what the libraries take. `fastpsr evaluate` and
+    The memory is limited by FASTPSR_MEMORY, plus what the libraries use. `fastpsr evaluate` and
     fp.scan_parquet read the file part by part.
     """
     systems = [*scores, *(files or [])]
@@ -87,7 +89,7 @@ def join(
 
 @contextmanager
 def _terminated_as_exit() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that what was begun is removed."""
+    """Make SIGTERM end the block as Ctrl-C does, so that unfinished files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What the commands measure: of a table of scores with labels, and of a trial list."""
+"""Metrics of the commands, for a table of scores with labels and for a trial list."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,9 +53,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class TableMeasure:
-    """What is measured of a table; `scale` says what its scores are.
+    """Settings of the metrics of a table; `scale` is the kind of its scores.
 
-    Folds that are given must fit the data; by default too few data leave a metric out.
+    A given number of folds must be possible for the data; with the default number, a metric is
+    reported as missing if there are too few samples.
     """
 
     scale: str
@@ -88,7 +89,7 @@ class TableMeasure:
         )
 
     def predictions(self, data: ScoreFile) -> Predictions:
-        """Return the labeled predictions that a file holds; print what was taken for what."""
+        """Return the labeled predictions of a file; print how its columns were interpreted."""
         tell(f"{data.taken}; taken as {self.scale}")
         data.require_labels()
         predictions = data.predictions(self.scale, self.priors)
@@ -97,7 +98,7 @@ class TableMeasure:
         return predictions
 
     def metrics(self, n_classes: int) -> dict[str, Metric[Any]]:
-        """Return the metrics by name; of raw scores those that ranks allow."""
+        """Return the metrics by name; for raw scores only metrics of ranks."""
         self.calibrator.check_classes(n_classes)
         if self.costs is not None:
             self.costs.check_classes(n_classes)
@@ -115,9 +116,10 @@ class TableMeasure:
 
 @dataclass(frozen=True, eq=False)
 class TrialMeasure:
-    """What is measured of each system; `by` and `equalize` name columns of the key.
+    """Settings of the metrics of each system; `by` and `equalize` name columns of the key.
 
-    Folds that are given must fit all trials together; a condition may have too few for a metric.
+    A given number of folds must be possible for all trials together; a condition may have too few
+    trials for a metric.
     """
 
     scale: TrialScale
@@ -163,7 +165,7 @@ class TrialMeasure:
     ) -> tuple[Evaluation, Predictions]:
         """Return the evaluation of a system: pooled, then by condition; and all its predictions.
 
-        `groups` are the speakers, if these are known: they stay apart in folds.
+        `groups` are the speakers, if known, which cross-fitting keeps apart.
         """
         weights = self.weights(made)
         by = None
@@ -205,7 +207,7 @@ class TrialMeasure:
         return predictions_of(made, path, self.scale, prior=self.prior, weights=weights)
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
-        """Return what the trials weigh, None for all alike."""
+        """Return the weights of the trials, None if all are equal."""
         if self.equalize is None:
             return None
         names = [check_column(made, "--equalize", n) for n in self.equalize.split(",")]
@@ -213,7 +215,7 @@ class TrialMeasure:
             return made.equalized_weights(names)
 
     def metrics(self, groups: Any) -> dict[str, Metric[Any]]:
-        """Return the metrics by name; of raw scores those that ranks allow."""
+        """Return the metrics by name; for raw scores only metrics of ranks."""
         return detection_metrics(
             _kind(self.scale),
             detection=self.detection,
@@ -223,14 +225,14 @@ class TrialMeasure:
 
 
 def drawn_of_table(intervals: Intervals, data: ScoreFile) -> Intervals:
-    """Return intervals that draw what was asked for."""
+    """Return settings of intervals with the requested resampling."""
     if data.clusters is None:
         return intervals
     return replace(intervals, resampling=Clusters(data.clusters))
 
 
 def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
-    """Return intervals that draw what was asked for, of the trials or their columns."""
+    """Return settings of intervals with the requested resampling of trials."""
     name = intervals.drawn
     if name in SCHEMES:
         return intervals

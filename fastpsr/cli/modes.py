@@ -1,4 +1,4 @@
-"""Options that only some modes of a command have: elsewhere they are refused, not ignored."""
+"""Options that are only valid in some modes of a command; in others they are refused."""
 
 from collections.abc import Iterable
 
@@ -6,26 +6,26 @@ import typer
 
 __all__ = ["FOR_RCL", "FOR_TRIALS", "SPEAKERS", "given", "refuse", "refuse_for_mode"]
 
-#: Where the commands learn who speaks.
+#: Options that define the speakers.
 SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")
-#: What describes a key, or says what to do where it and the scores differ.
+#: Options for keys, and for differences between a key and scores.
 NEED_KEY = ("--key-format", "--key-columns", "--key-transpose", "--missing", "--extra")
-#: What has no meaning for a table of scores with labels.
+#: Options that are not valid for a table of scores with labels.
 FOR_TRIALS = (
     "--by", "--equalize", *SPEAKERS, *NEED_KEY, "--format", "--transpose", "--duplicates", "--nan"
 )  # fmt: skip
-#: What has no meaning for trials.
+#: Options that are not valid for trials.
 FOR_TABLES = ("--labels", "--weights", "--costs")
-#: What the calibration loss is computed by.
+#: Options of the calibration loss.
 FOR_RCL = ("--calibrator", "--floor", "--folds")
 
 
 def refuse_for_mode(
     context: typer.Context, *, of_trials: bool, has_key: bool, by: str = "--key, --scores"
 ) -> None:
-    """Raise if an option was given that a table, or trials, or trials without a key do not have.
+    """Raise if a given option is not valid for a table, for trials, or for trials without a key.
 
-    `by` names what makes them trials.
+    `by` names the option that implies trials.
     """
     if not of_trials:
         refuse(context, FOR_TRIALS, f"is for trials ({by}), not for a table of scores")
@@ -36,7 +36,7 @@ def refuse_for_mode(
 
 
 def given(context: typer.Context) -> list[str]:
-    """Return the options that stand on the command line, by name."""
+    """Return the names of the options given on the command line."""
     return [
         option.opts[0]
         for option in context.command.params

@@ -1,4 +1,4 @@
-"""Options that several commands share, in groups, and what their words mean."""
+"""Options that several commands share, in groups, and the parsing of their values."""
 
 import json
 from dataclasses import dataclass, replace
@@ -50,13 +50,13 @@ __all__ = [
     "trial_scale",
 ]
 
-#: What `--resample` may name besides columns.
+#: Values of `--resample` other than columns.
 SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
 SPEAKERS = "speaker"
 
 
 class ScoresAre(StrEnum):
-    """What scores mean."""
+    """Kinds of scores."""
 
     POSTERIORS = "posteriors"
     POSTERIOR = "posterior"  # the same
@@ -69,7 +69,7 @@ class ScoresAre(StrEnum):
 
 
 class Drop(StrEnum):
-    """What to do with trials that cannot be judged."""
+    """What to do with trials that cannot be evaluated."""
 
     ERROR = "error"
     DROP = "drop"
@@ -83,14 +83,14 @@ class Ignore(StrEnum):
 
 
 class First(StrEnum):
-    """What to do with what repeats."""
+    """What to do with duplicates."""
 
     ERROR = "error"
     FIRST = "first"
 
 
 class Method(StrEnum):
-    """Ways to make an interval of replicates."""
+    """Methods for intervals from replicates."""
 
     PERCENTILE = "percentile"
     BASIC = "basic"
@@ -111,7 +111,7 @@ def _known_calibrator(name: str) -> str:
 
 
 def _of(panel: str, help: str, *names: str, **more: Any) -> Any:
-    """Return an option that help shows in a panel."""
+    """Return an option that is shown in a panel of the help."""
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
@@ -120,64 +120,66 @@ _TABLES, _TRIALS, _INTERVALS = "Tables", "Trial lists", "Intervals"
 Columns = Annotated[
     str | None,
     typer.Option(
-        help="Columns of scores in the order of the classes, with commas between; of trials "
-        "ROLE=NAME,... with roles enroll, test, label, score, side."
+        help="Columns of scores in the order of the classes, separated by commas; for trials "
+        "ROLE=NAME,... with the roles enroll, test, label, score, side."
     ),
 ]
 ScoresMean = Annotated[
     ScoresAre | None,
     typer.Option(
         "--scores-are",
-        help="What scores are; by default posteriors, of trials llr (natural logarithms).",
+        help="Kind of the scores; by default posteriors, for trials llr (natural logarithms).",
     ),
 ]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", help="Also write a page with tables and figures: one HTML file."),
+    typer.Option(
+        "--report", help="Also write an HTML report with tables and figures to this file."
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """What is measured."""
+    """Settings of the metrics."""
 
     priors: Annotated[
         str | None,
         typer.Option(
-            help="Class priors that sum to 1, one for each class in order: 0.99,0.01 for "
-            "non-target and target. By default the class frequencies."
+            help="Class priors of the evaluation, which sum to 1, in the order of the classes: "
+            "0.99,0.01 for non-target and target. By default the class frequencies."
         ),
     ] = None
     dcf: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA; several "
-            "times for several. By default 0.01 for trials, none for tables."
+            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
+            "repeated. By default 0.01 for trials, none for tables."
         ),
     ] = None
-    costs: Annotated[Path | None, _of(_TABLES, "Cost matrix, a row per class: .json or .csv.")] = (
-        None
-    )
+    costs: Annotated[
+        Path | None, _of(_TABLES, "Cost matrix with a row per true class: .json or .csv.")
+    ] = None
     equalize: Annotated[
         str | None,
-        _of(_TRIALS, "Columns of the key whose partitions count alike in the pooled result."),
+        _of(_TRIALS, "Columns of the key whose partitions get equal weight in the pooled result."),
     ] = None
 
     def detection(self, *, of_trials: bool) -> list[MinDCF]:
-        """Return the detection costs that are asked for."""
+        """Return the requested detection costs."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
 
 
 @dataclass(frozen=True)
 class CalibratorOptions:
-    """Which calibrator, and how it is trained."""
+    """The calibrator, and its training."""
 
     calibrator: Annotated[
         str,
         typer.Option(
             callback=_known_calibrator,
-            metavar=f"[{'|'.join(CALIBRATORS)}]",  # as help shows what may be chosen
-            help="Calibrator: of scores, or behind the calibration loss.",
+            metavar=f"[{'|'.join(CALIBRATORS)}]",  # the format of choices in the help
+            help="Calibrator of the scores, or of the calibration loss.",
         ),
     ] = "dp"
     floor: Annotated[
@@ -189,17 +191,17 @@ class CalibratorOptions:
             metavar="P",
         ),
     ] = None
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-fitting.")] = 5
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-fitting.")] = 5
 
     def untrained(self) -> Calibrator:
-        """Return the calibrator, with a floor if it is to have one."""
+        """Return the unfitted calibrator, with a floor if one was given."""
         kind = CALIBRATORS[self.calibrator]
         return kind() if self.floor is None else kind(floor=self.floor)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Where tables have what."""
+    """Columns of tables."""
 
     labels: Annotated[
         str | None,
@@ -213,10 +215,10 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class SpeakerOptions:
-    """Where the speakers of models and segments are found; at most one of these."""
+    """Source of the speakers of models and segments; at most one is given."""
 
     speakers: Annotated[
-        Path | None, _of(_TRIALS, "File of lines `id speaker`, for both sides.")
+        Path | None, _of(_TRIALS, "File with lines `id speaker`, for the ids of both sides.")
     ] = None
     speaker_columns: Annotated[
         str | None, _of(_TRIALS, "Two columns of the key with the speakers: enroll,test.")
@@ -225,7 +227,8 @@ class SpeakerOptions:
         str | None,
         _of(
             _TRIALS,
-            "Regular expression found in an id; its first group, or all of it, is the speaker.",
+            "Regular expression that is searched in each id; its first group, or else the whole "
+            "match, is the speaker.",
         ),
     ] = None
 
@@ -242,12 +245,12 @@ class SpeakerOptions:
 
     @property
     def are_known(self) -> bool:
-        """Whether any were given."""
+        """Whether a source of speakers was given."""
         return any(given is not None for given in self._all)
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The columns of both sides, where these were given."""
+        """The columns of both sides, if these were given."""
         if self.speaker_columns is None:
             return None
         enroll, test = self.speaker_columns.split(",")
@@ -260,29 +263,38 @@ class SpeakerOptions:
 
 @dataclass(frozen=True)
 class PolicyOptions:
-    """What to do where trials and scores are not as they should be."""
+    """What to do about trials and scores that do not match."""
 
-    missing: Annotated[Drop, _of(_TRIALS, "Trials without a score.")] = Drop.ERROR
-    extra: Annotated[Ignore, _of(_TRIALS, "Scores of no trial.")] = Ignore.ERROR
-    duplicates: Annotated[First, _of(_TRIALS, "Trials or scores that repeat.")] = First.ERROR
-    nan: Annotated[Drop, _of(_TRIALS, "Scores that are nan.")] = Drop.ERROR
+    missing: Annotated[Drop, _of(_TRIALS, "What to do with trials without a score.")] = Drop.ERROR
+    extra: Annotated[
+        Ignore, _of(_TRIALS, "What to do with scores of trials that are not in the key.")
+    ] = Ignore.ERROR
+    duplicates: Annotated[
+        First, _of(_TRIALS, "What to do with trials or scores that occur twice.")
+    ] = First.ERROR
+    nan: Annotated[Drop, _of(_TRIALS, "What to do with scores that are nan.")] = Drop.ERROR
 
 
 @dataclass(frozen=True)
 class FormatOptions:
-    """How keys and score files are read, where their content does not tell."""
+    """Formats of keys and score files, if these cannot be detected."""
 
     key_format: Annotated[
         str | None,
         _of(
             _TRIALS,
-            f"Format of the key, by default seen from the content: {', '.join(FORMATS)}.",
+            f"Format of the key, by default detected from the content: {', '.join(FORMATS)}.",
             callback=_known_format,
         ),
     ] = None
     key_columns: Annotated[str | None, _of(_TRIALS, "Columns of the key, ROLE=NAME,...")] = None
     format: Annotated[
-        str | None, _of(_TRIALS, "Format of the scores, the same.", callback=_known_format)
+        str | None,
+        _of(
+            _TRIALS,
+            "Format of the scores, with the same choices as --key-format.",
+            callback=_known_format,
+        ),
     ] = None
 
 
@@ -294,7 +306,7 @@ class TrialOptions(FormatOptions, PolicyOptions):
         bool | None,
         _of(
             _TRIALS,
-            "Whether models are the columns of an HDF5 key that is square.",
+            "Whether the columns of an HDF5 key with a square matrix are models.",
             "--key-transpose/--no-key-transpose",
         ),
     ] = None
@@ -302,7 +314,7 @@ class TrialOptions(FormatOptions, PolicyOptions):
         bool | None,
         _of(
             _TRIALS,
-            "Whether models are the columns of HDF5 scores that are square.",
+            "Whether the columns of HDF5 scores with a square matrix are models.",
             "--transpose/--no-transpose",
         ),
     ] = None
@@ -310,36 +322,39 @@ class TrialOptions(FormatOptions, PolicyOptions):
 
 @dataclass(frozen=True)
 class IntervalOptions:
-    """How confidence intervals are made."""
+    """Settings of confidence intervals."""
 
     ci: Annotated[
         float | None,
         _of(
             _INTERVALS,
-            "Confidence level of intervals, such as 0.95, which --resamples alone means.",
+            "Compute confidence intervals at this level; 0.95 if only --resamples is given.",
             "--ci",
         ),
     ] = None
     resamples: Annotated[
         int | None,
-        _of(_INTERVALS, "Number of bootstrap replicates; 1000 where --ci stands alone."),
+        _of(_INTERVALS, "Number of bootstrap replicates; 1000 if only --ci is given."),
     ] = None
     resample: Annotated[
         str,
         _of(
             _INTERVALS,
-            "What is drawn: single samples, also within their class; of trials speakers, for both "
-            "sides; or all samples of a value of a column (of .npy tables a .npy file).",
+            "What is resampled: samples (iid), samples within each class (stratified), speakers "
+            "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
+            "(for .npy tables, a .npy file).",
             metavar="iid|stratified|speaker|COLUMN",
         ),
     ] = "iid"
     interval: Annotated[
-        Method, _of(_INTERVALS, "How replicates make an interval.", "--interval")
+        Method, _of(_INTERVALS, "Method of the bootstrap intervals.", "--interval")
     ] = Method.PERCENTILE
-    seed: Annotated[int, _of(_INTERVALS, "Of the replicates; same seed, same intervals.")] = 0
+    seed: Annotated[
+        int, _of(_INTERVALS, "Seed of the replicates; the same seed gives the same intervals.")
+    ] = 0
 
     def parse(self, context: typer.Context, *, of_trials: bool) -> Intervals | None:
-        """Return how intervals are made, checked before any work; None if none are asked for."""
+        """Return the settings of intervals, validated before any computation; None without."""
         if self.ci is None and self.resamples is None:
             reason = "is for intervals: give --ci or --resamples too"
             refuse(context, ("--resample", "--interval", "--seed"), reason)
@@ -363,7 +378,7 @@ class IntervalOptions:
 
 @dataclass(frozen=True)
 class ComparisonOptions(IntervalOptions):
-    """How confidence intervals of differences are made, which always are."""
+    """Settings of confidence intervals of differences, which are always computed."""
 
     ci: Annotated[float | None, _of(_INTERVALS, "Confidence level of intervals.", "--ci")] = 0.95
     resamples: Annotated[int | None, _of(_INTERVALS, "Number of bootstrap replicates.")] = 1000
@@ -408,14 +423,14 @@ _TRIAL_SCALES: dict[ScoresAre, TrialScale] = {
 
 
 def table_scale(scores_are: ScoresAre | None) -> str:
-    """Return what the scores of a table are."""
+    """Return the kind of the scores of a table."""
     if scores_are in (None, ScoresAre.POSTERIOR):
         return ScoresAre.POSTERIORS.value
     return str(scores_are)
 
 
 def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
-    """Return what the scores of trials are, as trials call it."""
+    """Return the kind of the scores of trials."""
     if scores_are is None:
         return "llr"
     if scores_are not in _TRIAL_SCALES:
@@ -425,11 +440,11 @@ def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
 
 
 def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:
-    """Return class priors, checked as far as the scale of the scores allows."""
+    """Return class priors, with the checks that are possible for the kind of the scores."""
     if text is None:
         return None
     if scale == "raw":
-        raise ValueError("--priors mean nothing to raw scores, which only rank")
+        raise ValueError("--priors have no effect on raw scores, which only rank")
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
@@ -462,12 +477,12 @@ def parse_dcf(text: str) -> MinDCF:
 
 
 def column_of(intervals: Intervals | None) -> str | None:
-    """Return the column of a table whose values are drawn, if that is what is drawn."""
+    """Return the column of cluster ids of a table, if clusters are drawn."""
     return None if intervals is None or intervals.drawn in SCHEMES else intervals.drawn
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
-    """Raise, before any work, where a file to write has no place or is another file as well."""
+    """Raise, before any computation, if an output cannot be written or is also another file."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is None:
@@ -484,7 +499,7 @@ def arrays_beside(*names: str | None) -> list[Path | None]:
 
 
 def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
-    """Raise where samples, or their groups, are too few for so many folds."""
+    """Raise if there are too few samples, or groups, for so many folds."""
     CrossFit(folds=folds, groups=groups).folds_of(predictions)
 
 
@@ -505,7 +520,7 @@ def read_costs(path: Path | None) -> CostMatrix | None:
 
 
 def _check_rows(rows: Any) -> None:
-    """Raise where rows are not lists of numbers, or not of one length; no rows are no matrix."""
+    """Raise unless rows are lists of numbers of equal length, with at least one row."""
     if not isinstance(rows, list) or not any(isinstance(row, list) for row in rows):
         return
     most = max(len(row) for row in rows if isinstance(row, list))

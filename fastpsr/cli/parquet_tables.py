@@ -28,7 +28,7 @@ from fastpsr.wording import counted
 __all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
 
 _SPEAKERS = ("enroll_speaker", "test_speaker")
-_WORK_BYTES = 32  # that evaluation in memory takes per number that is read, about
+_WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
 _ARGUMENTS = {
     "posteriors": "posteriors",
     "log-posteriors": "log_posteriors",
@@ -43,7 +43,7 @@ _OF_ONE_COLUMN = ("llr", "log10-llr", "raw")
 
 @dataclass(frozen=True)
 class TableInParts:
-    """Parquet files that hold one table, and what their columns were taken for."""
+    """Parquet files of one table, and the interpretation of their columns."""
 
     path: Path
     files: tuple[str, ...]
@@ -54,7 +54,7 @@ class TableInParts:
 
     @property
     def taken(self) -> str:
-        """What was taken for what, in words."""
+        """The interpretation of the columns, as text."""
         said = (
             f"scores: {', '.join(self.scores)}; labels: {self.labels}; "
             f"weights: {self.weights or 'none'}"
@@ -80,7 +80,7 @@ class TableInParts:
         return data.map(partial(_to_natural, **options)) if scores_are == "log10-llr" else data
 
     def drawn(self, intervals: Intervals | None) -> Intervals | None:
-        """Return intervals that draw what was asked for."""
+        """Return settings of intervals with the requested resampling."""
         if intervals is None or self.clusters is None:
             return intervals
         of_speakers = self.clusters == SPEAKERS
@@ -89,7 +89,7 @@ class TableInParts:
 
 
 def usual_columns(path: Path, columns: str | None, scores_are: str) -> str | None:
-    """Return the columns that were asked for, else `llr` of LLRs in Parquet that have it."""
+    """Return the requested columns; for LLRs in Parquet files by default `llr`, if it exists."""
     if columns is None and scores_are in _OF_ONE_COLUMN and "llr" in _names(_files(path)):
         return "llr"
     return columns
@@ -104,10 +104,10 @@ def table_in_parts(
     *,
     always: bool = False,
 ) -> TableInParts | None:
-    """Return a table that is to be read part by part, None for one that is read whole.
+    """Return a table that is read part by part, or None for a table that is read whole.
 
-    Folders and patterns are; so are files whose numbers would take more than a quarter of
-    FASTPSR_MEMORY, and those whose speakers are drawn.
+    Folders and patterns are read part by part, and so are files whose numbers would take more than
+    a quarter of FASTPSR_MEMORY, and files whose speakers are resampled.
     """
     files = _files(path)
     if not files:
@@ -166,7 +166,7 @@ def evaluate_parts(
 
 @contextmanager
 def _rows_shown(data: PartitionedPredictions) -> Iterator[None]:
-    """Show how many rows of a read are counted."""
+    """Show the number of rows that have been read."""
     n_rows = data.source.n_rows
     read, n_done = -1, 0
     with steps(None) as begin:
@@ -183,14 +183,14 @@ def _rows_shown(data: PartitionedPredictions) -> Iterator[None]:
 
 
 def _to_natural(before: Predictions, llrs: str, prior: float | None) -> Predictions:
-    """Return LLRs to base e of those to base 10."""
+    """Convert LLRs from base 10 to natural logarithms."""
     return Predictions.from_llrs(
         before.y_true, np.log(10.0) * before.scores, prior=prior, sample_weight=before.sample_weight
     )
 
 
 def _files(path: Path) -> list[str]:
-    """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""
+    """Return the Parquet files of a path, a folder or a pattern; none for other tables."""
     if path.is_dir():
         found = sorted(glob.glob(f"{glob.escape(str(path))}/**/*.parquet", recursive=True))
         if not found:
@@ -210,7 +210,7 @@ def _files(path: Path) -> list[str]:
 
 
 def _names(files: list[str]) -> list[str]:
-    """Return the names of the columns; none where there are no files, or it is not Parquet."""
+    """Return the names of the columns; none if there are no Parquet files."""
     if not files:
         return []
     import polars

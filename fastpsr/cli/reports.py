@@ -1,4 +1,4 @@
-"""`--report`: what a command found as a page."""
+"""`--report`: the results of a command as an HTML report."""
 
 import shlex
 import sys
@@ -15,7 +15,7 @@ __all__ = ["report_of_table", "report_of_trials", "require_report", "write_repor
 
 
 def require_report(path: Path | None) -> None:
-    """Raise, before any work, if a report is asked for and what makes it is not installed."""
+    """Raise, before any computation, if a report is requested and its libraries are missing."""
     if path is not None:
         try:
             import fastpsr.report  # noqa: F401
@@ -62,7 +62,7 @@ def report_of_trials(
 
 
 def write_report(path: Path, title: str, results: Sequence[Any], **parts: Any) -> None:
-    """Write a report, with the command and the time that it was made."""
+    """Write a report that includes the command and the current time."""
     from fastpsr import report
 
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -41,24 +41,24 @@ WEIGHTS = ("sample_weight", "weight", "weights")
 
 @dataclass(frozen=True, eq=False)
 class ScoreFile:
-    """What a file holds, and what its parts were taken for."""
+    """Content of a file, and the interpretation of its columns."""
 
     path: Path
     scores: NDArray[Any]
     y_true: NDArray[Any] | None
     weights: NDArray[Any] | None
     clusters: NDArray[Any] | None
-    names: tuple[str, str, str, str]  # of scores, labels, weights and clusters
+    names: tuple[str, str, str, str]  # names of scores, labels, weights and clusters
 
     @property
     def taken(self) -> str:
-        """What was taken for what, in words."""
+        """The interpretation of the columns, as text."""
         scores, labels, weights, clusters = self.names
         said = f"scores: {scores}; labels: {labels or 'none'}; weights: {weights or 'none'}"
         return f"{said}; clusters: {clusters}" if clusters else said
 
     def require_labels(self) -> None:
-        """Raise where there are none."""
+        """Raise if there are no labels."""
         if self.y_true is None:
             raise ValueError(f"{self.path} has no labels: say where they are with --labels")
 
@@ -107,10 +107,10 @@ def read_scores(
     weights: str | None,
     clusters: str | None = None,
 ) -> ScoreFile:
-    """Read a file by its ending.
+    """Read a file; the format is that of its extension.
 
-    `labels`, `scores`, `weights` and `clusters` name columns or arrays (scores: several, with
-    commas between); for .npy files all but the scores are files of their own.
+    `labels`, `scores`, `weights` and `clusters` name columns or arrays (several for scores,
+    separated by commas); for .npy files, all except the scores are separate files.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
@@ -158,18 +158,18 @@ def read_scores(
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table by its ending."""
+    """Whether a file is a table, judged by its extension."""
     return path.suffix in _ENDINGS
 
 
 def check_written_ending(path: Path) -> None:
-    """Raise unless a table can be written to a file of this ending."""
+    """Raise unless a table can be written to a file with this extension."""
     if path.suffix not in (".npz", ".csv", ".parquet"):
         raise ValueError(f"{path} must end in .npz, .csv or .parquet to be written")
 
 
 def write_columns(path: Path, columns: dict[str, NDArray[Any]]) -> None:
-    """Write arrays of one length to .npz, .csv or .parquet, whole or not at all."""
+    """Write arrays of equal length to .npz, .csv or .parquet, atomically."""
     check_written_ending(path)
     with whole_file(path) as part:
         if path.suffix == ".npz":
@@ -224,7 +224,7 @@ def _load(path: Path) -> NDArray[Any]:
 
 
 def _open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
-    """Return the names of the arrays, and what reads one of them."""
+    """Return the names of the arrays, and a function that reads one of them."""
 
     def attempt(what: str, read: Callable[[Any], Any]) -> Any:
         with path.open("rb") as file:
@@ -247,12 +247,12 @@ def _open_npz(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
 
 
 def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
-    """Return the names of the columns, and what reads one of them."""
+    """Return the names of the columns, and a function that reads one of them."""
     import polars
 
     kind = "CSV" if path.suffix == ".csv" else "Parquet"
     try:
-        if kind == "CSV":  # all of it: types from all rows, and rows of unlike lengths are errors
+        if kind == "CSV":  # types are inferred from all rows; rows of other lengths are errors
             frame = polars.read_csv(path, infer_schema_length=None, glob=False)
             _check_header(path, frame)
             return frame.columns, lambda name: _as_numbers(path, frame[name]).to_numpy()
@@ -265,13 +265,13 @@ def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
 
 
 def _check_header(path: Path, frame: "DataFrame") -> None:
-    """Raise where the first line seems to be data: numbers that would hardly name a column.
+    """Raise if the first line seems to be data: numbers that are unlikely names of columns.
 
-    Plain integers may, and words above numbers show that the line is a header after all.
+    Plain integers may be names, and words above numbers show that the line is a header.
     """
     suspect = ""
     for name, kind in frame.schema.items():
-        word = re.sub(r"_duplicated_\d+$", "", name).strip()  # what polars adds
+        word = re.sub(r"_duplicated_\d+$", "", name).strip()  # suffix added by polars
         if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", word, re.IGNORECASE):
             suspect = suspect or ("" if word.isdecimal() else word)
         elif kind.is_numeric() and word.lower().lstrip("-+") not in ("", "nan", "inf"):
@@ -284,9 +284,9 @@ def _check_header(path: Path, frame: "DataFrame") -> None:
 
 
 def _as_numbers(path: Path, column: "Series") -> "Series":
-    """Return text that is all numbers as such: polars takes nan and inf for them only at times.
+    """Convert a text column of numbers to numbers, since polars does not always parse nan and inf.
 
-    Raises where a number is too large for a float64, but not where it is written as infinite.
+    Raises if a number is too large for a float64, unless it is written as infinite.
     """
     import polars
 
@@ -309,7 +309,7 @@ def _as_numbers(path: Path, column: "Series") -> "Series":
 
 
 def _numbers(path: Path, name: str, column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column, or raise where it holds no rows, or text."""
+    """Return a column of numbers; raise if it has no rows or contains text."""
     if column.size == 0:
         raise ValueError(f"{path} has no rows")
     if column.dtype.kind in "OUS":
@@ -335,14 +335,14 @@ def _is_number(word: object) -> bool:
 def find_column(
     path: Path, names: list[str], asked: str | None, usual: tuple[str, ...]
 ) -> str | None:
-    """Return the column that was asked for, else the first that has a usual name."""
+    """Return the requested column, by default the first one with a usual name."""
     if asked is not None:
         return known_column(path, names, asked)
     return next((name for name in usual if name in names), None)
 
 
 def known_column(path: Path, names: list[str], name: str) -> str:
-    """Return the name of a column, or raise if there is none of it."""
+    """Return the name of a column; raise if there is no such column."""
     if name.strip() not in names:
         raise ValueError(f"{path} has no column {name.strip()!r}; it has {', '.join(names)}")
     return name.strip()

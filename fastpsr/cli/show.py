@@ -1,4 +1,4 @@
-"""What the commands print beside tables: progress and warnings."""
+"""Output of the commands other than tables: progress and warnings."""
 
 import re
 import warnings
@@ -44,14 +44,14 @@ def say(message: str) -> None:
 
 
 def tell(message: str) -> None:
-    """Print what was read, and how it was understood."""
+    """Print what was read, and how it was interpreted."""
     _hear(message)
     console.print(message)
 
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """Give a list of all that is told and said within the block."""
+    """Yield a list that collects all messages and warnings printed in the block."""
     lines: list[str] = []
     _listeners.append(lines)
     try:
@@ -67,12 +67,12 @@ def _hear(line: str) -> None:
 
 @contextmanager
 def warnings_as_lines(where: str = "") -> Iterator[None]:
-    """Print each warning of the library as one line, after `where`, once whatever its numbers."""
+    """Print each warning of the library as one line after `where`; once, ignoring its numbers."""
     said: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        kind = re.sub(r"[-\d.]+", "", str(message))  # each fold has a number of its own
-        if isinstance(message, SuspicionWarning):  # whose remedy is one in Python
+        kind = re.sub(r"[-\d.]+", "", str(message))  # folds have different numbers
+        if isinstance(message, SuspicionWarning):  # its own remedy is for Python
             kind = message.looks_like
             message = f"{message.problem}: {_REMEDIES[message.looks_like]}"
         elif isinstance(message, NoIntervalsWarning):
@@ -90,10 +90,10 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
 
 @contextmanager
 def steps(total: int | None) -> Iterator[Any]:
-    """Show a bar of `total` steps, if that is known; call what is given as each step begins.
+    """Show a progress bar of `total` steps, if known; yield a function to call at each step.
 
-    It may also be called with how much of a step is done, and of how much: then the bar is that of
-    the step, with the time that it still takes.
+    It may also be called with the amount done and the total amount of a step: then the bar shows
+    the progress of the step, with the remaining time.
     """
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), _TimeLeft(), console=errors, transient=True,
@@ -116,7 +116,7 @@ def steps(total: int | None) -> Iterator[Any]:
 
 
 class _TimeLeft(ProgressColumn):
-    """How long a step still takes, as far as its pace so far tells."""
+    """Estimated remaining time of a step."""
 
     def render(self, task: Task) -> Text:
         seconds = task.time_remaining

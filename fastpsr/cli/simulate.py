@@ -17,11 +17,11 @@ __all__ = ["app"]
 app = typer.Typer(no_args_is_help=True, help="Write simulated data to a file.")
 
 Output = Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .parquet.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same file.")]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same file.")]
 
 
 class System(StrEnum):
-    """The paper's synthetic systems."""
+    """The synthetic systems of Ferrer and Ramos (2024)."""
 
     CAL = "cal"
     MCS = "mcs"
@@ -59,13 +59,14 @@ def classes(
     output: Output,
     samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,
     n_classes: Annotated[int, typer.Option("--classes", help="Number of classes.")] = 2,
-    system: Annotated[System, typer.Option(help="Calibrated, or not in one of three ways.")] = (
-        System.CAL
-    ),
+    system: Annotated[
+        System,
+        typer.Option(help="System: calibrated (cal), or miscalibrated in one of three ways."),
+    ] = (System.CAL),
     variance: Annotated[float, typer.Option(help="Variance of the features.")] = 0.15,
     seed: Seed = 0,
 ) -> None:
-    """Write log-posteriors of one of the paper's synthetic systems, with labels."""
+    """Write labels and log-posteriors of a synthetic system (Ferrer and Ramos, 2024)."""
     _check_output(output)
     made = simulate.gaussian_classes(samples, n_classes=n_classes, variance=variance, seed=seed)
     write_columns(output, {"y_true": made.y_true, "log_posterior": getattr(made, system.value)})
@@ -74,6 +75,6 @@ def classes(
 
 
 def _check_output(path: Path) -> None:
-    """Raise before the work where the file cannot be written after it."""
+    """Raise, before any computation, if the file cannot be written."""
     check_written_ending(path)
     check_place(path)

@@ -47,7 +47,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
 
 
 def write_evaluation(evaluation: Evaluation, outputs: Outputs) -> None:
-    """Write the files that are asked for."""
+    """Write the requested files."""
     lines = _lines(evaluation)
     n_names = 1 if evaluation.groups[0].system is None else 2
     alignment = "l" * n_names + "r" * (len(lines[0]) - n_names)
@@ -55,7 +55,7 @@ def write_evaluation(evaluation: Evaluation, outputs: Outputs) -> None:
 
 
 def print_differences(rows: Sequence[Difference]) -> None:
-    """Print a line per metric, and the reasons of gaps below."""
+    """Print a line per metric, and the reasons of missing values below."""
     header, *lines = _lines_of_differences(rows, ["A", "B"], "A - B")
     table = Table(box=None, pad_edge=False)
     for name in header:
@@ -72,14 +72,14 @@ def print_differences(rows: Sequence[Difference]) -> None:
 def write_differences(
     rows: Sequence[Difference], content: Mapping[str, Any], names: Sequence[str], outputs: Outputs
 ) -> None:
-    """Write the files that are asked for; `content` is what JSON says besides the rows."""
+    """Write the requested files; `content` is the content of JSON besides the rows."""
     records = [row.to_dict() for row in rows]
     lines = _lines_of_differences(rows, names, "difference")
     _write(outputs, {**content, "rows": records}, records, lines, "lrrrrl")
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return for each path its shortest end, in whole parts, that no other has.
+    """Return for each path its shortest suffix, in whole path components, that is unique.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def _write(
     lines: Sequence[Sequence[str]],
     alignment: str,
 ) -> None:
-    """Write a file for each option that names one, each whole or not at all."""
+    """Write a file for each option that names one, atomically."""
     makers: Mapping[str, Callable[[], str]] = {
         "--json": lambda: as_json(content),
         "--csv": lambda: _as_csv(records),
@@ -143,12 +143,12 @@ def _write(
 
 
 def as_json(content: Any) -> str:
-    """Return JSON as the standard has it: null for nan, words for infinities."""
+    """Return strict JSON: null for nan, strings for infinities."""
     return json.dumps(strict(content), indent=1, allow_nan=False) + "\n"
 
 
 def _as_csv(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line per record, under the names."""
+    """Return CSV with a header and a line per record."""
     import polars
 
     return polars.DataFrame(records, infer_schema_length=None).write_csv()

@@ -24,21 +24,21 @@ def threshold(
     context: typer.Context,
     trials: TrialOptions,
     dcf: Annotated[
-        str, typer.Option(help="Target prior, or P:CMISS:CFA, or a preset of one point.")
+        str, typer.Option(help="Target prior, P:CMISS:CFA, or a preset with one operating point.")
     ],
     key: Annotated[Path | None, typer.Option(help="Trial list with labels, for --scores.")] = None,
     scores: Annotated[
-        Path | None, typer.Option(help="Score file; without --key one that holds labels.")
+        Path | None, typer.Option(help="Score file; without --key it must contain labels.")
     ] = None,
     scores_are: Annotated[
         ScoresAre | None,
-        typer.Option("--scores-are", help="What the scores are; by default llr."),
+        typer.Option("--scores-are", help="Kind of the scores; by default llr."),
     ] = None,
     columns: Columns = None,
 ) -> None:
-    """Print the threshold at a prior and costs: of calibrated LLRs, and the best for given trials.
+    """Print the threshold of calibrated LLRs for a prior and costs, and the best one for trials.
 
-    A score at or above a threshold is accepted.
+    Scores at or above the threshold are accepted.
     """
     at = parse_dcf(dcf)
     if len(at.costs) != 1:
@@ -60,7 +60,7 @@ def threshold(
 
 
 def _print_best(cost: DetectionCost, made: TrialSet, scale: str) -> None:
-    """Print the best threshold, in the numbers of the file."""
+    """Print the best threshold, in the units of the file."""
     curve = roc(made.predictions("raw"))
     costs = cost.normalized(curve.p_miss, curve.p_fa)
     best = int(np.argmin(costs))
@@ -72,7 +72,7 @@ def _print_best(cost: DetectionCost, made: TrialSet, scale: str) -> None:
 
 
 def _print_actual(cost: DetectionCost, predictions: Predictions) -> None:
-    """Print what the threshold of calibrated LLRs costs on these."""
+    """Print the cost at the threshold of calibrated LLRs on these trials."""
     is_target = predictions.labels == 1
     accepted = predictions.llrs >= cost.threshold
     p_miss = float(np.mean(~accepted[is_target]))

@@ -1,4 +1,4 @@
-"""Keys and score files of trials, read as the options say; what was taken for what is printed."""
+"""Keys and score files of trials; how their columns were interpreted is printed."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ __all__ = [
 _POLICIES = ("missing", "extra", "duplicates", "nan")
 _BINARY = {"npz", "parquet", "bosaris", "sidekit"}
 _TEXT = set(FORMATS) - _BINARY
-# The formats that endings promise; other endings promise none.
+# The formats implied by file extensions; other extensions imply none.
 _PROMISED = {
     ".npz": {"npz"}, ".npy": set(), ".parquet": {"parquet"}, ".pq": {"parquet"}, ".json": set(),
     ".h5": {"bosaris", "sidekit"}, ".hdf5": {"bosaris", "sidekit"}, ".csv": {"csv"},
@@ -42,7 +42,7 @@ _PROMISED = {
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How a file is read, where its content does not tell."""
+    """Format and columns of a file, if these cannot be detected."""
 
     format: str | None = None
     columns: Mapping[str, str] | None = None
@@ -52,7 +52,7 @@ class FileOptions:
     def parse(
         cls, option: str, format: str | None, columns: str | None, transpose: bool | None
     ) -> "FileOptions":
-        """Make them of the command line's; `option` is the name of that for columns."""
+        """Parse values of the command line; `option` is the name of the option for columns."""
         if columns is None:
             return cls(format, None, transpose)
         pairs = [pair.partition("=") for pair in columns.split(",")]
@@ -93,7 +93,7 @@ def _no_progress(step: str) -> None:
 
 @dataclass(eq=False)
 class TrialReader:
-    """Reads score files and joins them with the key, or takes the labels that they hold."""
+    """Reads score files and joins them with the key, or uses the labels that they contain."""
 
     key: Path | None = None
     key_options: FileOptions = FileOptions()
@@ -111,7 +111,7 @@ class TrialReader:
         columns: str | None,
         speakers: SpeakerOptions | None = None,
     ) -> "TrialReader":
-        """Return the reader that the command line's options ask for."""
+        """Return the reader for the options of the command line."""
         return cls(
             key,
             FileOptions.parse(
@@ -132,7 +132,7 @@ class TrialReader:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
                 scores = trials.read_scores(path, **self.score_options.as_arguments())
-            tell(scores.taken)  # what was taken for what explains why a join fails
+            tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
                 made = trials.read(key, scores, **self._policies)
@@ -144,7 +144,7 @@ class TrialReader:
         return made
 
     def common(self, a: TrialSet, b: TrialSet) -> tuple[TrialSet, TrialSet]:
-        """Return the trials of the key that two systems share, in its order; say what goes."""
+        """Return the trials of the key with scores of both systems; print how many are left out."""
         numbers = self._numbers(a), self._numbers(b)
         if np.array_equal(*numbers):
             return a, b
@@ -156,7 +156,7 @@ class TrialReader:
         return a.select(np.sort(rows[0])), b.select(np.sort(rows[1]))
 
     def _numbers(self, made: TrialSet) -> NDArray[np.int64]:
-        """Return a number for each trial, the same for all systems."""
+        """Return a number for each trial that is the same for all systems."""
         assert self._key is not None
         sides = [*made.ids]
         if "side" in self._key.names:
@@ -169,7 +169,7 @@ class TrialReader:
         return numbers
 
     def read_unlabeled(self, path: Path) -> TrialSet:
-        """Read scores on their own."""
+        """Read scores without a key."""
         made = self._read_alone(path, labeled=False)
         self._print(made.taken)
         return made
@@ -210,7 +210,7 @@ class TrialReader:
 
 
 def _with_speakers(made: TrialSet, options: SpeakerOptions) -> TrialSet:
-    """Return trials that know their speakers, if it was said where these are."""
+    """Return trials with their speakers, if a source of speakers was given."""
     if options.speakers is not None:
         return made.with_speakers(options.speakers)
     if options.pair is not None:
@@ -223,7 +223,7 @@ def _with_speakers(made: TrialSet, options: SpeakerOptions) -> TrialSet:
 
 
 def check_column(made: TrialSet, option: str, name: str) -> str:
-    """Return the name of a column that an option gives, or raise if there is none of it."""
+    """Return the name of a column given by an option; raise if there is no such column."""
     if name not in made.columns:
         known = ", ".join(made.columns) or "they have none"
         raise ValueError(f"{option} must name a column of the files ({known}), not {name!r}")
@@ -231,7 +231,7 @@ def check_column(made: TrialSet, option: str, name: str) -> str:
 
 
 def check_ending(option: str, path: Path, format: str) -> None:
-    """Raise where the ending of a file to write is that of another format."""
+    """Raise if the extension of an output file implies another format."""
     ending = Path(path.name.removesuffix(".gz")).suffix
     if format not in _PROMISED.get(ending.lower(), {format}):
         raise ValueError(

@@ -20,7 +20,7 @@ __all__ = ["compile_all", "warmup"]
 
 
 def warmup() -> None:
-    """Compile everything into the cache, so that later commands start at once."""
+    """Compile all kernels into the cache, so that later commands need not compile."""
     begun = time.perf_counter()
     with steps(len(_TASKS)) as begin:
         compile_all(begin)
@@ -28,7 +28,7 @@ def warmup() -> None:
 
 
 def compile_all(begin: Callable[[str], Any]) -> None:
-    """Use every kernel once on small data."""
+    """Call every kernel once on small data."""
     for name, task in _TASKS.items():
         begin(name)
         task()
@@ -135,7 +135,7 @@ def _large_sets() -> None:
 
 
 def _layouts() -> None:
-    """Use rows that are not copied: of single precision, and columns with gaps."""
+    """Use arrays that are not copied: single precision, and strided columns."""
     rng = np.random.default_rng(0)
     for n_classes in (2, 3):
         y = np.arange(400) % n_classes
@@ -161,7 +161,7 @@ def _layouts() -> None:
 
 
 def _parts() -> None:
-    """Use data in parts, also beyond a budget of memory."""
+    """Use data in parts, also with more than the memory budget."""
     rng = np.random.default_rng(0)
     n = 40_000
     scores = rng.normal(size=n)
@@ -175,7 +175,7 @@ def _parts() -> None:
         fp.bootstrap([fp.BrierScore(), fp.AUC()], parts, n_resamples=40, seed=0)
         with limited(20_000):
             for metric in (fp.EER(), fp.AUC()):
-                with suppress(ValueError):  # of what needs more
+                with suppress(ValueError):  # refused if it needs more memory
                     metric(parts)
 
 

@@ -1,4 +1,4 @@
-"""Errors of the library in the words of the command line: options instead of arguments."""
+"""Errors of the library for the command line, with options instead of arguments."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from fastpsr.evaluation import Evaluation
 
 __all__ = ["in_options", "in_words", "worded"]
 
-#: The options by which the commands take arguments of the library.
+#: Options of the commands for arguments of the library.
 _OPTIONS = {
     "calibrator": "--calibrator",
     "columns": "--columns",
@@ -89,7 +89,7 @@ def in_words(evaluation: Evaluation) -> Evaluation:
 
 
 def _as_option(option: str, value: object) -> str:
-    """Return an option with its value; NAME stands for what the user must choose."""
+    """Return an option with its value; NAME is a placeholder for the user's choice."""
     if value is bool:
         return f"{option} or --no-{option.removeprefix('--')}"
     if isinstance(value, Mapping):

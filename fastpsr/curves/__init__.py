@@ -1,7 +1,7 @@
-"""What is drawn: each curve is a function that returns arrays in a dataclass.
+"""Curves: each is a function that returns arrays in a dataclass.
 
-`CURVES` lists all there are, each with a function of the number of classes that returns keywords
-of an example: tests, warm-up and fuzzing go over it.
+`CURVES` lists all curves, each with a function that returns example keywords for a number of
+classes; tests, warm-up and fuzzing iterate over it.
 """
 
 from collections.abc import Callable

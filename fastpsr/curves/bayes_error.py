@@ -1,4 +1,4 @@
-"""The error of Bayes decisions along the prior: what APE and normalized Bayes error plots show."""
+"""Error of Bayes decisions as a function of the prior, for APE and normalized Bayes error plots."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from fastpsr.summaries.rank_cells import pav_blocks
 
 __all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_plan"]
 
-_FARTHEST = 600.0  # log-odds whose priors are still numbers with digits
+_FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 
 
 @dataclass(frozen=True, eq=False)
 class BayesErrorCurve(Result):
-    """Error probabilities ``pi P_miss + (1 - pi) P_fa`` along the prior pi of a target.
+    """Error probabilities ``pi P_miss + (1 - pi) P_fa`` as a function of the target prior pi.
 
     Attributes
     ----------
     prior_log_odds : ndarray of float64, shape (P,)
-        ``log(pi / (1 - pi))``, natural logarithm, in the order asked for.
+        ``log(pi / (1 - pi))``, natural logarithm, in the order of the input.
     actual : ndarray of float64, shape (P,)
-        Of Bayes decisions: an LLR of at least minus the prior log-odds is accepted. nan for raw
-        scores, which have no Bayes decisions.
+        Error of Bayes decisions: trials with an LLR of at least minus the prior log-odds are
+        accepted. nan for raw scores, for which Bayes decisions are not defined.
     minimum : ndarray of float64, shape (P,)
-        At the threshold that is best for the very data.
+        Error at the best threshold on the evaluated data.
     default : ndarray of float64, shape (P,)
-        Of the best constant decision, ``min(pi, 1 - pi)``.
+        Error of the best constant decision, ``min(pi, 1 - pi)``.
     """
 
     prior_log_odds: Floats
@@ -43,29 +43,29 @@ class BayesErrorCurve(Result):
 
     @property
     def normalized_actual(self) -> Floats:
-        """`actual` over `default`: the actual normalized DCF, with costs of 1."""
+        """`actual` / `default`: the actual normalized DCF, with costs of 1."""
         return np.asarray(self.actual / self.default)
 
     @property
     def normalized_minimum(self) -> Floats:
-        """`minimum` over `default`: the minimum normalized DCF, with costs of 1."""
+        """`minimum` / `default`: the minimum normalized DCF, with costs of 1."""
         return np.asarray(self.minimum / self.default)
 
 
 def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> BayesErrorCurve:
     """Return actual and minimum error probabilities as functions of the prior.
 
-    Over the error of the best constant decision they are the normalized Bayes error, which is
-    ``ActDCF(pi)`` and ``MinDCF(pi)`` at each point. Costs other than 1 are priors too: log-odds
-    plus ``log(c_miss / c_fa)``.
+    Divided by the error of the best constant decision they are the normalized Bayes error, equal to
+    ``ActDCF(pi)`` and ``MinDCF(pi)`` at each point. Costs other than 1 correspond to another prior:
+    add ``log(c_miss / c_fa)`` to the prior log-odds.
 
     Parameters
     ----------
     predictions : Predictions
-        Labeled, binary. Of raw scores only the minimum is known.
+        Labeled, binary. For raw scores only the minimum is computed.
     prior_log_odds : array-like of float, shape (P,), optional
-        Natural log-odds of a target's prior, at most 600 in size; by default 201 points from -10
-        to 10.
+        Natural log-odds of the target prior, from -600 to 600; by default 201 points from -10 to
+        10.
 
     Returns
     -------
@@ -78,8 +78,8 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
 
     Notes
     -----
-    One pass over the samples for all points. Weights count within each class; given priors play no
-    part.
+    All points are computed in one pass over the samples. Weights are used within each class; given
+    priors have no effect.
 
     References
     ----------
@@ -104,7 +104,7 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
 
 
 def bayes_error_plan(data: Data, points: Floats) -> Plan[BayesErrorCurve]:
-    """Ask for the isotonic fit and the weights between thresholds, and return the curve."""
+    """Plan: request the isotonic fit and the weights between thresholds, and return the curve."""
     yield from begin(data)
     target = 1.0 / (1.0 + np.exp(-points))
     nontarget = 1.0 / (1.0 + np.exp(points))
@@ -161,7 +161,7 @@ class WeighBetween(Step):
 
 
 def _in_parts(p_miss: Floats, p_fa: Floats, n_points: int) -> list[tuple[Floats, Floats]]:
-    """Return the vertices in parts whose costs at all points fit in some megabytes."""
+    """Return the vertices in chunks whose costs at all points fit in a few megabytes."""
     size = max(1, (1 << 20) // n_points)
     starts = range(0, p_miss.size, size)
     return [(p_miss[start : start + size], p_fa[start : start + size]) for start in starts]

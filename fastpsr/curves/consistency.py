@@ -1,4 +1,4 @@
-"""Where a calibrated system's isotonic fit would lie by chance: the consistency band."""
+"""Consistency band: the range in which the isotonic fit of a calibrated system lies by chance."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from fastpsr.summaries.pav_blocks import require_both_classes
 
 __all__ = ["ConsistencyBand", "consistency_band", "consistency_band_plan"]
 
-_MOST_GROUPS = 20_000  # of samples with posteriors that are alike
+_MOST_GROUPS = 20_000  # of samples with similar posteriors
 
 
 @dataclass(frozen=True, eq=False)
 class ConsistencyBand(Result):
-    """Range of the frequencies after PAV that a calibrated system would show.
+    """Pointwise range of the frequencies after PAV under the hypothesis of calibration.
 
     Attributes
     ----------
     points : ndarray of float64, shape (P,)
-        Posteriors of class 1, in the order asked for.
+        Posteriors of class 1, in the order of the input.
     low, high : ndarray of float64, shape (P,)
         Ends of the pointwise range.
     confidence_level : float
     seed : int
-        Which gives the same band again.
+        Seed that reproduces the band.
     """
 
     points: Floats
@@ -50,10 +50,11 @@ def consistency_band(
     confidence_level: float = 0.95,
     seed: int | None = None,
 ) -> ConsistencyBand:
-    """Return where the isotonic fit would lie if the posteriors were calibrated.
+    """Return the range in which the isotonic fit would lie if the posteriors were calibrated.
 
-    In each replicate samples are drawn with replacement, labels are drawn by their posteriors, and
-    PAV is trained on both. A reliability diagram that leaves the band shows miscalibration.
+    In each replicate, samples are drawn with replacement, their labels are drawn from their
+    posteriors, and PAV is trained on them. A reliability curve outside the band shows
+    miscalibration.
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ def consistency_band(
     n_resamples : int
         Number of replicates.
     confidence_level : float
-        Between 0 and 1, for each point by itself.
+        Pointwise level, between 0 and 1.
     seed : int, optional
-        By default a new one each time.
+        By default a random seed.
 
     Returns
     -------
@@ -79,9 +80,9 @@ def consistency_band(
 
     Notes
     -----
-    Samples are independent here: where they share speakers the band is too narrow. More than 20,000
-    distinct posteriors are grouped with their neighbors. Samples with weights are drawn alike
-    within a group and weigh its mean.
+    Samples are assumed to be independent: if they share speakers, the band is too narrow. If there
+    are more than 20,000 distinct posteriors, neighboring ones are grouped. Weighted samples of a
+    group are drawn with equal probability and have the mean weight of the group.
 
     References
     ----------
@@ -119,7 +120,7 @@ def consistency_band(
 def consistency_band_plan(
     data: Data, points: Floats, n_resamples: int, confidence_level: float, seed: int
 ) -> Plan[ConsistencyBand]:
-    """Ask for groups of like posteriors, and return the range of fits drawn from them."""
+    """Plan: request groups of similar posteriors, and return the range of fits drawn from them."""
     yield from begin(data)
     totals, priors = data.class_weights, data.priors
     require_both_classes("reliability", totals)
@@ -148,7 +149,7 @@ def consistency_band_plan(
 
 
 def _groups(data: Data) -> Plan[tuple[Floats, Floats, NDArray[np.int64], Floats]]:
-    """Ask for groups of like log-odds: lowest, middle, number of samples, mean weight of each."""
+    """Plan: return (lowest, middle, number of samples, mean weight) of groups of log-odds."""
     n_rows = int(data.class_sizes.sum())
     ((lowest, counts),) = yield [_FindDistinct().over(data)]
     if lowest is None:
@@ -172,7 +173,7 @@ def _log_odds(predictions: Predictions) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _FindDistinct(Step):
-    """Find the distinct log-odds and how often each is there; (None, None) where too many are."""
+    """Find the distinct log-odds and their counts; (None, None) if there are too many."""
 
     is_exact = True
 
@@ -185,7 +186,7 @@ class _FindDistinct(Step):
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         values = part.predictions.present().log_odds
-        size = 4 * _MOST_GROUPS  # most data have too many, which a few rows tell
+        size = 4 * _MOST_GROUPS  # most data have too many, and a few rows suffice to see it
         for start in range(0, values.size, size):
             if accumulator[0] is None:
                 break
@@ -206,7 +207,7 @@ class _FindDistinct(Step):
 
 @dataclass(frozen=True, eq=False)
 class _WeighGroups(Step):
-    """Add up the weights of the log-odds from each group's lowest on."""
+    """Sum the weights of the log-odds in each group."""
 
     lowest: Floats
 

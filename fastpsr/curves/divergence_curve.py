@@ -1,4 +1,4 @@
-"""Expected divergence of posteriors from one fixed posterior, as that one moves."""
+"""Expected divergence of posteriors from a constant posterior, as a function of the constant."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ class DivergenceCurve(Result):
     Attributes
     ----------
     points : ndarray of float64, shape (P,)
-        Posterior of class 0 in q_0 (the paper's q_01), in the order asked for.
+        Posterior of class 0 in q_0 (q_01 in Ferrer and Ramos, 2024), in the order of the input.
     divergence : ndarray of float64, shape (P,)
         Mean over the samples.
     mean_posterior : float
-        Mean posterior of class 0: where every score divergence has its minimum.
+        Mean posterior of class 0, at which every score divergence has its minimum.
     """
 
     points: Floats
@@ -45,17 +45,17 @@ def divergence_curve(
 ) -> DivergenceCurve:
     """Return the expected divergence of posteriors from a constant, as a function of the constant.
 
-    The mean of the posteriors is the best constant under the divergence of any proper scoring rule,
-    and under nothing else: distances that have their minimum elsewhere, such as the L1 distance
-    that calibration errors rest on, are not score divergences (the paper's appendix B).
+    The divergence of every proper scoring rule has its minimum at the mean of the posteriors.
+    Distances with their minimum elsewhere, such as the L1 distance used in calibration errors, are
+    not score divergences (Ferrer and Ramos, 2024, appendix B).
 
     Parameters
     ----------
     predictions : Predictions
-        Binary posteriors or likelihoods; labels are needed only where priors are given.
+        Binary posteriors or likelihoods; labels are only needed if priors are given.
     divergence : ScoringRule or callable
-        A rule stands for its divergence; a callable ``f(r, q)`` takes (N, 2) and (1, 2) arrays and
-        returns (N,) distances.
+        For a rule its score divergence is used; a callable ``f(r, q)`` takes (N, 2) and (1, 2)
+        arrays and returns (N,) distances.
     points : array-like of float, shape (P,), optional
         Posteriors of class 0 strictly between 0 and 1; by default 0.01 to 0.99 in steps of 0.01.
 
@@ -70,7 +70,12 @@ def divergence_curve(
 
     Notes
     -----
-    One read of the samples for all points.
+    All points are computed in one pass over the samples.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -96,7 +101,7 @@ def divergence_curve(
 def divergence_curve_plan(
     data: Data, divergence: ScoringRule | Distance, points: Floats
 ) -> Plan[DivergenceCurve]:
-    """Ask for the mean divergences at all points, and return the curve."""
+    """Plan: request the mean divergences at all points, and return the curve."""
     yield from begin(data)
     (means,) = yield [_MeanDivergences(divergence, points).over(data)]
     return DivergenceCurve(points, means[1:], float(means[0]))
@@ -123,7 +128,7 @@ class _MeanDivergences(Step):
         weights = samples.balanced_weights()
         weights = weights if weights.size else np.ones(len(samples))
         total = float(weights.sum())
-        if total == 0.0:  # of a class without prior
+        if total == 0.0:  # all samples are of a class with prior 0
             return accumulator
         shares, r = weights / total, samples.posteriors
         means = np.empty(1 + self.points.size)

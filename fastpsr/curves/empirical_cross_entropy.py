@@ -1,4 +1,4 @@
-"""Empirical cross-entropy along the prior: the plot by which forensic LLRs are judged."""
+"""Empirical cross-entropy as a function of the prior (ECE plots of forensic LLRs)."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -21,24 +21,24 @@ from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
 
-_FARTHEST = 250.0  # log10 odds whose priors are still numbers with digits
+_FARTHEST = 250.0  # log10 odds whose priors are still represented with full precision
 _MANY = 10_000_000  # samples times points, from which sums on an axis replace passes
 
 
 @dataclass(frozen=True, eq=False)
 class CrossEntropyCurve(Result):
-    """Cross-entropies in bits along the prior of a target.
+    """Cross-entropies in bits as a function of the target prior pi.
 
     Attributes
     ----------
     prior_log10_odds : ndarray of float64, shape (P,)
-        ``log10(pi / (1 - pi))``, in the order asked for.
+        ``log10(pi / (1 - pi))``, in the order of the input.
     raw : ndarray of float64, shape (P,)
-        Of the LLRs as they are; infinite where one is that is wrong.
+        Cross-entropy of the given LLRs; infinite if a target has LLR -inf or a non-target inf.
     pav : ndarray of float64, shape (P,)
-        Of the LLRs that the best monotone map, trained on the same data, makes of them.
+        Cross-entropy after PAV, the best monotone map, trained on the same data.
     null : ndarray of float64, shape (P,)
-        Of an LLR of 0 for every sample: the entropy of the prior.
+        Cross-entropy if all LLRs are 0: the entropy of the prior.
     """
 
     prior_log10_odds: Floats
@@ -60,7 +60,7 @@ def empirical_cross_entropy(
     predictions : Predictions, or predictions in parts
         Labeled, binary posteriors or likelihoods.
     prior_log10_odds : array-like of float, shape (P,), optional
-        Log10 odds of a target's prior, at most 250 in size; by default 101 points from -2.5 to 2.5.
+        Log10 odds of the target prior, from -250 to 250; by default 101 points from -2.5 to 2.5.
 
     Returns
     -------
@@ -73,9 +73,10 @@ def empirical_cross_entropy(
 
     Notes
     -----
-    A pass over the samples per point, or one pass for all points where there are many: to 1e-12
-    bits. Data in parts are read once for all points, after a read for the range where there are
-    many. Weights count within each class; given priors play no part.
+    There is one pass over the samples per point, or, for many samples and points, one pass for all
+    points, with errors below 1e-12 bits. Data in parts are read once for all points, and once more
+    for the range of the LLRs if there are many. Weights are used within each class; given priors
+    have no effect.
 
     References
     ----------
@@ -100,7 +101,7 @@ def empirical_cross_entropy(
 
 
 def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
-    """Ask for the isotonic fit and the losses at all points."""
+    """Plan: request the isotonic fit and the losses at all points."""
     yield from begin(data)
     if data.n_classes == 2:
         require_both_classes("cross-entropies", data.class_weights)
@@ -118,7 +119,7 @@ def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
 
 
 def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
-    """Ask for the log losses in nats of LLRs completed with each prior."""
+    """Plan: request the log losses in nats of the LLRs at each prior."""
     checks.check_binary("LLRs", data.n_classes)
     llrs: Data = mapped(data, _AsLlrs())
     by_class = None
@@ -170,7 +171,7 @@ class _SumLosses(Step):
 
 
 def _block_losses(tar: Floats, non: Floats, target: Floats, nontarget: Floats) -> Floats:
-    """Return the log loss in nats after PAV at each prior; a block of one class loses nothing."""
+    """Return the log loss in nats after PAV at each prior; it is 0 for a block of one class."""
     mixed = (tar > 0.0) & (non > 0.0)
     ratios = np.log(tar[mixed]) - np.log(non[mixed])
     losses = np.zeros(target.size)

@@ -1,4 +1,4 @@
-"""The steps of an isotonic fit: what reliability diagrams and plots of the PAV map show."""
+"""Steps of an isotonic fit, for reliability diagrams and plots of the PAV map."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ __all__ = ["PavSteps", "pav_steps", "pav_steps_plan"]
 
 @dataclass(frozen=True, eq=False)
 class PavSteps(Result):
-    """The steps of a PAV fit to the very data, in ascending order.
+    """The steps of a PAV fit to the evaluated data, in ascending order.
 
     Attributes
     ----------
@@ -25,16 +25,16 @@ class PavSteps(Result):
         Lowest and highest score in each step: log-odds for posteriors, LLRs for likelihoods, or raw
         scores. May be infinite.
     log_odds : ndarray of float64, shape (B,)
-        What the scores of a step are mapped to: log-odds of class 1 at the evaluation's priors,
-        infinite in steps of one class alone.
+        Calibrated log-odds of class 1 in each step, at the priors of the evaluation; infinite in
+        steps with samples of one class only.
     negatives, positives : ndarray of float64, shape (B,)
-        Weight of each class in each step, as it is: without priors worked in.
+        Total sample weight of each class in each step, without adjustment to given priors.
     prior_log_odds : float
-        Of the evaluation: log-odds less these are LLRs.
+        Log-odds of the prior of the evaluation: log-odds minus this are LLRs.
     score_log_odds : float
-        What turns scores into log-odds: 0 for posteriors, nan for raw scores.
+        Log-odds minus score: 0 for posteriors, nan for raw scores.
     kind : {"posteriors", "likelihoods", "raw scores"}
-        What the scores are.
+        Kind of the scores.
     """
 
     lowest: Floats
@@ -48,22 +48,22 @@ class PavSteps(Result):
 
     @property
     def llr(self) -> Floats:
-        """LLRs that the steps are mapped to, shape (B,)."""
+        """Calibrated LLRs of the steps, shape (B,)."""
         return self.log_odds - self.prior_log_odds
 
     @property
     def posterior(self) -> Floats:
-        """Posteriors of class 1 that the steps are mapped to, shape (B,): frequencies."""
+        """Calibrated posteriors of class 1 of the steps (frequencies), shape (B,)."""
         return kernels.sigmoid(self.log_odds)
 
     @property
     def forecast(self) -> tuple[Floats, Floats]:
-        """Lowest and highest posterior that was given in each step, shape (B,) each."""
+        """Lowest and highest input posterior in each step, shape (B,) each."""
         lowest, highest = self.lowest + self.score_log_odds, self.highest + self.score_log_odds
         return kernels.sigmoid(lowest), kernels.sigmoid(highest)
 
     def score_of(self, posterior: Floats) -> Floats:
-        """Return posteriors of class 1 on the scale of the scores."""
+        """Return posteriors of class 1, converted to scores."""
         return kernels.log_odds_from_posteriors(posterior) - self.score_log_odds
 
 
@@ -102,7 +102,7 @@ def pav_steps(predictions: Data) -> PavSteps:
 
 
 def pav_steps_plan(data: Data) -> Plan[PavSteps]:
-    """Ask for the isotonic fit and the highest score in each step, and return the steps."""
+    """Plan: request the isotonic fit and the highest score in each step, and return the steps."""
     yield from begin(data)
     checks.check_binary("isotonic fits", data.n_classes)
     given = data.given_priors
@@ -111,7 +111,7 @@ def pav_steps_plan(data: Data) -> Plan[PavSteps]:
     require_both_classes("isotonic fits", data.class_weights)
     blocks = yield from pav_blocks(data)
     (highest,) = yield [HighestInSteps(blocks.lowest[1:]).over(data)]
-    # not of frequencies, which may underflow
+    # not from frequencies, which may underflow
     weights = data.class_weights if given is None else given
     offset = float("nan") if data.kind == "raw scores" else data.log_odds_offset
     return PavSteps(

@@ -1,4 +1,4 @@
-"""Bayes risks along the operating points of a binary task, or at points of the simplex."""
+"""Bayes risk as a function of the operating point, in binary tasks or on the simplex."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class RiskCurve(Result):
     Attributes
     ----------
     points : ndarray of float64, shape (P,) or (P, K)
-        Operating points, in the order asked for.
+        Operating points, in the order of the input.
     risk : ndarray of float64, shape (P,)
-        Bayes risk at each for the costs ``[i != j] / ((K - 1) a_i)``, not normalized.
+        Bayes risk at each point a for the costs ``[i != j] / ((K - 1) a_i)``, not normalized.
     """
 
     points: Floats
@@ -35,18 +35,18 @@ class RiskCurve(Result):
 def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     """Return the Bayes risk as a function of the operating point.
 
-    The costs at a point a are ``[i != j] / ((K - 1) a_i)`` (the paper's Equation 11, with K for its
-    N). In a binary task class 0 is decided where its posterior is at least a_1. Weighted by a
-    density over the points the area under the curve is an expected score: cross-entropy for weight
-    1, three Brier scores for weight 6 a_1 (1 - a_1).
+    The costs at a point a are ``[i != j] / ((K - 1) a_i)`` (Ferrer and Ramos, 2024, Equation 11,
+    with K in place of N). In a binary task class 0 is chosen if its posterior is at least a_1. If
+    the curve is weighted by a density over the points, the area under it is an expected score:
+    cross-entropy for weight 1, three times the Brier score for weight 6 a_1 (1 - a_1).
 
     Parameters
     ----------
     predictions : Predictions
         Labeled posteriors or likelihoods.
     points : array-like of float, shape (P,) or (P, K)
-        Values of a_1 strictly between 0 and 1 in binary tasks, or points of the simplex with no
-        zero entry.
+        Values of a_1, the first coordinate, strictly between 0 and 1 in binary tasks; or points of
+        the simplex without zero entries.
 
     Returns
     -------
@@ -59,7 +59,12 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
 
     Notes
     -----
-    One read of the samples for all points.
+    All points are computed in one pass over the samples.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -82,7 +87,7 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
 
 
 def risk_curve_plan(data: Data, points: Floats) -> Plan[RiskCurve]:
-    """Ask for the weights of the samples that are decided wrongly, and return the curve."""
+    """Plan: request the weights of the misclassified samples, and return the curve."""
     yield from begin(data)
     if data.n_classes > 2:
         (missed,) = yield [WeighMissed(points).over(data)]
@@ -116,7 +121,7 @@ class CountPassed(Step):
 
 @dataclass(frozen=True, eq=False)
 class WeighMissed(Step):
-    """Add up the weight of each class that is decided wrongly at points of the simplex, (P, K)."""
+    """Sum the weights of misclassified samples of each class at points of the simplex, (P, K)."""
 
     points: Floats
 

@@ -22,19 +22,19 @@ class Roc(Result):
     Attributes
     ----------
     threshold : ndarray of float64, shape (V,)
-        Ascending, on the scale of the predictions (LLRs, log-odds or raw scores); the last is inf
-        and stands for accepting nothing, not even a score of inf.
+        Ascending thresholds on the scores of the predictions (LLRs, log-odds or raw scores). At the
+        last one, inf, no sample is accepted, not even one with score inf.
     p_miss : ndarray of float64, shape (V,)
         Fraction of the targets' weight below each threshold, 0 to 1.
     p_fa : ndarray of float64, shape (V,)
         Fraction of the non-targets' weight at or above each threshold, 1 to 0.
     hull : ndarray of int64, shape (H,)
-        Places of the vertices of the lower convex hull of (p_fa, p_miss), ends included.
+        Indices of the vertices of the lower convex hull of (p_fa, p_miss), ends included.
 
     Notes
     -----
-    Scores of the larger class that no score of the smaller parts are one step: the corners are
-    exact, and no other point could be a vertex of the hull.
+    Scores of the larger class with no score of the smaller class between them form one step. The
+    corners of the curve are exact, and no omitted point could be a vertex of the hull.
     """
 
     threshold: Floats
@@ -55,7 +55,7 @@ class Roc(Result):
 
     @classmethod
     def of(cls, cells: RankCells) -> Self:
-        """Return the curve of counted cells."""
+        """Return the ROC of rank cells."""
         totals = cells.class_totals("error rates")
         filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
         negatives, positives = cells.negatives[filled], cells.positives[filled]
@@ -82,11 +82,11 @@ def roc(predictions: Data) -> Roc:
     Raises
     ------
     ValueError
-        For more than 2 classes, or where a class has no samples.
+        For more than 2 classes, or if a class has no samples.
 
     Notes
     -----
-    The scores are counted once, however many metrics ask for their ranks.
+    The ranks of the scores are computed once and shared by all metrics that use them.
 
     Examples
     --------
@@ -103,6 +103,6 @@ def roc(predictions: Data) -> Roc:
 
 
 def roc_plan(data: Data) -> Plan[Roc]:
-    """Ask for the rank cells, and return the ROC."""
+    """Plan: request the rank cells, and return the ROC."""
     yield from begin(data)
     return Roc.of((yield from rank_cells(data)))

@@ -28,9 +28,9 @@ class ScoreHistogram(Result):
     negatives, positives : ndarray of float64, shape (M,)
         Weight of each class in each bin.
     totals : ndarray of float64, shape (2,)
-        Weight of each class, in bins or not.
+        Total weight of each class, inside and outside the bins.
     infinite : ndarray of float64, shape (2, 2)
-        Weight of class 0 and of class 1 (rows) at scores of -inf and of inf, which lie in no bin.
+        Weight of class 0 and class 1 (rows) at scores -inf and inf (columns), which are in no bin.
     are_llrs : bool
         Whether the scores are LLRs, natural logarithms.
     """
@@ -53,7 +53,7 @@ class ScoreHistogram(Result):
 
     @property
     def densities(self) -> tuple[Floats, Floats]:
-        """Share of each class per unit of the score, 0 for a class without weight."""
+        """Density of the scores of each class; 0 for a class without weight."""
         width = np.diff(self.edges)
         divisors = np.where(self.totals > 0.0, self.totals, 1.0)
         return self.negatives / divisors[0] / width, self.positives / divisors[1] / width
@@ -65,7 +65,7 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
     Parameters
     ----------
     predictions : Predictions
-        Labeled, binary. Posteriors are turned into LLRs; raw scores stay what they are.
+        Labeled, binary. Posteriors are converted to LLRs; raw scores are not changed.
     bins : int, or array-like of float, shape (M + 1,)
         Number of bins over the range of the finite scores, or ascending edges.
 
@@ -76,7 +76,7 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
     Raises
     ------
     ValueError
-        For more than 2 classes, or bins that are none.
+        For more than 2 classes, or invalid bins.
 
     Examples
     --------
@@ -92,10 +92,10 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
 
 
 def score_histogram_plan(data: Data, bins: int | ArrayLike) -> Plan[ScoreHistogram]:
-    """Ask for the range of the scores where that makes the bins, then for counts."""
+    """Plan: request the range of the scores if the bins depend on it, then the counts."""
     yield from begin(data)
     are_llrs = data.kind == "likelihoods"
-    if data.kind == "posteriors":  # without a class there are log-odds, and no LLRs
+    if data.kind == "posteriors":  # if a class is absent, log-odds are defined but LLRs are not
         are_llrs = bool(data.priors.all())
     scores = Scores(are_llrs)
     low, high = np.inf, -np.inf
@@ -135,7 +135,7 @@ class _FindRange(Step):
 
 @dataclass(frozen=True, eq=False)
 class _CountIntoBins(Step):
-    """Add up the weight of each class in bins, (2, M), and at -inf and inf, (2, 2)."""
+    """Sum the weight of each class in bins, (2, M), and at -inf and inf, (2, 2)."""
 
     scores: Scores
     edges: Floats
@@ -153,7 +153,7 @@ class _CountIntoBins(Step):
         inside = (scores >= edges[0]) & (scores <= edges[-1])
         place = np.searchsorted(edges[1:-1], scores[inside], side="right")
         cells = place + np.where(y[inside], n_bins, 0)
-        # not np.histogram, whose differences of cumulated weights lose the small ones
+        # not np.histogram, whose differences of cumulative weights lose small weights
         weights = samples.weights[inside] if samples.weights.size else None
         counts, infinite = accumulator
         counts += np.bincount(cells, weights, 2 * n_bins).astype(np.float64).reshape(2, n_bins)
@@ -180,10 +180,10 @@ def _edges(bins: int | ArrayLike, low: float, high: float) -> Floats:
         half = high / 2.0 - low / 2.0
         if half * 2.0 > 1e300:
             raise ArgumentError("bins", f"must be given as edges for scores from {low} to {high}")
-        if half <= 1e-12 * max(abs(low), abs(high)):  # all alike: a bin's width of one
+        if half <= 1e-12 * max(abs(low), abs(high)):  # all equal: use a range of width 1
             reach = max(0.5, 1e-6 * abs(high))
             low, high = low - reach, high + reach
-        with np.errstate(all="ignore"):  # of a range that is next to nothing
+        with np.errstate(all="ignore"):  # if the range is nearly 0
             edges = np.linspace(low, high, int(bins) + 1)
         if not (edges[1:] > edges[:-1]).all():
             raise ArgumentError(

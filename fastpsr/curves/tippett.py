@@ -1,4 +1,4 @@
-"""How often LLRs of each class exceed a value: the curves of a Tippett plot."""
+"""Tippett plots: the fractions of targets and non-targets whose LLR exceeds a value."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +17,14 @@ __all__ = ["TippettCurves", "tippett", "tippett_plan"]
 
 @dataclass(frozen=True, eq=False)
 class TippettCurves(Result):
-    """Fractions of targets and of non-targets whose score is at least so much.
+    """Fractions of targets and of non-targets with a score of at least a given value.
 
     Attributes
     ----------
     target_scores, nontarget_scores : ndarray of float64, shape (T,) and (U,)
         The distinct scores of each class, ascending: LLRs, or raw scores. May be infinite.
     p_target, p_nontarget : ndarray of float64, shape (T,) and (U,)
-        Fraction of the class's weight at or above each of its scores: 1 at the first.
+        Fraction of the weight of the class at or above each of its scores; 1 at the first.
     are_llrs : bool
         Whether the scores are LLRs, natural logarithms.
     """
@@ -57,12 +57,12 @@ class TippettCurves(Result):
 
 
 def tippett(predictions: Data) -> TippettCurves:
-    """Return the Tippett curves of binary predictions: one minus the cumulated distributions.
+    """Return the Tippett curves of binary predictions: complementary cumulative distributions.
 
     Parameters
     ----------
     predictions : Predictions
-        Labeled. Posteriors are turned into LLRs; raw scores stay what they are.
+        Labeled. Posteriors are converted to LLRs; raw scores are not changed.
 
     Returns
     -------
@@ -71,11 +71,11 @@ def tippett(predictions: Data) -> TippettCurves:
     Raises
     ------
     ValueError
-        For more than 2 classes, or where a class has no samples.
+        For more than 2 classes, or if a class has no samples.
 
     Notes
     -----
-    Both classes are sorted. Weights count within each class.
+    Both classes are sorted. Weights are used within each class.
 
     References
     ----------
@@ -98,7 +98,7 @@ def tippett(predictions: Data) -> TippettCurves:
 
 
 def tippett_plan(data: Data) -> Plan[TippettCurves]:
-    """Ask for the distinct scores of each class, and return the curves."""
+    """Plan: request the distinct scores of each class, and return the curves."""
     yield from begin(data)
     require_both_classes("Tippett curves", data.class_weights)
     are_llrs = data.kind != "raw scores"
@@ -111,12 +111,12 @@ def tippett_plan(data: Data) -> Plan[TippettCurves]:
 
 
 def _survival(weights: Floats) -> Floats:
-    """Return the share of the weight at or above each score, of the weight at each."""
+    """Return the fraction of the weight at or above each score, from the weight at each."""
     above = np.cumsum(weights[::-1])[::-1]
     return np.asarray(above / above[0])
 
 
 def _at_or_above(value: float, scores: Floats, shares: Floats, side: str) -> float:
-    """Return the share at or above a value (left), or above it alone (right)."""
+    """Return the fraction at or above a value (side "left"), or strictly above it ("right")."""
     place = np.searchsorted(scores, value, side="left" if side == "left" else "right")
     return float(shares[place]) if place < scores.size else 0.0

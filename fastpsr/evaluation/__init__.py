@@ -1,4 +1,4 @@
-"""Tables of metrics: their rows, the default metrics, several systems and groups, comparisons."""
+"""Tables of metrics: rows, default metrics, several systems and groups, comparisons."""
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.comparison import Difference, differences

@@ -17,14 +17,14 @@ __all__ = ["Difference", "differences"]
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A metric of two systems, and its difference with an interval, where it has one.
+    """A metric of two systems, and its difference with a confidence interval.
 
     Attributes
     ----------
     a, b : Row
-        The metric of either system.
+        The metric of each system.
     result : BootstrapResult or None
-        Of the value of `a` less that of `b`; None where one of them is undefined, or both are
+        For the value of `a` minus that of `b`; None if one of them is undefined, or both are
         infinite.
     """
 
@@ -39,12 +39,12 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """The value of `a` less that of `b`."""
+        """The value of `a` minus that of `b`."""
         return self.a.value - self.b.value
 
     @property
     def excludes_zero(self) -> bool | None:
-        """Whether the interval does; None where there is none."""
+        """Whether the interval excludes zero; None if there is no interval."""
         if self.result is None or math.isnan(self.result.interval.low):
             return None
         low, high = self.result.interval
@@ -52,7 +52,7 @@ class Difference:
 
     @property
     def note(self) -> str:
-        """What the metric is, or why a value is not finite."""
+        """Description of the metric, or the reason why a value is not finite."""
         reasons: dict[str, str] = {}
         for side, row in (("A", self.a), ("B", self.b)):
             if not math.isfinite(row.value):
@@ -61,7 +61,7 @@ class Difference:
         return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings."""
+        """Return a dict of plain numbers and strings."""
         found = self.result
         return {
             "metric": self.metric,

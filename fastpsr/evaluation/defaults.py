@@ -1,4 +1,4 @@
-"""The metrics that tables have unless others are asked for."""
+"""The default metrics of tables."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,9 +38,9 @@ def default_metrics(
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
-    """Return the metrics of a table of samples by name; of raw scores those that ranks allow.
+    """Return the default metrics of samples by name; for raw scores only metrics of ranks.
 
-    `costs` adds its Bayes risk, and each metric of `detection` its cost, minimal and actual.
+    `costs` adds its Bayes risk, and each metric of `detection` its minimal and actual cost.
     """
     if kind == "raw scores":
         ranks: Metrics = {"EER": EER(), "minCllr": MinCllr(), "AUC": AUC()}
@@ -67,7 +67,7 @@ def detection_metrics(
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
-    """Return the metrics of a trial list by name; of raw scores those that ranks allow."""
+    """Return the default metrics of a trial list by name; for raw scores only metrics of ranks."""
     table: Metrics = {"EER": EER()} | _costs(detection, kind)
     if kind == "raw scores":
         return table | {"minCllr": MinCllr(), "AUC": AUC()}
@@ -87,7 +87,7 @@ def _calibration_loss(calibrator: Calibrator | None, train: Training | None) -> 
 
 
 def _costs(detection: Sequence[MinDCF], kind: Kind) -> Metrics:
-    """Return detection costs by name: of raw scores only the minimal ones."""
+    """Return detection costs by name; for raw scores only the minimal ones."""
     table: Metrics = {}
     for cost in detection:
         both: list[Metric[Any]] = [cost, ActDCF(cost.p_target, cost.c_miss, cost.c_fa)]

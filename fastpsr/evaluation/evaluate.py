@@ -1,4 +1,4 @@
-"""The table of everything."""
+"""`evaluate`: a table of metrics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ __all__ = ["NoIntervalsWarning", "evaluate", "evaluate_systems"]
 
 
 class NoIntervalsWarning(RuntimeWarning):
-    """A group has no intervals: there is too little to draw from.
+    """A group has no confidence intervals, because it has too few units to resample.
 
     Attributes
     ----------
     what : str
-        Which group has none.
+        Name of the group.
     error : ValueError
-        Why.
+        The reason.
     """
 
     def __init__(self, what: str, error: ValueError) -> None:
@@ -68,42 +68,42 @@ def evaluate(
     Parameters
     ----------
     predictions : Predictions, or dict of name to Predictions
-        Labeled; in memory or in parts. A dict has a system each.
+        Labeled predictions, in memory or in parts; or a dict of several systems.
     metrics : dict of name to metric, or list of metrics, optional
-        Metrics of this package, or any callable that takes predictions and returns a float. By
-        default: normalized cross-entropy, Brier score and error rate, relative calibration loss
-        with its bound, and the calibration errors; of raw scores EER, minCllr and AUC.
+        Metrics of this package, or callables that take predictions and return a float. By default:
+        normalized cross-entropy, Brier score and error rate, relative calibration loss and its
+        upper bound, and calibration errors; for raw scores EER, minCllr and AUC.
     by : dict of name to array-like of shape (N,), optional
-        Ids of samples: the metrics of each of their values are computed, too, as if its samples
-        were all. For data in parts the name of a column, or a list of names.
+        Group of each sample, for one or more groupings: the metrics are also computed for the
+        samples of each group alone. For data in parts, the name of a column, or a list of names.
     n_resamples : int
         Number of bootstrap replicates; with 0 there are no confidence intervals.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
     progress : callable, optional
-        Called with (what is done, how much of it is, of how much): each metric, before it is
-        computed, then ``"replicates"``.
+        Called with (name of the step, amount done, total amount). Steps are the metrics, reported
+        before each is computed, and ``"replicates"``.
 
     Returns
     -------
     Evaluation
-        A metric that the samples do not allow has value nan, no interval, and a note that says why.
+        A metric that cannot be computed has value nan, no interval, and a note with the reason.
 
     Raises
     ------
     ValueError
-        For unlabeled predictions, an empty list of metrics, what :func:`fastpsr.bootstrap` raises
-        for, and a resampling or seed without `n_resamples`.
+        For unlabeled predictions, an empty list of metrics, a resampling or seed without
+        `n_resamples`, and as :func:`fastpsr.bootstrap`.
 
     Warns
     -----
     SuspicionWarning
-        Where binary data look like a mistake: LLRs of 10 samples or more that all lie in [0, 1], as
-        posteriors do, and are not all 0 or 1; LLRs of 10 samples or more of each class that all lie
-        in [-1, 1] and want a scale above 3, as cosine similarities do; an AUC below .5 by three
-        standard errors. See the guide.
+        If binary data look like a mistake: LLRs of at least 10 samples that all lie in [0, 1], like
+        posteriors, and are not all 0 or 1; LLRs of at least 10 samples of each class that all lie
+        in [-1, 1] and have a fitted scale above 3, like cosine similarities; an AUC more than three
+        standard errors below 0.5. See the guide.
     RuntimeWarning
-        As :func:`fastpsr.bootstrap`, and for a group with too little to draw from.
+        As :func:`fastpsr.bootstrap`, and for groups with too few units to resample.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def evaluate_systems(
     intervals: Intervals | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Compute a table of metrics of systems by name, with intervals that are checked already."""
+    """Compute a table of metrics of systems by name, with validated settings of intervals."""
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
     tasks: list[_Task] = []
@@ -186,7 +186,7 @@ def _tasks(
     by: By | None,
     intervals: Intervals | None,
 ) -> "list[_Task]":
-    """Return what is to be computed of a system: of all its samples, then of its groups."""
+    """Return the tasks of a system: all its samples, then its groups."""
     tasks = [_Task(system, None, label, data, metrics, intervals)]
     for name, part, rows in groups_of(data, by):
         own, drawn = metrics, intervals
@@ -203,7 +203,7 @@ def _tasks(
 
 @dataclass(eq=False)
 class _Task:
-    """Metrics of a system, of all its samples or a group."""
+    """Metrics of a system, for all its samples or for a group."""
 
     system: str | None
     group: str | None
@@ -216,7 +216,7 @@ class _Task:
         self._jobs = {name: Job(metric, self.data) for name, metric in self.metrics.items()}
 
     def plans(self, progress: Progress | None) -> list[Callable[[], Plan[Any]]]:
-        """Return plans of what describes the samples, of each metric, and of its replicates."""
+        """Return plans for the description of the samples, the metrics, and their replicates."""
         values = [
             partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
         ]
@@ -242,7 +242,7 @@ class _Task:
     def intervals_of(
         self, values: dict[str, Outcome], prepared: dict[str, Outcome], progress: Progress | None
     ) -> dict[str, BootstrapResult]:
-        """Return intervals of the metrics that have a value: all from the same passes."""
+        """Return intervals of the metrics that have a value, computed together."""
         assert self.intervals is not None
         numbers = {
             name: float(outcome.result) for name, outcome in values.items() if outcome.error is None
@@ -264,8 +264,8 @@ class _Task:
         return dict(zip(names, results, strict=True))
 
     def _can_be_drawn(self, resampling: Resampling) -> bool:
-        """Return whether a group has enough to draw from; warn where it has not."""
-        if self.group is None:  # an error of its own
+        """Return whether a group has enough units to resample; warn if not."""
+        if self.group is None:  # for all samples this is an error, raised elsewhere
             return True
         try:
             run(lambda: resampling.units(self.data))
@@ -327,7 +327,7 @@ class _Task:
 def _explain(
     metric: AnyMetric, value: float, n_infinite: int, kind: Kind
 ) -> tuple[str, ValueError | None]:
-    """Return the state of a value that is not finite, and why it is not; else "" and None."""
+    """Return the state of a value that is not finite and the reason; else "" and None."""
     if np.isfinite(value) or not isinstance(metric, Metric):
         return "", None
     state = "undefined" if np.isnan(value) else "infinite"

@@ -1,4 +1,4 @@
-"""Groups of samples: a value of a column each."""
+"""Groups of samples, one for each value of a column."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Sele
 
 __all__ = ["By", "Grouping", "Rows", "groups_of"]
 
-#: In memory ids by the name of their column; of data in parts, names of columns.
+#: For data in memory, ids by name of the grouping; for data in parts, names of columns.
 By = Mapping[str, ArrayLike] | Sequence[str] | str
 
 #: Row numbers of a group in memory; None where data are in parts.
@@ -22,7 +22,7 @@ Rows = NDArray[np.int64] | None
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A column of ids, as places among its values.
+    """A column of ids, encoded as indices of its distinct values.
 
     Attributes
     ----------

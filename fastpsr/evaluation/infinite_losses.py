@@ -1,4 +1,4 @@
-"""How many samples have an infinite log loss."""
+"""Number of samples with an infinite log loss."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["count_infinite_losses"]
 
 
 def count_infinite_losses(data: Data) -> Plan[int]:
-    """Ask how many samples have posterior 0 for their class, of a class that counts."""
+    """Plan: return the number of samples with posterior 0 for their class, if its prior is > 0."""
     yield from begin(data)
     if data.kind == "raw scores":
         return 0
@@ -22,7 +22,7 @@ def count_infinite_losses(data: Data) -> Plan[int]:
 
 @dataclass(frozen=True, eq=False)
 class CountInfinite(Step):
-    """Count the samples of each class whose posterior of it is 0."""
+    """Count the samples of each class with posterior 0 for this class."""
 
     n_classes: int
     is_exact = True

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 __all__ = ["POOLED", "gaps", "in_brackets", "in_columns", "pivot"]
 
-#: What tables call all samples of a system.
+#: Name of all samples of a system in tables.
 POOLED = "pooled"
 _BETWEEN = 2  # blanks between columns
 
 
 def in_columns(evaluation: "Evaluation", width: int) -> list[str]:
-    """Return a line per metric, a column per system and group, and the reasons of gaps below.
+    """Return a line per metric, a column per system and group, and reasons of missing values below.
 
-    Columns that do not fit beside each other follow in further tables.
+    Columns that exceed the width are continued in further tables.
     """
     header, *lines = pivot(evaluation)
     first = ["", "", *header[2:]]
@@ -58,7 +58,7 @@ def pivot(evaluation: "Evaluation") -> list[list[str]]:
 
 
 def gaps(evaluation: "Evaluation") -> list[str]:
-    """Say why values are not finite: once for all metrics of a group with the same reason."""
+    """Return why values are not finite, once for all metrics of a group with the same reason."""
     lines = []
     for group in evaluation.groups:
         rows = evaluation.of(group)
@@ -74,7 +74,7 @@ def gaps(evaluation: "Evaluation") -> list[str]:
 
 
 def in_brackets(low: float | None, high: float | None) -> str:
-    """Return an interval as text, nothing if there is none.
+    """Return an interval as text, or "" if there is none.
 
     Examples
     --------

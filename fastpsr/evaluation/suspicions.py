@@ -1,4 +1,4 @@
-"""Mistakes that show in binary data: scores that are something else, or point the wrong way."""
+"""Detection of likely mistakes in binary data: wrong kinds of scores, and reversed scores."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["CountCoarsely", "suspicions"]
 
-_ERRORS = 3.0  # standard errors that leave no doubt
-_LARGE_SCALE = 3.0  # no LLRs need such a factor; cosines do
+_ERRORS = 3.0  # number of standard errors for a warning
+_LARGE_SCALE = 3.0  # cosine similarities need a larger scale, LLRs a smaller one
 _N_CODES = 1 << 16  # bfloat16 numbers
 _ENOUGH = 1 << 16  # samples of either class, of a part
 
 
 def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
-    """Ask for coarse counts of binary scores, and return what looks like a mistake.
+    """Plan: request coarse counts of binary scores, and return warnings about likely mistakes.
 
-    - LLRs of at least 10 samples that all lie in [0, 1], differ, and are not all 0 or 1.
+    - LLRs of at least 10 samples that all lie in [0, 1], are not equal, and are not all 0 or 1.
     - LLRs of at least 10 samples of each class that all lie in [-1, 1], with a fitted scale above
       3, whose class means differ by three standard errors more than those of LLRs would.
-    - An AUC below .5 by three standard errors of the AUC of scores that say nothing: of few
-      samples none is.
+    - An AUC more than three standard errors below 0.5, with the standard error of the AUC of
+      uninformative scores; for very few samples this cannot happen.
 
-    Weighted samples count as many as their effective number says.
+    For weighted samples the effective number of samples is used.
 
-    Scores are compared in 16 bits (bfloat16: two to three digits), which takes one read, and no
-    memory that grows with the data. Of parts with more than 131,072 samples some are left out, at
-    equal distances, but never the least and the largest score.
+    Scores are rounded to 16 bits (bfloat16: two to three digits), which needs one read, and an
+    amount of memory that does not depend on the size of the data. In parts with more than 131,072
+    samples only some of the larger class are used, always including the lowest and the highest.
 
     References
     ----------
@@ -62,17 +62,17 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Coarse:
-    """Scores to 16 bits.
+    """Distribution of scores that are rounded to 16 bits.
 
     Attributes
     ----------
     values : ndarray of float64, shape (V,)
         Distinct scores, ascending.
     shares : ndarray of float64, shape (2, V)
-        Weight of each class at each score, over the class's.
+        Fraction of the weight of each class at each score.
     n_effective : ndarray of float64, shape (2,)
-        How many samples of equal weight say as much as those of each class; nan where there are
-        none, or squares of weights are no floats.
+        Effective number of samples of each class; nan if there are none, or squares of weights
+        overflow.
     """
 
     values: Floats
@@ -81,13 +81,13 @@ class Coarse:
 
     @property
     def auc(self) -> float:
-        """The area under the ROC of the coarse scores."""
+        """The area under the ROC of the rounded scores."""
         non, tar = self.shares
         return float((tar * (np.cumsum(non) - 0.5 * non)).sum())
 
     @property
     def pooled(self) -> Floats:
-        """Share of all samples at each score, (V,)."""
+        """Fraction of all samples at each score, (V,)."""
         return np.asarray(self.n_effective @ self.shares / self.n_effective.sum())
 
     @property
@@ -97,7 +97,7 @@ class Coarse:
         return bool(non[-1] <= tar[0])
 
     def fitted_scale(self) -> float:
-        """Return the scale of direction-preserving calibration; nan where there is none."""
+        """Scale of direction-preserving calibration; nan if there is none."""
         if self.are_separate:
             return float("inf")
         y, place = np.nonzero(self.shares)
@@ -116,7 +116,7 @@ def _like_cosines(counted: Coarse) -> list[SuspicionWarning]:
         return []
     scale = counted.fitted_scale()
     variance = pooled @ (values - pooled @ values) ** 2
-    apart = counted.shares[1] @ values - counted.shares[0] @ values  # of LLRs the variance, about
+    apart = counted.shares[1] @ values - counted.shares[0] @ values  # for LLRs about the variance
     standard_error = np.sqrt(variance * (1.0 / counted.n_effective).sum())
     if not (scale > _LARGE_SCALE and apart > variance + _ERRORS * standard_error):
         return []
@@ -151,13 +151,13 @@ def _reversed(counted: Coarse) -> list[SuspicionWarning]:
 
 @dataclass(frozen=True, eq=False)
 class CountCoarsely(Step):
-    """Weigh binary scores in cells as wide as bfloat16 has them, and sum squares of weights."""
+    """Sum weights, and their squares, of binary scores rounded to bfloat16."""
 
     has_weights: bool
 
     @property
     def is_exact(self) -> bool:
-        """Whether cells hold whole numbers."""
+        """Whether all sums are whole numbers."""
         return not self.has_weights
 
     @property
@@ -193,10 +193,10 @@ class CountCoarsely(Step):
         by_class = cells.reshape(2, _N_CODES)
         filled = np.flatnonzero(by_class.any(axis=0))
         values = (filled.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-        values, place = np.unique(values, return_inverse=True)  # 0 and -0 are one
+        values, place = np.unique(values, return_inverse=True)  # 0 and -0 are equal
         weights = np.stack([np.bincount(place, of[filled], values.size) for of in by_class])
         totals = weights.sum(axis=1)
-        with np.errstate(all="ignore"):  # a class may be absent, and squares beyond floats
+        with np.errstate(all="ignore"):  # a class may be absent, and squares may overflow
             n_effective = totals / squares * totals
             n_effective[~(n_effective > 0.0)] = np.nan
             return Coarse(values, weights / totals[:, None], n_effective)

@@ -1,4 +1,4 @@
-"""What an evaluation found: rows of values, and the groups of samples that they are of."""
+"""Result of an evaluation: rows of values, and the groups of samples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,34 +18,34 @@ __all__ = ["Evaluation", "Group", "Row", "in_brackets"]
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One number of an evaluation.
+    """One value of an evaluation.
 
     Attributes
     ----------
     metric : str
-        Name.
+        Name of the metric.
     value : float
-        nan where there is none.
+        nan if it could not be computed or is undefined.
     low, high : float or None
-        Ends of the confidence interval; None where none was asked for, or the value is nan.
+        Ends of the confidence interval; None if none was requested, or the value is nan.
     bias : float or None
-        Mean of the replicates less the value, likewise.
+        Mean of the replicates minus the value; None if there is no interval.
     n_undefined : int
-        Number of replicates in which the metric is undefined, which are left out.
+        Number of replicates in which the metric is undefined; they are left out.
     note : str
-        What the number is; where it is nan or infinite, why.
+        Description of the metric; the reason if the value is nan or infinite.
     unit : str
         "fraction", "percent", "nats", "bits", or "" for ratios.
     reference_value : float or None
-        The value of a system that is worth nothing, where there is one.
+        Value of an uninformative system, if there is such a value.
     system : str or None
-        Name of the system; None where one system was evaluated without a name.
+        Name of the system; None for a single system without a name.
     group : str or None
         Group of samples, such as "gender=f"; None for all samples.
     state : str
-        "not computed", "undefined" or "infinite"; "" of finite values.
+        "not computed", "undefined" or "infinite"; "" for finite values.
     error : ValueError or None
-        Why, in fields, where `state` is not "": the note says both.
+        The reason, if `state` is not ""; `note` contains both as text.
     """
 
     metric: str
@@ -63,7 +63,7 @@ class Row:
     error: ValueError | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings."""
+        """Return a dict of plain numbers and strings."""
         first = {"system": self.system, "group": self.group}
         names = [part.name for part in fields(self) if part.name not in (*first, "state", "error")]
         return first | {name: getattr(self, name) for name in names}
@@ -85,7 +85,7 @@ class Group:
     priors : tuple of float
         Class priors of the evaluation.
     n_infinite : int
-        Number of samples whose class was given posterior 0: each makes cross-entropy infinite.
+        Number of samples with posterior 0 for the true class, which make cross-entropy infinite.
     """
 
     system: str | None
@@ -103,7 +103,7 @@ class Group:
 
     @property
     def place(self) -> str:
-        """System and group in words."""
+        """Name of the system and group."""
         return ", ".join(name for name in (self.system, self.group) if name) or "all samples"
 
     def __str__(self) -> str:
@@ -120,16 +120,16 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What ``evaluate`` found; prints as a table.
+    """Result of ``evaluate``; prints as a table.
 
     Attributes
     ----------
     rows : tuple of Row
-        Flat: system by system, all samples before groups, metric by metric.
+        All values: system by system, all samples before groups, metric by metric.
     groups : tuple of Group
-        What the rows are of, in their order.
+        Systems and groups, in the order of the rows.
     intervals : Intervals or None
-        How the intervals were made, where they were asked for.
+        Settings of the intervals, if requested.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Evaluation:
     >>> round(fp.evaluate(data, [fp.CrossEntropy()])["NCE"], 4)
     0.737
 
-    Of several systems, or with groups:
+    For several systems, or with groups:
 
     >>> table = fp.evaluate({"a": data}, [fp.AUC()], by={"room": ["x", "y", "x", "y"]})
     >>> table["a", None, "AUC"], table["a", "room=x", "AUC"]
@@ -159,7 +159,7 @@ class Evaluation:
         Raises
         ------
         KeyError
-            If there is none, or a metric alone does not say which system and group.
+            If there is no such row, or the name of a metric is ambiguous without system and group.
         """
         if isinstance(name, str):
             if len(self.groups) > 1:
@@ -201,16 +201,16 @@ class Evaluation:
 
     @property
     def n_infinite(self) -> int:
-        """Number of samples of the first system whose class was given posterior 0."""
+        """Number of samples of the first system with posterior 0 for the true class."""
         return self.all_samples.n_infinite
 
     @property
     def kind(self) -> Kind:
-        """What was evaluated of the first system: posteriors, likelihoods or raw scores."""
+        """Kind of the first system: "posteriors", "likelihoods" or "raw scores"."""
         return self.all_samples.kind
 
     def to_dict(self) -> dict[str, Any]:
-        """Return lists, numbers and strings that strict JSON takes: "inf", "-inf", None for nan."""
+        """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
         content: dict[str, Any] = strict(
             {
                 "version": __version__,
@@ -222,7 +222,7 @@ class Evaluation:
         return content
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a flat record for each row, with the sizes of its group."""
+        """Return a flat dict for each row, with the sizes of its group."""
         records = []
         for group in self.groups:
             sizes: dict[str, int] = {"n_samples": group.n_samples}
@@ -232,12 +232,12 @@ class Evaluation:
         return records
 
     def to_frame(self) -> Any:
-        """Return a ``polars.DataFrame`` of a row per number, with the sizes of its group.
+        """Return a ``polars.DataFrame`` with a row per value, with the sizes of its group.
 
         Raises
         ------
         ValueError
-            Where polars is not installed.
+            If polars is not installed.
         """
         records = self.records()
         return frame({name: [each.get(name) for each in records] for name in records[0]})
@@ -271,13 +271,13 @@ class Evaluation:
 
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":
-        """Return the rows of several evaluations in one."""
+        """Return one evaluation with the rows of several."""
         rows = tuple(row for each in evaluations for row in each.rows)
         groups = tuple(group for each in evaluations for group in each.groups)
         return cls(rows, groups, evaluations[0].intervals)
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
-        """Return the evaluation with other names of systems."""
+        """Return the evaluation with renamed systems."""
         rows = tuple(replace(row, system=names[row.system or ""]) for row in self.rows)
         groups = tuple(replace(each, system=names[each.system or ""]) for each in self.groups)
         return replace(self, rows=rows, groups=groups)

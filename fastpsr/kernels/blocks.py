@@ -95,7 +95,7 @@ def over_parts(kernel: Callable[..., Any], bounds: NDArray[np.int64], *arguments
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """Run calls that do not depend on one another at the same time; the first in this thread."""
     if len(calls) == 1 or thread_count() == 1 or getattr(_here, "is_ours", False):
-        return [call() for call in calls]  # a thread of ours must not wait for another
+        return [call() for call in calls]  # a worker thread must not wait for another one
     try:
         others = [_threads().submit(call) for call in calls[1:]]
     except RuntimeError:  # the interpreter is shutting down

@@ -1,4 +1,4 @@
-"""Say once, where a person looks on, that kernels are compiled: it takes seconds."""
+"""A message in terminals and notebooks, printed once, that kernels are being compiled."""
 
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""What several kernels do with one row of values."""
+"""Operations on one row of values, shared by several kernels."""
 
 import math
 

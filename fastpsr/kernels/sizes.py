@@ -1,4 +1,4 @@
-"""Sizes that kernels share with those who call them; no Numba here."""
+"""Constants shared by kernels and their callers; this module does not import Numba."""
 
 __all__ = ["DEGREE", "LANES"]
 

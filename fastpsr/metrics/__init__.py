@@ -1,6 +1,6 @@
-"""What is measured: each metric summarizes predictions, then finishes the summary.
+"""Metrics: each summarizes predictions, then computes a number from the summary.
 
-`METRICS` lists all there are: tests, warm-up and fuzzing go over it.
+`METRICS` lists all metrics; tests, warm-up and fuzzing iterate over it.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every metric offers."""
+"""Base class of all metrics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -20,20 +20,20 @@ Summary = TypeVar("Summary")
 
 
 class Metric(ABC, Generic[Summary]):
-    """A number about predictions, computed by way of a summary that can be merged and resampled.
+    """A metric of predictions, computed from a summary that can be merged and resampled.
 
-    Call it on ``Predictions``, in memory or in parts; ``metric(y_true, x, **options)`` is short for
-    the constructor that fits the metric, ``Predictions.from_posteriors(y_true, x, **options)`` for
-    most.
+    Call it on ``Predictions``, in memory or in parts. The short form ``metric(y_true, x,
+    **options)`` creates the predictions first, for most metrics with
+    ``Predictions.from_posteriors(y_true, x, **options)``.
 
-    A metric of one's own says `label`, `summarize` and `finish`. Where summaries have a method
-    ``merge(other)``, or the metric says `merge`, it takes data in parts, too. It must heed weights:
-    the replicates of a bootstrap are the same samples with other weights, ``balanced_weights()``
-    (empty if all weigh the same).
+    A custom metric defines `label`, `summarize` and `finish`. If its summaries have a method
+    ``merge(other)``, or the metric defines `merge`, it also works on data in parts. It must use the
+    sample weights ``predictions.balanced_weights()`` (an empty array if all weights are equal),
+    because bootstrap replicates are the same samples with other weights.
 
     Examples
     --------
-    The share of samples whose posterior of class 1 is above .9:
+    The fraction of samples whose posterior of class 1 is above 0.9:
 
     >>> import numpy as np, fastpsr as fp
     >>> class Certain(fp.metrics.Metric):
@@ -52,7 +52,7 @@ class Metric(ABC, Generic[Summary]):
     (0.5, 0.5)
     """
 
-    #: Whether it takes two classes and no more.
+    #: Whether it is only defined for two classes.
     binary_only: ClassVar[bool] = False
 
     @property
@@ -62,42 +62,42 @@ class Metric(ABC, Generic[Summary]):
 
     @property
     def __name__(self) -> str:
-        """The label: scikit-learn asks its score functions for a name."""
+        """The label, since scikit-learn expects score functions to have a name."""
         return self.label
 
     @property
     def meaning(self) -> str:
-        """What the number is, in a few words."""
+        """Short description of the metric."""
         return ""
 
     @property
     def unit(self) -> str:
-        """What the number is in: "fraction", "percent", "nats", "bits", or "" for ratios."""
+        """Unit of the metric: "fraction", "percent", "nats", "bits", or "" for ratios."""
         return ""
 
     @property
     def reference_value(self) -> float | None:
-        """The value of a system that is worth nothing, for figures; None where there is none."""
+        """Value of an uninformative system, shown in figures; None if there is no such value."""
         return None
 
     @classmethod
     def examples(cls, data: Data) -> "list[Metric[Any]]":
-        """Return metrics of this class for data: what tests, warm-up and fuzzing go over.
+        """Return example metrics of this class for data, used by tests, warm-up and fuzzing.
 
-        By default the one that is made without arguments.
+        By default one metric, created without arguments.
         """
         return [cls()]
 
     @abstractmethod
     def summarize(self, predictions: Predictions) -> Summary:
-        """Return all that the metric needs of labeled predictions, which may be part of a whole.
+        """Return the summary of labeled predictions, which may be a part of the data.
 
-        Their priors and frequencies are the whole's.
+        Priors and class frequencies of a part are those of the whole data.
         """
 
     @abstractmethod
     def finish(self, summary: Summary) -> float:
-        """Return the value from a summary."""
+        """Return the value of the metric, computed from a summary."""
 
     def merge(self, one: Summary, other: Summary) -> Summary:
         """Return the summary of both sets of samples."""
@@ -111,34 +111,34 @@ class Metric(ABC, Generic[Summary]):
         return result
 
     def plan(self, data: Data) -> Plan[float]:
-        """Ask for what the value needs of the data, and return it."""
+        """Plan: request the summary of the data, and return the value."""
         (summary,) = yield [Summarize(self).over(data)]
         return self.finish(summary)
 
     def summands(self, data: Data) -> Plan[Summands | None]:
-        """Ask for what must be known, and return what the summary adds up.
+        """Plan: return the per-sample terms whose sums are the summary, or None.
 
-        The bootstrap draws sums where there are summands; where there are none (None) it computes
-        the metric anew on weighted data.
+        With summands the bootstrap draws replicates of the sums; without (None) it recomputes the
+        metric on weighted data for each replicate.
         """
         return None
         yield
 
     def fixed_to(self, data: Data) -> Plan["Metric[Summary]"]:
-        """Return the metric with all that must not change between replicates, such as folds."""
+        """Plan: return the metric with everything fixed that replicates share, such as folds."""
         return self
         yield
 
     def on_rows(self, index: Any) -> "Metric[Summary]":
-        """Return the metric for the rows that an index picks, where it holds ids of rows."""
+        """Return the metric for the rows selected by an index, if it holds one id per row."""
         return self
 
     @property
     def summary_key(self) -> Hashable:
-        """What tells summaries apart: metrics of equal keys have the same, computed once."""
+        """Key of the summary: metrics with equal keys share one summary."""
         return id(self)
 
-    #: What the short form ``metric(y_true, x)`` takes for `x`.
+    #: Description of `x` in the short form ``metric(y_true, x)``.
     _takes = "posteriors"
 
     def __call__(self, predictions: Any, x: ArrayLike | None = None, **options: Any) -> float:
@@ -167,7 +167,7 @@ class Metric(ABC, Generic[Summary]):
         return run(lambda: self.plan_from_start(predictions), predictions)
 
     def plan_from_start(self, data: Data) -> Plan[float]:
-        """Ask for the facts of the data, then for what the value needs."""
+        """Plan: request the facts of the data, then compute the value."""
         yield from begin(data)
         return (yield from self.plan(data))
 
@@ -177,7 +177,7 @@ class Metric(ABC, Generic[Summary]):
 
 @dataclass(frozen=True, eq=False)
 class Summarize(Step):
-    """Summarize the parts by a metric."""
+    """Summarize the parts with a metric."""
 
     metric: Metric[Any]
 

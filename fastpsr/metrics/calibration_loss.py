@@ -1,4 +1,4 @@
-"""What calibration would bring: calibration loss, and the expected score divergence."""
+"""Calibration loss, and the expected score divergence."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
@@ -23,32 +23,40 @@ __all__ = ["CalibrationLoss", "Decomposition", "ExpectedDivergence"]
 
 @dataclass(frozen=True, eq=False)
 class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
-    """The gain in a proper score that a calibrator would bring, trained without cheating.
+    """The reduction of a proper score by calibration; by default relative, in percent (RCL).
 
-    ``raw - calibrated``, or relative to raw, in percent: the paper's RCL (section 2.5.3).
+    ``raw - calibrated``, or ``100 * (raw - calibrated) / raw`` (Ferrer and Ramos, 2024, section
+    2.5.3), where the calibrated score is that of posteriors after cross-fitted calibration, or
+    calibration trained in another way (`train`).
 
     Parameters
     ----------
     rule : ScoringRule
-        The score that counts.
+        The proper scoring rule.
     calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
-        An object of your own with ``fit(predictions)``, which must heed weights, and
-        ``transform(predictions)``, for data in memory; see :class:`fastpsr.calibration.Calibrator`.
+        A calibrator of your own is an object with ``fit(predictions)``, which must use the sample
+        weights, and ``transform(predictions)``. It works on data in memory; for data in parts see
+        :class:`fastpsr.calibration.Calibrator`.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``.
     relative : bool
-        Whether to give percent of the raw score.
+        Whether to return the reduction in percent of the raw score.
 
     Returns
     -------
     float
-        May be negative, where the calibrator does harm. An infinite raw score gives inf, or 100 %
-        relative, if calibration makes it finite, else nan. A raw score of 0 that stays 0 gives 0.
+        Negative if calibration makes the score worse. For an infinite raw score the result is inf
+        (relative: 100) if the calibrated score is finite, else nan. It is 0 if both scores are 0.
 
     Raises
     ------
     ValueError
-        For raw scores, and where the calibrator cannot be fitted.
+        For raw scores, and if the calibrator cannot be fitted.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -101,7 +109,7 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         return self.finish((yield from self._sums(data)))
 
     def _sums(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
-        """Ask for the sums of the raw losses, and of those after calibration."""
+        """Plan: request the sums of the raw losses and of the losses after calibration."""
         data.require_posteriors("expected scores")
         self._fitter.check_classes(data.n_classes)
         raw, calibrated = yield [SumLosses(self.rule).over(data), self._calibrated(data)]
@@ -142,7 +150,7 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
 
 @dataclass(frozen=True, eq=False)
 class _TwoLosses(ClassSummands):
-    """Losses of samples, and of what calibrators trained on other data make of these."""
+    """Losses of samples before and after calibration trained on other data."""
 
     rule: ScoringRule
     given_priors: Floats | None
@@ -168,7 +176,7 @@ class Decomposition(Result):
     divergence : float
         Expected score divergence of the reference from the posteriors.
     refinement : float
-        Expected loss of the reference itself: the generalized entropy that remains.
+        Expected loss of the reference itself (its generalized entropy).
     """
 
     score: float
@@ -180,23 +188,29 @@ class Decomposition(Result):
 class ExpectedDivergence(Metric[ReferenceSums]):
     """The mean score divergence d(r; q) of calibrated posteriors r from the posteriors q.
 
-    The classic calibration metric (the paper's Equation 24). It belongs to a score whose classes
-    are drawn from r, and means little where r is a poor calibrator (section 3.4): prefer
-    ``CalibrationLoss``.
+    The classic calibration metric (Ferrer and Ramos, 2024, Equation 24). It is a component of the
+    expected score under classes drawn from r, and is not informative if the calibrated posteriors r
+    are poor (section 3.4): prefer ``CalibrationLoss``.
 
     Parameters
     ----------
     rule : ScoringRule
     calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
-        An object of your own with ``fit(predictions)``, which must heed weights, and
-        ``transform(predictions)``, for data in memory; see :class:`fastpsr.calibration.Calibrator`.
+        A calibrator of your own is an object with ``fit(predictions)``, which must use the sample
+        weights, and ``transform(predictions)``. It works on data in memory; for data in parts see
+        :class:`fastpsr.calibration.Calibrator`.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``.
 
     Returns
     -------
     float
-        Not negative; nats for the log rule, without a unit for the others. May be infinite.
+        Not negative; in nats for the log rule, without unit for other rules. May be infinite.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -277,7 +291,7 @@ class ExpectedDivergence(Metric[ReferenceSums]):
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
-    """Return each calibrator for the data, trained in the first way, and one in each other way."""
+    """Return all calibrators with the first training, and one calibrator with each other."""
     first, *others = [train for kind in TRAININGS for train in kind.examples(data)]
     made = [kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only]
     return [*((calibrator, first) for calibrator in made), *((made[0], train) for train in others)]
@@ -298,7 +312,7 @@ _VALUES = {"score": expected_losses, "divergence": divergences, "refinement": _e
 
 @dataclass(frozen=True, eq=False)
 class _SumReferences(Step):
-    """Sum values that belong to reference posteriors, which lie beside the data."""
+    """Sum values that depend on reference posteriors, which are row-aligned with the data."""
 
     rule: ScoringRule
     what: str

@@ -24,7 +24,7 @@ __all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 
 
 class _RankMetric(Metric[Summary]):
-    """A metric that depends on the order of the scores alone."""
+    """A metric that depends only on the order of the scores."""
 
     binary_only = True
 
@@ -35,13 +35,13 @@ class _RankMetric(Metric[Summary]):
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         scores = checks.read("scores", x)
-        if scores.ndim == 2 and scores.shape[1] == 2:  # of posteriors, which rank samples, too
+        if scores.ndim == 2 and scores.shape[1] == 2:  # posteriors of both classes
             return Predictions.from_posteriors(y_true, scores, **options)
         return Predictions.from_raw_scores(y_true, scores, **options)
 
 
 class _HullMetric(_RankMetric[PavBlocks | RankCells]):
-    """A metric that the convex hull of the ROC decides; replicates come as rank cells."""
+    """A metric of the convex hull of the ROC; bootstrap replicates are given as rank cells."""
 
     def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
         return run(lambda: pav_blocks(predictions))
@@ -54,8 +54,8 @@ class _HullMetric(_RankMetric[PavBlocks | RankCells]):
 class EER(_HullMetric):
     """Equal error rate: where the convex hull of the ROC meets P_miss = P_fa.
 
-    The intersection is exact (ROCCH-EER), and does not depend on the order of tied scores: scores
-    that are all alike give 0.5.
+    The intersection is exact (ROCCH-EER) and does not depend on the order of tied scores: if all
+    scores are equal, the EER is 0.5.
 
     Returns
     -------
@@ -65,11 +65,11 @@ class EER(_HullMetric):
     Raises
     ------
     ValueError
-        For more than 2 classes, or where a class has no samples.
+        For more than 2 classes, or if a class has no samples.
 
     Notes
     -----
-    Weights count within each class; priors play no part.
+    Weights are used within each class; priors have no effect.
 
     References
     ----------
@@ -98,7 +98,7 @@ class EER(_HullMetric):
 
 @dataclass(frozen=True, eq=False)
 class _MeanCost:
-    """The fields of `MinDCF` and `ActDCF`, and the operating points that they mean."""
+    """Fields and operating points of `MinDCF` and `ActDCF`."""
 
     p_target: float | str
     c_miss: float = 1.0
@@ -114,12 +114,12 @@ class _MeanCost:
 
     @property
     def costs(self) -> tuple[DetectionCost, ...]:
-        """The operating points over which the metric is the mean."""
+        """The operating points; the metric is the mean over them."""
         return detection_costs(self.p_target, self.c_miss, self.c_fa)
 
     @property
     def _name(self) -> str:
-        """What labels call the operating points."""
+        """Name of the operating points in labels."""
         return self.p_target if isinstance(self.p_target, str) else str(self.costs[0])
 
     @property
@@ -133,7 +133,7 @@ class _MeanCost:
 
 @dataclass(frozen=True, eq=False)
 class MinDCF(_MeanCost, _HullMetric):
-    """Normalized detection cost at the best threshold for the very data.
+    """Normalized detection cost at the best threshold on the evaluated data.
 
     ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
 
@@ -148,7 +148,7 @@ class MinDCF(_MeanCost, _HullMetric):
     Returns
     -------
     float
-        At most 1. Optimistic on small data: the threshold is chosen on the data it is judged by.
+        At most 1. Optimistic for small data sets: the threshold is chosen on the evaluated data.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class MinDCF(_MeanCost, _HullMetric):
 class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     """Normalized detection cost of Bayes decisions made with the LLRs.
 
-    A trial is accepted if its LLR reaches ``log[c_fa (1 - pi) / (c_miss pi)]``, also at equality.
+    A trial is accepted if its LLR is at least ``log[c_fa (1 - pi) / (c_miss pi)]``.
 
     Parameters
     ----------
@@ -187,12 +187,12 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     Returns
     -------
     float
-        May exceed 1: constant decisions would then have been cheaper.
+        Above 1 a constant decision would have cost less.
 
     Raises
     ------
     ValueError
-        For raw scores, more than 2 classes, or where a class has no samples.
+        For raw scores, more than 2 classes, or if a class has no samples.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
 @dataclass(frozen=True, eq=False)
 class Cllr(Metric[ScoreSums]):
-    """Cost of the log-likelihood ratio: the log loss of LLRs at a prior, over that of LLR 0.
+    """Cost of the log-likelihood ratio: log loss of LLRs at a prior, divided by that of LLR 0.
 
     At prior 1/2 it is ``[mean over targets of log2(1 + e^-llr) + mean over non-targets of
     log2(1 + e^llr)] / 2``.
@@ -253,17 +253,18 @@ class Cllr(Metric[ScoreSums]):
     Parameters
     ----------
     p_target : float
-        Prior of a target, strictly between 0 and 1, that the LLRs are completed with.
+        Prior of a target, strictly between 0 and 1, used to convert LLRs to posteriors.
 
     Returns
     -------
     float
-        In bits at prior 1/2; 1 for LLRs that say nothing, infinite for a target at -inf.
+        In bits at prior 1/2; 1 if all LLRs are 0, infinite if a target has LLR -inf or a
+        non-target LLR inf.
 
     Raises
     ------
     ValueError
-        For raw scores, more than 2 classes, or where a class has no samples.
+        For raw scores, more than 2 classes, or if a class has no samples.
 
     References
     ----------
@@ -313,7 +314,7 @@ class Cllr(Metric[ScoreSums]):
         yield
 
     def at_prior(self, predictions: Predictions) -> Predictions:
-        """Return the LLRs completed with the prior."""
+        """Return the LLRs with the prior of the metric."""
         predictions.require_posteriors("costs of LLRs")
         return predictions.as_llrs(self.p_target)
 
@@ -328,7 +329,7 @@ class Cllr(Metric[ScoreSums]):
 
 @dataclass(frozen=True, eq=False)
 class MinCllr(_HullMetric):
-    """Cllr of the LLRs that the best monotone map makes of the scores: what calibration leaves.
+    """Cllr after the best monotone map of the scores to LLRs (PAV on the evaluated data).
 
     Parameters
     ----------
@@ -338,7 +339,7 @@ class MinCllr(_HullMetric):
     Returns
     -------
     float
-        0 to 1. Optimistic on small data: the map is trained on the data it is judged by.
+        0 to 1. Optimistic for small data sets: the map is trained on the evaluated data.
 
     Examples
     --------
@@ -371,19 +372,21 @@ class MinCllr(_HullMetric):
         negatives, positives = summary.class_totals("minCllr")
         non = summary.blocks.negatives / negatives * (1.0 - self.p_target)
         tar = summary.blocks.positives / positives * self.p_target
-        # a block of one class loses nothing
+        # a block with samples of one class only has loss 0
         loss = _times_log(tar, non) + _times_log(non, tar)
         return normalize(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
 
 
 @dataclass(frozen=True, eq=False)
 class AUC(_RankMetric[RankCells]):
-    """Area under the ROC: the probability that a target scores above a non-target, ties half.
+    """Area under the ROC: the probability that a target scores above a non-target.
+
+    Ties count half.
 
     Returns
     -------
     float
-        A fraction; 0.5 for scores that say nothing.
+        A fraction; 0.5 for uninformative scores.
 
     Examples
     --------
@@ -406,7 +409,7 @@ class AUC(_RankMetric[RankCells]):
     def finish(self, summary: RankCells) -> float:
         totals = summary.class_totals("AUC")
         non, tar = summary.negatives, summary.positives
-        if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would be no floats
+        if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
             non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
         below = np.cumsum(non) - non
         wins = (tar * (below + 0.5 * non)).sum()
@@ -415,7 +418,7 @@ class AUC(_RankMetric[RankCells]):
 
 @dataclass(frozen=True, eq=False)
 class _LlrSummands(LossSummands):
-    """The losses of LLRs, completed with the prior of a metric."""
+    """The losses of LLRs at the prior of a metric."""
 
     metric: Cllr
 
@@ -426,7 +429,7 @@ class _LlrSummands(LossSummands):
 def _times_log(part: Floats, other: Floats) -> float:
     """Return the sum of ``part log((part + other) / part)``, 0 where part is 0."""
     used = part > 0.0
-    with np.errstate(over="ignore"):  # of a part that is next to nothing
+    with np.errstate(over="ignore"):  # if the part is nearly 0
         logs = np.log1p(other[used] / part[used])
     tiny = np.isinf(logs)
     logs[tiny] = np.log(other[used][tiny]) - np.log(part[used][tiny])

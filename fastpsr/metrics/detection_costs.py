@@ -1,4 +1,4 @@
-"""Detection costs at one operating point, and those of evaluations by name."""
+"""Detection costs at an operating point, and presets of evaluations."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["PRESETS", "DetectionCost", "Preset", "as_p_target", "detection_costs
 
 @dataclass(frozen=True)
 class DetectionCost:
-    """Prior of a target, and costs of a miss and of a false alarm, checked.
+    """Operating point: prior of a target, and costs of a miss and of a false alarm.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class DetectionCost:
             object.__setattr__(self, name, value)
 
     def normalized(self, p_miss: Any, p_fa: Any) -> Any:
-        """Return the detection cost of error rates over that of the best constant decision."""
+        """Return the detection cost, divided by that of the best constant decision."""
         miss, fa = self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target)
-        with np.errstate(over="ignore"):  # infinitely dearer than a constant decision
+        with np.errstate(over="ignore"):  # the ratio may overflow to inf
             return (miss * p_miss + fa * p_fa) / min(miss, fa)
 
     @property
@@ -56,13 +56,13 @@ class DetectionCost:
 
 @dataclass(frozen=True)
 class Preset:
-    """The operating points of an evaluation, whose mean is its primary cost.
+    """The operating points of an evaluation; its primary cost is the mean of their costs.
 
     Attributes
     ----------
     costs : tuple of DetectionCost
     source : str
-        Where they are defined.
+        Document that defines them.
     """
 
     costs: tuple[DetectionCost, ...]
@@ -70,7 +70,7 @@ class Preset:
 
 
 def detection_costs(p_target: Any, c_miss: Any, c_fa: Any) -> tuple[DetectionCost, ...]:
-    """Return the operating points that arguments mean: those of a preset, or one."""
+    """Return the operating points of a preset, or the one given by the arguments."""
     if not isinstance(p_target, str):
         return (DetectionCost(p_target, c_miss, c_fa),)
     if p_target not in PRESETS:
@@ -83,7 +83,7 @@ def detection_costs(p_target: Any, c_miss: Any, c_fa: Any) -> tuple[DetectionCos
 
 
 def as_p_target(p_target: Any) -> float:
-    """Return the prior as a float; raise unless it leaves both classes possible."""
+    """Return the prior as a float; raise unless it lies strictly between 0 and 1."""
     number = checks.as_number("p_target", p_target)
     if not 0.0 < number < 1.0:
         raise ArgumentError("p_target", f"must lie strictly between 0 and 1, not {number}")

@@ -1,4 +1,4 @@
-"""How far LLRs are from those that isotonic calibration makes of them."""
+"""devPAV: the distance of LLRs from the LLRs after isotonic calibration."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = ["DevPAV"]
 
 @dataclass(frozen=True, eq=False)
 class _PavSteps:
-    """Steps of a PAV fit: lowest and highest LLR of each, and the LLR it is mapped to."""
+    """Steps of a PAV fit: lowest and highest LLR of each step, and the LLR after PAV."""
 
     lowest: Floats
     highest: Floats
@@ -30,21 +30,21 @@ class _PavSteps:
 class DevPAV(Metric[_PavSteps]):
     """Mean distance of the PAV curve from the identity, on log10 axes.
 
-    The curve joins the points (LLR, LLR after PAV) by straight lines; steps that PAV maps to minus
-    or plus infinity are left out. The area between curve and identity is divided by the range of
-    LLRs that remains.
+    The curve joins the points (LLR, LLR after PAV) with straight lines; steps that PAV maps to
+    minus or plus infinity are left out. The area between the curve and the identity is divided by
+    the range of the remaining LLRs.
 
     Returns
     -------
     float
-        In units of log10 LLR; 0 for perfect calibration, inf where an infinite LLR is mapped to a
+        In units of log10 LR; 0 for perfect calibration, inf if an infinite LLR is mapped to a
         finite one.
 
     Raises
     ------
     ValueError
-        For raw scores, more than 2 classes, a class without samples, and where every step is mapped
-        to infinity: the scores separate the classes.
+        For raw scores, more than 2 classes, a class without samples, and if the scores separate the
+        classes, so that all steps are mapped to infinity.
 
     References
     ----------
@@ -73,7 +73,7 @@ class DevPAV(Metric[_PavSteps]):
         data.require_posteriors("distances between LLRs")
         checks.check_binary("devPAV", data.n_classes)
         require_both_classes("devPAV", data.class_weights)
-        offset = 0.0  # what turns scores into LLRs
+        offset = 0.0  # LLR minus score
         if data.kind == "posteriors":
             if not data.priors.all():
                 priors = data.priors.tolist()

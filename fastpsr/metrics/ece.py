@@ -25,23 +25,26 @@ __all__ = ["ECE"]
 
 @dataclass(frozen=True, eq=False)
 class ECE(Metric[BinSums]):
-    """Expected calibration error: mean distance of frequency and posterior over bins.
+    """Expected calibration error: mean difference between frequency and posterior over bins.
 
-    Reported for comparison: it needs a good deal of luck with its bins, looks at one posterior of
-    each sample, is trained on the test data, and no proper scoring rule stands behind it (the
-    paper's section 2.5.2 and appendix B). Prefer ``CalibrationLoss``.
+    Provided for comparison with other work. It depends on the choice of bins, uses only one
+    posterior of each sample, estimates calibrated posteriors on the test data themselves, and is
+    not based on a proper scoring rule (Ferrer and Ramos, 2024, section 2.5.2 and appendix B).
+    Prefer ``CalibrationLoss``.
 
     Parameters
     ----------
     bins : int
         Number M of bins over [0, 1]; bins are (low, high], and 0 lies in the first.
     on : {"class", "confidence"}
-        Whether to bin the posterior of class 1 (binary tasks), or each sample's largest posterior
-        against whether its class, the first on ties, is the true one (the paper's ECEmc).
+        "class" compares the posterior of class 1 with the frequency of class 1 (binary tasks).
+        "confidence" compares the largest posterior of each sample with the accuracy of the most
+        probable class, the first one on ties (ECEmc in Ferrer and Ramos, 2024).
     norm : {1, 2}
-        1: ``sum_m w_m |d_m|``; 2: ``sqrt(sum_m w_m d_m^2)``.
+        1: ``sum_m w_m |d_m|``; 2: ``sqrt(sum_m w_m d_m^2)``, with w_m the fraction of samples in
+        bin m, and d_m the difference between frequency and mean posterior.
     binning : {"uniform", "quantile"}
-        Edges at i/M, or at the order statistics that hold i/M of the weight.
+        Bin edges at i/M, or at the weighted quantiles i/M of the posteriors.
 
     Returns
     -------
@@ -55,12 +58,14 @@ class ECE(Metric[BinSums]):
 
     Notes
     -----
-    Posteriors are binned as they were given. Given priors reweigh the samples.
+    Posteriors are binned as given, without normalization. Given priors change the weights of the
+    samples.
 
     References
     ----------
     M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI
-    2015; the paper's Equation 27.
+    2015; L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper
+    Scoring Rules, and Calibration", 2024, arXiv:2408.02841, Equation 27.
 
     Examples
     --------
@@ -114,7 +119,7 @@ class ECE(Metric[BinSums]):
         return self.finish(sums)
 
     def summands(self, data: Data) -> Plan[Summands | None]:
-        if self.binning == "quantile":  # whose edges move from replicate to replicate
+        if self.binning == "quantile":  # edges differ between replicates
             return None
         data.require_posteriors("calibration errors")
         return BinSummands(data.n_classes, self._uniform_edges, self._events, data.given_priors)

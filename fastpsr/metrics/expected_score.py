@@ -1,4 +1,4 @@
-"""Expected scores: cross-entropy, Brier score and their relatives, empirical and semi-empirical."""
+"""Expected scores, empirical and semi-empirical: cross-entropy, Brier score and others."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
@@ -29,27 +29,32 @@ __all__ = ["BrierScore", "CrossEntropy", "ExpectedScore", "SemiEmpiricalScore"]
 class ExpectedScore(Metric[ScoreSums]):
     """The mean of a proper scoring rule over the samples.
 
-    ``sum_t P(y_t) / N(y_t) loss(y_t, q_t)``, with P the priors and N the class counts (the paper's
-    Equation 6 and appendix A).
+    ``sum_t P(y_t) / N(y_t) loss(y_t, q_t)``, with P the priors and N the class counts (Ferrer and
+    Ramos, 2024, Equation 6 and appendix A).
 
     Parameters
     ----------
     rule : ScoringRule
     normalized : bool
-        Whether to divide by the score of the best naive system, which always answers the priors:
-        below 1 the classifier is worth something.
+        Whether to divide by the score of a naive system whose posteriors are the priors. A
+        normalized score below 1 means that the classifier is better than the naive system.
 
     Returns
     -------
     float
-        Infinite if a loss is, for a class of positive prior. Nats for the log rule when not
-        normalized, else without a unit.
+        Infinite if the loss of a sample is infinite and its class has a positive prior. In nats for
+        the log rule if not normalized, otherwise without unit.
 
     Raises
     ------
     ValueError
-        For raw scores, a class of positive given prior without samples, and, if normalized, where
-        the naive score is 0: one class alone.
+        For raw scores, for a class with a positive given prior but no samples, and, if normalized,
+        if the naive score is 0 because only one class occurs.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -109,13 +114,18 @@ class ExpectedScore(Metric[ScoreSums]):
 class CrossEntropy(ExpectedScore):
     """Cross-entropy: the expected score of the log rule; normalized, NCE.
 
-    Nats when not normalized (the paper's Equation 8). Infinite where a sample's class was given
-    posterior 0.
+    In nats if not normalized (Ferrer and Ramos, 2024, Equation 8). Infinite if the posterior of a
+    true class is 0.
 
     Parameters
     ----------
     normalized : bool
         Whether to divide by the entropy of the priors.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -138,7 +148,7 @@ class CrossEntropy(ExpectedScore):
 
 @dataclass(frozen=True, eq=False)
 class BrierScore(ExpectedScore):
-    """Brier score with its 1/K: the expected score of the Brier rule; normalized, NBS.
+    """Brier score (with factor 1/K): the expected score of the Brier rule; normalized, NBS.
 
     Parameters
     ----------
@@ -166,23 +176,28 @@ class BrierScore(ExpectedScore):
 
 @dataclass(frozen=True, eq=False)
 class SemiEmpiricalScore(Metric[ReferenceSums]):
-    """The mean of a rule's loss expected under reference posteriors instead of the labels.
+    """The mean loss of a rule, expected under reference posteriors instead of the labels.
 
-    The left-hand side of the divergence-entropy decomposition (the paper's Equation 25 and section
-    3.4): samples are empirical, classes are drawn from the reference.
+    The left-hand side of the divergence-entropy decomposition (Ferrer and Ramos, 2024, Equation 25
+    and section 3.4): samples are empirical, classes are drawn from the reference posteriors.
 
     Parameters
     ----------
     rule : ScoringRule
     reference : Predictions
-        Reference posteriors of the same samples, such as calibrated ones; in parts if the
-        predictions are.
+        Reference posteriors of the same samples, such as calibrated posteriors; in parts if the
+        predictions are in parts.
     normalized : bool
-        Whether to divide by the entropy of the mean reference.
+        Whether to divide by the entropy of the mean reference posterior.
 
     Notes
     -----
-    Labels are needed only to work given priors in.
+    Labels are only needed if priors are given.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -247,7 +262,7 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
 
 
 def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:
-    """Divide a score by that of the system which always answers the priors."""
+    """Divide a score by that of the naive system whose posteriors are the priors."""
     naive = float(rule.entropy(priors))
     if naive == 0.0:
         raise ArgumentError(

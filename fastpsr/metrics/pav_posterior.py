@@ -1,4 +1,4 @@
-"""What an isotonic fit maps one score to, as a metric: the bootstrap gives it a band."""
+"""The value of an isotonic fit at one score, as a metric, so that it can be bootstrapped."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +19,9 @@ __all__ = ["PavPosterior"]
 
 @dataclass(frozen=True, eq=False)
 class PavPosterior(Metric[PavBlocks | RankCells]):
-    """The posterior of class 1 that PAV, trained on the same data, gives to one score.
+    """Posterior of class 1 at one score after PAV, trained on the evaluated data.
 
-    With :func:`fastpsr.bootstrap`, the confidence band of a reliability diagram.
+    With :func:`fastpsr.bootstrap` it gives the confidence band of a reliability diagram.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
     Returns
     -------
     float
-        That of the last step whose lowest score it reaches; of the first for lower ones.
+        Posterior of the last step whose lowest score is not above `score`; for lower scores that of
+        the first step.
 
     Examples
     --------

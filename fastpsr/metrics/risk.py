@@ -26,13 +26,19 @@ class BayesRisk(Metric[DecisionCounts]):
     costs : CostMatrix or array-like of shape (K, M)
         Costs with a row per true class and a column per decision.
     normalized : bool
-        Whether to divide by the cost of the best constant decision (the paper's section 2.3.1).
+        Whether to divide by the cost of the best constant decision (Ferrer and Ramos, 2024,
+        section 2.3.1).
 
     Raises
     ------
     ValueError
-        For raw scores, costs without a row per class, and, if normalized, where a constant
-        decision costs nothing.
+        For raw scores, costs without a row per class, and, if normalized, if the best constant
+        decision costs 0.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Posteriors that were taken for LLRs."""
+"""Detection of posteriors that were passed as LLRs."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from fastpsr.errors import SuspicionWarning
 
 __all__ = ["FEWEST", "are_like_posteriors", "like_posteriors"]
 
-#: Samples from which a guess is made.
+#: Smallest number of samples for the check.
 FEWEST = 10
-_FIRST = 100  # rows that mostly tell
+_FIRST = 100  # rows that are checked first, since they usually decide
 
 
 def are_like_posteriors(llrs: NDArray[Any]) -> bool:
-    """Return whether LLRs all lie in [0, 1], differ, and are not decisions.
+    """Return whether LLRs all lie in [0, 1], are not all equal, and are not all 0 or 1.
 
-    Real LLRs do not: under both classes some lie above 0 and some below, or all are 0.
+    True LLRs are positive for some samples and negative for others, or all 0.
     """
     return _lie_like_posteriors(llrs[:_FIRST]) and bool(
         _lie_like_posteriors(llrs) and llrs.min() < llrs.max() and (llrs != np.rint(llrs)).any()

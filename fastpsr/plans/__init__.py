@@ -1,4 +1,4 @@
-"""Plans over data in parts: what they ask for, and how it is answered."""
+"""Plans over data in parts: their requests, and the runner that answers them."""
 
 from fastpsr.plans.collect import Collect
 from fastpsr.plans.part import Part

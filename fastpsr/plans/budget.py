@@ -1,4 +1,4 @@
-"""How much memory a computation over parts may take."""
+"""Memory budget of computations over parts."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""All rows in memory: for what needs them, within the budget."""
+"""Collection of all rows in memory, within the budget."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a computation over parts will take, found by a rehearsal on a few of them."""
+"""Estimates of the cost of a computation over parts, from running it on a few of them."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,21 +25,21 @@ Plans = Callable[[Any], list[Callable[[], Plan[Any]]]]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a computation over data in parts takes, about; prints as a sentence for each.
+    """Estimated cost of a computation over data in parts; prints as a sentence.
 
     Attributes
     ----------
     n_rows, n_parts : int
     reads : int
-        How often all parts are read, that of labels and weights for the facts included.
+        Number of reads of all parts, including the first read of labels and weights.
     n_bytes : int
-        Bytes of columns in memory that all reads go through.
+        Bytes of the columns in memory, summed over all reads.
     memory : int
-        Bytes that counts hold at a time, besides up to three parts.
+        Largest memory of counts in bytes, in addition to up to three parts.
     part_bytes : int
         Bytes of a part.
     seconds : float
-        On this machine, with compiled kernels.
+        Time on this machine, with compiled kernels.
     """
 
     n_rows: int

@@ -1,4 +1,4 @@
-"""What must be known of the whole before its parts are looked at: a row of facts for each part."""
+"""Facts of the whole data (sizes, class weights, checksums), collected in a first read."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ def scan_parquet(
     filters: Any = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> PartitionedPredictions:
-    """Return the predictions in Parquet files, to be read part by part.
+    """Return the predictions in Parquet files, which are read part by part.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def scan_parquet(
         Files, folders of files, or patterns such as ``trials/*.parquet``; with `storage_options`
         URLs that fsspec knows.
     y_true : str
-        Column of the labels: booleans, integers 0 to K-1, or what `classes` list.
+        Column of the labels: booleans, integers 0 to K-1, or the labels listed in `classes`.
     llrs, raw_scores : str, optional
-        Column of scores. Without any column of scores named, ``llrs="llr"``.
+        Column of scores. If no column of scores is named, the default is ``llrs="llr"``.
     posteriors, logits : str or list of str, optional
         Column of class 1 in a binary task, a column of lists of K numbers, or K columns.
     log_posteriors, log_likelihoods : str or list of str, optional
@@ -74,30 +74,30 @@ def scan_parquet(
     classes : sequence, optional
         Labels in the order of the classes, negative first in binary tasks.
     normalize, floor : optional
-        With `posteriors` or `log_posteriors`, as :meth:`Predictions.from_posteriors` takes them.
+        For `posteriors` or `log_posteriors`: see :meth:`Predictions.from_posteriors`.
     filters : pyarrow expression, or list of (column, operator, value), optional
-        Rows to take.
+        Rows to select.
     storage_options : dict, optional
-        Of the file system, as fsspec takes them.
+        Options of the file system for fsspec.
 
     Returns
     -------
     PartitionedPredictions
-        All other columns are there as ids, by their names.
+        All other columns are available as ids, by their names.
 
     Raises
     ------
     ArgumentError
-        Where no file is found, a column is missing, or several columns of scores are named; when
-        read, for nulls and for what the constructors of ``Predictions`` refuse, with file and row.
+        If no file is found, a column is missing, or several columns of scores are named; when read,
+        for nulls and for values that the constructors of ``Predictions`` refuse, with file and row.
     ModuleNotFoundError
-        Without the extra ``big``.
+        If the extra ``big`` is not installed.
 
     Notes
     -----
-    Row groups are parts: tiny ones are fused, huge ones split. Only the columns that a computation
-    needs are read, and the next part is read while one is counted. Two systems in columns of the
-    same files share each read.
+    Row groups are parts: small ones are merged, large ones are split. Only the columns that a
+    computation needs are read, and the next part is read while one is processed. Two systems in
+    columns of the same files are read together.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A part of some data: rows that are read together, and what the whole says of them."""
+"""A part of data: rows that are read together, and their position in the whole."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -89,9 +89,9 @@ class Part:
         return {name: self.ids(name, name)[rows] for name in self._columns}
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what `make` gave when first asked for by this key, as long as the part is there.
+        """Return the cached result of ``make()`` for a key; compute it on first use.
 
-        In memory that is as long as the predictions are.
+        The cache lasts as long as the part; in memory, as long as the predictions.
         """
         if self._columns is None:
             return self.predictions.remember(key, make)

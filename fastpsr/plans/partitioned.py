@@ -58,12 +58,12 @@ class Selection(Transform):
 
 
 class PartitionedPredictions:
-    """Predictions whose rows are read part by part, as often as a computation needs them.
+    """Predictions in parts, which are read one by one, as often as a computation needs them.
 
-    Made by :func:`fastpsr.scan_parquet` and :func:`fastpsr.from_parts`. Metrics, curves,
-    calibrators, ``evaluate``, ``bootstrap`` and ``compare`` take it where they take
-    ``Predictions``, and return the same numbers. Ids of speakers, clusters, groups and folds are
-    named columns.
+    Created by :func:`fastpsr.scan_parquet`, :func:`fastpsr.from_parts` and
+    :func:`fastpsr.from_dask`. Metrics, curves, calibrators, ``evaluate``, ``bootstrap`` and
+    ``compare`` accept it in place of ``Predictions``, with the same results. Ids of speakers,
+    clusters, groups and folds are given as names of columns.
 
     Attributes
     ----------
@@ -276,10 +276,10 @@ class PartitionedPredictions:
     # For users
 
     def map(self, function: Callable[[Predictions], Predictions]) -> "PartitionedPredictions":
-        """Return the data with each part's predictions mapped by a function, when they are read.
+        """Return the data with a function applied to the predictions of each part when read.
 
-        The function keeps rows and labels, and may be called on a part several times: it must
-        return the same each time. Predictions of another kind or other priors are refused.
+        The function must not change rows, labels, weights, kind or priors. It may be called several
+        times on a part, and must return the same result each time.
         """
         return self.mapped(_Function(function))
 
@@ -307,7 +307,7 @@ class PartitionedPredictions:
         return PartitionedPredictions(source, self._parent.on(source), self._transform)
 
     def explain(self, metrics: Any = None) -> Any:
-        """Say how often a table of metrics reads the data, how many bytes, and how much it holds.
+        """Estimate the number of reads, bytes, memory and time of a table of metrics.
 
         Parameters
         ----------
@@ -317,8 +317,8 @@ class PartitionedPredictions:
         Returns
         -------
         Explanation
-            With ``reads``, ``n_bytes``, ``memory`` and ``seconds``; prints as a sentence. Found by
-            a rehearsal on a few parts, which is counted in none of these.
+            With ``reads``, ``n_bytes``, ``memory`` and ``seconds``; prints as a sentence. It is
+            estimated by running the computation on a few parts.
         """
         from fastpsr.plans.explain import explain
 
@@ -368,9 +368,9 @@ def from_parts(
     Parameters
     ----------
     parts : iterable
-        Each a ``Predictions``, a pair of ``Predictions`` and a dict of columns of ids
-        (``{"speaker": ids}``), or a function without arguments that returns either, called anew for
-        every read. Parts may be empty, of one class, or without weight.
+        Each part is a ``Predictions``; a pair of ``Predictions`` and a dict of columns of ids, such
+        as ``{"speaker": ids}``; or a function without arguments that returns one of these and is
+        called for every read. Parts may be empty, of one class, or without weight.
 
     Returns
     -------
@@ -379,7 +379,7 @@ def from_parts(
     Raises
     ------
     ArgumentError
-        Where there are no parts, or one is no such thing; when read, where parts differ in kind,
+        If there are no parts, or a part has another type; when read, if parts differ in kind,
         classes or given priors, or change between reads.
 
     Examples
@@ -390,7 +390,7 @@ def from_parts(
     >>> len(fp.from_parts([(one, {"speaker": ["a", "b"]}), (other, {"speaker": ["a"]})]))
     3
 
-    A memory-mapped matrix of scores, a row of it at a time:
+    A memory-mapped matrix of scores, which is read row by row:
 
     >>> scores = np.array([[2.0, -1.0], [-3.0, 0.5]])  # or np.load(..., mmap_mode="r")
     >>> is_target = np.eye(2, dtype=bool)

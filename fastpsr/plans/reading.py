@@ -23,7 +23,7 @@ __all__ = ["Failed", "Reading", "count_all", "parts_of", "without_frames"]
 
 @dataclass(frozen=True, eq=False)
 class Failed:
-    """What stands for an accumulator where counting raised an error."""
+    """Placeholder for an accumulator after an error."""
 
     error: ValueError
 

@@ -1,4 +1,4 @@
-"""The runner: advances all plans together, with one read of the data for all that ask at a time."""
+"""The runner: advances all plans together, with one read of the data for all their requests."""
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a plan came to: its result, or the error that it raised."""
+    """Result of a plan, or the error that it raised."""
 
     result: Any
     error: ValueError | None

@@ -1,4 +1,4 @@
-"""Where parts come from: what reads rows by the number of their part, as often as asked."""
+"""Sources of parts, which read the rows of a part by its number."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping

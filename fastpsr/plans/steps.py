@@ -1,7 +1,7 @@
-"""What plans ask for: steps over the rows of data, and plans that several others share.
+"""Requests of plans: steps over the rows of data, and plans that are shared by several others.
 
-A *plan* is a generator. It yields lists of requests, is sent the list of their answers, and returns
-its result. A request is a step over data (:meth:`Step.over`), or another plan (:class:`Shared`).
+A *plan* is a generator. It yields lists of requests, is sent the list of their results, and returns
+its own result. A request is a step over data (:meth:`Step.over`) or another plan (:class:`Shared`).
 """
 
 from abc import ABC, abstractmethod
@@ -25,11 +25,11 @@ SAMPLED_PARTS = 8
 
 
 class Step(ABC):
-    """Something that is counted over rows: plain data, which can be sent to another process.
+    """A reduction over rows: plain data, which can be sent to another process.
 
-    An accumulator begins with `start`, takes parts by `add`, is joined with that of other parts by
-    `merge`, in any tree, and comes to an answer by `finish`. All may change and return their first
-    argument.
+    `start` creates an accumulator, `add` adds a part to it, `merge` combines the accumulators of
+    different parts, in any tree, and `finish` computes the result. All methods may modify and
+    return their first argument.
     """
 
     #: Numbers of the parts that it looks at, which are read first where few; None for all.

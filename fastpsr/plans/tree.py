@@ -1,4 +1,4 @@
-"""Joining the accumulators of runs of parts in one tree, whoever made them and when."""
+"""Merging the accumulators of runs of parts in a tree that does not depend on their order."""
 
 from collections.abc import Callable
 from typing import Any

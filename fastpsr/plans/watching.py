@@ -1,4 +1,4 @@
-"""What is told of reads while they go on: for progress, and for rehearsals."""
+"""Notifications during reads, for progress displays and cost estimates."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

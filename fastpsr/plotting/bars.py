@@ -29,7 +29,7 @@ def metric_bars(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw metrics side by side, a bar per system (the paper's Figures 2, 3 and 5).
+    """Draw metrics as bars, one per system (Ferrer and Ramos, 2024, Figures 2, 3 and 5).
 
     Parameters
     ----------
@@ -54,6 +54,11 @@ def metric_bars(
     ------
     ValueError
         For other types, and for names in `metrics` that no system has.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------

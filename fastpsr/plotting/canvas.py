@@ -1,4 +1,4 @@
-"""What every figure shares: axes, colors, systems by name, notes in words, legends."""
+"""Common parts of all figures: axes, colors, systems by name, notes, legends."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
@@ -85,7 +85,7 @@ class Canvas(Generic[Result]):
         calibrated : bool
             Whether raw scores are of no use.
         problem : callable
-            Says why a result would be drawn falsely, nothing where it would not.
+            Returns a reason to skip a result, or "".
         """
         named = as_mapping(given)
         for name, value in named.items():
@@ -123,7 +123,7 @@ class Canvas(Generic[Result]):
         return COLORS[len(drawn) % len(COLORS)]
 
     def note(self, name: str, words: str) -> None:
-        """Remember what the figure has to say in words."""
+        """Add a note about a system, to be written into the figure."""
         self._notes.append(f"{name}: {words}" if name else words)
 
     def guide(self, name: str, x: Any, y: Any, **style: Any) -> None:

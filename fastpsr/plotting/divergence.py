@@ -18,10 +18,9 @@ def divergence_curve(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the mean divergence from a constant q_0 against q_01 (the paper's Figure 4).
+    """Draw the mean divergence from a constant q_0 against q_01 (Ferrer and Ramos, 2024, Figure 4).
 
-    A star stands at the mean of the posteriors, which is where every score divergence has its
-    minimum.
+    A star marks the mean of the posteriors, at which every score divergence has its minimum.
 
     Parameters
     ----------
@@ -41,6 +40,11 @@ def divergence_curve(
     ------
     ValueError
         For other types.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------

@@ -40,11 +40,12 @@ def reliability(
     systems : Predictions, PavSteps, or mapping of names to these
         Binary posteriors or likelihoods; results of :func:`fastpsr.pav_steps` have no band.
     band : {"confidence", "consistency"} or None
-        Around the curve by the bootstrap, PAV trained anew in each replicate; or where the curve of
-        a calibrated system would lie (:func:`fastpsr.consistency_band`).
+        "confidence" draws a bootstrap band around the curve, with PAV trained again in each
+        replicate; "consistency" draws the range in which the curve of a calibrated system would lie
+        (:func:`fastpsr.consistency_band`).
     n_resamples, confidence_level, resampling, seed
-        Of the band, as for :func:`fastpsr.bootstrap`. Consistency bands know independent samples
-        alone.
+        Settings of the band, as for :func:`fastpsr.bootstrap`. Consistency bands assume independent
+        samples.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -58,13 +59,13 @@ def reliability(
     Raises
     ------
     ValueError
-        For raw scores, anything that is not labeled and binary, and options that are none.
+        For raw scores, anything that is not labeled and binary, and invalid options.
 
     Notes
     -----
-    Where a step holds samples of one class alone the bootstrap collapses: there the confidence band
-    has the Clopper-Pearson interval of the step. It takes weights for numbers of independent
-    samples.
+    If a step has samples of one class only, the bootstrap interval has width 0: the confidence band
+    is then the Clopper-Pearson interval of the step, in which weights are treated as numbers of
+    independent samples.
 
     References
     ----------

@@ -27,7 +27,7 @@ def reliability_bins(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw frequency against mean posterior in bins: what the ECE sums up.
+    """Draw frequency against mean posterior in bins, whose differences the ECE averages.
 
     A single system is drawn as bars with the gaps between mean posterior and frequency; several
     are drawn as lines. Prefer :func:`reliability`, which needs no bins.

@@ -25,7 +25,7 @@ def risk_curve(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw weighted Bayes risks against the operating point a_1 (the paper's Figure 1).
+    """Draw weighted Bayes risks against the operating point (Ferrer and Ramos, 2024, Figure 1).
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def risk_curve(
         Results of :func:`fastpsr.risk_curve` in binary tasks, or predictions that are given to it
         with 999 points.
     weight : Log, Brier, Beta or Weighted rule, or callable, optional
-        A rule stands for the weight that makes the area under the curve its expected score; a
-        callable takes an array of points a_1 and returns weights. By default 1, as for ``Log()``:
-        the area is the cross-entropy.
+        For a rule, the weight is that for which the area under the curve is its expected score. A
+        callable takes an array of points a_1 and returns weights. By default 1, as for ``Log()``,
+        for which the area is the cross-entropy.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -49,7 +49,12 @@ def risk_curve(
     Raises
     ------
     ValueError
-        For anything that is not binary, raw scores, and weights that are none.
+        For anything that is not binary, raw scores, and invalid weights.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What may be drawn: a result, predictions, or a mapping of names to these."""
+"""Input of figures: a result, predictions, or a mapping of names to these."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -23,7 +23,7 @@ def tippett(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the share of targets and of non-targets whose LLR is at least so much.
+    """Draw the fractions of targets and of non-targets whose LLR is at least a given value.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""Content of a report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ class Result:
     rows : sequence of Row
         A metric each.
     condition : str
-        Nothing where there are no conditions. The first one of a system is that of its figures.
+        Empty if there are no conditions. Figures show the first condition of each system.
     counts : mapping of str to int
-        How many there are of what, such as targets.
+        Numbers of samples by kind, such as targets.
     """
 
     system: str
@@ -52,8 +52,8 @@ class Report:
     results : sequence of Result
         At least one.
     predictions : mapping of str to Predictions
-        What is drawn, by system: all of raw scores or none, all binary or none. Systems without
-        are in the tables alone.
+        Predictions for the figures, by system: all or none are raw scores, and all or none are
+        binary. Systems without predictions are only in the tables.
     read : sequence of str
         What was read and how it was interpreted, a line each.
     text : sequence of str

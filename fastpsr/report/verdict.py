@@ -1,4 +1,4 @@
-"""Is it calibrated, and what would calibration buy: in plain words."""
+"""Assessment of calibration, and of the effect of calibrating, as sentences."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _LARGE = 5.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a system in a condition.
+    """Assessment of a system in a condition.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What every proper scoring rule offers."""
+"""Base class of proper scoring rules."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -18,10 +18,15 @@ Floats = NDArray[np.float64]
 class ScoringRule(ABC):
     """A proper scoring rule: the loss of a posterior once the class is known.
 
-    Its expectation under a distribution p is least where the posterior equals p; where no other
-    posterior does as well the rule is strict (the paper's section 2.3, its Equation 3).
+    The expected loss under a distribution p is minimal if the posterior equals p. The rule is
+    strictly proper if this minimum is unique (Ferrer and Ramos, 2024, section 2.3 and Equation 3).
 
-    A rule implements :meth:`class_losses`, and overrides the rest only to be faster.
+    A rule implements :meth:`class_losses`; other methods may be overridden to be faster.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
     """
 
     @property
@@ -29,12 +34,12 @@ class ScoringRule(ABC):
     def is_strict(self) -> bool:
         """Whether the minimum of the expected loss is unique."""
 
-    #: Whether losses are smooth in the log-odds: polynomials nearly, over a quarter of a unit.
+    #: Whether losses are analytic in the log-odds: close to polynomials over a quarter of a unit.
     is_analytic: ClassVar[bool] = False
 
     @property
     def key(self) -> Hashable:
-        """What tells the rule from others: rules of equal keys have equal losses."""
+        """Hashable identity: rules with equal keys have equal losses."""
         return id(self)
 
     @property
@@ -44,7 +49,7 @@ class ScoringRule(ABC):
 
     @abstractmethod
     def class_losses(self, log_q: Floats) -> Floats:
-        """Return the (N, K) losses for each class that might be the true one."""
+        """Return the losses for each possible true class, (N, K)."""
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         """Return the (N,) losses of log-odds of class 1 against labels."""
@@ -58,11 +63,11 @@ class ScoringRule(ABC):
         return np.asarray(self.class_losses(log_q)[np.arange(y.size), y])
 
     def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats | None:
-        """Return the (N,) derivatives of the losses by the log-odds; None where there are none."""
+        """Return the (N,) derivatives of the losses by the log-odds; None if not available."""
         return None
 
     def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats | None:
-        """Return the (N, K) derivatives of the losses by the logits; None where there are none."""
+        """Return the (N, K) derivatives of the losses by the logits; None if not available."""
         if log_q.shape[1] > 2:
             return None
         by_log_odds = self.binary_slopes(log_q[:, 1] - log_q[:, 0], y)
@@ -91,17 +96,17 @@ class ScoringRule(ABC):
         y : array-like of int, shape (N,)
             True classes, 0 to K-1.
         log_q : array-like of float, shape (N, K)
-            Normalized log-posteriors; rows may miss a sum of 1 by 1e-6.
+            Normalized log-posteriors: the exponentials of each row sum to 1 within 1e-6.
 
         Returns
         -------
         ndarray of float64, shape (N,)
-            In nats for the log rule, without a unit for the others; may be infinite.
+            In nats for the log rule, without unit for other rules; may be infinite.
 
         Raises
         ------
         ValueError
-            For labels outside 0..K-1, rows that do not sum to 1, or lengths that differ.
+            For labels outside 0 to K-1, rows that do not sum to 1, or arrays of different lengths.
 
         Examples
         --------
@@ -114,7 +119,9 @@ class ScoringRule(ABC):
         return self.losses_at(log_q, labels)
 
     def entropy(self, p: ArrayLike) -> Any:
-        """Return the expected loss of `p` under itself, the least that any posterior can reach.
+        """Return the generalized entropy: the expected loss of `p` under `p` itself.
+
+        It is the smallest expected loss of any posterior if classes are drawn from `p`.
 
         Parameters
         ----------
@@ -124,7 +131,7 @@ class ScoringRule(ABC):
         Returns
         -------
         float, or ndarray of float64 of shape (N,)
-            Classes of probability 0 add nothing, also where their loss is infinite.
+            Classes of probability 0 contribute 0, even if their loss is infinite.
 
         Examples
         --------
@@ -139,17 +146,17 @@ class ScoringRule(ABC):
         return float(value[0]) if single else value
 
     def divergence(self, r: ArrayLike, q: ArrayLike) -> Floats:
-        """Return the score divergence d(r; q): the expected loss under r that q has and r has not.
+        """Return the score divergence d(r; q): the expected loss of q minus that of r, under r.
 
         Parameters
         ----------
         r, q : array-like of float, shape (N, K)
-            Distributions over the classes, row by row; one row stands for all.
+            Distributions over the classes, row-aligned; a single row broadcasts.
 
         Returns
         -------
         ndarray of float64, shape (N,)
-            Not negative, and 0 where r = q (the paper's Equation 26). May be infinite.
+            Not negative, and 0 if r = q (Ferrer and Ramos, 2024, Equation 26). May be infinite.
 
         Examples
         --------
@@ -161,14 +168,14 @@ class ScoringRule(ABC):
         return self.divergence_of_logs(checks.log_of_rows(r_rows), checks.log_of_rows(q_rows))
 
     def divergence_of_logs(self, log_r: Floats, log_q: Floats) -> Floats:
-        """Return the score divergence of log-posteriors, which may be too small for posteriors."""
-        with np.errstate(invalid="ignore"):  # inf - inf, where r is 0 and the term is left out
+        """Return the score divergence of log-posteriors, whose posteriors may underflow."""
+        with np.errstate(invalid="ignore"):  # inf - inf if r is 0; the term is then left out
             excess = self.class_losses(log_q) - self.class_losses(log_r)
         return np.maximum(dot_or_zero(np.exp(log_r), excess), 0.0)
 
 
 def dot_or_zero(weights: Floats, values: Floats) -> Floats:
-    """Return the row-wise sum of weights x values in which weight 0 wins over inf and nan."""
+    """Return the row-wise sum of weights x values; terms of weight 0 are 0, even for inf or nan."""
     weights, values = np.broadcast_arrays(weights, values)
     terms = np.zeros(values.shape)
     with np.errstate(over="ignore"):  # costs near the largest float

@@ -16,29 +16,29 @@ Floats = NDArray[np.float64]
 
 _DEGREE = 12
 _TOLERANCE = 1e-13  # of a panel's error, relative to the integral beyond it
-_NARROWEST = 2.0**-40  # a jump is fenced in to this width: it costs 1e-12 of its height
+_NARROWEST = 2.0**-40  # width to which a jump is bisected: the error is 1e-12 of its height
 _MOST_PANELS = 200_000
 _CELLS_PER_PANEL = 4
 
 
 @dataclass(frozen=True)
 class Integrand:
-    """A function of a log-odds x that is not negative, and how it continues outside its edges.
+    """A nonnegative function of log-odds x, and its extrapolation outside the edges.
 
     Parameters
     ----------
     function : callable
         Maps an (n,) array of log-odds to values.
     edges : ndarray of float64
-        Edges of the first panels, ascending. What is narrower than a seventh of a panel may be
-        missed; all else is found by bisection.
+        Edges of the first panels, ascending. Features narrower than a seventh of a panel may be
+        missed; wider ones are resolved by bisection.
     rise : float
-        Below ``edges[0]`` the function goes as ``exp(rise * x)``.
+        Below ``edges[0]`` the function is proportional to ``exp(rise * x)``.
     fall : float
-        Beyond ``edges[-1]`` the function goes as ``exp(-fall * x)``; positive.
+        Above ``edges[-1]`` the function is proportional to ``exp(-fall * x)``; positive.
     floor : float
-        Errors below it do not matter, however small the integral. By default it is where subnormal
-        numbers leave no relative accuracy to ask for.
+        Absolute errors below it are accepted, however small the integral. By default the range of
+        subnormal numbers, which have no relative accuracy.
     """
 
     function: Callable[[Floats], Floats]
@@ -51,14 +51,14 @@ class Integrand:
 class TailTables:
     """The integrals of two integrands from x to infinity, one for each label.
 
-    That of label 0 is looked up at minus the log-odds of class 1, that of label 1 at the log-odds:
-    either way further out is where the loss is small. All sums start there, so that it keeps its
-    relative accuracy until it underflows.
+    The table of label 0 is evaluated at minus the log-odds of class 1, that of label 1 at the
+    log-odds, so that the loss decreases with the argument in both. Sums start at the far end, where
+    the loss is small, so that it keeps its relative accuracy until it underflows.
 
     Raises
     ------
     ValueError
-        If an integrand needs too many panels, as one does that is noise to seven digits.
+        If an integrand needs too many panels, for example because of noise in the seventh digit.
     """
 
     def __init__(self, of_class_0: Integrand, of_class_1: Integrand) -> None:
@@ -111,8 +111,8 @@ def _interpolate(integrand: Integrand, lefts: Floats, rights: Floats) -> Floats:
 def _refine(integrand: Integrand, last: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Bisect panels until each is accurate; return edges, coefficients, integrals beyond each.
 
-    Accuracy is relative to the integral beyond a panel, which the panels themselves provide: it
-    firms up from round to round. `last` is the integral beyond the last panel.
+    Accuracy is relative to the integral beyond a panel, which is computed from the other panels and
+    improves from round to round. `last` is the integral beyond the last panel.
     """
     lefts, rights = integrand.edges[:-1], integrand.edges[1:]
     coefficients = _interpolate(integrand, lefts, rights)
@@ -143,7 +143,7 @@ def _refine(integrand: Integrand, last: float) -> tuple[Floats, Floats, Floats, 
 
 
 def _tabulate(integrand: Integrand) -> tuple[NDArray[np.int32], Floats, Floats, list[float]]:
-    """Return cells, left edges and rows of the panels, and what continues them on both sides.
+    """Return cells, left edges and rows of the panels, and their extrapolation on both sides.
 
     The range is cut into cells of equal width; a cell holds the number of the panel at its left
     edge. A row holds right edge, 1 / width, integral beyond, and the coefficients of s, s^2, ...

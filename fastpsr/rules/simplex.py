@@ -1,15 +1,15 @@
 """Losses of a weighted rule for more than two classes, by quasi-Monte Carlo.
 
-Let the posterior move on a straight line from certainty of class h to q, so that q'_h = exp(-l) and
-the log loss l of class h grows from 0 to -log q_h. Each step takes from decision h a sliver of cost
-parameters a, along the simplices whose corners are q' and all classes but h and one other class i.
-Of what the sliver adds to the integral over a, W = 1, class i has the share q_i / (1 - q_h), spread
-evenly over its simplex; and W = 1 gives the log loss. For any W, therefore,
+Let the posterior q' move on a straight line from the vertex of class h to q, so that q'_h = exp(-l)
+and the log loss l of class h grows from 0 to -log q_h. In each step, decision h loses a thin layer
+of the cost parameters a, along the simplices whose corners are q' and all classes but h and one
+other class i. For W = 1, class i contributes the fraction q_i / (1 - q_h) of the integral over this
+layer, uniformly distributed over its simplex, and the total is the log loss. Therefore, for any W,
 
     loss(h, q) = integral over l from 0 to -log q_h of the mean of W over those simplices.
 
-The factor 1 / a_h, of infinite variance, is gone: a loss is the log loss times a mean of the
-weight. So it has the same relative accuracy for all posteriors, and is exact for constant W.
+This form has no factor 1 / a_h, whose variance is infinite: a loss is the log loss times a mean of
+the weight. It has the same relative accuracy for all posteriors, and is exact for constant W.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 
 _LOG2_NODES = 11
 _SEED = 20_240_229
-_END = 660.0  # of the path; beyond, a_h would underflow, and the weight is taken as constant
-_VANISHES = 1e-12  # at the end of the path a weight that is so small against its mean counts as 0
-_CHUNK = 1 << 18  # numbers that a weight gets at a time: 2 MB, for the caches
+_END = 660.0  # end of the path: beyond, a_h would underflow, and the weight is taken as constant
+_VANISHES = 1e-12  # weights below this fraction of the mean at the end of the path are taken as 0
+_CHUNK = 1 << 18  # numbers passed to a weight at a time: 2 MB, for the caches
 
 
 def losses_of_classes(
@@ -58,7 +58,7 @@ def spread_points(n_classes: int) -> Floats:
 def _nodes(n_classes: int) -> Floats:
     """Return (S, K) nodes: a position on the path in 0..1, and the weights of K - 1 corners.
 
-    They are in the order of a coordinate more, the one that deals out the other classes.
+    They are sorted by one more coordinate, which assigns the other class.
     """
     uniforms = _uniforms(n_classes)
     uniforms = uniforms[np.argsort(uniforms[:, 0])]
@@ -78,7 +78,7 @@ def _uniforms(dimension: int) -> Floats:
 def _spread_over_simplex(uniforms: Floats) -> Floats:
     """Map (n, d) coordinates in 0..1 to weights of d + 1 corners, by breaking sticks."""
     n, d = uniforms.shape
-    left = (1.0 - uniforms) ** (1.0 / np.arange(d, 0, -1))  # of the stick, after each corner's part
+    left = (1.0 - uniforms) ** (1.0 / np.arange(d, 0, -1))  # remaining stick after each corner
     before = np.cumprod(np.column_stack([np.ones(n), left]), axis=1)
     return np.column_stack([before[:, :-1] * (1.0 - left), before[:, -1]])
 

@@ -19,8 +19,14 @@ __all__ = ["Brier", "Cost", "Log", "l1_distance"]
 class Log(ScoringRule):
     """The logarithmic rule: ``-log q_y``, in nats.
 
-    Strict; infinite where the posterior of the true class is 0 (the paper's section 2.3.2).
-    Its entropy is Shannon's, its divergence is Kullback and Leibler's.
+    Strictly proper; infinite if the posterior of the true class is 0 (Ferrer and Ramos, 2024,
+    section 2.3.2). Its entropy is the Shannon entropy, its divergence the Kullback-Leibler
+    divergence.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -57,9 +63,14 @@ class Log(ScoringRule):
 class Brier(ScoringRule):
     """The Brier rule: ``sum_i (q_i - [i = y])^2 / K``.
 
-    Strict, and at most 2/K (the paper's section 2.3.3). The divergence,
-    ``sum_i (r_i - q_i)^2 / K``, keeps the 1/K of the loss, which the paper's text leaves out, so
-    that a score is the sum of divergence and entropy.
+    Strictly proper, and at most 2/K (Ferrer and Ramos, 2024, section 2.3.3). The divergence,
+    ``sum_i (r_i - q_i)^2 / K``, has the factor 1/K of the loss, which Ferrer and Ramos (2024)
+    omit, so that the expected score is the sum of divergence and entropy.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -110,13 +121,18 @@ class Brier(ScoringRule):
 class Cost(ScoringRule):
     """The rule of one cost matrix: the cost of the Bayes decision made with the posteriors.
 
-    Proper but not strict: posteriors that lead to the same decisions score the same
-    (the paper's Equation 2). Ties between decisions go to the lowest index.
+    Proper but not strictly proper: posteriors that lead to the same decisions have the same loss
+    (Ferrer and Ramos, 2024, Equation 2). Ties between decisions go to the lowest index.
 
     Parameters
     ----------
     costs : CostMatrix or array-like of shape (K, M)
         Costs with a row per true class and a column per decision.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -154,17 +170,23 @@ class Cost(ScoringRule):
 def l1_distance(r: ArrayLike, q: ArrayLike) -> Floats:
     """Return ``sum_i |r_i - q_i|``, which is *not* a score divergence.
 
-    No proper scoring rule induces it: the constant q with the least expected distance to random r
-    is not their mean (the paper's appendix B). The expected calibration error rests on it.
+    It is not induced by any proper scoring rule: the constant q with the least expected distance to
+    a random r is not the mean of r (Ferrer and Ramos, 2024, appendix B). The expected calibration
+    error is based on this distance.
 
     Parameters
     ----------
     r, q : array-like of float, shape (N, K)
-        Distributions over the classes, row by row; one row stands for all.
+        Distributions over the classes, row-aligned; a single row broadcasts.
 
     Returns
     -------
     ndarray of float64, shape (N,)
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scoring rules as weighted integrals over Bayes risks: the Beta family, and any weight at all."""
+"""Scoring rules as weighted integrals over Bayes risks: the Beta family, and general weights."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -29,32 +29,37 @@ class Beta(ScoringRule):
         loss(1, q) = integral of W(x) / (1 - x) over x from 0 to q_0
 
     ``Beta(1, 1)`` is the log rule, ``Beta(2, 2)`` is 3 times the Brier rule (with its 1/K), and
-    ``Beta(1/2, 1/2)`` is boosting's exponential loss, ``sqrt((1 - q_y) / q_y)``, times 2 / pi.
-    Strict for all parameters.
+    ``Beta(1/2, 1/2)`` is the exponential loss of boosting, ``sqrt((1 - q_y) / q_y)``, times 2 / pi.
+    Strictly proper for all parameters.
 
     Parameters
     ----------
     a, b : float
-        Positive, from 1e-6 to 1e6. A larger `a` moves weight to thresholds where class 0 is
-        probable, a larger `b` to those where class 1 is; large values of both narrow it.
+        Positive, from 1e-6 to 1e6. A larger `a` moves weight to high thresholds on the posterior of
+        class 0, a larger `b` to low ones; large values of both concentrate the weight.
 
     Raises
     ------
     ValueError
-        If a parameter is no such number, or the rule is used on more than two classes.
+        If a parameter is not such a number, or the rule is used with more than two classes.
 
     Notes
     -----
-    Without a unit. For class 0 the loss at q_0 = 0 is infinite if ``a <= 1``, else it is
+    Losses have no unit. For class 0 the loss at q_0 = 0 is infinite if ``a <= 1``, else it is
     ``(a + b - 1) / (a - 1)``; for class 1 the loss at q_0 = 1 is infinite if ``b <= 1``, else
     ``(a + b - 1) / (b - 1)``.
 
-    The losses are piecewise polynomials in the log-odds, made when first asked for (milliseconds),
-    with exponential tails. Their relative error was below 2e-13 for all log-odds and a, b from 0.05
-    to 200, against 60-digit arithmetic.
+    The losses are computed from piecewise polynomials in the log-odds with exponential tails, which
+    are tabulated on first use (milliseconds). Their relative error was below 2e-13 for all log-odds
+    and a, b from 0.05 to 200, compared with 60-digit arithmetic.
 
-    The rule is the paper's integral over Bayes risks (section 2.3.4), on the simplex of a_1, the
-    paper's class 1 being class 0 here, with (K - 1) for the (N - 1) of its cost function.
+    The rule is the integral over Bayes risks of Ferrer and Ramos (2024, section 2.3.4). Their
+    class 1 is class 0 here, and the factor (N - 1) in their cost function is (K - 1) here.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -97,53 +102,58 @@ class Beta(ScoringRule):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weighted(ScoringRule):
-    """The rule that weighs the Bayes risks of all cost matrices by a function of one's own.
+    """The rule that weights the Bayes risks of all cost matrices by a given function.
 
     With a uniform on the simplex of K classes, and decisions where ``q_i / a_i`` is largest::
 
         loss(h, q) = mean over a of W(a) [decision is not h] / ((K - 1) a_h)
 
-    Weight 1 is the log rule, for every K (the paper's section 2.3.4, with (K - 1) for the (N - 1)
-    of its cost function). In binary tasks this is the integral in :class:`Beta`.
+    Weight 1 is the log rule, for every K (Ferrer and Ramos, 2024, section 2.3.4, with (K - 1) in
+    place of (N - 1) in the cost function). In binary tasks this is the integral in :class:`Beta`.
 
     Parameters
     ----------
     weight : callable
         Takes an (n, K) float64 array of points a of the simplex and returns (n,) finite values,
-        none negative: a density relative to the uniform one. It need not have integral 1.
-        It is called with many points at a time, and from any thread that uses the rule.
+        none negative: a density relative to the uniform density. Its integral need not be 1.
+        It is called with many points at a time, and may be called from several threads.
 
     Raises
     ------
     ValueError
-        If `weight` is not callable; when the rule is used, if what it returns is not n finite
-        values of at least 0, or if its integral is infinite or beyond quadrature (binary).
+        If `weight` is not callable; when the rule is used, if `weight` does not return n finite
+        values of at least 0, or if its integral is infinite or quadrature fails (binary tasks).
 
     Notes
     -----
-    Without a unit; in nats for weight 1.
+    Losses have no unit; for weight 1 they are in nats.
 
     *Binary tasks.* Adaptive quadrature, once per rule: panels are bisected, at kinks and jumps too,
     until the error of each is below 1e-13 of the loss beyond it or 1e-16 of the largest weight.
     Losses are accurate to 1e-10, relative for smooth weights, and absolute per unit of the largest
     weight for others. A band of weight narrower than 0.01 in log-odds (0.13 beyond log-odds of 16)
-    may be missed. Beyond posteriors of e^-690 the weight goes on as the power of a_k that it
-    follows there: infinite log-odds have an infinite loss unless the weight vanishes at that end.
-    Near a_1 = 1 a weight should use ``a[:, 1]``, which is precise, and not ``1 - a[:, 0]``.
+    may be missed. For a_k below e^-690 the weight is extrapolated as a power of a_k: the loss of
+    infinite log-odds is infinite unless the weight vanishes at that end. Near a_1 = 1 a weight
+    should use ``a[:, 1]``, which is precise, and not ``1 - a[:, 0]``.
 
     *More classes.* The integral is the log loss times a mean of the weight, which a fixed set of
     2,048 scrambled Sobol points estimates for each sample. The loss is continuous in q, and exact
-    for a constant weight. Relative errors, root mean square over samples from vague to confident,
-    against 2^17 points: for 0.2 + K sum(a^2) 7e-5 (K = 3), 2e-4 (5), 6e-4 (10); for max(a)
-    9e-5, 3e-4, 1e-3; for a narrow bump 1e-3, 2e-3, 3e-3; for a jump 2e-3, 3e-3, 3e-3; for prod(a)
-    5e-4, 2e-3, 2e-2. A weight that is unbounded at the edges, such as prod(a)^(-1/4), is good for
-    some percent only. A posterior of 0 has an infinite loss, unless the weight at a_h = e^-660
-    has fallen to 1e-12 of what it is on average: then it is taken to vanish.
-    Cost: 35 to 70 ns per sample, class asked for and point, of which there are up to 2,048 + K.
+    for a constant weight. Relative errors (root mean square over samples with vague to confident
+    posteriors, compared with 2^17 points): for 0.2 + K sum(a^2) 7e-5 (K = 3), 2e-4 (5), 6e-4 (10);
+    for max(a) 9e-5, 3e-4, 1e-3; for a narrow bump 1e-3, 2e-3, 3e-3; for a jump 2e-3, 3e-3, 3e-3;
+    for prod(a) 5e-4, 2e-3, 2e-2. For a weight that is unbounded at the edges, such as
+    prod(a)^(-1/4), errors are some percent. A posterior of 0 has an infinite loss, unless the
+    weight at a_h = e^-660 is below 1e-12 times its mean: then it is assumed to vanish. Computing a
+    loss takes 35 to 70 ns for each of up to 2,048 + K points.
 
-    `is_strict` is whether the weight is positive at all points of a probe, and cannot be more:
-    4,097 points for log-odds of -16 to 16, or, where the weight raises an error for two classes,
-    2,048 points of the simplex of least K that it takes.
+    `is_strict` is an approximation: it is true if the weight is positive at 4,097 points with
+    log-odds of -16 to 16, or, if the weight raises an error for two classes, at 2,048 points of the
+    simplex of the smallest K that it accepts.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841.
 
     Examples
     --------
@@ -186,7 +196,7 @@ class Weighted(ScoringRule):
     def losses_at(self, log_q: Floats, y: NDArray[Any]) -> Floats:
         if log_q.shape[1] == 2:
             return super().losses_at(log_q, y)
-        # not by way of class_losses: those of the other classes cost as much again
+        # not with class_losses, which would also compute the losses of the other classes
         rows = np.ascontiguousarray(log_q)
         return simplex.losses_of_classes(self._weigh, rows, y.astype(np.int64))
 
@@ -203,14 +213,14 @@ class Weighted(ScoringRule):
             try:
                 self.weight(points)
                 break
-            except (IndexError, TypeError, ValueError):  # as from a weight for more classes
+            except (IndexError, TypeError, ValueError):  # the weight is for more classes
                 points = simplex.spread_points(n_classes)
         return bool((self._weigh(points) > 0.0).all())
 
     def _weigh(self, points: Floats) -> Floats:
-        """Return the weight's values, checked."""
+        """Return the validated values of the weight."""
         points = points.view()
-        points.flags.writeable = False  # they are needed afterwards
+        points.flags.writeable = False  # they are used again afterwards
         returned = checks.read("weight(a)", self.weight(points))
         if returned.shape != points.shape[:1]:
             raise ArgumentError(
@@ -246,10 +256,10 @@ def _both_losses(tables: TailTables, log_q: Floats) -> Floats:
 
 
 def _beta_integrand(a: float, b: float) -> Integrand:
-    """Return what class 0 integrates over v = logit a_1: the density of v, divided by a_1.
+    """Return the integrand of class 0 over v = logit a_1: the density of v, divided by a_1.
 
-    The density is taken relative to that at its mode, so that nothing of the size of a Beta
-    function cancels, and normalized by its own integral.
+    The density is relative to its value at the mode and normalized by its own integral, which
+    avoids the cancellation of values of the size of a Beta function.
     """
     mode, below, above = np.log(a) - np.log(b), b / (a + b), a / (a + b)
 
@@ -257,7 +267,7 @@ def _beta_integrand(a: float, b: float) -> Integrand:
         log_falls = a * _log_mix(below, above, mode - v) + b * _log_mix(above, below, v - mode)
         return np.asarray(np.exp(-log_falls))
 
-    low, high = -40.0 - np.log1p(b), 40.0 + np.log1p(a)  # outside, exponentials to 1e-17
+    low, high = -40.0 - np.log1p(b), 40.0 + np.log1p(a)  # exponential to 1e-17 outside
     near = np.sqrt(1.0 / a + 1.0 / b) * 2.0 ** np.arange(-1, 12)  # so that no peak is missed
     edges = np.concatenate([np.arange(low, high), [high], mode - near, mode + near])
     edges = np.unique(edges[(edges >= low) & (edges <= high)])
@@ -275,7 +285,7 @@ def _log_mix(p: float, one_minus_p: float, d: Floats) -> Floats:
 
 
 def _weight_integrand(weight: Callable[[Floats], Floats]) -> Integrand:
-    """Return what class 0 integrates over v = logit a_1: W(a) a_2."""
+    """Return the integrand of class 0 over v = logit a_1: W(a) a_2."""
 
     def function(v: Floats) -> Floats:
         points = _pairs(v)
@@ -292,16 +302,16 @@ def _weight_integrand(weight: Callable[[Floats], Floats]) -> Integrand:
             f"it grows as a_k^{-growth:.6g}",
         )
     rise = -_exponent(at[0], at[1])
-    floor = 1e-16 * weight(_pairs(inner)).max()  # as 1 - a_1 in a weight is no better
+    floor = 1e-16 * weight(_pairs(inner)).max()  # the accuracy of 1 - a_1 in a weight
     return Integrand(function, edges, rise, 1.0 - growth, max(floor, Integrand.floor))
 
 
 def _exponent(at_690: float, at_626: float) -> float:
-    """Return the power of 1 / a_k that a weight follows where a_k is next to nothing."""
+    """Return the power of 1 / a_k that a weight is proportional to as a_k approaches 0."""
     if at_690 == 0.0 or at_626 == 0.0:
         return 0.0
     exponent = float(np.log(at_690) - np.log(at_626)) / 64.0
-    return exponent if abs(exponent) > 1e-12 else 0.0  # rounding must not bend a constant
+    return exponent if abs(exponent) > 1e-12 else 0.0  # a constant, but for rounding
 
 
 def _pairs(v: Floats) -> Floats:

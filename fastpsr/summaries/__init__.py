@@ -1,4 +1,4 @@
-"""What samples are reduced to before a number is made of them; summaries of chunks merge."""
+"""Summaries of samples, from which metrics are computed; summaries of parts can be merged."""
 
 from fastpsr.summaries.bins import BinSums
 from fastpsr.summaries.counts import DecisionCounts, PassedPoints

@@ -1,4 +1,4 @@
-"""Sums per bin of posteriors: what calibration errors and histogram binning need."""
+"""Sums per bin of posteriors, for calibration errors and histogram binning."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class BinSums:
         return weight, hits, posterior
 
 
-#: What tells the posteriors (n,) that are binned, and whether their events came true.
+#: Returns the posteriors (n,) that are binned, and whether their events occurred.
 FindEvents = Callable[[Predictions], tuple[Floats, NDArray[np.bool_]]]
 
 

@@ -1,4 +1,4 @@
-"""Values counted in buckets of a grid, which is refined where too many are left to be looked at."""
+"""Counts of values in buckets of a grid, which is refined where too many values remain."""
 
 import hashlib
 from abc import ABC, abstractmethod

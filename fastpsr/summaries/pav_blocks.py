@@ -1,4 +1,4 @@
-"""Blocks of the isotonic fit: all that the convex hull of a ROC needs."""
+"""Blocks of the isotonic fit, which determine the convex hull of the ROC."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,7 +14,7 @@ __all__ = ["ClassTotals", "PavBlocks", "require_both_classes"]
 
 
 class ClassTotals:
-    """What rank cells and PAV blocks know of the two classes."""
+    """Totals of the two classes, for rank cells and PAV blocks."""
 
     negatives: Floats
     positives: Floats

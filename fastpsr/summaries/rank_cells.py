@@ -1,4 +1,4 @@
-"""Rank cells: all that matters where only the order of binary scores does."""
+"""Rank cells: a summary of binary scores for metrics that depend only on their order."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -145,7 +145,7 @@ class CellSummands(Summands):
 
 
 def rank_cells(data: Data) -> Plan[RankCells]:
-    """Ask for the rank cells of labeled binary data, counted once for all who ask."""
+    """Plan: return the rank cells of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
     (cells,) = yield [Shared("rank cells", data, lambda: _count_cells(data))]
     found: RankCells = cells
@@ -153,7 +153,7 @@ def rank_cells(data: Data) -> Plan[RankCells]:
 
 
 def cell_summands(data: Data) -> Plan[CellSummands]:
-    """Ask for the rank cells, and return what they add up."""
+    """Plan: request the rank cells, and return their summands."""
     cells = yield from rank_cells(data)
     counts = None
     if not data.has_weights:
@@ -162,7 +162,7 @@ def cell_summands(data: Data) -> Plan[CellSummands]:
 
 
 def pav_blocks(data: Data) -> Plan[PavBlocks]:
-    """Ask for the isotonic fit of labeled binary data, made once for all who ask."""
+    """Plan: return the isotonic fit of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
     (blocks,) = yield [Shared("PAV blocks", data, lambda: _fit(data))]
     found: PavBlocks = blocks
@@ -254,7 +254,7 @@ class _Held:
         self._count(other._values, other._counts)
 
     def require_room(self, class_number: int, what: str) -> None:
-        """Raise where the scores exceed the budget; those that count alike are counted first."""
+        """Raise if the scores exceed the budget; unweighted scores are first reduced to counts."""
         budget = memory_budget()
         if self._bytes <= budget // 2:
             return
@@ -274,7 +274,7 @@ class _Held:
         return rows + self._values.nbytes + self._counts.nbytes
 
     def compress(self) -> None:
-        """Replace scores that count alike by their distinct values, and how often each is there."""
+        """Replace unweighted scores by their distinct values and counts."""
         scores = [scores for scores, _ in self._rows.values()]
         self._rows = {}
         joined = np.concatenate([np.empty(0), *scores])
@@ -308,9 +308,9 @@ class _Held:
 
 @dataclass(frozen=True, eq=False)
 class CountIntoCells(Step):
-    """Add the weight of a class up in cells among edges, and note the lowest score in each.
+    """Sum the weight of a class in cells between edges, and find the lowest score in each.
 
-    Sums keep what rounding leaves over, so that the order of the rows does not matter.
+    Sums are compensated, so that the order of the rows does not matter.
     """
 
     take: int

@@ -1,4 +1,4 @@
-"""What a summary is the sum of, sample by sample: all that resampling needs to know."""
+"""Summands: the per-sample terms of a summary, from which the bootstrap draws replicates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
@@ -16,20 +16,20 @@ __all__ = ["ClassSummands", "NeedsSamplesError", "Summands", "group_type"]
 
 
 class NeedsSamplesError(Exception):
-    """Raised where sums cannot serve a replicate: it goes back to the samples."""
+    """Raised if a replicate cannot be computed from sums, and needs the samples."""
 
 
 class Summands(ABC):
-    """Samples in groups, and what is summed over each group besides the weight.
+    """Groups of samples, and the terms that are summed over each group besides the weight.
 
     Plain data, without reference to samples, which can be sent to another process.
 
     Attributes
     ----------
     stream : tuple of str and int
-        What is drawn, for the random numbers: the same in every process.
+        Key of the random stream, the same in every process.
     n_groups : int
-        Those of a class lie side by side, as many for each class.
+        Number of groups; the groups of a class are consecutive, and each class has equally many.
     n_classes : int
     n_columns : int
         Number of arrays that are summed.
@@ -39,9 +39,9 @@ class Summands(ABC):
     known_counts : ndarray of int64, shape (G,), or None
         Number of samples of the whole in each group, where it is known already.
     reads : frozenset of str
-        What the groups and columns read of a part, as for steps.
+        What is read of a part for groups and columns, as for steps.
     beside : tuple of data
-        Other data of the same rows, whose parts `groups` and `columns` are given, too.
+        Further row-aligned data, whose parts are also passed to `groups` and `columns`.
     """
 
     stream: tuple[str | int, ...]
@@ -56,9 +56,9 @@ class Summands(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """What the groups are: summands of equal keys share them, and are drawn together.
+        """Identity of the groups: summands with equal keys share them, and are drawn together.
 
-        With polynomials the columns are the same, too.
+        With polynomials the columns are also the same.
         """
 
     @abstractmethod

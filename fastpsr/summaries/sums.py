@@ -1,4 +1,4 @@
-"""Sums of losses: what an expected score needs."""
+"""Sums of losses, for expected scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

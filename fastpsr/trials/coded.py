@@ -1,4 +1,4 @@
-"""Columns of strings held as codes: a list of millions of trials names few ids, many times."""
+"""String columns encoded as integers, since a list of millions of trials has few distinct ids."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any

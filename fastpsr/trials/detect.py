@@ -1,4 +1,4 @@
-"""Which layout a file has, from its content; what is not clear is an error, never a guess."""
+"""Detection of the format of a file from its content; ambiguity is an error."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

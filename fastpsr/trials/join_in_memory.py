@@ -1,4 +1,4 @@
-"""Join a key and scores on (enroll, test), and say all that does not fit."""
+"""Join a key and scores on (enroll, test), and report all mismatches."""
 
 from dataclasses import dataclass
 from typing import Any

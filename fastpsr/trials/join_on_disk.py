@@ -43,7 +43,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class JoinedFile:
-    """What was joined into a file.
+    """Result of a join: the file and its content.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class JoinedFile:
     scores : dict of str
         Column of each score file, by its path.
     in_order : dict of bool
-        Whether each score file lists the trials of the key in its order, by its path.
+        By path, whether each score file lists the trials in the order of the key.
     taken : tuple of str
-        What each file was taken for, and what was left out, in words.
+        Messages on how the columns of each file were interpreted, and what was left out.
     """
 
     path: str
@@ -97,7 +97,7 @@ def join(
     scores : path, list of paths, or dict of name to path
         A score file of each system.
     output : path
-        The Parquet file to write, whole or not at all.
+        The Parquet file to write. After an error it is not created.
     key_format, score_format, key_columns, score_columns
         As for :func:`fastpsr.trials.read`.
     speakers : path or mapping of str to str, optional
@@ -105,12 +105,13 @@ def join(
     speaker_columns : pair of str, optional
         Columns of the key with the speakers of models and segments.
     speaker_pattern : str or pair of str, optional
-        Regular expression found in an id; its first group, or all of it, is the speaker.
+        Regular expression that is searched in each id; its first group, or else the whole match, is
+        the speaker.
     missing, extra, duplicates, nan
         As for :func:`fastpsr.trials.read`. With several systems, a trial that is left out of one is
         left out of all.
     progress : callable, optional
-        Called with (what is done, rows so far, about how many rows there are).
+        Called with (name of the step, rows done, approximate total number of rows).
 
     Returns
     -------
@@ -119,10 +120,9 @@ def join(
     Raises
     ------
     ValueError
-        As :func:`fastpsr.trials.read` does: what is wrong with a file, and where; or all that does
-        not fit, counted and with examples.
+        As :func:`fastpsr.trials.read`: if a file is invalid, or if key and scores do not match.
     OSError
-        Where the disk is full, or cannot be written to.
+        If the disk is full or cannot be written to.
 
     Notes
     -----

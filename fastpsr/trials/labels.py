@@ -1,4 +1,4 @@
-"""Words for target and non-target, and which of them a file uses."""
+"""Labels for target and non-target in files."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

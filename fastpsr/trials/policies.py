@@ -1,4 +1,4 @@
-"""What to do about trials that do not fit, and what was found of them."""
+"""Policies for trials of the key and scores that do not match, and the mismatches found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan":
 
 @dataclass(frozen=True)
 class Policies:
-    """What to do about trials that do not fit; all are errors unless the caller says otherwise.
+    """What to do about mismatches; all are errors unless the caller allows them.
 
     Attributes
     ----------

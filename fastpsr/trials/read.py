@@ -39,8 +39,7 @@ def read(
     Parameters
     ----------
     key : path, Reading or None
-        The key; or, without `scores`, a score file that has labels itself. None for scores that
-        have no labels.
+        The key; or, without `scores`, a score file with labels. None for scores without labels.
     scores : path or Reading, optional
         The scores, in any order.
     key_format, score_format : str, optional
@@ -56,27 +55,27 @@ def read(
     extra : {"error", "ignore"}
         What to do with scores of no trial in the key.
     duplicates : {"error", "first"}
-        What to do with trials that occur again, in the key or the scores. Labels that differ always
-        are an error.
+        What to do with trials that occur twice, in the key or the scores. Different labels of the
+        same trial are always an error.
     nan : {"error", "drop"}
         What to do with scores that are nan.
 
     Returns
     -------
     TrialSet
-        In the order of the key. Its `taken` says what was read and what was left out.
+        In the order of the key. Its attribute `taken` describes how the columns were interpreted
+        and which trials were left out.
 
     Raises
     ------
     ValueError
-        In one line: what is wrong with a file, and where; or all that does not fit between the two,
-        counted and with examples.
+        If a file is invalid, with the line; or if key and scores do not match, with the numbers of
+        all kinds of mismatches and examples.
 
     Notes
     -----
-    Ids that are equal as text are the same; a file that names a `side` for each trial and another
-    that does too are joined on it as well. Time and memory grow with the number of trials: about
-    1.5 GB for 10 million of them.
+    Ids are compared as text. If both files have a column `side`, trials are also joined on it. Time
+    and memory are linear in the number of trials: about 1.5 GB for 10 million trials.
 
     Examples
     --------

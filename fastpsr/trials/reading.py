@@ -22,7 +22,7 @@ __all__ = ["Reading", "read_file", "read_key", "read_scores", "say_taken"]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a file holds, and what its parts were taken for.
+    """Content of a file, and the interpretation of its columns.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Reading:
     format : str
         Name of its format.
     taken : str
-        What each column was taken for, in words.
+        Message on how each column was interpreted.
     enroll, test : Coded or None
         Ids of models and segments; None where the format has none.
     y_true : ndarray of uint8, shape (N,), or None
@@ -96,7 +96,7 @@ def read_key(
     Raises
     ------
     ValueError
-        If no format fits or more than one does, or a line is wrong; names the file and the line.
+        If no format or more than one format fits, or a line is invalid (with file and line).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which of very many hashes occur more than once."""
+"""Detection of duplicates among very many hashes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

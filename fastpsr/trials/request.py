@@ -1,4 +1,4 @@
-"""What a file is read for, and what the caller said about it."""
+"""The purpose of reading a file, and the caller's arguments about its format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A look at the beginning of a file: what it is made of, and its first lines."""
+"""The beginning of a file: its type and its first lines."""
 
 import gzip
 import re

@@ -44,7 +44,7 @@ class TrialSet:
     columns : dict of Coded or ndarray
         All other columns of the files, by name; :meth:`column` gives the values.
     taken : tuple of str
-        What was read, what each column was taken for, and what was left out.
+        Messages on the files, the interpretation of their columns, and what was left out.
     source : Source
         The layout of the score file.
 
@@ -111,7 +111,7 @@ class TrialSet:
         prior: float | None = None,
         weights: ArrayLike | None = None,
     ) -> Predictions:
-        """Make predictions of the scores.
+        """Make predictions from the scores.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class TrialSet:
         Raises
         ------
         ValueError
-            For scores outside the scale, or a prior for raw scores.
+            For invalid scores, such as posteriors outside [0, 1], or a prior for raw scores.
 
         Examples
         --------
@@ -149,7 +149,7 @@ class TrialSet:
         return Predictions.from_llrs(self.y_true, llrs, prior=prior, sample_weight=weights)
 
     def select(self, index: Any) -> "TrialSet":
-        """Return the trials that a boolean mask, a slice or an array of row numbers picks.
+        """Return the trials selected by a boolean mask, a slice or an array of row numbers.
 
         Examples
         --------
@@ -200,8 +200,8 @@ class TrialSet:
     ) -> "TrialSet":
         r"""Return the same trials with the speaker of each side.
 
-        Exactly one source is given. Speakers are one population: the same name on either side is
-        the same speaker.
+        Give exactly one of the arguments. Speakers are one population: the same name on both sides
+        is the same speaker.
 
         Parameters
         ----------
@@ -210,8 +210,9 @@ class TrialSet:
         column : pair of str, optional
             Columns with the speaker of the enrollment side and of the test side.
         pattern : str or pair of str, optional
-            Regular expression found in every id; its first group, or all of it if there is none,
-            is the speaker. A pair: one for enrollment and one for test ids. VoxCeleb: ``"^[^/]+"``.
+            Regular expression that is searched in every id; its first group, or else the whole
+            match, is the speaker. A pair has different expressions for enrollment and test ids.
+            VoxCeleb: ``"^[^/]+"``.
 
         Raises
         ------
@@ -246,7 +247,7 @@ class TrialSet:
         return replace(self, _speakers=speakers, taken=(*self.taken, said))
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
-        """Return weights by which all partitions count alike, as NIST's scorers have it.
+        """Return weights that give all partitions equal weight, as NIST's scoring tools do.
 
         Partitions are the combinations of values of `columns` that occur. In each class, each
         partition has the same total weight, and the mean weight is 1.

@@ -38,7 +38,7 @@ def write_scores(
     *,
     format: str | None = None,
 ) -> None:
-    r"""Write scores of trials, whole or not at all.
+    r"""Write scores of trials; after an error no file is created.
 
     Parameters
     ----------
@@ -58,9 +58,8 @@ def write_scores(
 
     Notes
     -----
-    Numbers are written with as many digits as bring back the same float64. A format read with
-    score-normalization columns is written without them; NIST's TSV gets ids, side and score; CSV,
-    Parquet and npz also the labels.
+    Numbers are written with enough digits to restore the same float64. Score-normalization columns
+    are not written. NIST's TSV has ids, side and score; CSV, Parquet and npz also have labels.
 
     Examples
     --------
