@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import importlib
 import io
 import itertools
 import os
@@ -223,6 +224,8 @@ def _count(reading: Reading) -> list[Any]:
         own, found = count(work, numbers, numbers[0] // size * size, readers, tables)
         tree.add(run, own)
         seen.append(found)
+    with contextlib.suppress(ImportError):  # its defaults first: set before, they would be lost
+        importlib.import_module("distributed.config")
     try:
         with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             # steps may hold all scores of a small class: sent once, as tasks, which can be redone

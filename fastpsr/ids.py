@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 
-__all__ = ["as_ids", "coded", "numbered"]
+__all__ = ["as_ids", "coded", "numbered", "type_of"]
 
 _ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 _MOST = int(np.iinfo(np.int64).max)
@@ -32,7 +32,7 @@ def as_ids(name: str, ids: ArrayLike, n_samples: int) -> NDArray[Any]:
     if array.dtype.kind in "fcmM" and np.isnan(array).any():
         position = int(np.flatnonzero(np.isnan(array))[0])
         raise ArgumentError(name, "must be ids", position, value=str(array[position]))
-    if array.dtype.kind == "u" and int(array.max()) <= _MOST:  # same dtype as signed ids
+    if array.dtype.kind == "u" and int(array.max(initial=0)) <= _MOST:  # same dtype as signed ids
         return array.astype(np.int64)
     return array
 
@@ -69,8 +69,15 @@ def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     return distinct, np.split(codes.astype(wide), len(sides))
 
 
+def type_of(ids: NDArray[Any]) -> str:
+    """Return a word for the type of ids: those of one type can be compared."""
+    return "integer" if ids.dtype.kind in "iuO" else ids.dtype.kind
+
+
 def _of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Return ids given as Python objects, which must all be strings or all integers."""
+    if not array.size:  # of an empty part
+        return array.astype(str)
     kind = str if isinstance(array[0], str) else (int, np.integer)
     for position, value in enumerate(array):
         if not isinstance(value, kind):

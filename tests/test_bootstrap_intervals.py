@@ -378,3 +378,16 @@ def test_printed_results_show_their_level():
         found = fp.bootstrap(fp.EER(), data, seed=0, n_resamples=400, confidence_level=level)
         assert shown in repr(found)
         assert "EER" in repr(found)
+
+
+def test_bca_of_a_semi_empirical_score():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    z = rng.normal(size=(300, 3)) + np.eye(3)[y]
+    data, reference = fp.Predictions.from_logits(y, z), fp.Predictions.from_logits(y, 1.2 * z)
+    metric = fp.SemiEmpiricalScore(fp.rules.Log(), reference)
+    options = {"n_resamples": 400, "seed": 0}
+    found = fp.bootstrap(metric, data, method="bca", **options)
+    plain = fp.bootstrap(metric, data, **options)
+    assert found.interval.low < found.value < found.interval.high
+    assert found.interval == pytest.approx(plain.interval, abs=0.02)

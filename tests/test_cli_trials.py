@@ -241,6 +241,17 @@ def test_warnings_name_the_system():
     assert re.fullmatch("warning: b: the fitted scale is -.*\nwarning: b: the AUC is .*\n", err)
 
 
+def test_warnings_of_conditions_are_told_apart_by_their_numbers():
+    rows = zip(KEYS["voxceleb"].splitlines(), ENROLL % 3 * 5, strict=True)
+    save(key="label,enroll,test,snr\n" + "".join(f"{k},{v}\n".replace(" ", ",") for k, v in rows))
+    outcome = fastpsr(*RUN, "--by", "snr", "--resamples", "40", "--resample", "snr")
+    told = [f"warning: s: snr={value}: no intervals: " in outcome.err for value in (0, 5, 10)]
+    assert told == [True] * 3
+    save(s=lines(np.where(Y == 1, X + 30, X)))
+    err = fastpsr(*RUN, "--by", "snr", "--resamples", "40", "--folds", "2").err
+    assert len(re.findall(r"warning: s: snr=\d+: RCL", err)) in (0, 3)
+
+
 def test_a_condition_of_one_class_says_so():
     flags = [("one", "other")[e == 0 and t != 0] for e, t, _ in TRIALS]
     rows = zip(KEYS["voxceleb"].splitlines(), flags, strict=True)

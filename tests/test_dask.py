@@ -5,6 +5,7 @@ import itertools
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -477,3 +478,21 @@ def test_another_users_folder_is_not_trusted(tmp_path, monkeypatch):
     (tmp_path / f"fastpsr-{user}").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setattr(adapter.tempfile, "gettempdir", lambda: str(tmp_path))
     assert adapter._local_folder() is None
+
+
+ALONE = """
+import dask.dataframe as dd
+import pandas as pd
+import fastpsr as fp
+
+table = pd.DataFrame({"target": [True, False] * 50, "llr": [float(i % 7) for i in range(100)]})
+print(fp.EER()(fp.from_dask(dd.from_pandas(table, npartitions=2))))
+"""
+
+
+def test_a_process_that_has_not_imported_distributed():
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert 0.0 < float(done.stdout) <= 0.5

@@ -369,7 +369,7 @@ def test_printed_table():
     assert str(fp.evaluate(INFINITE["log-odds"], metrics)) == (
         "5 samples, 2 classes, priors 0.4, 0.6; 2 samples have posterior 0 for the true class\n"
         "a              0.6667\n"
-        "long name         inf\n"
+        "long name         inf  infinite: the function returned it\n"
         "none              nan  not computed: the moon is not full"
     )
 

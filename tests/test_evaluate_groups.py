@@ -183,7 +183,7 @@ def test_groups_of_parts_can_be_sent_elsewhere():
         for found in fp.evaluation.groups.groups_of(in_parts(data)["a"], "gender")
         if found[0] == "gender=f"
     ]
-    assert rows is None
+    assert rows is group._transform
     again = pickle.loads(pickle.dumps(group._transform))
     assert again.reads == {"gender"}
     assert len(group) == int((data["gender"] == "f").sum())
@@ -279,3 +279,140 @@ def test_groups_without_weight_are_as_if_absent(where):
     else:
         table = fp.evaluate(memory, METRICS, by=by)
     assert [group.group for group in table.groups] == [None, "gender=m"]
+
+
+def of_parts(data, columns_of_parts, edges=(0, 150, N)):
+    bounds = pairwise(edges)
+    return fp.from_parts(
+        [
+            (fp.Predictions.from_llrs(data["y"][i:j], data["a"][i:j]), {"g": ids[: j - i]})
+            for (i, j), ids in zip(bounds, columns_of_parts, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "types", [(np.int64, np.str_), (np.float32, np.float64)], ids=["words", "floats"]
+)
+def test_parts_must_agree_on_the_type_of_a_column(types):
+    data = columns()
+    ids = [(data["snr"] / 100).astype(np.float32).astype(kind) for kind in types]
+    with pytest.raises(fp.ArgumentError, match=r"^by must name columns of one type in all parts"):
+        fp.evaluate(of_parts(data, ids), METRICS, by="g")
+
+
+@pytest.mark.parametrize("empty", [np.uint8, object, np.str_, np.int64])
+def test_empty_parts_have_no_groups(empty):
+    data = columns()
+    ids = np.asarray(data["snr"], np.uint8 if empty in (np.uint8, np.int64) else np.str_)
+    ids = ids.astype(object) if empty is object else ids
+    found = fp.evaluate(of_parts(data, [ids[:0].astype(empty), ids], (0, 0, N)), METRICS, by="g")
+    expected = fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), METRICS, by={"g": data["snr"]})
+    assert [str(group) for group in found.groups] == [str(group) for group in expected.groups]
+
+
+def test_dates_are_named_alike_in_memory_and_in_parts():
+    data = columns()
+    days = np.array(["2020-01-01", "2021-05-04"], "M8[ns]")[data["one"] % 2]
+    memory = fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), [fp.EER()], by={"g": days})
+    parts = fp.evaluate(of_parts(data, [days[:150], days[150:]]), [fp.EER()], by="g")
+    names = [group.group for group in memory.groups]
+    assert names[1].startswith("g=2020-01-01T")
+    assert names == [group.group for group in parts.groups]
+    assert [row.value for row in memory.rows] == [row.value for row in parts.rows]
+
+
+LOG, FIT = fp.rules.Log(), fp.DirectionPreserving()
+WRONG = {
+    "folds, short": lambda y: fp.CalibrationLoss(LOG, FIT, fp.CrossFit(np.arange(50) % 3)),
+    "folds, long": lambda y: fp.CalibrationLoss(LOG, FIT, fp.CrossFit(np.arange(N + 100) % 3)),
+    "a column": lambda y: fp.CalibrationLoss(LOG, FIT, fp.CrossFit("fold")),
+    "reference": lambda y: fp.SemiEmpiricalScore(LOG, fp.Predictions.from_llrs(y[:300], y[:300])),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_ids_of_other_lengths_are_refused_in_the_row(name):
+    data = columns()
+    metrics = {"wrong": WRONG[name](data["y"]), "EER": fp.EER()}
+    table = fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), metrics, by={"g": data["gender"]})
+    for group in table.groups[1:]:
+        wrong, eer = table.of(group)
+        assert wrong.state == "not computed"
+        assert isinstance(wrong.error, fp.ArgumentError)
+        assert eer.value < 0.5
+
+
+@pytest.mark.parametrize("ids", [np.arange(50), np.arange(N + 50), "speaker"])
+def test_what_is_drawn_must_fit_the_whole(ids):
+    data = columns()
+    with pytest.raises(fp.ArgumentError, match=r"^ids must have one"):
+        fp.evaluate(
+            MAKERS["LLRs"](data["y"], data["a"]), METRICS, by={"g": data["gender"]},
+            resampling=fp.Clusters(ids), n_resamples=40, seed=0,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["memory", "parts"])
+def test_references_follow_the_group(where):
+    data = columns()
+    memory = MAKERS["LLRs"](data["y"], data["a"])
+    reference = MAKERS["LLRs"](data["y"], 1.3 * data["a"])
+    ids = data["gender"]
+    if where == "parts":
+        cuts = [slice(0, 150), slice(150, N)]
+        both = [
+            fp.from_parts([(each[cut], {"g": ids[cut]}) for cut in cuts])
+            for each in (memory, reference)
+        ]
+        table = fp.evaluate(both[0], [fp.SemiEmpiricalScore(LOG, both[1])], by="g")
+    else:
+        table = fp.evaluate(memory, [fp.SemiEmpiricalScore(LOG, reference)], by={"g": ids})
+    for group in table.groups[1:]:
+        here = ids == group.group[-1]
+        alone = fp.SemiEmpiricalScore(LOG, reference[here].alone())(memory[here].alone())
+        assert table.of(group)[0].value == pytest.approx(alone, rel=1e-12)
+
+
+def test_what_one_class_allows_is_kept():
+    data = columns()
+    metrics = {"BS": fp.BrierScore(normalized=False), "one": lambda p: 1.0, "EER": fp.EER()}
+    predictions = MAKERS["posteriors"](data["y"], data["a"])
+    table = fp.evaluate(predictions, metrics, by={"y": data["y"]})
+    for group in table.groups[1:]:
+        alone = fp.evaluate(predictions[data["y"] == int(group.group[-1])], metrics)
+        assert [row.value for row in table.of(group)[:2]] == [alone["BS"], 1.0]
+        assert "has no samples of class" in table.of(group)[2].note
+
+
+@pytest.mark.parametrize("systems", [{1: 0, 2: 0}, {None: 0, "b": 0}, {"": 0}])
+def test_names_of_systems_are_strings(systems):
+    data = columns()
+    one = MAKERS["LLRs"](data["y"], data["a"])
+    with pytest.raises(fp.ArgumentError, match=r"^predictions must have names that are strings"):
+        fp.evaluate(dict.fromkeys(systems, one))
+
+
+def test_errors_name_the_system():
+    data = columns()
+    one = MAKERS["LLRs"](data["y"], data["a"])
+    with pytest.raises(fp.ArgumentError, match=r"^predictions\['b'\]: by\['g'\] must have one"):
+        fp.evaluate({"a": one, "b": one[:50]}, by={"g": data["gender"]})
+    with pytest.raises(fp.ArgumentError, match=r"^predictions\['b'\]: y_true must be given"):
+        fp.evaluate({"a": one, "b": fp.Predictions.from_llrs(None, data["a"])})
+
+
+def test_what_functions_return_is_checked():
+    data = columns()
+    functions = {"word": lambda p: "0.5", "array": lambda p: np.ones(2), "nan": lambda p: np.nan}
+    table = fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), functions)
+    assert [row.state for row in table.rows] == ["not computed", "not computed", "undefined"]
+    assert "metric word must return a number" in table.rows[0].note
+    assert table.rows[2].note == "undefined: the function returned it"
+
+
+def test_options_of_intervals_need_replicates():
+    data = columns()
+    for options in ({"method": "basic"}, {"confidence_level": 0.9}, {"seed": 0}):
+        with pytest.raises(fp.ArgumentError, match="is for intervals"):
+            fp.evaluate(MAKERS["LLRs"](data["y"], data["a"]), **options)

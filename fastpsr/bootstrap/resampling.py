@@ -4,11 +4,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.bootstrap.units import IdUnits, RowUnits, Units, id_units, row_units
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, Plan, picked_ids
 
 __all__ = ["IID", "Clusters", "Resampling", "Stratified", "TwoWay"]
 
@@ -24,7 +23,7 @@ class Resampling(ABC):
     def units(self, data: Data) -> Plan[Units]:
         """Plan: return the units that are drawn; samples of weight 0 are ignored."""
 
-    def on_rows(self, index: Any) -> "Resampling":
+    def on_rows(self, data: Data, rows: Any) -> "Resampling":
         """Return the scheme for the rows selected by an index, if it holds one id per row."""
         return self
 
@@ -96,8 +95,8 @@ class Clusters(Resampling):
     def units(self, data: Data) -> Plan[IdUnits]:
         return (yield from id_units(("ids",), (self.ids,), "clusters", data))
 
-    def on_rows(self, index: Any) -> "Clusters":
-        return Clusters(np.asarray(self.ids)[index])
+    def on_rows(self, data: Data, rows: Any) -> "Clusters":
+        return Clusters(picked_ids("ids", self.ids, data, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +141,10 @@ class TwoWay(Resampling):
         names = ("enroll_speakers", "test_speakers")
         return (yield from id_units(names, self._sides, "speakers", data))
 
-    def on_rows(self, index: Any) -> "TwoWay":
-        return TwoWay(*(np.asarray(side)[index] for side in self._sides))
+    def on_rows(self, data: Data, rows: Any) -> "TwoWay":
+        names = ("enroll_speakers", "test_speakers")
+        sides = zip(names, self._sides, strict=True)
+        return TwoWay(*(picked_ids(name, side, data, rows) for name, side in sides))
 
     @property
     def _sides(self) -> tuple[ArrayLike | str, ArrayLike | str]:

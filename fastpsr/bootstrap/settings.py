@@ -17,7 +17,7 @@ from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import run
+from fastpsr.plans import Data, run
 from fastpsr.predictions import Floats
 
 __all__ = ["Intervals", "as_progress"]
@@ -94,9 +94,9 @@ class Intervals:
         drawn = type(resampling).__name__
         return cls(confidence_level, method, int(n_resamples), resampling, int(seed), drawn)
 
-    def on_rows(self, index: Any) -> "Intervals":
+    def on_rows(self, data: Data, rows: Any) -> "Intervals":
         """Return the settings for the rows selected by an index."""
-        return replace(self, resampling=self.resampling.on_rows(index))
+        return replace(self, resampling=self.resampling.on_rows(data, rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
-from fastpsr.ids import numbered
+from fastpsr.ids import numbered, type_of
 from fastpsr.plans import LABELS, Data, PartitionedPredictions, Plan, Step, check_ids
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Predictions
@@ -183,7 +183,7 @@ class _DistinctIds(Step):
         return here if accumulator is None else self.merge(accumulator, here)
 
     def merge(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        if _type_of(one) != _type_of(other):
+        if type_of(one) != type_of(other):
             raise ArgumentError(
                 self.names[0],
                 f"must be ids of one type in all parts, not {one.dtype} and {other.dtype}",
@@ -237,10 +237,6 @@ def _ids_of(
 
     found: tuple[Ints, NDArray[Any], list[Ints]] = kept.of(part, ("ids", names), make)
     return found
-
-
-def _type_of(ids: NDArray[Any]) -> str:
-    return "integer" if ids.dtype.kind in "iuO" else ids.dtype.kind
 
 
 def _columns(specs: tuple[Any, ...]) -> frozenset[str]:

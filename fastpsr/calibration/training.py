@@ -23,6 +23,7 @@ from fastpsr.plans import (
     check_data,
     check_ids,
     mapped,
+    picked_ids,
     run,
 )
 
@@ -75,7 +76,7 @@ class Training(ABC):
 
         return run(plan)
 
-    def on_rows(self, index: Any) -> "Training":
+    def on_rows(self, data: Data, rows: Any) -> "Training":
         """Return the training for the rows selected by an index, if it holds one id per row."""
         return self
 
@@ -165,8 +166,8 @@ class CrossFit(Training):
             return [("groups", side) for side in self.groups]  # type: ignore[union-attr]
         return [("groups", self.groups)]
 
-    def on_rows(self, index: Any) -> "CrossFit":
-        specs = [np.asarray(ids)[index] for _, ids in self._specs()]
+    def on_rows(self, data: Data, rows: Any) -> "CrossFit":
+        specs = [picked_ids(name, ids, data, rows) for name, ids in self._specs()]
         if not specs:
             return self
         if self.groups is None:

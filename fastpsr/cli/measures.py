@@ -183,22 +183,18 @@ class TrialMeasure:
             except ValueError as error:
                 raise ValueError(f"{path}: {in_options(error)}") from None
 
-        def evaluate(predictions: Predictions, by: Any) -> Evaluation:
+        def evaluate(predictions: Predictions, by: Any, *, with_all: bool = True) -> Evaluation:
             return evaluate_systems(
-                {str(path): predictions}, metrics, by=by, intervals=drawn,
+                {str(path): predictions}, metrics, by=by, intervals=drawn, with_all=with_all,
                 progress=lambda what, *amount: progress(f"{path}: {what}", *amount),
             )  # fmt: skip
 
         if by is None or weights is None:
             return evaluate(predictions, by), predictions
         # weights make conditions count alike in the pooled result, and nowhere else
-        pooled, apart = (
-            evaluate(predictions, None),
-            evaluate(self.predictions(path, made, None), by),
-        )
-        rows = tuple(row for row in apart.rows if row.group is not None)
-        both = Evaluation((*pooled.rows, *rows), (*pooled.groups, *apart.groups[1:]), drawn)
-        return both, predictions
+        alike = self.predictions(path, made, None)
+        both = [evaluate(predictions, None), evaluate(alike, by, with_all=False)]
+        return Evaluation.joined(both), predictions
 
     def predictions(
         self, path: Path, made: TrialSet, weights: NDArray[np.float64] | None

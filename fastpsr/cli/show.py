@@ -71,7 +71,7 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
     said: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        kind = re.sub(r"[-\d.]+", "", str(message))  # folds have different numbers
+        kind = re.sub(r"(?<![=(\w.])-?\d[\d.,]*", "", str(message))  # folds have different numbers
         if isinstance(message, SuspicionWarning):  # its own remedy is for Python
             kind = message.looks_like
             message = f"{message.problem}: {_REMEDIES[message.looks_like]}"

@@ -1,7 +1,7 @@
 """`evaluate`: a table of metrics."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from warnings import warn
@@ -12,7 +12,7 @@ from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.bootstrap import with_intervals
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.replicates import Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.defaults import default_metrics
@@ -132,13 +132,23 @@ def evaluate(
     NBS      0.7400  [0.6303, 0.8814]  Brier score over that of the priors
     """
     systems = predictions if isinstance(predictions, Mapping) else {None: predictions}
+    for name in systems:
+        if isinstance(predictions, Mapping) and not (isinstance(name, str) and name):
+            raise ArgumentError(
+                "predictions", f"must have names that are strings, not empty, not {name!r}"
+            )
     intervals = None
     checks.check_integer("n_resamples", n_resamples, 0)
     if n_resamples:
         intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     else:
-        for name, given in (("resampling", resampling), ("seed", seed)):
-            if given is not None:
+        for name, given, default in (
+            ("resampling", resampling, None),
+            ("seed", seed, None),
+            ("method", method, "percentile"),
+            ("confidence_level", confidence_level, 0.95),
+        ):
+            if given != default:
                 raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
     return evaluate_systems(systems, metrics, by=by, intervals=intervals, progress=progress)
 
@@ -150,17 +160,28 @@ def evaluate_systems(
     by: By | None = None,
     intervals: Intervals | None = None,
     progress: Progress | None = None,
+    with_all: bool = True,
 ) -> Evaluation:
-    """Compute a table of metrics of systems by name, with validated settings of intervals."""
+    """Compute a table of metrics of systems by name, with validated settings of intervals.
+
+    Without `with_all` only groups are computed.
+    """
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
     tasks: list[_Task] = []
     for system, data in systems.items():
-        check_data(data, "predictions" if system is None else f"predictions[{system!r}]")
-        if isinstance(data, Predictions):
-            _ = data.labels
+        name = "predictions" if system is None else f"predictions[{system!r}]"
+        check_data(data, name)
         label = str(system) if len(systems) > 1 else ""
-        tasks += _tasks(system, label, data, _named(metrics, data), by, intervals)
+        try:
+            if isinstance(data, Predictions):
+                _ = data.labels
+            of_system = _tasks(system, label, data, _named(metrics, data), by, intervals)
+            tasks += of_system if with_all else of_system[1:]
+        except ArgumentError as error:
+            if not label:
+                raise
+            raise error.renamed(f"{name}: {error.name or error.argument}") from None
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
     rows: list[Row] = []
     groups: list[Group] = []
@@ -189,15 +210,16 @@ def _tasks(
     """Return the tasks of a system: all its samples, then its groups."""
     tasks = [_Task(system, None, label, data, metrics, intervals)]
     for name, part, rows in groups_of(data, by):
-        own, drawn = metrics, intervals
-        if rows is not None:
-            own = {
-                metric_name: metric.on_rows(rows) if isinstance(metric, Metric) else metric
-                for metric_name, metric in metrics.items()
-            }
-            drawn = None if intervals is None else intervals.on_rows(rows)
+        own, refused = dict(metrics), {}
+        for metric_name, metric in metrics.items():
+            if isinstance(metric, Metric):
+                try:
+                    own[metric_name] = metric.on_rows(data, rows)
+                except ValueError as error:
+                    refused[metric_name] = error
+        drawn = None if intervals is None else intervals.on_rows(data, rows)
         place = f"{label}, {name}" if label else name
-        tasks.append(_Task(system, name, place, part, own, drawn))
+        tasks.append(_Task(system, name, place, part, own, drawn, refused))
     return tasks
 
 
@@ -211,6 +233,7 @@ class _Task:
     data: Data
     metrics: Mapping[str, AnyMetric]
     intervals: Intervals | None
+    refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
 
     def __post_init__(self) -> None:
         self._jobs = {name: Job(metric, self.data) for name, metric in self.metrics.items()}
@@ -236,7 +259,10 @@ class _Task:
         if self.group is not None and group.n_classes == 2 and 0 in group.class_sizes:
             lacking = group.class_sizes.index(0)
             error = ValueError(f"{self.group} has no samples of class {lacking}")
-            values = dict.fromkeys(self.metrics, Outcome(None, error))
+            values = {
+                name: outcome if _is_finite(outcome) else Outcome(None, error)
+                for name, outcome in values.items()
+            }
         return group, values, prepared, suspected
 
     def intervals_of(
@@ -309,6 +335,8 @@ class _Task:
         """Ask for the value of a metric."""
         if progress is not None:
             progress(self._worded(name), place, len(self.metrics))
+        if name in self.refused:
+            raise self.refused[name]
         metric = self.metrics[name]
         if isinstance(metric, Metric):
             return (yield from metric.plan_from_start(self.data))
@@ -318,7 +346,7 @@ class _Task:
                 f"must be metrics of this package for data in parts, not the function {name}: make "
                 "it a Metric with summarize, merge and finish",
             )
-        return metric(self.data)
+        return as_number(name, metric(self.data))
 
     def _worded(self, what: str) -> str:
         return f"{self.label}: {what}" if self.label else what
@@ -328,9 +356,11 @@ def _explain(
     metric: AnyMetric, value: float, n_infinite: int, kind: Kind
 ) -> tuple[str, ValueError | None]:
     """Return the state of a value that is not finite and the reason; else "" and None."""
-    if np.isfinite(value) or not isinstance(metric, Metric):
+    if np.isfinite(value):
         return "", None
     state = "undefined" if np.isnan(value) else "infinite"
+    if not isinstance(metric, Metric):
+        return state, ValueError("the function returned it")
     remedy, pass_ = "", {}
     if kind == "posteriors":
         remedy = "from_posteriors(..., floor=1e-6) bounds what they cost"
@@ -351,6 +381,10 @@ def _explain(
     )
     name = counted(n_infinite, "sample")
     return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
+
+
+def _is_finite(outcome: Outcome) -> bool:
+    return outcome.error is None and bool(np.isfinite(outcome.result))
 
 
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:

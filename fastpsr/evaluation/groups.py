@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.ids import as_ids
+from fastpsr.ids import as_ids, type_of
 from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Selection, Step, run
 
 __all__ = ["By", "Grouping", "Rows", "groups_of"]
@@ -16,8 +16,8 @@ __all__ = ["By", "Grouping", "Rows", "groups_of"]
 #: For data in memory, ids by name of the grouping; for data in parts, names of columns.
 By = Mapping[str, ArrayLike] | Sequence[str] | str
 
-#: Row numbers of a group in memory; None where data are in parts.
-Rows = NDArray[np.int64] | None
+#: Rows of a group: their numbers in memory, or what selects them in parts.
+Rows = NDArray[np.int64] | Selection
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +43,20 @@ class Grouping:
                 "by", f"must have one id per sample for {name!r}: columns are for data in parts"
             )
         values, places = np.unique(as_ids(f"by[{name!r}]", ids, n_samples), return_inverse=True)
-        return cls(values.tolist(), places)
+        return cls(list(values), places)
 
     def rows(self) -> dict[str, NDArray[np.int64]]:
         """Return the row numbers of each value that occurs."""
+        if not len(self.values):
+            return {}
         order = np.argsort(self.places, kind="stable")
         ends = np.cumsum(np.bincount(self.places, minlength=len(self.values)))
         parts = np.split(order, ends[:-1])
-        return {str(v): rows for v, rows in zip(self.values, parts, strict=True) if rows.size}
+        return {_shown(v): rows for v, rows in zip(self.values, parts, strict=True) if rows.size}
 
 
 def groups_of(data: Data, by: By | None) -> list[tuple[str, Data, Rows]]:
-    """Return the name, the data and the row numbers of each group of each column."""
+    """Return the name, the data and the rows of each group of each column."""
     if by is None:
         return []
     if isinstance(data, PartitionedPredictions):
@@ -71,6 +73,8 @@ def groups_of(data: Data, by: By | None) -> list[tuple[str, Data, Rows]]:
 
 def _groups_in_parts(data: PartitionedPredictions, by: By) -> list[tuple[str, Data, Rows]]:
     names = [by] if isinstance(by, str) else by
+    if not isinstance(names, (Mapping, list, tuple)):
+        raise ArgumentError("by", f"must name columns of data in parts, not be {names!r}")
     given = names if isinstance(names, Mapping) else dict(zip(names, names, strict=True))
     columns: dict[str, str] = {}
     for name, column in given.items():
@@ -83,11 +87,16 @@ def _groups_in_parts(data: PartitionedPredictions, by: By) -> list[tuple[str, Da
     def plan() -> Plan[list[NDArray[Any]]]:
         return (yield [_DistinctValues(column).over(data) for column in columns.values()])
 
-    return [
-        (f"{name}={value}", data.mapped(_InGroup(column, value)), None)
-        for (name, column), values in zip(columns.items(), run(plan), strict=True)
-        for value in values.tolist()
-    ]
+    found: list[tuple[str, Data, Rows]] = []
+    for (name, column), values in zip(columns.items(), run(plan), strict=True):
+        for value in values:
+            group = _InGroup(column, value)
+            found.append((f"{name}={_shown(value)}", data.mapped(group), group))
+    return found
+
+
+def _shown(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 class _InGroup(Selection):
@@ -122,4 +131,15 @@ class _DistinctValues(Step):
         return here if accumulator is None else self.merge(accumulator, here)
 
     def merge(self, one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+        types = {  # floats of two widths would compare as different
+            ids.dtype.str if ids.dtype.kind == "f" else type_of(ids)
+            for ids in (one, other)
+            if ids.size
+        }
+        if len(types) > 1:
+            raise ArgumentError(
+                "by",
+                f"must name columns of one type in all parts, but {self.column!r} is {one.dtype} "
+                f"and {other.dtype}",
+            )
         return np.union1d(one, other)

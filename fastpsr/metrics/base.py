@@ -129,7 +129,7 @@ class Metric(ABC, Generic[Summary]):
         return self
         yield
 
-    def on_rows(self, index: Any) -> "Metric[Summary]":
+    def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
         """Return the metric for the rows selected by an index, if it holds one id per row."""
         return self
 

@@ -131,8 +131,8 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         made = yield from self.train.calibrated_plan(self._fitter, data)
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
 
-    def on_rows(self, index: Any) -> "CalibrationLoss":
-        return replace(self, train=self.train.on_rows(index))
+    def on_rows(self, data: Data, rows: Any) -> "CalibrationLoss":
+        return replace(self, train=self.train.on_rows(data, rows))
 
     def fixed_to(self, data: Data) -> Plan["CalibrationLoss"]:
         return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
@@ -266,8 +266,8 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         values = partial(divergences, self.rule)
         return ReferenceSummands(data.n_classes, values, data.given_priors, (reference,))
 
-    def on_rows(self, index: Any) -> "ExpectedDivergence":
-        return replace(self, train=self.train.on_rows(index))
+    def on_rows(self, data: Data, rows: Any) -> "ExpectedDivergence":
+        return replace(self, train=self.train.on_rows(data, rows))
 
     def fixed_to(self, data: Data) -> Plan["ExpectedDivergence"]:
         return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))

@@ -77,7 +77,7 @@ def detection_costs(p_target: Any, c_miss: Any, c_fa: Any) -> tuple[DetectionCos
         names = ", ".join(PRESETS)
         raise ArgumentError("p_target", f"must be a number, or one of {names}, not {p_target!r}")
     for name, cost in (("c_miss", c_miss), ("c_fa", c_fa)):
-        if cost != 1.0:
+        if checks.as_number(name, cost) != 1.0:
             raise ArgumentError(name, f"must be left out beside the preset {p_target!r}")
     return PRESETS[p_target].costs
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, Summarize
-from fastpsr.plans import Data, Plan, begin, check_data
+from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
 from fastpsr.rules.base import check_rule
@@ -232,9 +232,17 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(Log(), data), cls(Brier(), data, normalized=False)]
 
-    def on_rows(self, index: Any) -> "SemiEmpiricalScore":
-        assert isinstance(self.reference, Predictions)
-        return replace(self, reference=self.reference[index])
+    def on_rows(self, data: Data, rows: Any) -> "SemiEmpiricalScore":
+        in_parts = isinstance(data, PartitionedPredictions)
+        if isinstance(self.reference, PartitionedPredictions) != in_parts:
+            raise ArgumentError("reference", "must be in parts if the predictions are, else not")
+        if isinstance(self.reference, PartitionedPredictions):
+            return replace(self, reference=self.reference.mapped(rows))
+        if len(self.reference) != len(data):
+            raise ArgumentError(
+                "reference", f"must have one row per sample: {len(data)}, not {len(self.reference)}"
+            )
+        return replace(self, reference=self.reference[rows].alone())
 
     def summarize(
         self, predictions: Predictions, reference: Predictions | None = None

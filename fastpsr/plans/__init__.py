@@ -11,6 +11,7 @@ from fastpsr.plans.partitioned import (
     check_ids,
     from_parts,
     mapped,
+    picked_ids,
 )
 from fastpsr.plans.runner import Outcome, begin, run, run_all
 from fastpsr.plans.steps import LABELS, ROWS, Plan, Request, Shared, Step
@@ -34,6 +35,7 @@ __all__ = [
     "check_ids",
     "from_parts",
     "mapped",
+    "picked_ids",
     "run",
     "run_all",
 ]

@@ -80,8 +80,13 @@ class Part:
 
         `name` is the argument that gave them.
         """
-        found = ids if self._columns is None else self._columns[ids]
-        return as_ids(name, found, len(self.predictions))
+        if self._columns is None:
+            return as_ids(name, ids, len(self.predictions))
+        found = self._columns[ids]
+        made: NDArray[Any] = self.remember(
+            ("ids", ids), lambda: as_ids(name, found, len(self.predictions))
+        )
+        return made
 
     def columns_of(self, rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return the columns of ids of some of the rows."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.html import table, values
+from fastpsr.ids import as_ids
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
@@ -26,6 +27,7 @@ __all__ = [
     "check_ids",
     "from_parts",
     "mapped",
+    "picked_ids",
 ]
 
 
@@ -427,3 +429,9 @@ def check_ids(argument: str, ids: Any, data: Data) -> None:
             argument,
             f"must have one entry per sample: columns such as {ids!r} are for data in parts",
         )
+
+
+def picked_ids(argument: str, ids: Any, data: Data, rows: Any) -> Any:
+    """Return the ids of some rows of data in memory; names of columns of data in parts stay."""
+    check_ids(argument, ids, data)
+    return ids if isinstance(ids, str) else as_ids(argument, ids, len(data))[rows]

@@ -153,7 +153,8 @@ class ReferenceSums:
 
     def mean_reference(self) -> Floats:
         """Return the mean reference posterior, shape (K,)."""
-        return np.asarray((self._factors()[:, None] * self.reference).sum(axis=0))
+        found = (self._factors()[:, None] * self.reference).sum(axis=0)
+        return np.asarray(found / found.sum())  # sums of a replicate, or shifted for BCa, are not 1
 
 
 @dataclass(frozen=True, eq=False)
