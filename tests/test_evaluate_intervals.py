@@ -40,9 +40,9 @@ def test_intervals_are_those_of_the_bootstrap(name, method):
 def test_metrics_of_the_table_share_passes(monkeypatch):
     calls = []
 
-    def drawn(names, *arguments):
+    def drawn(names, *arguments, **options):
         calls.append(names)
-        return with_intervals(names, *arguments)
+        return with_intervals(names, *arguments, **options)
 
     module = sys.modules[fp.evaluate.__module__]
     with_intervals = module.with_intervals
@@ -144,3 +144,10 @@ def test_printed_table_with_intervals():
         f"none          nan  {'':<{len(rcl)}}  not computed: the moon is not full",
         f"RCL    {table['RCL']:>10.4f}  {rcl}  {table.rows[2].note}",
     ]
+
+
+def test_warnings_of_intervals_point_at_the_caller():
+    data = fp.Predictions.from_posteriors([1] + [0] * 9, np.linspace(0.9, 0.1, 10))
+    with pytest.warns(RuntimeWarning, match="is undefined in ") as caught:
+        fp.evaluate(data, {"score": fp.CrossEntropy()}, n_resamples=100, seed=0)
+    assert [each.filename for each in caught] == [__file__]

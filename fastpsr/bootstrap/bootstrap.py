@@ -149,6 +149,7 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
+    stacklevel: int = 4,
 ) -> list[BootstrapResult]:
     """Return the intervals of given values; the jobs must be prepared."""
     with in_silence():
@@ -158,7 +159,7 @@ def with_intervals(
         ))  # fmt: skip
     results = []  # not a comprehension, so that warnings refer to the line of the caller
     for name, job, value, row in zip(names, jobs, values, replicates, strict=True):
-        results.append(intervals.result(name, value, row, [job], [1.0]))
+        results.append(intervals.result(name, value, row, [job], [1.0], stacklevel))
     return results
 
 

@@ -115,7 +115,13 @@ class Intervals:
         )
 
     def result(
-        self, name: str, value: float, replicates: Floats, jobs: list[Job], signs: list[float]
+        self,
+        name: str,
+        value: float,
+        replicates: Floats,
+        jobs: list[Job],
+        signs: list[float],
+        stacklevel: int = 4,
     ) -> BootstrapResult:
         """Return the interval of a value, with a warning if it is not reliable."""
         defined = replicates[~np.isnan(replicates)]
@@ -125,7 +131,7 @@ class Intervals:
                 f"{name} is undefined in {n_undefined:,} of {replicates.size:,} replicates, which "
                 "are left out: a class is missing there, or a calibrator has no optimum",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
         is_ours = all(isinstance(job.metric, Metric) for job in jobs)
         if not is_ours and defined.size > 1 and bool((defined == value).all()):
@@ -133,7 +139,7 @@ class Intervals:
                 f"{name} is the same in all replicates, which differ only in "
                 "predictions.sample_weight: does it take the weights into account?",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
         nothing = float("nan")
         method, found = self.method, Interval(nothing, nothing)
@@ -143,7 +149,11 @@ class Intervals:
             resampling=type(self.resampling).__name__,
         )  # fmt: skip
         if np.isnan(value):
-            warn(f"{name} is undefined: both values are infinite", RuntimeWarning, stacklevel=4)
+            warn(
+                f"{name} is undefined: both values are infinite",
+                RuntimeWarning,
+                stacklevel=stacklevel,
+            )
         if defined.size < 2 or np.isnan(value):
             return made(interval=found, standard_error=nothing, bias=nothing, method=method)
         finite = np.isfinite(value) and bool(np.isfinite(defined).all())
@@ -152,7 +162,7 @@ class Intervals:
                 f"{name} is infinite on the data or in a replicate: its interval is by percentile, "
                 f"not {method}",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
             method = "percentile"
         skew = 0.0
@@ -162,7 +172,7 @@ class Intervals:
         try:
             found = interval(value, defined, self.confidence_level, method, skew)
         except ValueError as error:
-            warn(f"{name} has no interval: {error}", RuntimeWarning, stacklevel=4)
+            warn(f"{name} has no interval: {error}", RuntimeWarning, stacklevel=stacklevel)
         with np.errstate(over="ignore"):  # squares of values near the largest float
             standard_error = float(defined.std(ddof=1)) if finite else nothing
             bias = float(defined.mean() - value) if finite else nothing

@@ -76,6 +76,8 @@ def evaluate(
     by : dict of name to array-like of shape (N,), optional
         Group of each sample, for one or more groupings: the metrics are also computed for the
         samples of each group alone. For data in parts, the name of a column, or a list of names.
+        LLRs without a prior are completed with the class frequencies of the group, which
+        ``predictions[mask]`` does not do.
     n_resamples : int
         Number of bootstrap replicates; with 0 there are no confidence intervals.
     confidence_level, method, resampling, seed
@@ -286,7 +288,7 @@ class _Task:
         jobs = [self._jobs[name] for name in names]
         known = [numbers[name] for name in names]
         shown = [self._worded(name) for name in names]
-        results = with_intervals(shown, jobs, known, self.intervals, advance)
+        results = with_intervals(shown, jobs, known, self.intervals, advance, stacklevel=6)
         return dict(zip(names, results, strict=True))
 
     def _can_be_drawn(self, resampling: Resampling) -> bool:

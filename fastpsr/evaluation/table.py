@@ -80,6 +80,7 @@ class Group:
         None for all samples of the system.
     kind : {"posteriors", "likelihoods", "raw scores"}
     n_samples : int
+        Number of samples, those of weight 0 included.
     class_sizes : tuple of int
         Number of samples of positive weight, by class.
     priors : tuple of float
