@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.ids import as_ids, type_of
+from fastpsr.ids import as_ids, numbered, type_of
 from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Selection, Step, run
 
 __all__ = ["By", "Grouping", "Rows", "groups_of"]
@@ -42,7 +42,10 @@ class Grouping:
             raise ArgumentError(
                 "by", f"must have one id per sample for {name!r}: columns are for data in parts"
             )
-        values, places = np.unique(as_ids(f"by[{name!r}]", ids, n_samples), return_inverse=True)
+        array = as_ids(f"by[{name!r}]", ids, n_samples)
+        if not array.size:
+            return cls((), np.empty(0, np.int64))
+        values, (places,) = numbered(array)
         return cls(list(values), places)
 
     def rows(self) -> dict[str, NDArray[np.int64]]:
