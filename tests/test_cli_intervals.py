@@ -229,6 +229,72 @@ def test_trials(scheme):
         assert f"| {cell} |" in Path("t.md").read_text("utf-8")
 
 
+CAUTION = (
+    "warning: intervals are too narrow if speakers repeat: give --speakers, --speaker-columns or "
+    "--speaker-pattern, or --resample iid if none does\n"
+)
+
+
+def resampling_of(*arguments):
+    """What is drawn, and whether there is a word on speakers."""
+    outcome = fastpsr(*arguments, "--json", "t.json")
+    assert outcome.code == 0, outcome.err
+    intervals = strict_json("t.json")["intervals"]
+    return intervals and intervals["resampling"], outcome.err.count(CAUTION) == 1
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_speakers_that_are_given_are_drawn(command):
+    write_trials()
+    ids = [line.split("\t") for line in Path("key").read_text("utf-8").splitlines()[1:]]
+    mapping = dict([(e, b) for e, _, _, _, b, _ in ids] + [(t, o) for _, t, _, _, _, o in ids])
+    Path("map").write_text("".join(f"{i} {s}\n" for i, s in mapping.items()), "utf-8")
+    run = [command, "--key", "key", *["--scores"] * (command == "evaluate"), "a"]
+    run += ["b"] * (command == "compare") + ["--resamples", 40]
+    for given in (SPEAKERS, ("--speakers", "map"), ("--speaker-pattern", r"\d")):
+        assert resampling_of(*run, *given) == ("speaker", False)
+    assert resampling_of(*run, *SPEAKERS, "--resample", "iid") == ("iid", False)
+    assert resampling_of(*run) == ("iid", True)
+    assert resampling_of(*run, "--resample", "iid") == ("iid", False)
+    assert resampling_of(*run, "--resample", "session") == ("session", False)
+
+
+def test_trials_without_intervals_need_no_speakers():
+    write_trials()
+    assert resampling_of(*TRIALS) == (None, False)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
+def test_tables_with_speakers(ending):
+    made = write_trials().made
+    speakers = {"enroll_speaker": made.enroll_speaker, "test_speaker": made.test_speaker}
+    for name, scores in (("s", made.llr), ("o", 0.9 * made.llr)):
+        write(f"{name}{ending}", label=made.y_true, llr=scores, **speakers)
+    run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40, "--json", "t.json"]
+    out = succeed(*run)
+    assert "scores: llr; labels: label; weights: none; clusters: enroll_speaker, test_sp" in out
+    assert strict_json("t.json")["intervals"]["resampling"] == "speaker"
+    data = fp.Predictions.from_llrs(made.y_true, made.llr)
+    table = fp.evaluate(data, n_resamples=40, resampling=fp.TwoWay(*speakers.values()), seed=0)
+    check(strict_json("t.json")["rows"], table)
+    refused = fastpsr(*run, "--interval", "bca")
+    assert refused.err.startswith("error: --interval must not be bca with --resample speaker")
+    assert resampling_of(*run[:-2], "--resample", "iid") == ("iid", False)
+    assert resampling_of(*run[:-2], "--resample", "test_speaker") == ("test_speaker", False)
+    pair = ["compare", f"s{ending}", f"o{ending}", *run[2:-2]]
+    assert resampling_of(*pair) == ("speaker", False)
+
+
+def test_speakers_of_one_of_two_tables():
+    made = write_trials().made
+    write("s.csv", label=made.y_true, llr=made.llr)
+    write("o.csv", label=made.y_true, llr=made.llr, enroll_speaker=made.enroll_speaker,
+          test_speaker=made.test_speaker)  # fmt: skip
+    options = ["--scores-are", "llr", "--resamples", 40]
+    assert resampling_of("compare", "s.csv", "o.csv", *options) == ("speaker", False)
+    assert resampling_of("compare", "o.csv", "s.csv", *options) == ("speaker", False)
+
+
 def test_conditions_and_systems():
     trials = write_trials()
     run = [*TRIALS, "b", "--ci", 0.9, "--resamples", 40, "--resample", "by", "--by", "session"]
@@ -297,7 +363,8 @@ BAD = {
         [*RUN, *CI, "--resample", "g"], ["--resample must", "s.npz", "label, score", "'g'"]
     ),
     "speakers of a table": (
-        [*RUN, *CI, "--resample", "speaker"], ["--resample must", "'speaker', which is for trials"]
+        [*RUN, *CI, "--resample", "speaker"],
+        ["--resample must", "'speaker', which needs columns enroll_speaker and test_speaker"],
     ),
     "one cluster": (
         ["evaluate", "one.npz", *CI, "--resample", "g"], ["--resample", "at least two", "not 1"]
@@ -319,6 +386,11 @@ BAD = {
         [*TRIALS, *CI, "--resample", "speaker", *SPEAKERS, "--interval", "bca"],
         ["--interval must not be bca with --resample speaker"],
     ),
+    "speakers that are known and bca": (
+        [*TRIALS, *CI, *SPEAKERS, "--interval", "bca"],
+        ["--interval must not be bca with --resample speaker", "default", "or --resample iid"],
+    ),
+    "nothing": ([*RUN, *CI, "--resample", ""], ["--resample must", "not ''"]),
     "column of a key": (
         [*TRIALS, *CI, "--resample", "place"],
         ["--resample must be iid, stratified, speaker or a column", "session, by, of", "'place'"],

@@ -90,8 +90,8 @@ def evaluate(
     systems = [*(scores or []), *(files or [])]
     of_trials = key is not None or scores is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
-    intervals = drawn.parse(context, of_trials=of_trials)
-    clusters = column_of(intervals)
+    intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
+    clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
     inputs = [*systems, key, measures.costs, speakers.speakers, *beside]
     check_outputs({**outputs.files, "--report": to_report}, inputs)
@@ -108,7 +108,8 @@ def evaluate(
             scores_are, measures, loss, by=by, folds_are_given=folds_are_given
         )
         reader = TrialReader.of(key, trials, columns, speakers)
-        _evaluate_trials(systems, reader, measure, intervals, outputs, to_report)
+        caution = drawn.caution(intervals, speakers)
+        _evaluate_trials(systems, reader, measure, intervals, caution, outputs, to_report)
         return
     if len(systems) != 1:
         named = ", ".join(str(path) for path in systems) or "no file"
@@ -138,7 +139,7 @@ def _evaluate_table(
     report: Path | None,
 ) -> None:
     """Compute, print and write the table of a file."""
-    drawn = None if intervals is None else drawn_of_table(intervals, data)
+    drawn = None if intervals is None else drawn_of_table(intervals, data.clusters)
     with heard() as read:
         predictions = measure.predictions(data)
         metrics = measure.metrics(predictions.n_classes)
@@ -158,6 +159,7 @@ def _evaluate_trials(
     reader: TrialReader,
     measure: TrialMeasure,
     intervals: Intervals | None,
+    caution: str,
     outputs: OutputOptions,
     report: Path | None,
 ) -> None:
@@ -181,6 +183,8 @@ def _evaluate_trials(
     names = short_names([str(path) for path in systems])
     with heard() as warnings:
         _warn_of_unlike_trials(evaluation, names)
+        if caution:
+            say(caution)
     print_evaluation(evaluation.renamed(names))
     write_evaluation(evaluation, outputs.files)
     if report is not None:

@@ -3,17 +3,23 @@
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap import Clusters, TwoWay
-from fastpsr.cli.measures import TableMeasure
-from fastpsr.cli.options import SPEAKERS, OutputOptions
-from fastpsr.cli.score_files import LABELS, WEIGHTS, find_column, known_column
+from fastpsr.cli.measures import TableMeasure, drawn_of_table
+from fastpsr.cli.options import OutputOptions
+from fastpsr.cli.score_files import (
+    LABELS,
+    WEIGHTS,
+    find_clusters,
+    find_column,
+    known_column,
+    score_columns,
+)
 from fastpsr.cli.show import console, steps, tell
 from fastpsr.cli.tables import print_evaluation, write_evaluation
 from fastpsr.cli.wording import in_words
@@ -27,7 +33,6 @@ from fastpsr.wording import counted
 
 __all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
 
-_SPEAKERS = ("enroll_speaker", "test_speaker")
 _WORK_BYTES = 32  # that evaluation in memory takes per number that is read, about
 _ARGUMENTS = {
     "posteriors": "posteriors",
@@ -50,7 +55,7 @@ class TableInParts:
     scores: tuple[str, ...]
     labels: str
     weights: str | None
-    clusters: str | None
+    clusters: tuple[str, ...]
 
     @property
     def taken(self) -> str:
@@ -59,7 +64,7 @@ class TableInParts:
             f"scores: {', '.join(self.scores)}; labels: {self.labels}; "
             f"weights: {self.weights or 'none'}"
         )
-        return f"{said}; clusters: {self.clusters}" if self.clusters else said
+        return f"{said}; clusters: {', '.join(self.clusters)}" if self.clusters else said
 
     def predictions(self, scores_are: str, priors: list[float] | None) -> PartitionedPredictions:
         """Return predictions in parts of scores that are posteriors, logits, LLRs, ..."""
@@ -78,14 +83,6 @@ class TableInParts:
             list(self.files), y_true=self.labels, sample_weight=self.weights, **options
         )
         return data.map(partial(_to_natural, **options)) if scores_are == "log10-llr" else data
-
-    def drawn(self, intervals: Intervals | None) -> Intervals | None:
-        """Return intervals that draw what was asked for."""
-        if intervals is None or self.clusters is None:
-            return intervals
-        of_speakers = self.clusters == SPEAKERS
-        resampling = TwoWay(*_SPEAKERS) if of_speakers else Clusters(self.clusters)
-        return replace(intervals, resampling=resampling)
 
 
 def usual_columns(path: Path, columns: str | None, scores_are: str) -> str | None:
@@ -107,32 +104,27 @@ def table_in_parts(
     """Return a table that is to be read part by part, None for one that is read whole.
 
     Folders and patterns are; so are files whose numbers would take more than a quarter of
-    FASTPSR_MEMORY, and those whose speakers are drawn.
+    FASTPSR_MEMORY.
     """
     files = _files(path)
     if not files:
         return None
     names = _names(files)
-    of_speakers = clusters == SPEAKERS and set(_SPEAKERS) <= set(names)
-    if clusters is not None and not of_speakers and clusters not in names:
-        raise ValueError(
-            f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
-            f"{clusters!r}" + (", which is for trials" if clusters == SPEAKERS else "")
-        )
+    drawn = find_clusters(path, names, clusters)
     label = find_column(path, names, labels, LABELS)
     weight = find_column(path, names, weights, WEIGHTS)
-    chosen = [name for name in names if name not in (label, weight, clusters)]
+    chosen = score_columns(names, label, weight, *drawn)
     if scores is not None:
         chosen = [known_column(path, names, name) for name in scores.split(",")]
     n_columns = len(chosen) + 1 + (weight is not None)
     is_large = _n_rows(files) * n_columns * _WORK_BYTES > memory_budget()
-    if not (always or is_large or of_speakers or files != [str(path)]):
+    if not (always or is_large or files != [str(path)]):
         return None
     if label is None:
         raise ValueError(f"{path} has no labels: say where they are with --labels")
     if not chosen:
         raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
-    return TableInParts(path, tuple(files), tuple(chosen), label, weight, clusters)
+    return TableInParts(path, tuple(files), tuple(chosen), label, weight, drawn)
 
 
 def evaluate_parts(
@@ -157,8 +149,9 @@ def evaluate_parts(
     if explain:
         console.print(str(data.explain(metrics)))
         return
+    drawn = None if intervals is None else drawn_of_table(intervals, table.clusters)
     with _rows_shown(data):
-        evaluation = evaluate_systems({None: data}, metrics, intervals=table.drawn(intervals))
+        evaluation = evaluate_systems({None: data}, metrics, intervals=drawn)
     evaluation = in_words(evaluation)
     print_evaluation(evaluation)
     write_evaluation(evaluation, outputs.files)
