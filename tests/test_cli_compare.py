@@ -79,7 +79,9 @@ def test_trials(scheme):
     check(metrics, trials.predictions("a"), trials.predictions("b"),
           confidence_level=0.9, resampling=resampling(trials), seed=4)  # fmt: skip
     content = strict_json("t.json")
-    assert list(content) == ["a", "b", "n_samples", "intervals", "rows"]
+    names = ["version", "scores_are", "a", "b", "n_samples", "intervals", "rows", "inputs"]
+    assert list(content) == names
+    assert [each["path"] for each in content["inputs"]] == ["a", "b", "key"]
     assert (content["a"], content["b"], content["n_samples"]) == ("a", "b", 1800)
     assert content["intervals"] == {
         "confidence_level": 0.9, "method": "percentile", "n_resamples": 60, "resampling": scheme,

@@ -29,7 +29,7 @@ from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_col
 from fastpsr.cli.reports import report_of_table, report_of_trials, require_report
 from fastpsr.cli.score_files import ScoreFile, read_scores
 from fastpsr.cli.show import console, heard, say, steps, warnings_as_lines
-from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
+from fastpsr.cli.tables import Outputs, print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation, Intervals, evaluate_systems
@@ -95,6 +95,7 @@ def evaluate(
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
     inputs = [*systems, key, measures.costs, speakers.speakers, *beside]
     check_outputs({**outputs.files, "--report": to_report}, inputs)
+    written = Outputs(outputs.files, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
     if scores_are is ScoresAre.RAW:
@@ -109,7 +110,7 @@ def evaluate(
         )
         reader = TrialReader.of(key, trials, columns, speakers)
         caution = drawn.caution(intervals, speakers)
-        _evaluate_trials(systems, reader, measure, intervals, caution, outputs, to_report)
+        _evaluate_trials(systems, reader, measure, intervals, caution, written, to_report)
         return
     if len(systems) != 1:
         named = ", ".join(str(path) for path in systems) or "no file"
@@ -124,18 +125,18 @@ def evaluate(
     where = (tables.labels, columns, tables.weights, clusters)
     parts = table_in_parts(path, *where, always=explain)
     if parts is not None:
-        evaluate_parts(parts, table, intervals, outputs, to_report, explain=explain)
+        evaluate_parts(parts, table, intervals, written, to_report, explain=explain)
         return
     if explain:
         raise ValueError(f"--explain is for Parquet files, not for {path}")
-    _evaluate_table(read_scores(path, *where), table, intervals, outputs, to_report)
+    _evaluate_table(read_scores(path, *where), table, intervals, written, to_report)
 
 
 def _evaluate_table(
     data: ScoreFile,
     measure: TableMeasure,
     intervals: Intervals | None,
-    outputs: OutputOptions,
+    outputs: Outputs,
     report: Path | None,
 ) -> None:
     """Compute, print and write the table of a file."""
@@ -149,7 +150,7 @@ def _evaluate_table(
             )
     evaluation = in_words(evaluation)
     print_evaluation(evaluation)
-    write_evaluation(evaluation, outputs.files)
+    write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
         report_of_table(report, data.path, evaluation, predictions, read)
 
@@ -160,7 +161,7 @@ def _evaluate_trials(
     measure: TrialMeasure,
     intervals: Intervals | None,
     caution: str,
-    outputs: OutputOptions,
+    outputs: Outputs,
     report: Path | None,
 ) -> None:
     """Read, evaluate, print and write; `systems` are score files."""
@@ -186,7 +187,7 @@ def _evaluate_trials(
         if caution:
             say(caution)
     print_evaluation(evaluation.renamed(names))
-    write_evaluation(evaluation, outputs.files)
+    write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
         read = [*said, taken, *warnings]
         drawn = {names[path]: predictions for path, predictions in pooled.items()}

@@ -1,6 +1,5 @@
 """Tables of scores in Parquet files, evaluated part by part where they are large."""
 
-import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr.cli.inputs import parquet_files
 from fastpsr.cli.measures import TableMeasure, drawn_of_table
-from fastpsr.cli.options import OutputOptions
 from fastpsr.cli.score_files import (
     LABELS,
     WEIGHTS,
@@ -21,7 +20,7 @@ from fastpsr.cli.score_files import (
     score_columns,
 )
 from fastpsr.cli.show import console, steps, tell
-from fastpsr.cli.tables import print_evaluation, write_evaluation
+from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Intervals, evaluate_systems
 from fastpsr.plans import PartitionedPredictions
@@ -87,7 +86,7 @@ class TableInParts:
 
 def usual_columns(path: Path, columns: str | None, scores_are: str) -> str | None:
     """Return the columns that were asked for, else `llr` of LLRs in Parquet that have it."""
-    if columns is None and scores_are in _OF_ONE_COLUMN and "llr" in _names(_files(path)):
+    if columns is None and scores_are in _OF_ONE_COLUMN and "llr" in _names(parquet_files(path)):
         return "llr"
     return columns
 
@@ -106,7 +105,7 @@ def table_in_parts(
     Folders and patterns are; so are files whose numbers would take more than a quarter of
     FASTPSR_MEMORY.
     """
-    files = _files(path)
+    files = parquet_files(path)
     if not files:
         return None
     names = _names(files)
@@ -131,7 +130,7 @@ def evaluate_parts(
     table: TableInParts,
     measure: TableMeasure,
     intervals: Intervals | None,
-    outputs: OutputOptions,
+    outputs: Outputs,
     report: Path | None,
     *,
     explain: bool,
@@ -154,7 +153,7 @@ def evaluate_parts(
         evaluation = evaluate_systems({None: data}, metrics, intervals=drawn)
     evaluation = in_words(evaluation)
     print_evaluation(evaluation)
-    write_evaluation(evaluation, outputs.files)
+    write_evaluation(evaluation, measure.scale, outputs)
 
 
 @contextmanager
@@ -180,26 +179,6 @@ def _to_natural(before: Predictions, llrs: str, prior: float | None) -> Predicti
     return Predictions.from_llrs(
         before.y_true, np.log(10.0) * before.scores, prior=prior, sample_weight=before.sample_weight
     )
-
-
-def _files(path: Path) -> list[str]:
-    """Return the Parquet files that a path, a folder or a pattern means; none for other tables."""
-    if path.is_dir():
-        found = sorted(glob.glob(f"{glob.escape(str(path))}/**/*.parquet", recursive=True))
-        if not found:
-            raise ValueError(f"{path}: there are no files *.parquet in this folder")
-        return found
-    if path.exists():
-        return [str(path)] if path.suffix in (".parquet", ".pq") else []
-    if not glob.has_magic(str(path)):
-        return []
-    found = sorted(glob.glob(str(path), recursive=True))
-    if not found:
-        raise FileNotFoundError(2, "No file fits the pattern", str(path))
-    other = [name for name in found if Path(name).suffix not in (".parquet", ".pq")]
-    if other:
-        raise ValueError(f"{path} must mean Parquet files alone, but {other[0]} is none")
-    return found
 
 
 def _names(files: list[str]) -> list[str]:
