@@ -260,6 +260,15 @@ def test_tables(ending, scheme):
     assert out.count("taken as logits") == 2
 
 
+def test_small_differences_are_not_shown_as_0():
+    y, z, _ = data()
+    for name, scores in (("a.csv", z), ("b.csv", z * 1.00001)):
+        write(name, label=y, s=scores)
+    out = succeed("compare", "a.csv", "b.csv", "--scores-are", "logits", *FEW)
+    (line,) = (line for line in out.splitlines() if line.startswith("NCE "))
+    assert re.search(r" -?\d\.\de-0\d  \[-?\d\.\de-0\d, -?\d\.\de-0\d\]  (yes|no) *$", line)
+
+
 def test_costs_and_classes():
     y, z, w = data(3)
     systems = []

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.commands import (
     fastpsr,
     npz,
     parameters,
+    program,
     strict_json,
     succeed,
     surroundings,
@@ -421,15 +423,14 @@ def test_bad_options_are_found_before_a_file_is_read(option):
 # Progress and Ctrl-C
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
-def test_a_bar_with_the_time_that_is_left():
-    _, are, *_ = table_of(".npz", "iid")
+def shown_on_a_terminal(*arguments, stdout=None):
+    """All bytes that a terminal gets; the output of the command among them if `stdout` is None."""
     ours, theirs = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "fastpsr", "evaluate", "s.npz", *are, "--resamples", "3000"],
-        stdout=subprocess.DEVNULL,
+        [sys.executable, "-m", "fastpsr", *map(str, arguments)],
+        stdout=theirs if stdout is None else stdout,
         stderr=theirs,
-        env=surroundings(TERM="xterm"),
+        env=surroundings(TERM="xterm", COLUMNS="100"),
     ):
         os.close(theirs)
         shown = b""
@@ -442,8 +443,55 @@ def test_a_bar_with_the_time_that_is_left():
                 break
             shown += part
     os.close(ours)
-    assert b"replicates" in shown
-    assert re.search(rb"\d+ s left", shown)
+    return shown.decode("utf-8")
+
+
+def screen(shown):
+    """The lines that are left on a terminal, which is as high as needed."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", shown):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row, lines = row + 1, [*lines, *[""] * (row + 2 > len(lines))]
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif re.fullmatch(r"\x1b\[\d*A", part):
+            row -= int(part[2:-1] or 1)
+        elif not part.startswith("\x1b"):
+            line = lines[row].ljust(column)
+            lines[row] = line[:column] + part + line[column + len(part) :]
+            column += len(part)
+        else:
+            assert part[-1] in "mhl", part  # colors, and the cursor shown or not
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+def test_a_bar_with_the_time_that_is_left():
+    _, are, *_ = table_of(".npz", "iid")
+    run = ["evaluate", "s.npz", *are, "--resamples", "3000"]
+    shown = shown_on_a_terminal(*run, stdout=subprocess.DEVNULL)
+    assert "replicates" in shown
+    assert re.search(r"\d+ s left", shown)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_nothing_of_a_bar_is_left_on_a_terminal(command):
+    write_trials()
+    files = ["--scores", "a", "b"] if command == "evaluate" else ["a", "b"]
+    run = [command, "--key", "key", *files, *SPEAKERS, "--resamples", "100"]
+    shown = shown_on_a_terminal(*run)
+    assert "━" in shown
+    left = screen(shown)
+    with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
+        piped = program(*run).stdout
+
+    def without_times(text):
+        return re.sub(r"\d+\.\d s| +$", "", text, flags=re.MULTILINE).strip()
+
+    assert without_times(left) == without_times(piped)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

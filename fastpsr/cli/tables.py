@@ -12,7 +12,7 @@ from rich.table import Table
 from fastpsr.cli.inputs import described
 from fastpsr.cli.show import console
 from fastpsr.evaluation import Difference, Evaluation, in_brackets
-from fastpsr.evaluation.layout import pivot
+from fastpsr.evaluation.layout import number, pivot
 from fastpsr.files import whole_file
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
@@ -112,7 +112,7 @@ def _lines(evaluation: Evaluation) -> list[list[str]]:
     """Return a header, and a line per metric, or per system and condition."""
     if evaluation.groups[0].system is not None:
         return pivot(evaluation)
-    lines = [["metric", "value"], *([row.metric, f"{row.value:.4f}"] for row in evaluation.rows)]
+    lines = [["metric", "value"], *([row.metric, number(row.value)] for row in evaluation.rows)]
     if evaluation.intervals is None:
         return lines
     brackets = [in_brackets(row.low, row.high) for row in evaluation.rows]
@@ -126,7 +126,7 @@ def _lines_of_differences(
     said = {None: "", True: "yes", False: "no"}
     lines = [["metric", *sides, between, "interval", "excludes 0"]]
     for row in rows:
-        numbers = [f"{number:.4f}" for number in (row.a.value, row.b.value, row.value)]
+        numbers = [number(value) for value in (row.a.value, row.b.value, row.value)]
         interval = "" if row.result is None else in_brackets(*row.result.interval)
         lines.append([row.metric, *numbers, interval, said[row.excludes_zero]])
     return lines
