@@ -18,7 +18,7 @@ def in_columns(evaluation: "Evaluation", width: int) -> list[str]:
     """Return a line per metric, a column per system and group, and the reasons of gaps below.
 
     Columns that do not fit beside each other follow in a further table. Where that would make more
-    than two, there is a line per system and group, and a column per metric.
+    than two, there is a line per system and group and a column per metric, if that makes fewer.
     """
     lines = pivot(evaluation)
     n_names = 2
@@ -29,7 +29,7 @@ def in_columns(evaluation: "Evaluation", width: int) -> list[str]:
         row[0] = ""
     tables = _tables(turned, 1, width)
     if len(tables) > 2:
-        tables = _tables(lines, n_names, width)
+        tables = min(tables, _tables(lines, n_names, width), key=len)
     shown = [line for table in tables for line in ("", *table)]
     return [*shown[1:], *gaps(evaluation)]
 
