@@ -29,7 +29,7 @@ from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_col
 from fastpsr.cli.reports import report_of_table, report_of_trials, require_report
 from fastpsr.cli.score_files import ScoreFile, read_scores
 from fastpsr.cli.show import console, heard, say, steps, warnings_as_lines
-from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
+from fastpsr.cli.tables import Outputs, print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation, Intervals, evaluate_systems
@@ -92,11 +92,12 @@ def evaluate(
     systems = [*(scores or []), *(files or [])]
     of_trials = key is not None or scores is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
-    intervals = drawn.parse(context, of_trials=of_trials)
-    clusters = column_of(intervals)
+    intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
+    clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
     inputs = [*systems, key, measures.costs, speakers.speakers, *beside]
     check_outputs({**outputs.files, "--report": to_report}, inputs)
+    written = Outputs(outputs.files, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
     if scores_are is ScoresAre.RAW:
@@ -110,7 +111,8 @@ def evaluate(
             scores_are, measures, loss, by=by, folds_are_given=folds_are_given
         )
         reader = TrialReader.of(key, trials, columns, speakers)
-        _evaluate_trials(systems, reader, measure, intervals, outputs, to_report)
+        caution = drawn.caution(intervals, speakers)
+        _evaluate_trials(systems, reader, measure, intervals, caution, written, to_report)
         return
     if len(systems) != 1:
         named = ", ".join(str(path) for path in systems) or "no file"
@@ -125,22 +127,22 @@ def evaluate(
     where = (tables.labels, columns, tables.weights, clusters)
     parts = table_in_parts(path, *where, always=explain)
     if parts is not None:
-        evaluate_parts(parts, table, intervals, outputs, to_report, explain=explain)
+        evaluate_parts(parts, table, intervals, written, to_report, explain=explain)
         return
     if explain:
         raise ValueError(f"--explain is for Parquet files, not for {path}")
-    _evaluate_table(read_scores(path, *where), table, intervals, outputs, to_report)
+    _evaluate_table(read_scores(path, *where), table, intervals, written, to_report)
 
 
 def _evaluate_table(
     data: ScoreFile,
     measure: TableMeasure,
     intervals: Intervals | None,
-    outputs: OutputOptions,
+    outputs: Outputs,
     report: Path | None,
 ) -> None:
     """Compute, print and write the table of a file."""
-    drawn = None if intervals is None else drawn_of_table(intervals, data)
+    drawn = None if intervals is None else drawn_of_table(intervals, data.clusters)
     with heard() as read:
         predictions = measure.predictions(data)
         metrics = measure.metrics(predictions.n_classes)
@@ -150,7 +152,7 @@ def _evaluate_table(
             )
     evaluation = in_words(evaluation)
     print_evaluation(evaluation)
-    write_evaluation(evaluation, outputs.files)
+    write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
         report_of_table(report, data.path, evaluation, predictions, read)
 
@@ -160,7 +162,8 @@ def _evaluate_trials(
     reader: TrialReader,
     measure: TrialMeasure,
     intervals: Intervals | None,
-    outputs: OutputOptions,
+    caution: str,
+    outputs: Outputs,
     report: Path | None,
 ) -> None:
     """Read, evaluate, print and write; `systems` are score files."""
@@ -183,8 +186,10 @@ def _evaluate_trials(
     names = short_names([str(path) for path in systems])
     with heard() as warnings:
         _warn_of_unlike_trials(evaluation, names)
+        if caution:
+            say(caution)
     print_evaluation(evaluation.renamed(names))
-    write_evaluation(evaluation, outputs.files)
+    write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
         read = [*said, taken, *warnings]
         drawn = {names[path]: predictions for path, predictions in pooled.items()}

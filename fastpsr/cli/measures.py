@@ -12,6 +12,7 @@ from fastpsr.bootstrap import Clusters, TwoWay
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options import (
+    BY_WHAT_IS_KNOWN,
     SCHEMES,
     SPEAKERS,
     CalibratorOptions,
@@ -19,6 +20,7 @@ from fastpsr.cli.options import (
     ScoresAre,
     TrialScale,
     check_folds,
+    check_speakers_are_drawn,
     parse_priors,
     read_costs,
     table_scale,
@@ -220,11 +222,16 @@ class TrialMeasure:
         )
 
 
-def drawn_of_table(intervals: Intervals, data: ScoreFile) -> Intervals:
-    """Return settings of intervals with the requested resampling."""
-    if data.clusters is None:
-        return intervals
-    return replace(intervals, resampling=Clusters(data.clusters))
+def drawn_of_table(intervals: Intervals, clusters: tuple[Any, ...]) -> Intervals:
+    """Return intervals that draw what was asked for, of a table with these ids or columns."""
+    if len(clusters) == 2:
+        check_speakers_are_drawn(intervals)
+        return replace(intervals, drawn=SPEAKERS, resampling=TwoWay(*clusters))
+    if clusters:
+        return replace(intervals, resampling=Clusters(*clusters))
+    if intervals.drawn == BY_WHAT_IS_KNOWN:
+        return replace(intervals, drawn="iid")
+    return intervals
 
 
 def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:

@@ -12,8 +12,7 @@ from fastpsr import checks
 from fastpsr.bootstrap import IID, Resampling, Stratified
 from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
-from fastpsr.cli.modes import SPEAKERS as TELL_SPEAKERS
-from fastpsr.cli.modes import given, refuse
+from fastpsr.cli.modes import refuse
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
@@ -22,6 +21,7 @@ from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
 __all__ = [
+    "BY_WHAT_IS_KNOWN",
     "SCHEMES",
     "SPEAKERS",
     "CalibratorOptions",
@@ -42,6 +42,7 @@ __all__ = [
     "arrays_beside",
     "check_folds",
     "check_outputs",
+    "check_speakers_are_drawn",
     "column_of",
     "parse_dcf",
     "parse_priors",
@@ -53,6 +54,8 @@ __all__ = [
 #: Values of `--resample` other than columns.
 SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
 SPEAKERS = "speaker"
+BY_WHAT_IS_KNOWN = "speaker or iid"  # of a table, as long as its columns are not known
+TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 
 
 class ScoresAre(StrEnum):
@@ -337,15 +340,15 @@ class IntervalOptions:
         _of(_INTERVALS, "Number of bootstrap replicates; 1000 if only --ci is given."),
     ] = None
     resample: Annotated[
-        str,
+        str | None,
         _of(
             _INTERVALS,
             "What is resampled: samples (iid), samples within each class (stratified), speakers "
             "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
-            "(for .npy tables, a .npy file).",
+            "(for .npy tables, a .npy file). By default speakers if they are known, else samples.",
             metavar="iid|stratified|speaker|COLUMN",
         ),
-    ] = "iid"
+    ] = None
     interval: Annotated[
         Method, _of(_INTERVALS, "Method of the bootstrap intervals.", "--interval")
     ] = Method.PERCENTILE
@@ -353,7 +356,9 @@ class IntervalOptions:
         int, _of(_INTERVALS, "Seed of the replicates; the same seed gives the same intervals.")
     ] = 0
 
-    def parse(self, context: typer.Context, *, of_trials: bool) -> Intervals | None:
+    def parse(
+        self, context: typer.Context, *, of_trials: bool, speakers: SpeakerOptions
+    ) -> Intervals | None:
         """Return the settings of intervals, validated before any computation; None without."""
         if self.ci is None and self.resamples is None:
             reason = "is for intervals: give --ci or --resamples too"
@@ -361,19 +366,29 @@ class IntervalOptions:
             return None
         level = 0.95 if self.ci is None else self.ci
         n_resamples = 1000 if self.resamples is None else self.resamples
-        scheme = SCHEMES.get(self.resample)
+        drawn = self.resample
+        if drawn is None:
+            drawn = "iid" if of_trials else BY_WHAT_IS_KNOWN
+            drawn = SPEAKERS if speakers.are_known else drawn
+        scheme = SCHEMES.get(drawn)
         intervals = Intervals.of(n_resamples, level, self.interval.value, scheme, self.seed)
-        if of_trials and self.resample == SPEAKERS:
-            if not set(TELL_SPEAKERS) & set(given(context)):
+        intervals = replace(intervals, drawn=drawn)
+        if of_trials and drawn == SPEAKERS:
+            if not speakers.are_known:
                 raise ValueError(
-                    "--resample speaker needs to know the speakers: give --speakers, "
-                    "--speaker-columns or --speaker-pattern"
+                    f"--resample speaker needs to know the speakers: give {TELL_SPEAKERS}"
                 )
-            if self.interval is Method.BCA:
-                raise ValueError(
-                    "--interval must not be bca with --resample speaker: use percentile or basic"
-                )
-        return replace(intervals, drawn=self.resample)
+            check_speakers_are_drawn(intervals)
+        return intervals
+
+    def caution(self, intervals: Intervals | None, speakers: SpeakerOptions) -> str:
+        """Return what is to be said of intervals of trials whose speakers are unknown, or ""."""
+        if intervals is None or self.resample is not None or speakers.are_known:
+            return ""
+        return (
+            f"warning: intervals are too narrow if speakers repeat: give {TELL_SPEAKERS}, or "
+            "--resample iid if none does"
+        )
 
 
 @dataclass(frozen=True)
@@ -476,8 +491,17 @@ def parse_dcf(text: str) -> MinDCF:
         ) from None
 
 
+def check_speakers_are_drawn(intervals: Intervals) -> None:
+    """Raise where intervals are made in a way that drawn speakers do not allow."""
+    if intervals.method == "bca":
+        raise ValueError(
+            "--interval must not be bca with --resample speaker (the default where speakers are "
+            "known): use percentile or basic, or --resample iid"
+        )
+
+
 def column_of(intervals: Intervals | None) -> str | None:
-    """Return the column of cluster ids of a table, if clusters are drawn."""
+    """Return the column of cluster ids of a table, or what is drawn by default."""
     return None if intervals is None or intervals.drawn in SCHEMES else intervals.drawn
 
 

@@ -219,6 +219,11 @@ class TrialSet:
         ValueError
             If an id has no speaker; with a count and examples.
 
+        Warns
+        -----
+        RuntimeWarning
+            If all target trials are of two speakers: then the names found are not of speakers.
+
         Examples
         --------
         >>> import pathlib, tempfile
