@@ -74,7 +74,7 @@ def compare(
         Path, typer.Argument(metavar="B", help="The same of another system, on the same samples.")
     ],
     key: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             help="Trial list with labels; a score file that holds labels will do.",
             rich_help_panel="Trial lists",
@@ -93,7 +93,7 @@ def compare(
     assert intervals is not None
     clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
-    check_outputs(outputs.files, [a, b, key, measures.costs, speakers.speakers, *beside])
+    check_outputs(outputs.files, [a, b, *(key or []), measures.costs, speakers.speakers, *beside])
     if a.resolve() == b.resolve():
         raise ValueError(f"A and B must be two files, not {a} twice")
     folds_are_given = "--folds" in given(context)

@@ -57,7 +57,7 @@ def evaluate(
         ),
     ] = None,
     key: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(help="Trial list with labels.", rich_help_panel="Trial lists"),
     ] = None,
     scores: Annotated[
@@ -66,6 +66,16 @@ def evaluate(
             help="Score file of a system; without --key one that holds labels.",
             rich_help_panel="Trial lists",
         ),
+    ] = None,
+    targets: Annotated[
+        Path | None,
+        typer.Option(
+            help="Scores of target trials, with --nontargets; with --scores their ids, as a key.",
+            rich_help_panel="Trial lists",
+        ),
+    ] = None,
+    nontargets: Annotated[
+        Path | None, typer.Option(help="The same of non-targets.", rich_help_panel="Trial lists")
     ] = None,
     scores_are: ScoresMean = None,
     columns: Columns = None,
@@ -88,12 +98,21 @@ def evaluate(
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     systems = [*(scores or []), *(files or [])]
-    of_trials = key is not None or scores is not None
-    refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
+    classes = None if targets is None or nontargets is None else (targets, nontargets)
+    if classes is None and (targets is not None or nontargets is not None):
+        raise ValueError("--targets and --nontargets go together: give both")
+    if classes is not None and key is not None:
+        raise ValueError("--key has labels: --targets and --nontargets take its place")
+    has_scores = bool(systems)
+    if classes is not None and not has_scores:
+        systems = [classes[0]]
+    of_trials = key is not None or scores is not None or classes is not None
+    has_key = key is not None or (classes is not None and has_scores)
+    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
     intervals = drawn.parse(context, of_trials=of_trials)
     clusters = column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
-    inputs = [*systems, key, measures.costs, speakers.speakers, *beside]
+    inputs = [*systems, *(key or []), *(classes or ()), measures.costs, speakers.speakers, *beside]
     check_outputs({**outputs.files, "--report": to_report}, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
@@ -108,6 +127,7 @@ def evaluate(
             scores_are, measures, loss, by=by, folds_are_given=folds_are_given
         )
         reader = TrialReader.of(key, trials, columns, speakers)
+        reader.classes, reader.has_scores = classes, has_scores
         _evaluate_trials(systems, reader, measure, intervals, outputs, to_report)
         return
     if len(systems) != 1:

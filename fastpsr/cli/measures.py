@@ -43,6 +43,8 @@ from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials import TrialSet
 from fastpsr.trials.coded import Coded
 
+Metrics = dict[str, Metric[Any]]
+
 __all__ = [
     "TableMeasure",
     "TrialMeasure",
@@ -65,6 +67,7 @@ class TableMeasure:
     calibrator: Calibrator
     folds: int
     folds_are_given: bool
+    chosen: Callable[[Metrics], Metrics]
 
     @classmethod
     def of(
@@ -85,6 +88,7 @@ class TableMeasure:
             loss.untrained(),
             loss.folds,
             folds_are_given,
+            measures.chosen,
         )
 
     def predictions(self, data: ScoreFile) -> Predictions:
@@ -103,7 +107,7 @@ class TableMeasure:
             self.costs.check_classes(n_classes)
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
-        return default_metrics(
+        table = default_metrics(
             n_classes,
             _kind(self.scale),
             costs=self.costs,
@@ -111,6 +115,7 @@ class TableMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
         )
+        return self.chosen(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +133,7 @@ class TrialMeasure:
     folds_are_given: bool
     by: str | None
     equalize: str | None
+    chosen: Callable[[Metrics], Metrics]
 
     @classmethod
     def of(
@@ -151,6 +157,7 @@ class TrialMeasure:
             folds_are_given,
             by,
             measures.equalize,
+            measures.chosen,
         )
 
     def evaluation(
@@ -214,12 +221,13 @@ class TrialMeasure:
 
     def metrics(self, groups: Any) -> dict[str, Metric[Any]]:
         """Return the metrics by name; of raw scores those that ranks allow."""
-        return detection_metrics(
+        table = detection_metrics(
             _kind(self.scale),
             detection=self.detection,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )
+        return self.chosen(table)
 
 
 def drawn_of_table(intervals: Intervals, data: ScoreFile) -> Intervals:
@@ -248,6 +256,8 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
 
 
 def _kind(scale: str) -> Kind:
+    if scale in ("llr", "log10-llr"):
+        return "likelihoods"
     return "raw scores" if scale == "raw" else "posteriors"
 
 

@@ -17,7 +17,7 @@ from fastpsr.cli.modes import given, refuse
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
-from fastpsr.metrics import PRESETS, MinDCF
+from fastpsr.metrics import PRESETS, Metric, MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
@@ -155,6 +155,10 @@ class MeasureOptions:
             "times for several. By default 0.01 for trials, none for tables."
         ),
     ] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics of the table by name, with commas between, in this order."),
+    ] = None
     costs: Annotated[Path | None, _of(_TABLES, "Cost matrix, a row per class: .json or .csv.")] = (
         None
     )
@@ -166,6 +170,22 @@ class MeasureOptions:
     def detection(self, *, of_trials: bool) -> list[MinDCF]:
         """Return the detection costs that are asked for."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+
+    def chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+        """Return the metrics of a table that are asked for, all by default."""
+        if self.metrics is None:
+            return table
+        by_name = {name.lower(): name for name in table}
+        found = {}
+        for text in self.metrics.split(","):
+            if text.strip().lower() not in by_name:
+                raise ValueError(
+                    f"--metrics must name metrics of this table ({', '.join(table)}), not "
+                    f"{text.strip()!r}"
+                )
+            name = by_name[text.strip().lower()]
+            found[name] = table[name]
+        return found
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ def default_metrics(
 ) -> Metrics:
     """Return the metrics of a table of samples by name; of raw scores those that ranks allow.
 
+    LLRs of two classes have EER, Cllr and minCllr too.
+
     `costs` adds its Bayes risk, and each metric of `detection` its cost, minimal and actual.
     """
     if kind == "raw scores":
@@ -57,6 +59,8 @@ def default_metrics(
         table["RCL bound"] = CalibrationLoss(Log(), PAV(), TrainOnTest())
         table["ECE"] = ECE()
     table["ECEmc"] = ECE(on="confidence")
+    if kind == "likelihoods" and n_classes == 2:
+        table |= {"EER": EER(), "Cllr": Cllr(), "minCllr": MinCllr()}
     return table | _costs(detection, kind)
 
 
