@@ -39,6 +39,7 @@ def _version(
 
 def run() -> int:
     """Run the command; an error is one line and exit code 2."""
+    console.stderr = False
     try:
         with warnings_as_lines():
             code = int(app(standalone_mode=False) or 0)

@@ -256,7 +256,7 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
 
 
 def _kind(scale: str) -> Kind:
-    if scale in ("llr", "log10-llr"):
+    if scale in ("llr", "log10-llr", "log-likelihoods"):
         return "likelihoods"
     return "raw scores" if scale == "raw" else "posteriors"
 

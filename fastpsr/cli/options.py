@@ -14,6 +14,7 @@ from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.modes import SPEAKERS as TELL_SPEAKERS
 from fastpsr.cli.modes import given, refuse
+from fastpsr.cli.show import console
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
@@ -43,6 +44,8 @@ __all__ = [
     "check_folds",
     "check_outputs",
     "column_of",
+    "from_stdin",
+    "named_files",
     "parse_dcf",
     "parse_priors",
     "read_costs",
@@ -389,22 +392,17 @@ class ComparisonOptions(IntervalOptions):
     resamples: Annotated[int | None, _of(_INTERVALS, "Number of bootstrap replicates.")] = 1000
 
 
+_TABLE = "Also write the table to this file; - for standard output, where nothing else is then."
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """Files that tables are also written to."""
 
-    to_json: Annotated[
-        Path | None, typer.Option("--json", help="Also write the table to this file.")
-    ] = None
-    to_csv: Annotated[
-        Path | None, typer.Option("--csv", help="Also write the table to this file.")
-    ] = None
-    to_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write the table to this file.")
-    ] = None
-    to_latex: Annotated[
-        Path | None, typer.Option("--latex", help="Also write the table to this file.")
-    ] = None
+    to_json: Annotated[Path | None, typer.Option("--json", help=_TABLE)] = None
+    to_csv: Annotated[Path | None, typer.Option("--csv", help=_TABLE)] = None
+    to_markdown: Annotated[Path | None, typer.Option("--markdown", help=_TABLE)] = None
+    to_latex: Annotated[Path | None, typer.Option("--latex", help=_TABLE)] = None
 
     @property
     def files(self) -> dict[str, Path | None]:
@@ -489,6 +487,7 @@ def column_of(intervals: Intervals | None) -> str | None:
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
     """Raise, before any work, where a file to write has no place or is another file as well."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
     for option, path in outputs.items():
         if path is None:
             continue
@@ -496,6 +495,26 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise ValueError(f"{option} must not be {other} too: {path}")
+
+
+def named_files(paths: list[Path]) -> dict[Path, str | None]:
+    """Return files by path with the names that NAME=FILE gives them; a file of that name wins."""
+    found: dict[Path, str | None] = {}
+    for path in paths:
+        name, equals, file = str(path).partition("=")
+        own = None if path.exists() or not (equals and name and file) else name
+        place = from_stdin(path if own is None else Path(file))
+        if any(place.resolve() == other.resolve() for other in found):
+            raise ValueError(f"--scores must name each file once, but names {place} again")
+        if own is not None and own in found.values():
+            raise ValueError(f"--scores must give each file a name of its own, not {own} twice")
+        found[place] = own
+    return found
+
+
+def from_stdin(path: Path) -> Path:
+    """Return the path of standard input for "-"."""
+    return Path("/dev/stdin") if str(path) == "-" else path
 
 
 def arrays_beside(*names: str | None) -> list[Path | None]:
