@@ -128,7 +128,7 @@ def evaluate(
     check_outputs({**outputs.files, "--report": to_report}, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
-    scales: list[ScoresAre | None] = [*(scores_are or [None])]
+    scales: list[ScoresAre | None] = [None] if not scores_are else [*scores_are]
     if len(scales) not in (1, len(systems)):
         raise ValueError(
             f"--scores-are must be given once, or for each of {len(systems)} systems, not "
