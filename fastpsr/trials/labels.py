@@ -37,8 +37,8 @@ def vocabularies_of(words: Iterable[str]) -> list[str]:
 
     Examples
     --------
-    >>> vocabularies_of(["Target", "nontarget"]), vocabularies_of(["1"]), vocabularies_of(["x"])
-    (['target/nontarget'], ['1/0', '1/-1'], [])
+    >>> vocabularies_of(["Tgt", "imp"]), vocabularies_of(["1"]), vocabularies_of(["x"])
+    (['tgt/imp'], ['1/0', '1/-1'], [])
     """
     lowered = {word.lower() for word in words}
     return [name for name, known in VOCABULARIES.items() if lowered <= set(known)]
