@@ -50,6 +50,7 @@ def run() -> int:
     for stream in (sys.stdout, sys.stderr):  # what a locale cannot write is no error
         if isinstance(stream, TextIOWrapper) and stream.encoding != "utf-8":
             stream.reconfigure(errors="backslashreplace")
+    console.stderr = False
     try:
         check_names(sys.argv[1:])
         with _terminated_as_exit(), warnings_as_lines():

@@ -75,7 +75,7 @@ def compare(
         Path, typer.Argument(metavar="B", help="The same for another system, on the same samples.")
     ],
     key: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             help="Trial list with labels; a score file with labels is accepted, too.",
             rich_help_panel="Trial lists",
@@ -94,7 +94,7 @@ def compare(
     assert intervals is not None
     clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
-    inputs = [a, b, key, measures.costs, speakers.speakers, *beside]
+    inputs = [a, b, *(key or []), measures.costs, speakers.speakers, *beside]
     check_outputs(outputs.files, inputs)
     if a.resolve() == b.resolve():
         raise ValueError(f"A and B must be two files, not {a} twice")

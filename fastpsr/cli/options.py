@@ -13,10 +13,11 @@ from fastpsr.bootstrap import IID, Resampling, Stratified
 from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.modes import refuse
+from fastpsr.cli.show import console
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
-from fastpsr.metrics import PRESETS, MinDCF
+from fastpsr.metrics import PRESETS, Metric, MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
@@ -44,6 +45,8 @@ __all__ = [
     "check_outputs",
     "check_speakers_are_drawn",
     "column_of",
+    "from_stdin",
+    "named_files",
     "parse_dcf",
     "parse_priors",
     "read_costs",
@@ -160,6 +163,10 @@ class MeasureOptions:
             "repeated. By default 0.01 for trials, none for tables."
         ),
     ] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics of the table by name, with commas between, in this order."),
+    ] = None
     costs: Annotated[
         Path | None, _of(_TABLES, "Cost matrix with a row per true class: .json or .csv.")
     ] = None
@@ -171,6 +178,22 @@ class MeasureOptions:
     def detection(self, *, of_trials: bool) -> list[MinDCF]:
         """Return the requested detection costs."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+
+    def chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+        """Return the metrics of a table that are asked for, all by default."""
+        if self.metrics is None:
+            return table
+        by_name = {name.lower(): name for name in table}
+        found = {}
+        for text in self.metrics.split(","):
+            if text.strip().lower() not in by_name:
+                raise ValueError(
+                    f"--metrics must name metrics of this table ({', '.join(table)}), not "
+                    f"{text.strip()!r}"
+                )
+            name = by_name[text.strip().lower()]
+            found[name] = table[name]
+        return found
 
 
 @dataclass(frozen=True)
@@ -399,22 +422,17 @@ class ComparisonOptions(IntervalOptions):
     resamples: Annotated[int | None, _of(_INTERVALS, "Number of bootstrap replicates.")] = 1000
 
 
+_TABLE = "Also write the table to this file; - for standard output, where nothing else is then."
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """Files that tables are also written to."""
 
-    to_json: Annotated[
-        Path | None, typer.Option("--json", help="Also write the table to this file.")
-    ] = None
-    to_csv: Annotated[
-        Path | None, typer.Option("--csv", help="Also write the table to this file.")
-    ] = None
-    to_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write the table to this file.")
-    ] = None
-    to_latex: Annotated[
-        Path | None, typer.Option("--latex", help="Also write the table to this file.")
-    ] = None
+    to_json: Annotated[Path | None, typer.Option("--json", help=_TABLE)] = None
+    to_csv: Annotated[Path | None, typer.Option("--csv", help=_TABLE)] = None
+    to_markdown: Annotated[Path | None, typer.Option("--markdown", help=_TABLE)] = None
+    to_latex: Annotated[Path | None, typer.Option("--latex", help=_TABLE)] = None
 
     @property
     def files(self) -> dict[str, Path | None]:
@@ -508,6 +526,7 @@ def column_of(intervals: Intervals | None) -> str | None:
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
     """Raise, before any computation, if an output cannot be written or is also another file."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
     for option, path in outputs.items():
         if path is None:
             continue
@@ -515,6 +534,26 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise ValueError(f"{option} must not be {other} too: {path}")
+
+
+def named_files(paths: list[Path]) -> dict[Path, str | None]:
+    """Return files by path with the names that NAME=FILE gives them; a file of that name wins."""
+    found: dict[Path, str | None] = {}
+    for path in paths:
+        name, equals, file = str(path).partition("=")
+        own = None if path.exists() or not (equals and name and file) else name
+        place = from_stdin(path if own is None else Path(file))
+        if any(place.resolve() == other.resolve() for other in found):
+            raise ValueError(f"--scores must name each file once, but names {place} again")
+        if own is not None and own in found.values():
+            raise ValueError(f"--scores must give each file a name of its own, not {own} twice")
+        found[place] = own
+    return found
+
+
+def from_stdin(path: Path) -> Path:
+    """Return the path of standard input for "-"."""
+    return Path("/dev/stdin") if str(path) == "-" else path
 
 
 def arrays_beside(*names: str | None) -> list[Path | None]:

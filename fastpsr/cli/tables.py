@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,7 +150,9 @@ def _write(
         "--latex": lambda: _as_latex(lines, alignment),
     }
     for option, path in outputs.files.items():
-        if path is not None:
+        if path is not None and str(path) == "-":
+            sys.stdout.write(makers[option]())
+        elif path is not None:
             with whole_file(path) as part:
                 part.write_text(makers[option](), "utf-8")
 
