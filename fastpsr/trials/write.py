@@ -60,7 +60,7 @@ def write_scores(
     -----
     Numbers are written with enough digits to restore the same float64. In the format of the score
     file, the output has its columns in its order: labels only if it had labels, whatever the key
-    says. In other formats NIST's TSV has ids, side and score; CSV, Parquet and npz have labels, too.
+    says. In other formats NIST's TSV has ids, side and score; CSV, Parquet and npz also labels.
 
     Examples
     --------
