@@ -3,6 +3,9 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from fastpsr import interrupts as _interrupts  # noqa: F401  first: the rest takes a while
+
+# isort: split
 from fastpsr import bootstrap as _bootstrap
 from fastpsr import calibration, curves, metrics, rules, simulate
 from fastpsr.bootstrap import *  # noqa: F403  each subpackage defines __all__

@@ -55,12 +55,13 @@ def surroundings(**environment):
     return os.environ | {"PYTHONPATH": package, "NUMBA_DISABLE_JIT": "0"} | environment
 
 
-def program(*arguments, code=None, **environment):
+def program(*arguments, code=None, stdin=None, **environment):
     start = [sys.executable, "-P", "-m", "fastpsr"] if code is None else [
         sys.executable, "-P", "-c", code
     ]  # fmt: skip
     return subprocess.run(
         [*start, *arguments],
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=100,

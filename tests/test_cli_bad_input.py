@@ -432,9 +432,9 @@ def test_usage(arguments, words):
 
 
 SEVERAL_TIMES = {
-    "evaluate": {"--key", "--by", "--equalize", "--priors", "--ci", "--missing", "--json"},
-    "compare": {"--key", "--weights", "--resamples"},
-    "calibrate": {"--key", "--scores", "--apply", "--output", "--calibrator"},
+    "evaluate": {"--by", "--equalize", "--priors", "--ci", "--missing", "--json"},
+    "compare": {"--weights", "--resamples"},
+    "calibrate": {"--scores", "--apply", "--output", "--calibrator"},
     "threshold": {"--dcf", "--scores"},
     "demo": {"--seed", "--report"},
     "simulate trials": {"--seed", "--targets"},

@@ -79,7 +79,9 @@ def test_trials(scheme):
     check(metrics, trials.predictions("a"), trials.predictions("b"),
           confidence_level=0.9, resampling=resampling(trials), seed=4)  # fmt: skip
     content = strict_json("t.json")
-    assert list(content) == ["a", "b", "n_samples", "intervals", "rows"]
+    names = ["version", "scores_are", "a", "b", "n_samples", "intervals", "rows", "inputs"]
+    assert list(content) == names
+    assert [each["path"] for each in content["inputs"]] == ["a", "b", "key"]
     assert (content["a"], content["b"], content["n_samples"]) == ("a", "b", 1800)
     assert content["intervals"] == {
         "confidence_level": 0.9, "method": "percentile", "n_resamples": 60, "resampling": scheme,
@@ -256,6 +258,15 @@ def test_tables(ending, scheme):
     check(metrics, *systems, resampling=named[scheme])
     assert "240 samples, 2 classes\n" in out
     assert out.count("taken as logits") == 2
+
+
+def test_small_differences_are_not_shown_as_0():
+    y, z, _ = data()
+    for name, scores in (("a.csv", z), ("b.csv", z * 1.00001)):
+        write(name, label=y, s=scores)
+    out = succeed("compare", "a.csv", "b.csv", "--scores-are", "logits", *FEW)
+    (line,) = (line for line in out.splitlines() if line.startswith("NCE "))
+    assert re.search(r" -?\d\.\de-0\d  \[-?\d\.\de-0\d, -?\d\.\de-0\d\]  (yes|no) *$", line)
 
 
 def test_costs_and_classes():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.commands import (
     fastpsr,
     npz,
     parameters,
+    program,
     strict_json,
     succeed,
     surroundings,
@@ -229,6 +231,72 @@ def test_trials(scheme):
         assert f"| {cell} |" in Path("t.md").read_text("utf-8")
 
 
+CAUTION = (
+    "warning: intervals are too narrow if speakers repeat: give --speakers, --speaker-columns or "
+    "--speaker-pattern, or --resample iid if none does\n"
+)
+
+
+def resampling_of(*arguments):
+    """What is drawn, and whether there is a word on speakers."""
+    outcome = fastpsr(*arguments, "--json", "t.json")
+    assert outcome.code == 0, outcome.err
+    intervals = strict_json("t.json")["intervals"]
+    return intervals and intervals["resampling"], outcome.err.count(CAUTION) == 1
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_speakers_that_are_given_are_drawn(command):
+    write_trials()
+    ids = [line.split("\t") for line in Path("key").read_text("utf-8").splitlines()[1:]]
+    mapping = dict([(e, b) for e, _, _, _, b, _ in ids] + [(t, o) for _, t, _, _, _, o in ids])
+    Path("map").write_text("".join(f"{i} {s}\n" for i, s in mapping.items()), "utf-8")
+    run = [command, "--key", "key", *["--scores"] * (command == "evaluate"), "a"]
+    run += ["b"] * (command == "compare") + ["--resamples", 40]
+    for given in (SPEAKERS, ("--speakers", "map"), ("--speaker-pattern", r"\d")):
+        assert resampling_of(*run, *given) == ("speaker", False)
+    assert resampling_of(*run, *SPEAKERS, "--resample", "iid") == ("iid", False)
+    assert resampling_of(*run) == ("iid", True)
+    assert resampling_of(*run, "--resample", "iid") == ("iid", False)
+    assert resampling_of(*run, "--resample", "session") == ("session", False)
+
+
+def test_trials_without_intervals_need_no_speakers():
+    write_trials()
+    assert resampling_of(*TRIALS) == (None, False)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
+def test_tables_with_speakers(ending):
+    made = write_trials().made
+    speakers = {"enroll_speaker": made.enroll_speaker, "test_speaker": made.test_speaker}
+    for name, scores in (("s", made.llr), ("o", 0.9 * made.llr)):
+        write(f"{name}{ending}", label=made.y_true, llr=scores, **speakers)
+    run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40, "--json", "t.json"]
+    out = succeed(*run)
+    assert "scores: llr; labels: label; weights: none; clusters: enroll_speaker, test_sp" in out
+    assert strict_json("t.json")["intervals"]["resampling"] == "speaker"
+    data = fp.Predictions.from_llrs(made.y_true, made.llr)
+    table = fp.evaluate(data, n_resamples=40, resampling=fp.TwoWay(*speakers.values()), seed=0)
+    check(strict_json("t.json")["rows"], table)
+    refused = fastpsr(*run, "--interval", "bca")
+    assert refused.err.startswith("error: --interval must not be bca with --resample speaker")
+    assert resampling_of(*run[:-2], "--resample", "iid") == ("iid", False)
+    assert resampling_of(*run[:-2], "--resample", "test_speaker") == ("test_speaker", False)
+    pair = ["compare", f"s{ending}", f"o{ending}", *run[2:-2]]
+    assert resampling_of(*pair) == ("speaker", False)
+
+
+def test_speakers_of_one_of_two_tables():
+    made = write_trials().made
+    write("s.csv", label=made.y_true, llr=made.llr)
+    write("o.csv", label=made.y_true, llr=made.llr, enroll_speaker=made.enroll_speaker,
+          test_speaker=made.test_speaker)  # fmt: skip
+    options = ["--scores-are", "llr", "--resamples", 40]
+    assert resampling_of("compare", "s.csv", "o.csv", *options) == ("speaker", False)
+    assert resampling_of("compare", "o.csv", "s.csv", *options) == ("speaker", False)
+
+
 def test_conditions_and_systems():
     trials = write_trials()
     run = [*TRIALS, "b", "--ci", 0.9, "--resamples", 40, "--resample", "by", "--by", "session"]
@@ -297,7 +365,8 @@ BAD = {
         [*RUN, *CI, "--resample", "g"], ["--resample must", "s.npz", "label, score", "'g'"]
     ),
     "speakers of a table": (
-        [*RUN, *CI, "--resample", "speaker"], ["--resample must", "'speaker', which is for trials"]
+        [*RUN, *CI, "--resample", "speaker"],
+        ["--resample must", "'speaker', which needs columns enroll_speaker and test_speaker"],
     ),
     "one cluster": (
         ["evaluate", "one.npz", *CI, "--resample", "g"], ["--resample", "at least two", "not 1"]
@@ -319,6 +388,11 @@ BAD = {
         [*TRIALS, *CI, "--resample", "speaker", *SPEAKERS, "--interval", "bca"],
         ["--interval must not be bca with --resample speaker"],
     ),
+    "speakers that are known and bca": (
+        [*TRIALS, *CI, *SPEAKERS, "--interval", "bca"],
+        ["--interval must not be bca with --resample speaker", "default", "or --resample iid"],
+    ),
+    "nothing": ([*RUN, *CI, "--resample", ""], ["--resample must", "not ''"]),
     "column of a key": (
         [*TRIALS, *CI, "--resample", "place"],
         ["--resample must be iid, stratified, speaker or a column", "session, by, of", "'place'"],
@@ -349,15 +423,14 @@ def test_bad_options_are_found_before_a_file_is_read(option):
 # Progress and Ctrl-C
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
-def test_a_bar_with_the_time_that_is_left():
-    _, are, *_ = table_of(".npz", "iid")
+def shown_on_a_terminal(*arguments, stdout=None):
+    """All bytes that a terminal gets; the output of the command among them if `stdout` is None."""
     ours, theirs = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "fastpsr", "evaluate", "s.npz", *are, "--resamples", "3000"],
-        stdout=subprocess.DEVNULL,
+        [sys.executable, "-m", "fastpsr", *map(str, arguments)],
+        stdout=theirs if stdout is None else stdout,
         stderr=theirs,
-        env=surroundings(TERM="xterm"),
+        env=surroundings(TERM="xterm", COLUMNS="100"),
     ):
         os.close(theirs)
         shown = b""
@@ -370,8 +443,55 @@ def test_a_bar_with_the_time_that_is_left():
                 break
             shown += part
     os.close(ours)
-    assert b"replicates" in shown
-    assert re.search(rb"\d+ s left", shown)
+    return shown.decode("utf-8")
+
+
+def screen(shown):
+    """The lines that are left on a terminal, which is as high as needed."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", shown):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row, lines = row + 1, [*lines, *[""] * (row + 2 > len(lines))]
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif re.fullmatch(r"\x1b\[\d*A", part):
+            row -= int(part[2:-1] or 1)
+        elif not part.startswith("\x1b"):
+            line = lines[row].ljust(column)
+            lines[row] = line[:column] + part + line[column + len(part) :]
+            column += len(part)
+        else:
+            assert part[-1] in "mhl", part  # colors, and the cursor shown or not
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+def test_a_bar_with_the_time_that_is_left():
+    _, are, *_ = table_of(".npz", "iid")
+    run = ["evaluate", "s.npz", *are, "--resamples", "3000"]
+    shown = shown_on_a_terminal(*run, stdout=subprocess.DEVNULL)
+    assert "replicates" in shown
+    assert re.search(r"\d+ s left", shown)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal")
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_nothing_of_a_bar_is_left_on_a_terminal(command):
+    write_trials()
+    files = ["--scores", "a", "b"] if command == "evaluate" else ["a", "b"]
+    run = [command, "--key", "key", *files, *SPEAKERS, "--resamples", "100"]
+    shown = shown_on_a_terminal(*run)
+    assert "━" in shown
+    left = screen(shown)
+    with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
+        piped = program(*run).stdout
+
+    def without_times(text):
+        return re.sub(r"\d+\.\d s| +$", "", text, flags=re.MULTILINE).strip()
+
+    assert without_times(left) == without_times(piped)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

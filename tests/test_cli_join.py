@@ -260,9 +260,11 @@ def test_intervals_of_parts():
         "trials.parquet", *options, "--resample", "enroll_speaker", "--columns", "llr"
     )
     assert [line.split()[0] for line in parts] == [line.split()[0] for line in memory]
-    speakers, streamed = table("trials.parquet", *options, "--resample", "speaker")
-    assert streamed
-    assert any("[" in line for line in speakers)
+    parts, _ = table("parts", *options)
+    memory, _ = table("trials.parquet", *options)
+    assert [line.split()[0] for line in parts] == [line.split()[0] for line in memory]
+    for lines in (parts, memory):
+        assert any("resampling speaker" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fastpsr as fp
@@ -22,8 +23,10 @@ from tests.commands import (
     check_refusal,
     fastpsr,
     parameters,
+    program,
     snapshot,
     surroundings,
+    write,
 )
 
 
@@ -198,6 +201,89 @@ def test_ctrl_c_while_computing(monkeypatch):
     monkeypatch.setattr(command, "evaluate_systems", stop)
     assert fastpsr(*RUN, "--json", "t.json").code == 130
     assert os.listdir() == ["s.npz"]
+
+
+HALF_WRITTEN = """
+import os, signal, sys, time
+from pathlib import Path
+from fastpsr.cli import app
+def slow(path, *_, **__):
+    path.write_bytes(b"half of it")
+    print("ready", os.listdir(), flush=True)
+    time.sleep(30)
+Path.write_text = slow
+sys.exit(app.run())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_sigterm_leaves_no_part_files():
+    Path("s.npz").write_bytes(GOOD)
+    with subprocess.Popen(
+        [sys.executable, "-c", HALF_WRITTEN, *RUN, "--json", "t.json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=surroundings(),
+    ) as process:
+        while not (line := process.stdout.readline()).startswith("ready"):
+            assert line
+        assert ".part.json" in line
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (143, "stopped\n")
+    assert os.listdir() == ["s.npz"]
+
+
+WHILE_IMPORTING = """
+import runpy, sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == MODULE:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+sys.argv, sys.orig_argv = ["-m", *sys.argv[1:]], ["python", "-m", "fastpsr", *sys.argv[1:]]
+runpy.run_module("fastpsr", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("module", ["fastpsr.bootstrap", "numpy", "polars", "fastpsr.cli.app"])
+def test_ctrl_c_while_importing(module):
+    done = program("--version", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
+def test_other_programs_keep_their_tracebacks():
+    done = program(code="import sys, fastpsr; assert sys.excepthook is sys.__excepthook__")
+    assert done.returncode == 0, done.stderr
+
+
+# Locales
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a locale of ASCII")
+def test_names_that_a_locale_has_no_letters_for():
+    Path("\xfc.npz").write_bytes(GOOD)
+    done = program("evaluate", "\xfc.npz", **ASCII)
+    said = r"error: names must be text in ascii, but '{}\xc3\xbc.{}' is none: set PYTHONUTF8=1"
+    assert (done.returncode, done.stderr) == (2, said.format("", "npz") + "\n")
+    assert program("evaluate", "\xfc.npz", **ASCII | {"PYTHONUTF8": "1"}).returncode == 0
+    Path("folder").mkdir()
+    Path("folder/\xfc.parquet").write_bytes(b"")
+    for path in ("folder", "folder/*.parquet"):
+        done = program("evaluate", path, **ASCII)
+        assert done.stderr == said.format("folder/", "parquet") + "\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a locale of ASCII")
+def test_output_that_a_locale_has_no_letters_for():
+    y = np.arange(40) % 2
+    write("s.csv", label=y, größe=y / 2 + 0.2)
+    done = program("evaluate", "s.csv", **ASCII)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"scores: gr\xf6\xdfe; labels: label" in done.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

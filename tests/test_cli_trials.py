@@ -1,6 +1,7 @@
 """The commands on trial lists: every value is the library's on the same arrays."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS as MAKERS
-from tests.commands import check_refusal, csv_rows, fastpsr, parameters, strict_json, succeed
+from tests.commands import (
+    check_refusal,
+    csv_rows,
+    fastpsr,
+    parameters,
+    program,
+    strict_json,
+    succeed,
+)
 
 RNG = np.random.default_rng(7)
 TRIALS = [
@@ -639,3 +648,77 @@ def test_threshold_of_posteriors_and_of_scores_with_labels():
     actual = fp.ActDCF(0.5)(llrs(x=x * np.log(10)))
     assert f"of calibrated LLRs: normalized cost {actual:.4f}" in base10
     assert "scores taken as log10-llr" in base10
+
+
+# Files as people have them
+
+
+def test_several_keys_and_names_of_systems_and_scales():
+    rows = KEYS["kaldi"].splitlines(keepends=True)
+    save(one="".join(rows[:100]), two="".join(rows[100:]), q=lines(Q))
+    out = succeed(
+        *("evaluate", "--key", "one", "--key", "two", "--scores", "ours=s", "q", "--scores-are"),
+        *("llr", "--scores-are", "raw", "--json", "t.json", "--metrics", "mincllr,EER"),
+    )
+    assert "scores taken as llr in s, raw in q" in out
+    assert re.search(r"(?m)^ +ours +q *$", out)
+    check(llrs(), {"minCllr": fp.MinCllr(), "EER": fp.EER()}, system="ours")
+    check(llrs(), {"minCllr": fp.MinCllr(), "EER": fp.EER()}, system="q")
+    save(**{"ours=s": SCORES})  # a file of that name wins
+    assert "ours=s: kaldi-scores" in succeed(*RUN[:-1], "ours=s")
+
+
+def test_targets_and_nontargets_in_two_files():
+    for name, label in (("t", 1), ("n", 0)):
+        rows = np.flatnonzero(label == Y)
+        save(**{name: "".join(f"{x!r}\n" for x in X[rows].tolist())})
+        save(**{f"{name}.lst": "".join(" ".join(IDS[k]) + "\n" for k in rows)})
+    table = {"EER": fp.EER(), "Cllr": fp.Cllr()}
+    pair = ("--metrics", "EER,Cllr", "--json", "t.json")
+    out = succeed("evaluate", "--targets", "t", "--nontargets", "n", *pair)
+    assert "t: numbers; column 1: score; all are targets" in out
+    check(llrs(), table, system="t")
+    lists = ("--targets", "t.lst", "--nontargets", "n.lst")
+    succeed("evaluate", *lists, "--scores", "s", *pair)
+    check(llrs(), table)
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_standard_input_and_output(option):
+    done = program(
+        *("evaluate", "--key", "key", "--scores", "-", option, "-", "--metrics", "EER"),
+        stdin=SCORES,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "/dev/stdin: kaldi-scores" in done.stderr
+    if option == "--json":
+        assert json.loads(done.stdout)["rows"][0]["value"] == pytest.approx(fp.EER()(llrs()))
+    else:
+        assert done.stdout.startswith("system,group,metric,")
+        assert done.stdout.count("\n") == 2
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_labels_do_not_leak_into_calibrated_scores(ending):
+    enroll, test = zip(*IDS, strict=True)
+    frame = polars.DataFrame({"enroll": enroll, "test": test, "score": X})
+    frame.write_csv("in") if ending == "csv" else frame.write_parquet("in")
+    out = f"out.{ending}"
+    succeed("calibrate", "--key", "key", "--scores", "in", "--output", out)
+    read = polars.read_csv if ending == "csv" else polars.read_parquet
+    assert read(out).columns == ["enroll", "test", "score"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--metrics", "EER,nope"), ["--metrics must name metrics", "minDCF(0.01)", "'nope'"]),
+        (("--scores-are", "llr", "--scores-are", "raw"), ["for each of 1 systems, not 2 times"]),
+        (("--targets", "s"), ["--targets and --nontargets go together"]),
+        (("--targets", "s", "--nontargets", "s"), ["--key has labels"]),
+        (("s",), ["name each file once, but names s again"]),
+        (("x=other", "x=another"), ["a name of its own, not x twice"]),
+    ],
+)
+def test_what_such_options_refuse(options, words):
+    check_refusal({}, [*RUN, *options], words)

@@ -36,7 +36,7 @@ FLOORS = (
     {"predictions"},
     {"ids"},
     {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
-    {"html", "optional", "strict_json", "version"},
+    {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},
 )
 UNDOCUMENTED = {  # defects: no section Examples

@@ -168,6 +168,7 @@ NIST = ["modelid\tsegmentid\ttargettype\tgender\tspk\tsegspk"] + [
 
 
 @pytest.mark.usefixtures("pieces")
+@pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
 def test_conditions_and_speakers_travel(lines):
     save("key", NIST)
@@ -192,6 +193,8 @@ def test_conditions_and_speakers_travel(lines):
         for column, places in zip(("enroll_speaker", "test_speaker"), known.speakers, strict=True):
             assert frame[column].to_list() == names[places].tolist()
         assert result.taken[-1] == known.taken[-1]
+    with pytest.warns(RuntimeWarning, match="^all 21 target trials are of two speakers: the names"):
+        joined("key", "scores", speaker_pattern=("^.{4}", "(.)$"))
     assert refused("key", "scores", speakers={"x": "y"}) == "speakers" + message_of(
         lambda: made.with_speakers({"x": "y"})
     ).removeprefix("mapping")

@@ -348,7 +348,7 @@ def test_bad_hdf5(tmp_path):
     (tmp_path / "cut").write_bytes(path.read_bytes()[:900])
     with pytest.raises(ValueError, match="whole HDF5 file"):
         trials.read_key(tmp_path / "cut")
-    with pytest.raises(ValueError, match="content is bosaris or sidekit, not csv"):
+    with pytest.raises(ValueError, match="content is bosaris or sidekit or dca-plda, not csv"):
         trials.read_key(path, format="csv")
 
 
@@ -419,3 +419,210 @@ def test_what_cannot_be_written(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["scores"]
     trials.write_scores(path, found)
     assert trials.read(path).enroll.tolist() == ["a b", "a b"]
+
+
+# Files as other programs write them
+
+
+@pytest.mark.parametrize("words", [("1.0", "0.0"), ("1.0", "-1.0")])
+@pytest.mark.parametrize("layout", ["etl", "let", "etsl", "etls"])
+def test_labels_that_pandas_wrote_as_floats(tmp_path, layout, words):
+    path = save(tmp_path / "file", text(layout, words))
+    found = trials.read(path) if "s" in layout else trials.read_key(path)
+    assert found.y_true.tolist() == Y
+    with pytest.raises(ValueError, match=r"file:6: labels must be of one kind, but '1' follows"):
+        trials.read_key(save(path, text("etl", words) + "x y 1\n"), format="kaldi-trials")
+
+
+@pytest.mark.parametrize("header", ["trial,enrolment,test", "Label,Enrol_ID,TestID"])
+def test_british_headers_and_labels_named_trial(tmp_path, header):
+    rows = [f"{y},{e},{t}" for (e, t), y in zip(IDS, Y, strict=True)]
+    key = save(tmp_path / "key", "\n".join([header, *rows]))
+    scores = save(tmp_path / "scores", SCORE_FILES["kaldi-scores"])
+    check(trials.read(key, scores))
+    # where nobody needs labels, such a column numbers the trials
+    numbered = [f"{k},{e},{t},{s!r}" for k, ((e, t), s) in enumerate(zip(IDS, SCORES, strict=True))]
+    found = trials.read_scores(save(scores, "\n".join(["trial,enrol,test,score", *numbered])))
+    assert found.y_true is None
+    assert found.columns["trial"].strings().tolist() == [*"01234"]
+
+
+@pytest.mark.parametrize("start", ["", "\n", "\ufeff"])
+@pytest.mark.parametrize("layout", ["etl", "let"])
+def test_csv_without_a_header(tmp_path, layout, start):
+    key = save(tmp_path / "key", start + text(layout, WORDS["1/0"], ","))
+    scores = save(tmp_path / "scores", start + text("tes".replace("te", "et"), separator=","))
+    found = trials.read(key, scores)
+    check(found)
+    assert trials.read_key(key).format == "bare-csv"
+    assert "bare-csv; column 1: " in found.taken[0]
+    check(trials.read(key, scores, key_format="bare-csv", score_format="bare-csv"))
+    trials.write_scores(tmp_path / "new", found)
+    assert (tmp_path / "new").read_text().splitlines()[0] == "ann,a/1.wav,1.25"
+    joined = trials.join(key, scores, tmp_path / "new.parquet")
+    assert joined.n_targets == 2
+    assert pl.read_parquet(joined.path)["llr"].to_list() == SCORES
+    save(key, start + text(layout, WORDS["1/0"], ",") + "a,b\n")
+    with pytest.raises(ValueError, match=rf"key:{6 + (start == chr(10))}: there must be 3 columns"):
+        trials.read(key, scores, key_format="bare-csv")
+    with pytest.raises(ValueError, match="is no line of trials with commas between"):
+        trials.read_key(save(key, "some text\n"), format="bare-csv")
+
+
+SASV = [
+    ("LA_0015", "LA_E_1", "bonafide", "target"),
+    ("LA_0015", "LA_E_2", "bonafide", "nontarget"),
+    ("LA_0015", "LA_E_3", "A07", "spoof"),
+    ("LA_0007", "LA_E_4", "A19", "spoof"),
+]
+
+
+@pytest.mark.parametrize("columns", [(0, 1, 2, 3), (0, 1, 3)])
+def test_lists_with_spoofed_trials(tmp_path, columns):
+    lines = [" ".join(row[k] for k in columns) + "\n" for row in SASV]
+    key = save(tmp_path / "key", "".join(lines))
+    found = trials.read_key(key)
+    assert found.format == ("sasv" if len(columns) == 4 else "kaldi-trials")
+    assert found.y_true.tolist() == [1, 0, 0, 0]
+    assert found.columns["kind"].strings().tolist() == [row[3] for row in SASV]
+    assert (
+        "(target/nontarget/spoof: both others are non-targets, told apart by kind)" in found.taken
+    )
+    if len(columns) == 4:
+        assert found.columns["attack"].strings().tolist() == [row[2] for row in SASV]
+        scores = save(
+            tmp_path / "s", "".join(f"{e} {t} {k}\n" for k, (e, t, *_) in enumerate(SASV))
+        )
+        joined = trials.join(key, scores, tmp_path / "new.parquet")
+        assert joined.columns[-2:] == (":attack", ":kind") or joined.columns[-2:] == (
+            "attack",
+            "kind",
+        )
+        kinds = pl.read_parquet(joined.path)[joined.columns[-1]]
+        assert kinds.to_list() == [row[3] for row in SASV]
+
+
+def test_dca_plda(tmp_path):
+    mask = np.array([[1, -1, 0], [-1, 1, 0]], np.int8)
+    ids = {"enroll_ids": ["ann", "bob"], "test_ids": ["x", "y", "z"]}
+
+    def write(name, **parts):
+        with h5py.File(tmp_path / name, "w") as file:
+            for part, values in (ids | parts).items():
+                file[part] = np.array(values, "S") if part in ids else np.array(values)
+        return tmp_path / name
+
+    for name in ("trial_mask", "mask"):
+        key = trials.read_key(write("key", **{name: mask}))
+        assert key.y_true.tolist() == [1, 0, 0, 1]
+        assert key.format == "dca-plda"
+    scores = write("scores", scores=np.arange(6.0).reshape(2, 3))  # as it saves them: no mask
+    with pytest.raises(ValueError, match=r"2 scores of no trial in the key .*extra='ignore'"):
+        trials.read(key, scores)
+    found = trials.read(key, scores, extra="ignore")
+    assert found.score.tolist() == [0.0, 1.0, 3.0, 4.0]
+    both = write("both", scores=np.arange(6.0).reshape(2, 3), mask=mask)
+    assert trials.read(both, both).score.tolist() == found.score.tolist()
+    trials.write_scores(tmp_path / "new", found)
+    assert trials.read(key, tmp_path / "new").score.tolist() == found.score.tolist()
+    with pytest.raises(ValueError, match="key: mask must hold 1, 0 and -1, not 3"):
+        trials.read_key(write("key", mask=mask * 3))
+    with pytest.raises(ValueError, match="must be trial_mask or mask or target_mask and"):
+        trials.read_key(scores)
+
+
+def test_several_keys_are_one(tmp_path):
+    lines = KEYS["kaldi-trials"].splitlines(keepends=True)
+    one = save(tmp_path / "one", "".join(lines[:2]))
+    other = save(
+        tmp_path / "other",
+        "enroll,label,test,snr\n"
+        + "".join(f"{e},{y},{t},5\n" for (e, t), y in zip(IDS, Y, strict=True))[
+            len("".join(f"{e},{y},{t},5\n" for (e, t), y in zip(IDS[:2], Y[:2], strict=True))) :
+        ],
+    )
+    scores = save(tmp_path / "scores", SCORE_FILES["kaldi-scores"])
+    found = trials.read([one, trials.read_key(other)], scores)
+    check(found)
+    assert f"left out: column snr of {other}, which others lack" in found.taken[0]
+    with pytest.raises(
+        ValueError, match=r"2 duplicate trials in the key .*one:1.*duplicates='first'"
+    ):
+        trials.read([one, one, other], scores)
+    check(trials.read([one, one, other], scores, duplicates="first"))
+    with pytest.raises(ValueError, match="key must name at least one file"):
+        trials.read([], scores)
+    with pytest.raises(ValueError, match="key must be one file of scores with labels, not a list"):
+        trials.read([one, other])
+
+
+@pytest.mark.parametrize("layout", ["s", "ets"])
+def test_targets_and_nontargets_in_two_files(tmp_path, layout):
+    lines = text(layout).splitlines(keepends=True)
+    sides = [
+        save(tmp_path / name, "".join(line for line, y in zip(lines, Y, strict=True) if y == label))
+        for name, label in (("targets", 1), ("impostors", 0))
+    ]
+    found = trials.read(trials.read_classes(*sides))
+    assert found.y_true.tolist() == [1, 1, 0, 0, 0]
+    assert found.score.tolist() == [1.25, 3e-7, -0.5, float("-inf"), 1 / 3]
+    assert found.taken[0].splitlines()[1].endswith("; all are non-targets")
+    ids = [
+        save(
+            tmp_path / f"{label}.lst",
+            "".join(f"{e} {t}\n" for (e, t), y in zip(IDS, Y, strict=True) if y == label),
+        )
+        for label in (1, 0)
+    ]
+    key = trials.read_classes(*ids, of="pairs")
+    if layout == "ets":
+        scores = save(tmp_path / "scores", text("ets"))
+        assert trials.read(key, scores).score.tolist() == found.score.tolist()
+        with pytest.raises(ValueError, match=r"targets has ids of trials, and .*bare has none"):
+            trials.read_classes(sides[0], save(tmp_path / "bare", "1\n2\n"))
+    with pytest.raises(ValueError, match=r"has labels \(target/nontarget\)"):
+        trials.read_classes(save(tmp_path / "labeled", text("etsl")), sides[1])
+    with pytest.raises(ValueError, match="of must be 'scores' or 'pairs', not 'x'"):
+        trials.read_classes(*sides, of="x")
+
+
+# Written as they were read
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "npz"])
+def test_labels_of_the_key_do_not_leak_into_scores(tmp_path, name):
+    key = save(tmp_path / "key", KEYS["kaldi-trials"])
+    columns = {
+        "score": SCORES, "dur": [1, 2, 3, 4, 5],
+        "enroll": [e for e, _ in IDS], "test": [t for _, t in IDS],
+    }  # fmt: skip
+    path, new = tmp_path / "scores", tmp_path / "new"
+    if name == "npz":
+        with open(path, "wb") as file:
+            np.savez(file, **columns)
+    else:
+        frame = pl.DataFrame(columns)
+        frame.write_csv(path) if name == "csv" else frame.write_parquet(path)
+    trials.write_scores(new, trials.read(key, path), np.arange(5.0))
+    again = trials.read_scores(new)
+    assert again.order == ("score", "dur", "enroll", "test")
+    assert again.y_true is None
+    assert again.score.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    column = again.columns["dur"]
+    values = column.tolist() if isinstance(column, np.ndarray) else column.strings().tolist()
+    assert [*map(int, values)] == [1, 2, 3, 4, 5]
+
+
+def test_columns_of_score_normalization_are_kept(tmp_path):
+    path, new = save(tmp_path / "scores", text("etslnnnn")), tmp_path / "new"
+    trials.write_scores(new, trials.read(path), np.arange(5.0))
+    assert new.read_text().splitlines()[0] == "ann a/1.wav 0.0 target 0.5 0.5 0.5 0.5"
+
+
+def test_a_column_that_key_and_scores_have_is_the_keys(tmp_path):
+    key = save(tmp_path / "key", "enroll,test,label,snr\na,b,1,5\na,c,0,6\n")
+    scores = save(tmp_path / "scores", "enroll,test,score,snr\na,b,1,7\na,c,0,8\n")
+    found = trials.read(key, scores)
+    assert found.taken[-1] == "left out: column snr of the scores: the key has one too"
+    trials.write_scores(tmp_path / "new", found)
+    assert (tmp_path / "new").read_text().startswith("enroll,test,score\n")

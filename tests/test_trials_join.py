@@ -295,7 +295,8 @@ def test_speakers_of_columns_patterns_and_maps(tmp_path):
             "speakers: 2; target trials of two speakers: 0; non-target trials of one speaker: 0"
         )
         assert made.select([1, 2]).speakers[1].tolist() == [1, 0]
-    by_letter = found.with_speakers(pattern=("^.", "(.)$"))
+    with pytest.warns(RuntimeWarning, match="^all 2 target trials are of two speakers: the names "):
+        by_letter = found.with_speakers(pattern=("^.", "(.)$"))
     assert by_letter.speaker_names == ["a", "b", "x", "y"]
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import hypothesis.strategies as st
 import pytest
@@ -119,7 +120,10 @@ WRONG = {
     "xz": (b"\xfd7zXZ\0\0", "packed by xz"),
     "zstd": (b"\x28\xb5\x2f\xfdabc", "packed by zstd"),
     "unknown header": ("spk utt truth\n" + KEY, "key:1: a label must be .*, not 'truth'"),
-    "CSV without header": (KEY.replace(" ", ","), "no known format has 1 column like"),
+    "CSV without header, uneven": (
+        KEY.replace(" ", ",") + "x,y\n",
+        "no known format has 1 column like",
+    ),
     "semicolons": (KEY.replace(" ", ";"), "no known format has 1 column like"),
     "CSV, blanks": (
         "enroll, test, label\nann, a, target\n",
@@ -226,10 +230,23 @@ def test_gzip_cut_short(tmp_path, keep):
         trials.read_key(save(tmp_path / "key", packed[:keep]))
 
 
-def test_pipes(tmp_path):
-    os.mkfifo(tmp_path / "key")
+@pytest.mark.parametrize("packed", [False, True])
+def test_pipes(tmp_path, packed):
+    path = tmp_path / "key"
+    os.mkfifo(path)
+    content = gzip.compress(KEY.encode()) if packed else KEY.encode()
+    with ThreadPoolExecutor() as threads:
+        threads.submit(path.write_bytes, content)
+        found = trials.read_key(path)
+        plain = trials.read_key(save(tmp_path / "plain", KEY))
+        assert found.y_true.tolist() == plain.y_true.tolist()
+        assert found.test.strings().tolist() == plain.test.strings().tolist()
+        assert found.where([1]) == [f"{path}:2"]
+        threads.submit(path.write_bytes, b"PAR1abc")
+        with pytest.raises(ValueError, match="regular file: parquet is not read from a pipe"):
+            trials.read_scores(path)
     with pytest.raises(ValueError, match="key must be a regular file: it is read more than once"):
-        trials.read_key(tmp_path / "key")
+        trials.join(path, path, tmp_path / "new.parquet")
 
 
 def test_gzip_of_several_parts(tmp_path):

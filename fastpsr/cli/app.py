@@ -1,5 +1,11 @@
 """The commands, and their handling of errors."""
 
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -7,10 +13,12 @@ import typer
 from fastpsr import __version__
 from fastpsr.cli import calibrate, compare, demo, evaluate, join, simulate, threshold, warmup
 from fastpsr.cli.command import Command
+from fastpsr.cli.inputs import check_names
 from fastpsr.cli.show import console, say, warnings_as_lines
 from fastpsr.cli.wording import in_options
 
 _STOPPED = 130
+_TERMINATED = 128 + signal.SIGTERM
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -39,8 +47,13 @@ def _version(
 
 def run() -> int:
     """Run the command; an error is one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):  # what a locale cannot write is no error
+        if isinstance(stream, TextIOWrapper) and stream.encoding != "utf-8":
+            stream.reconfigure(errors="backslashreplace")
+    console.stderr = False
     try:
-        with warnings_as_lines():
+        check_names(sys.argv[1:])
+        with _terminated_as_exit(), warnings_as_lines():
             code = int(app(standalone_mode=False) or 0)
             if code == _STOPPED:  # typer's exit code for Ctrl-C
                 raise KeyboardInterrupt
@@ -64,3 +77,21 @@ def run() -> int:
             refused.message = refused.message.removeprefix("Value error, ")  # pydantic's words
             say(f"error: {refused.format_message()}")
     return 2
+
+
+@contextmanager
+def _terminated_as_exit() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that what was begun is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        say("stopped")
+        raise SystemExit(_TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -58,7 +58,7 @@ def calibrate(
         Path | None, typer.Argument(help="Table of scores with labels to train on.")
     ] = None,
     key: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(help="Trial list with labels, for --scores.", rich_help_panel="Trial lists"),
     ] = None,
     scores: Annotated[
@@ -114,7 +114,7 @@ def calibrate(
     beside = arrays_beside(tables.labels, tables.weights)
     check_outputs(
         {"--output": output, "--save": save},
-        [train, key, scores, apply, load, speakers.speakers, *beside],
+        [train, *(key or []), scores, apply, load, speakers.speakers, *beside],
     )
     source: _Tables | _Trials
     if of_trials:
@@ -155,7 +155,7 @@ def calibrate(
 
 def _check_files(
     train: Path | None,
-    key: Path | None,
+    key: list[Path] | None,
     scores: Path | None,
     apply: Path | None,
     load: Path | None,

@@ -29,8 +29,8 @@ from fastpsr.cli.options import (
     column_of,
 )
 from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
-from fastpsr.cli.show import console, steps, warnings_as_lines
-from fastpsr.cli.tables import print_differences, short_names, write_differences
+from fastpsr.cli.show import console, say, steps, warnings_as_lines
+from fastpsr.cli.tables import Outputs, print_differences, short_names, write_differences
 from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.cli.wording import in_words
 from fastpsr.errors import ArgumentError
@@ -50,6 +50,7 @@ class _Pair:
     systems: tuple[Predictions, Predictions]
     metrics: Mapping[str, Metric[Any]]
     intervals: Intervals
+    scores_are: str
 
 
 @in_groups
@@ -74,7 +75,7 @@ def compare(
         Path, typer.Argument(metavar="B", help="The same for another system, on the same samples.")
     ],
     key: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             help="Trial list with labels; a score file with labels is accepted, too.",
             rich_help_panel="Trial lists",
@@ -89,11 +90,12 @@ def compare(
     """
     of_trials = key is not None
     refuse_for_mode(context, of_trials=of_trials, has_key=of_trials, by="--key")
-    intervals = drawn.parse(context, of_trials=of_trials)
+    intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     assert intervals is not None
     clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
-    check_outputs(outputs.files, [a, b, key, measures.costs, speakers.speakers, *beside])
+    inputs = [a, b, *(key or []), measures.costs, speakers.speakers, *beside]
+    check_outputs(outputs.files, inputs)
     if a.resolve() == b.resolve():
         raise ValueError(f"A and B must be two files, not {a} twice")
     folds_are_given = "--folds" in given(context)
@@ -116,10 +118,11 @@ def compare(
         where = (tables.labels, columns, tables.weights, clusters)
         one, other = (read_scores(path, *where) for path in (a, b))
         pair = _pair_of_tables(one, other, table, intervals)
-    _compare_pair(pair, outputs)
+    caution = drawn.caution(intervals, speakers) if of_trials else ""
+    _compare_pair(pair, Outputs(outputs.files, inputs), caution)
 
 
-def _compare_pair(pair: _Pair, outputs: OutputOptions) -> None:
+def _compare_pair(pair: _Pair, outputs: Outputs, caution: str) -> None:
     """Compute, print and write the differences."""
     a, b = (str(path) for path in pair.paths)
     intervals = pair.intervals
@@ -141,10 +144,13 @@ def _compare_pair(pair: _Pair, outputs: OutputOptions) -> None:
         console.print(f"{side}: {name}")
     console.print(str(intervals))
     print_differences(rows)
+    if caution:
+        say(caution)
     content = {
-        "a": a, "b": b, "n_samples": len(pair.systems[0]), "intervals": intervals.to_dict()
+        "scores_are": pair.scores_are, "a": a, "b": b, "n_samples": len(pair.systems[0]),
+        "intervals": intervals.to_dict(),
     }  # fmt: skip
-    write_differences(rows, content, list(short_names([a, b]).values()), outputs.files)
+    write_differences(rows, content, list(short_names([a, b]).values()), outputs)
 
 
 def _pair_of_tables(
@@ -156,15 +162,18 @@ def _pair_of_tables(
         check_same_samples(one, other)
     except ArgumentError as error:
         raise error.renamed(f"{a.path} and {b.path}") from None
+    clusters = a.clusters or b.clusters
     for what, ours, theirs in (
         ("weights", one.weights, other.weights),
-        (f"--resample {a.names[3]}: values", a.clusters, b.clusters),
+        (f"--resample {a.names[3]}: values", clusters, b.clusters or clusters),
     ):
-        if not np.array_equal(ours, theirs):  # type: ignore[arg-type]  # both may be None
+        if not np.array_equal(ours, theirs):  # both may be None
             raise ValueError(f"{what} must be the same in {a.path} and {b.path}")
     metrics = measure.metrics(one.n_classes)
     console.print(f"{len(one):,} samples, {one.n_classes} classes")
-    return _Pair((a.path, b.path), (one, other), metrics, drawn_of_table(intervals, a))
+    return _Pair(
+        (a.path, b.path), (one, other), metrics, drawn_of_table(intervals, clusters), measure.scale
+    )
 
 
 def _pair_of_trials(
@@ -189,4 +198,6 @@ def _pair_of_trials(
     metrics = measure.metrics(groups)
     console.print(f"scores taken as {measure.scale}; {reader.clock}")
     console.print(f"{len(one):,} trials, {int(one.y_true.sum()):,} of them targets")
-    return _Pair((a, b), (systems[0], systems[1]), metrics, drawn_of_trials(intervals, one))
+    return _Pair(
+        (a, b), (systems[0], systems[1]), metrics, drawn_of_trials(intervals, one), measure.scale
+    )

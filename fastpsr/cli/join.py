@@ -1,9 +1,5 @@
 """`fastpsr join`."""
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -18,13 +14,11 @@ from fastpsr.cli.options import (
     SpeakerOptions,
     check_outputs,
 )
-from fastpsr.cli.show import console, say, steps, tell
+from fastpsr.cli.show import console, steps, tell
 from fastpsr.cli.trial_files import FileOptions
 from fastpsr.cli.wording import worded
 
 __all__ = ["join"]
-
-_TERMINATED = 128 + signal.SIGTERM
 
 
 @in_groups
@@ -57,7 +51,7 @@ def join(
     check_outputs({"--output": output}, [key, *systems, speakers.speakers])
     of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
     of_scores = FileOptions.parse("--columns", formats.format, columns, None)
-    with _terminated_as_exit(), steps(None) as begin, worded(scores="--scores"):
+    with steps(None) as begin, worded(scores="--scores"):
         joined = trials.join(
             key,
             systems,
@@ -85,21 +79,3 @@ def join(
         f"{joined.path}: {joined.n_trials:,} trials, {joined.n_targets:,} of them targets; "
         f"columns {', '.join(joined.columns)}"
     )
-
-
-@contextmanager
-def _terminated_as_exit() -> Iterator[None]:
-    """Make SIGTERM end the block as Ctrl-C does, so that unfinished files are removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        say("stopped")
-        raise SystemExit(_TERMINATED)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

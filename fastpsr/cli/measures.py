@@ -12,6 +12,7 @@ from fastpsr.bootstrap import Clusters, TwoWay
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options import (
+    BY_WHAT_IS_KNOWN,
     SCHEMES,
     SPEAKERS,
     CalibratorOptions,
@@ -19,6 +20,7 @@ from fastpsr.cli.options import (
     ScoresAre,
     TrialScale,
     check_folds,
+    check_speakers_are_drawn,
     parse_priors,
     read_costs,
     table_scale,
@@ -43,6 +45,8 @@ from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials import TrialSet
 from fastpsr.trials.coded import Coded
 
+Metrics = dict[str, Metric[Any]]
+
 __all__ = [
     "TableMeasure",
     "TrialMeasure",
@@ -66,6 +70,7 @@ class TableMeasure:
     calibrator: Calibrator
     folds: int
     folds_are_given: bool
+    chosen: Callable[[Metrics], Metrics]
 
     @classmethod
     def of(
@@ -86,6 +91,7 @@ class TableMeasure:
             loss.untrained(),
             loss.folds,
             folds_are_given,
+            measures.chosen,
         )
 
     def predictions(self, data: ScoreFile) -> Predictions:
@@ -104,7 +110,7 @@ class TableMeasure:
             self.costs.check_classes(n_classes)
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
-        return default_metrics(
+        table = default_metrics(
             n_classes,
             _kind(self.scale),
             costs=self.costs,
@@ -112,6 +118,7 @@ class TableMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
         )
+        return self.chosen(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +137,7 @@ class TrialMeasure:
     folds_are_given: bool
     by: str | None
     equalize: str | None
+    chosen: Callable[[Metrics], Metrics]
 
     @classmethod
     def of(
@@ -153,6 +161,7 @@ class TrialMeasure:
             folds_are_given,
             by,
             measures.equalize,
+            measures.chosen,
         )
 
     def evaluation(
@@ -212,19 +221,25 @@ class TrialMeasure:
 
     def metrics(self, groups: Any) -> dict[str, Metric[Any]]:
         """Return the metrics by name; for raw scores only metrics of ranks."""
-        return detection_metrics(
+        table = detection_metrics(
             _kind(self.scale),
             detection=self.detection,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )
+        return self.chosen(table)
 
 
-def drawn_of_table(intervals: Intervals, data: ScoreFile) -> Intervals:
-    """Return settings of intervals with the requested resampling."""
-    if data.clusters is None:
-        return intervals
-    return replace(intervals, resampling=Clusters(data.clusters))
+def drawn_of_table(intervals: Intervals, clusters: tuple[Any, ...]) -> Intervals:
+    """Return intervals that draw what was asked for, of a table with these ids or columns."""
+    if len(clusters) == 2:
+        check_speakers_are_drawn(intervals)
+        return replace(intervals, drawn=SPEAKERS, resampling=TwoWay(*clusters))
+    if clusters:
+        return replace(intervals, resampling=Clusters(*clusters))
+    if intervals.drawn == BY_WHAT_IS_KNOWN:
+        return replace(intervals, drawn="iid")
+    return intervals
 
 
 def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
@@ -246,6 +261,8 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
 
 
 def _kind(scale: str) -> Kind:
+    if scale in ("llr", "log10-llr", "log-likelihoods"):
+        return "likelihoods"
     return "raw scores" if scale == "raw" else "posteriors"
 
 

@@ -12,16 +12,17 @@ from fastpsr import checks
 from fastpsr.bootstrap import IID, Resampling, Stratified
 from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
-from fastpsr.cli.modes import SPEAKERS as TELL_SPEAKERS
-from fastpsr.cli.modes import given, refuse
+from fastpsr.cli.modes import refuse
+from fastpsr.cli.show import console
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
-from fastpsr.metrics import PRESETS, MinDCF
+from fastpsr.metrics import PRESETS, Metric, MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
 __all__ = [
+    "BY_WHAT_IS_KNOWN",
     "SCHEMES",
     "SPEAKERS",
     "CalibratorOptions",
@@ -42,7 +43,10 @@ __all__ = [
     "arrays_beside",
     "check_folds",
     "check_outputs",
+    "check_speakers_are_drawn",
     "column_of",
+    "from_stdin",
+    "named_files",
     "parse_dcf",
     "parse_priors",
     "read_costs",
@@ -53,6 +57,8 @@ __all__ = [
 #: Values of `--resample` other than columns.
 SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
 SPEAKERS = "speaker"
+BY_WHAT_IS_KNOWN = "speaker or iid"  # of a table, as long as its columns are not known
+TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 
 
 class ScoresAre(StrEnum):
@@ -157,6 +163,10 @@ class MeasureOptions:
             "repeated. By default 0.01 for trials, none for tables."
         ),
     ] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics of the table by name, with commas between, in this order."),
+    ] = None
     costs: Annotated[
         Path | None, _of(_TABLES, "Cost matrix with a row per true class: .json or .csv.")
     ] = None
@@ -168,6 +178,22 @@ class MeasureOptions:
     def detection(self, *, of_trials: bool) -> list[MinDCF]:
         """Return the requested detection costs."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+
+    def chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+        """Return the metrics of a table that are asked for, all by default."""
+        if self.metrics is None:
+            return table
+        by_name = {name.lower(): name for name in table}
+        found = {}
+        for text in self.metrics.split(","):
+            if text.strip().lower() not in by_name:
+                raise ValueError(
+                    f"--metrics must name metrics of this table ({', '.join(table)}), not "
+                    f"{text.strip()!r}"
+                )
+            name = by_name[text.strip().lower()]
+            found[name] = table[name]
+        return found
 
 
 @dataclass(frozen=True)
@@ -337,15 +363,15 @@ class IntervalOptions:
         _of(_INTERVALS, "Number of bootstrap replicates; 1000 if only --ci is given."),
     ] = None
     resample: Annotated[
-        str,
+        str | None,
         _of(
             _INTERVALS,
             "What is resampled: samples (iid), samples within each class (stratified), speakers "
             "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
-            "(for .npy tables, a .npy file).",
+            "(for .npy tables, a .npy file). By default speakers if they are known, else samples.",
             metavar="iid|stratified|speaker|COLUMN",
         ),
-    ] = "iid"
+    ] = None
     interval: Annotated[
         Method, _of(_INTERVALS, "Method of the bootstrap intervals.", "--interval")
     ] = Method.PERCENTILE
@@ -353,7 +379,9 @@ class IntervalOptions:
         int, _of(_INTERVALS, "Seed of the replicates; the same seed gives the same intervals.")
     ] = 0
 
-    def parse(self, context: typer.Context, *, of_trials: bool) -> Intervals | None:
+    def parse(
+        self, context: typer.Context, *, of_trials: bool, speakers: SpeakerOptions
+    ) -> Intervals | None:
         """Return the settings of intervals, validated before any computation; None without."""
         if self.ci is None and self.resamples is None:
             reason = "is for intervals: give --ci or --resamples too"
@@ -361,19 +389,29 @@ class IntervalOptions:
             return None
         level = 0.95 if self.ci is None else self.ci
         n_resamples = 1000 if self.resamples is None else self.resamples
-        scheme = SCHEMES.get(self.resample)
+        drawn = self.resample
+        if drawn is None:
+            drawn = "iid" if of_trials else BY_WHAT_IS_KNOWN
+            drawn = SPEAKERS if speakers.are_known else drawn
+        scheme = SCHEMES.get(drawn)
         intervals = Intervals.of(n_resamples, level, self.interval.value, scheme, self.seed)
-        if of_trials and self.resample == SPEAKERS:
-            if not set(TELL_SPEAKERS) & set(given(context)):
+        intervals = replace(intervals, drawn=drawn)
+        if of_trials and drawn == SPEAKERS:
+            if not speakers.are_known:
                 raise ValueError(
-                    "--resample speaker needs to know the speakers: give --speakers, "
-                    "--speaker-columns or --speaker-pattern"
+                    f"--resample speaker needs to know the speakers: give {TELL_SPEAKERS}"
                 )
-            if self.interval is Method.BCA:
-                raise ValueError(
-                    "--interval must not be bca with --resample speaker: use percentile or basic"
-                )
-        return replace(intervals, drawn=self.resample)
+            check_speakers_are_drawn(intervals)
+        return intervals
+
+    def caution(self, intervals: Intervals | None, speakers: SpeakerOptions) -> str:
+        """Return what is to be said of intervals of trials whose speakers are unknown, or ""."""
+        if intervals is None or self.resample is not None or speakers.are_known:
+            return ""
+        return (
+            f"warning: intervals are too narrow if speakers repeat: give {TELL_SPEAKERS}, or "
+            "--resample iid if none does"
+        )
 
 
 @dataclass(frozen=True)
@@ -384,22 +422,17 @@ class ComparisonOptions(IntervalOptions):
     resamples: Annotated[int | None, _of(_INTERVALS, "Number of bootstrap replicates.")] = 1000
 
 
+_TABLE = "Also write the table to this file; - for standard output, where nothing else is then."
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """Files that tables are also written to."""
 
-    to_json: Annotated[
-        Path | None, typer.Option("--json", help="Also write the table to this file.")
-    ] = None
-    to_csv: Annotated[
-        Path | None, typer.Option("--csv", help="Also write the table to this file.")
-    ] = None
-    to_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write the table to this file.")
-    ] = None
-    to_latex: Annotated[
-        Path | None, typer.Option("--latex", help="Also write the table to this file.")
-    ] = None
+    to_json: Annotated[Path | None, typer.Option("--json", help=_TABLE)] = None
+    to_csv: Annotated[Path | None, typer.Option("--csv", help=_TABLE)] = None
+    to_markdown: Annotated[Path | None, typer.Option("--markdown", help=_TABLE)] = None
+    to_latex: Annotated[Path | None, typer.Option("--latex", help=_TABLE)] = None
 
     @property
     def files(self) -> dict[str, Path | None]:
@@ -476,14 +509,24 @@ def parse_dcf(text: str) -> MinDCF:
         ) from None
 
 
+def check_speakers_are_drawn(intervals: Intervals) -> None:
+    """Raise where intervals are made in a way that drawn speakers do not allow."""
+    if intervals.method == "bca":
+        raise ValueError(
+            "--interval must not be bca with --resample speaker (the default where speakers are "
+            "known): use percentile or basic, or --resample iid"
+        )
+
+
 def column_of(intervals: Intervals | None) -> str | None:
-    """Return the column of cluster ids of a table, if clusters are drawn."""
+    """Return the column of cluster ids of a table, or what is drawn by default."""
     return None if intervals is None or intervals.drawn in SCHEMES else intervals.drawn
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
     """Raise, before any computation, if an output cannot be written or is also another file."""
     taken = {path.resolve(): "an input" for path in inputs if path is not None}
+    console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
     for option, path in outputs.items():
         if path is None:
             continue
@@ -491,6 +534,26 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise ValueError(f"{option} must not be {other} too: {path}")
+
+
+def named_files(paths: list[Path]) -> dict[Path, str | None]:
+    """Return files by path with the names that NAME=FILE gives them; a file of that name wins."""
+    found: dict[Path, str | None] = {}
+    for path in paths:
+        name, equals, file = str(path).partition("=")
+        own = None if path.exists() or not (equals and name and file) else name
+        place = from_stdin(path if own is None else Path(file))
+        if any(place.resolve() == other.resolve() for other in found):
+            raise ValueError(f"--scores must name each file once, but names {place} again")
+        if own is not None and own in found.values():
+            raise ValueError(f"--scores must give each file a name of its own, not {own} twice")
+        found[place] = own
+    return found
+
+
+def from_stdin(path: Path) -> Path:
+    """Return the path of standard input for "-"."""
+    return Path("/dev/stdin") if str(path) == "-" else path
 
 
 def arrays_beside(*names: str | None) -> list[Path | None]:

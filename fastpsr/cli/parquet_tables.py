@@ -1,21 +1,26 @@
 """Tables of scores in Parquet files, evaluated part by part where they are large."""
 
-import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap import Clusters, TwoWay
-from fastpsr.cli.measures import TableMeasure
-from fastpsr.cli.options import SPEAKERS, OutputOptions
-from fastpsr.cli.score_files import LABELS, WEIGHTS, find_column, known_column
+from fastpsr.cli.inputs import parquet_files
+from fastpsr.cli.measures import TableMeasure, drawn_of_table
+from fastpsr.cli.score_files import (
+    LABELS,
+    WEIGHTS,
+    find_clusters,
+    find_column,
+    known_column,
+    score_columns,
+)
 from fastpsr.cli.show import console, steps, tell
-from fastpsr.cli.tables import print_evaluation, write_evaluation
+from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Intervals, evaluate_systems
 from fastpsr.plans import PartitionedPredictions
@@ -27,7 +32,6 @@ from fastpsr.wording import counted
 
 __all__ = ["TableInParts", "evaluate_parts", "table_in_parts", "usual_columns"]
 
-_SPEAKERS = ("enroll_speaker", "test_speaker")
 _WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
 _ARGUMENTS = {
     "posteriors": "posteriors",
@@ -50,7 +54,7 @@ class TableInParts:
     scores: tuple[str, ...]
     labels: str
     weights: str | None
-    clusters: str | None
+    clusters: tuple[str, ...]
 
     @property
     def taken(self) -> str:
@@ -59,7 +63,7 @@ class TableInParts:
             f"scores: {', '.join(self.scores)}; labels: {self.labels}; "
             f"weights: {self.weights or 'none'}"
         )
-        return f"{said}; clusters: {self.clusters}" if self.clusters else said
+        return f"{said}; clusters: {', '.join(self.clusters)}" if self.clusters else said
 
     def predictions(self, scores_are: str, priors: list[float] | None) -> PartitionedPredictions:
         """Return predictions in parts of scores that are posteriors, logits, LLRs, ..."""
@@ -79,18 +83,10 @@ class TableInParts:
         )
         return data.map(partial(_to_natural, **options)) if scores_are == "log10-llr" else data
 
-    def drawn(self, intervals: Intervals | None) -> Intervals | None:
-        """Return settings of intervals with the requested resampling."""
-        if intervals is None or self.clusters is None:
-            return intervals
-        of_speakers = self.clusters == SPEAKERS
-        resampling = TwoWay(*_SPEAKERS) if of_speakers else Clusters(self.clusters)
-        return replace(intervals, resampling=resampling)
-
 
 def usual_columns(path: Path, columns: str | None, scores_are: str) -> str | None:
     """Return the requested columns; for LLRs in Parquet files by default `llr`, if it exists."""
-    if columns is None and scores_are in _OF_ONE_COLUMN and "llr" in _names(_files(path)):
+    if columns is None and scores_are in _OF_ONE_COLUMN and "llr" in _names(parquet_files(path)):
         return "llr"
     return columns
 
@@ -107,39 +103,34 @@ def table_in_parts(
     """Return a table that is read part by part, or None for a table that is read whole.
 
     Folders and patterns are read part by part, and so are files whose numbers would take more than
-    a quarter of FASTPSR_MEMORY, and files whose speakers are resampled.
+    a quarter of FASTPSR_MEMORY.
     """
-    files = _files(path)
+    files = parquet_files(path)
     if not files:
         return None
     names = _names(files)
-    of_speakers = clusters == SPEAKERS and set(_SPEAKERS) <= set(names)
-    if clusters is not None and not of_speakers and clusters not in names:
-        raise ValueError(
-            f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
-            f"{clusters!r}" + (", which is for trials" if clusters == SPEAKERS else "")
-        )
+    drawn = find_clusters(path, names, clusters)
     label = find_column(path, names, labels, LABELS)
     weight = find_column(path, names, weights, WEIGHTS)
-    chosen = [name for name in names if name not in (label, weight, clusters)]
+    chosen = score_columns(names, label, weight, *drawn)
     if scores is not None:
         chosen = [known_column(path, names, name) for name in scores.split(",")]
     n_columns = len(chosen) + 1 + (weight is not None)
     is_large = _n_rows(files) * n_columns * _WORK_BYTES > memory_budget()
-    if not (always or is_large or of_speakers or files != [str(path)]):
+    if not (always or is_large or files != [str(path)]):
         return None
     if label is None:
         raise ValueError(f"{path} has no labels: say where they are with --labels")
     if not chosen:
         raise ValueError(f"{path} must have a column of scores besides {', '.join(names)}")
-    return TableInParts(path, tuple(files), tuple(chosen), label, weight, clusters)
+    return TableInParts(path, tuple(files), tuple(chosen), label, weight, drawn)
 
 
 def evaluate_parts(
     table: TableInParts,
     measure: TableMeasure,
     intervals: Intervals | None,
-    outputs: OutputOptions,
+    outputs: Outputs,
     report: Path | None,
     *,
     explain: bool,
@@ -157,11 +148,12 @@ def evaluate_parts(
     if explain:
         console.print(str(data.explain(metrics)))
         return
+    drawn = None if intervals is None else drawn_of_table(intervals, table.clusters)
     with _rows_shown(data):
-        evaluation = evaluate_systems({None: data}, metrics, intervals=table.drawn(intervals))
+        evaluation = evaluate_systems({None: data}, metrics, intervals=drawn)
     evaluation = in_words(evaluation)
     print_evaluation(evaluation)
-    write_evaluation(evaluation, outputs.files)
+    write_evaluation(evaluation, measure.scale, outputs)
 
 
 @contextmanager
@@ -187,26 +179,6 @@ def _to_natural(before: Predictions, llrs: str, prior: float | None) -> Predicti
     return Predictions.from_llrs(
         before.y_true, np.log(10.0) * before.scores, prior=prior, sample_weight=before.sample_weight
     )
-
-
-def _files(path: Path) -> list[str]:
-    """Return the Parquet files of a path, a folder or a pattern; none for other tables."""
-    if path.is_dir():
-        found = sorted(glob.glob(f"{glob.escape(str(path))}/**/*.parquet", recursive=True))
-        if not found:
-            raise ValueError(f"{path}: there are no files *.parquet in this folder")
-        return found
-    if path.exists():
-        return [str(path)] if path.suffix in (".parquet", ".pq") else []
-    if not glob.has_magic(str(path)):
-        return []
-    found = sorted(glob.glob(str(path), recursive=True))
-    if not found:
-        raise FileNotFoundError(2, "No file fits the pattern", str(path))
-    other = [name for name in found if Path(name).suffix not in (".parquet", ".pq")]
-    if other:
-        raise ValueError(f"{path} must mean Parquet files alone, but {other[0]} is none")
-    return found
 
 
 def _names(files: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.cli.options import BY_WHAT_IS_KNOWN, SPEAKERS
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
@@ -26,10 +27,12 @@ __all__ = [
     "WEIGHTS",
     "ScoreFile",
     "check_written_ending",
+    "find_clusters",
     "find_column",
     "is_table",
     "known_column",
     "read_scores",
+    "score_columns",
     "write_columns",
 ]
 
@@ -37,6 +40,8 @@ _ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
 WEIGHTS = ("sample_weight", "weight", "weights")
+#: Columns of the speakers of trials, as `fastpsr join` writes them.
+SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,7 @@ class ScoreFile:
     scores: NDArray[Any]
     y_true: NDArray[Any] | None
     weights: NDArray[Any] | None
-    clusters: NDArray[Any] | None
+    clusters: tuple[NDArray[Any], ...]  # of none, one column, or speakers of both sides
     names: tuple[str, str, str, str]  # names of scores, labels, weights and clusters
 
     @property
@@ -110,7 +115,8 @@ def read_scores(
     """Read a file; the format is that of its extension.
 
     `labels`, `scores`, `weights` and `clusters` name columns or arrays (several for scores,
-    separated by commas); for .npy files, all except the scores are separate files.
+    separated by commas; clusters as for `find_clusters`); for .npy files, all except the scores are
+    separate files.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
@@ -127,15 +133,11 @@ def read_scores(
         )
     label = find_column(path, names, labels, LABELS)
     weight = find_column(path, names, weights, WEIGHTS)
-    if clusters is not None and clusters not in names:
-        raise ValueError(
-            f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
-            f"{clusters!r}" + (", which is for trials" if clusters == "speaker" else "")
-        )
+    drawn = find_clusters(path, names, clusters)
     if scores is not None:
         chosen = [known_column(path, names, name) for name in scores.split(",")]
     else:
-        chosen = [name for name in names if name not in (label, weight, clusters)]
+        chosen = score_columns(names, label, weight, *drawn)
         if path.suffix == ".npz" and len(chosen) > 1:
             raise ValueError(
                 f"--columns must name one of the arrays of {path}: {', '.join(chosen)}"
@@ -152,8 +154,8 @@ def read_scores(
         x,
         load(label) if label else None,
         load(weight) if weight else None,
-        load(clusters) if clusters else None,
-        (", ".join(chosen), label or "", weight or "", clusters or ""),
+        tuple(load(name) for name in drawn),
+        (", ".join(chosen), label or "", weight or "", ", ".join(drawn)),
     )
 
 
@@ -196,6 +198,8 @@ def _read_npy(
 ) -> ScoreFile:
     if scores is not None:
         raise ValueError(f"--columns names columns, and {path} has none")
+    if clusters == BY_WHAT_IS_KNOWN:
+        clusters = None
     if clusters is not None and not clusters.endswith(".npy"):
         raise ValueError(
             f"--resample must be iid, stratified or a .npy file beside {path}, not {clusters!r}"
@@ -205,7 +209,7 @@ def _read_npy(
         _load(path),
         _load(Path(labels)) if labels else None,
         _load(Path(weights)) if weights else None,
-        _load(Path(clusters)) if clusters else None,
+        (_load(Path(clusters)),) if clusters else (),
         (path.name, labels or "", weights or "", clusters or ""),
     )
 
@@ -339,6 +343,32 @@ def find_column(
     if asked is not None:
         return known_column(path, names, asked)
     return next((name for name in usual if name in names), None)
+
+
+def find_clusters(path: Path, names: list[str], asked: str | None) -> tuple[str, ...]:
+    """Return the columns whose values are drawn: none, one, or the speakers of both sides.
+
+    These are `asked` for by "speaker"; by default they are drawn where the table has them.
+    """
+    if asked is None:
+        return ()
+    if asked in (BY_WHAT_IS_KNOWN, SPEAKERS) and set(SPEAKER_COLUMNS) <= set(names):
+        return SPEAKER_COLUMNS
+    if asked == BY_WHAT_IS_KNOWN:
+        return ()
+    if asked in names:
+        return (asked,)
+    lacking = f", which needs columns {' and '.join(SPEAKER_COLUMNS)}" * (asked == SPEAKERS)
+    raise ValueError(
+        f"--resample must be iid, stratified or a column of {path} ({', '.join(names)}), not "
+        f"{asked!r}{lacking}"
+    )
+
+
+def score_columns(names: list[str], *other: str | None) -> list[str]:
+    """Return the columns that are not `other`, nor those of speakers."""
+    speakers = SPEAKER_COLUMNS if set(SPEAKER_COLUMNS) <= set(names) else ()
+    return [name for name in names if name not in (*other, *speakers)]
 
 
 def known_column(path: Path, names: list[str], name: str) -> str:

@@ -34,6 +34,7 @@ _REMEDIES: dict[LooksLike, str] = {
 }
 
 _listeners: list[list[str]] = []
+_bars: list[Progress] = []  # those that are shown
 
 
 def say(message: str) -> None:
@@ -44,9 +45,14 @@ def say(message: str) -> None:
 
 
 def tell(message: str) -> None:
-    """Print what was read, and how it was interpreted."""
+    """Print what was read, and how it was interpreted; not on the line of a bar."""
     _hear(message)
+    bars = [bar for bar in _bars if console.is_terminal]
+    for bar in bars:
+        bar.stop()
     console.print(message)
+    for bar in bars:
+        bar.start()
 
 
 @contextmanager
@@ -98,6 +104,7 @@ def steps(total: int | None) -> Iterator[Any]:
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), _TimeLeft(), console=errors, transient=True,
                   disable=not errors.is_terminal) as bar:  # fmt: skip
+        _bars.append(bar)
         task = bar.add_task("", total=total)
         begun, part_of = 0, ""
 
@@ -112,7 +119,10 @@ def steps(total: int | None) -> Iterator[Any]:
                 bar.reset(task, description=name, completed=done, total=out_of)
             part_of = "" if done is None else name
 
-        yield begin
+        try:
+            yield begin
+        finally:
+            _bars.remove(bar)
 
 
 class _TimeLeft(ProgressColumn):

@@ -2,19 +2,24 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
+from fastpsr.cli.inputs import described
 from fastpsr.cli.show import console
 from fastpsr.evaluation import Difference, Evaluation, in_brackets
-from fastpsr.evaluation.layout import pivot
+from fastpsr.evaluation.layout import number, pivot
 from fastpsr.files import whole_file
 from fastpsr.strict_json import strict
+from fastpsr.version import __version__
 
 __all__ = [
+    "Outputs",
     "as_json",
     "print_differences",
     "print_evaluation",
@@ -23,8 +28,13 @@ __all__ = [
     "write_evaluation",
 ]
 
-#: Files to write, by the option that names them.
-Outputs = Mapping[str, Path | None]
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write, by the option that names them, and what was read for them."""
+
+    files: Mapping[str, Path | None]
+    inputs: Sequence[Path | None]
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
@@ -46,12 +56,13 @@ def print_evaluation(evaluation: Evaluation) -> None:
     console.print(table)
 
 
-def write_evaluation(evaluation: Evaluation, outputs: Outputs) -> None:
-    """Write the requested files."""
+def write_evaluation(evaluation: Evaluation, scores_are: str, outputs: Outputs) -> None:
+    """Write the requested files; JSON has the kind of scores."""
     lines = _lines(evaluation)
     n_names = 1 if evaluation.groups[0].system is None else 2
     alignment = "l" * n_names + "r" * (len(lines[0]) - n_names)
-    _write(outputs, evaluation.to_dict(), evaluation.records(), lines, alignment)
+    content = {"scores_are": scores_are, **evaluation.to_dict()}
+    _write(outputs, content, evaluation.records(), lines, alignment)
 
 
 def print_differences(rows: Sequence[Difference]) -> None:
@@ -102,7 +113,7 @@ def _lines(evaluation: Evaluation) -> list[list[str]]:
     """Return a header, and a line per metric, or per system and condition."""
     if evaluation.groups[0].system is not None:
         return pivot(evaluation)
-    lines = [["metric", "value"], *([row.metric, f"{row.value:.4f}"] for row in evaluation.rows)]
+    lines = [["metric", "value"], *([row.metric, number(row.value)] for row in evaluation.rows)]
     if evaluation.intervals is None:
         return lines
     brackets = [in_brackets(row.low, row.high) for row in evaluation.rows]
@@ -116,7 +127,7 @@ def _lines_of_differences(
     said = {None: "", True: "yes", False: "no"}
     lines = [["metric", *sides, between, "interval", "excludes 0"]]
     for row in rows:
-        numbers = [f"{number:.4f}" for number in (row.a.value, row.b.value, row.value)]
+        numbers = [number(value) for value in (row.a.value, row.b.value, row.value)]
         interval = "" if row.result is None else in_brackets(*row.result.interval)
         lines.append([row.metric, *numbers, interval, said[row.excludes_zero]])
     return lines
@@ -131,13 +142,17 @@ def _write(
 ) -> None:
     """Write a file for each option that names one, atomically."""
     makers: Mapping[str, Callable[[], str]] = {
-        "--json": lambda: as_json(content),
+        "--json": lambda: as_json(
+            {"version": __version__, **content, "inputs": described(outputs.inputs)}
+        ),
         "--csv": lambda: _as_csv(records),
         "--markdown": lambda: _as_markdown(lines, alignment),
         "--latex": lambda: _as_latex(lines, alignment),
     }
-    for option, path in outputs.items():
-        if path is not None:
+    for option, path in outputs.files.items():
+        if path is not None and str(path) == "-":
+            sys.stdout.write(makers[option]())
+        elif path is not None:
             with whole_file(path) as part:
                 part.write_text(makers[option](), "utf-8")
 

@@ -26,7 +26,9 @@ def threshold(
     dcf: Annotated[
         str, typer.Option(help="Target prior, P:CMISS:CFA, or a preset with one operating point.")
     ],
-    key: Annotated[Path | None, typer.Option(help="Trial list with labels, for --scores.")] = None,
+    key: Annotated[
+        list[Path] | None, typer.Option(help="Trial list with labels, for --scores.")
+    ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="Score file; without --key it must contain labels.")
     ] = None,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS, Reading, TrialSet
 from fastpsr.trials.coded import Coded
+from fastpsr.trials.request import Wanted
+from fastpsr.trials.several import concatenated
 
 __all__ = [
     "Clock",
@@ -95,25 +97,27 @@ def _no_progress(step: str) -> None:
 class TrialReader:
     """Reads score files and joins them with the key, or uses the labels that they contain."""
 
-    key: Path | None = None
+    keys: Sequence[Path] = ()
     key_options: FileOptions = FileOptions()
     score_options: FileOptions = FileOptions()
     policies: Mapping[str, str] = field(default_factory=dict)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
+    classes: tuple[Path, Path] | None = None  # files of targets and of non-targets
+    has_scores: bool = True  # else those of the classes are the scores
     clock: Clock = field(default_factory=Clock)
     progress: Callable[[str], object] = _no_progress
 
     @classmethod
     def of(
         cls,
-        key: Path | None,
+        keys: Path | Sequence[Path] | None,
         options: TrialOptions,
         columns: str | None,
         speakers: SpeakerOptions | None = None,
     ) -> "TrialReader":
         """Return the reader for the options of the command line."""
         return cls(
-            key,
+            [keys] if isinstance(keys, Path) else keys or [],
             FileOptions.parse(
                 "--key-columns", options.key_format, options.key_columns, options.key_transpose
             ),
@@ -176,15 +180,32 @@ class TrialReader:
 
     @cached_property
     def _key(self) -> Reading | None:
-        if self.key is None:
+        found = []
+        if self.classes is not None and self.has_scores:
+            found.append(self._of_classes("pairs", self.key_options.format))
+        for path in self.keys:
+            self.progress(f"reading {path}")
+            with self.clock.on("read"), worded(of_key=True):
+                found.append(trials.read_key(path, **self.key_options.as_arguments()))
+        if not found:
             return None
-        self.progress(f"reading {self.key}")
-        with self.clock.on("read"), worded(of_key=True):
-            key = trials.read_key(self.key, **self.key_options.as_arguments())
-        tell(key.taken)
+        key = concatenated(found)
+        self._print(key.taken.splitlines())
         return key
 
+    def _of_classes(self, of: Wanted, format: str | None) -> Reading:
+        """Read the files of targets and of non-targets."""
+        assert self.classes is not None
+        self.progress(f"reading {' and '.join(map(str, self.classes))}")
+        with self.clock.on("read"), worded(of_key=of == "pairs"):
+            return trials.read_classes(*self.classes, of=of, format=format)
+
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
+        if self.classes is not None:
+            found = self._of_classes("scores", self.score_options.format)
+            policies = {name: self._policies[name] for name in ("duplicates", "nan")}
+            made = trials.read(found, **policies)
+            return replace(made, taken=(*found.taken.splitlines(), *made.taken[1:]))
         self.progress(f"reading {path}")
         options = {f"score_{k}": v for k, v in self.score_options.as_arguments().items()}
         options["transpose"] = options.pop("score_transpose")
@@ -195,6 +216,8 @@ class TrialReader:
             try:
                 return trials.read(path, **options, **policies)
             except ValueError:
+                if not path.is_file():  # a pipe is read once
+                    raise
                 if trials.read_scores(path, **self.score_options.as_arguments()).y_true is None:
                     raise ValueError(f"{path} has no labels: give a key with --key") from None
                 raise

@@ -40,6 +40,8 @@ def default_metrics(
 ) -> Metrics:
     """Return the default metrics of samples by name; for raw scores only metrics of ranks.
 
+    For LLRs of two classes these include EER, Cllr and minCllr.
+
     `costs` adds its Bayes risk, and each metric of `detection` its minimal and actual cost.
     """
     if kind == "raw scores":
@@ -57,6 +59,8 @@ def default_metrics(
         table["RCL bound"] = CalibrationLoss(Log(), PAV(), TrainOnTest())
         table["ECE"] = ECE()
     table["ECEmc"] = ECE(on="confidence")
+    if kind == "likelihoods" and n_classes == 2:
+        table |= {"EER": EER(), "Cllr": Cllr(), "minCllr": MinCllr()}
     return table | _costs(detection, kind)
 
 

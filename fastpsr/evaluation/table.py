@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.layout import in_brackets, in_columns, pivot
+from fastpsr.evaluation.layout import in_brackets, in_columns, number, pivot
 from fastpsr.html import table
 from fastpsr.optional import frame
 from fastpsr.predictions import Kind
@@ -248,9 +248,7 @@ class Evaluation:
         if len(self.groups) > 1:
             header, *lines = pivot(self)
             return table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
-        cells = [
-            [r.metric, f"{r.value:.4f}", in_brackets(r.low, r.high), r.note] for r in self.rows
-        ]
+        cells = [[r.metric, number(r.value), in_brackets(r.low, r.high), r.note] for r in self.rows]
         header = ["metric", "value", "interval", "note"]
         return table(f"{self.all_samples}{intervals}", header, cells)
 
@@ -263,7 +261,7 @@ class Evaluation:
         if len(self.groups) > 1 or self.all_samples.system is not None:
             return "\n".join([*lines, *in_columns(self, width)])
         lines.insert(0, str(self.all_samples))
-        cells = [(r.metric, f"{r.value:.4f}", in_brackets(r.low, r.high)) for r in self.rows]
+        cells = [(r.metric, number(r.value), in_brackets(r.low, r.high)) for r in self.rows]
         names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
         for (name, value, interval), row in zip(cells, self.rows, strict=True):
             shown = f"  {interval:<{brackets}}" if brackets else ""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fastpsr.evaluation import Row, in_brackets
+from fastpsr.evaluation.layout import number
 from fastpsr.report.content import Report, Result
 from fastpsr.report.verdict import Verdict
 
@@ -66,7 +67,7 @@ def _of_one(result: Result) -> Table:
     has_intervals = any(row.low is not None for row in result.rows)
     lines = []
     for row in result.rows:
-        cells = [Cell(row.metric), Cell(f"{row.value:.4f}", row.value)]
+        cells = [Cell(row.metric), Cell(number(row.value), row.value)]
         if has_intervals:
             cells.append(Cell(in_brackets(row.low, row.high), row.low, _undefined(row)))
         lines.append([*cells, Cell(row.note)])
@@ -102,7 +103,7 @@ def _without_conditions(table: Table) -> Table:
 
 def _value(row: Row) -> Cell:
     small = " ".join(part for part in (in_brackets(row.low, row.high), _undefined(row)) if part)
-    return Cell(f"{row.value:.4f}", row.value, small)
+    return Cell(number(row.value), row.value, small)
 
 
 def _undefined(row: Row) -> str:

@@ -5,6 +5,7 @@ from fastpsr.trials.join_on_disk import JoinedFile, join
 from fastpsr.trials.layouts import FORMATS
 from fastpsr.trials.read import read
 from fastpsr.trials.reading import Reading, read_key, read_scores
+from fastpsr.trials.several import read_classes
 from fastpsr.trials.trial_set import Source, TrialSet
 from fastpsr.trials.write import write_scores
 
@@ -17,6 +18,7 @@ __all__ = [
     "TrialSet",
     "join",
     "read",
+    "read_classes",
     "read_key",
     "read_scores",
     "write_scores",

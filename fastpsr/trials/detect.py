@@ -1,15 +1,18 @@
 """Detection of the format of a file from its content; ambiguity is an error."""
 
+import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fastpsr.trials.labels import vocabularies_of
 from fastpsr.trials.layouts import (
     ALIASES,
+    BARE_CSV,
     FORMATS,
     NORM_COLUMNS,
+    PAIRS,
     TEXT_LAYOUTS,
     Layout,
     check_format,
@@ -21,7 +24,7 @@ from fastpsr.wording import counted, shorten
 
 __all__ = ["Detected", "detect"]
 
-_BINARY = {"hdf5": ("bosaris", "sidekit"), "parquet": ("parquet",), "npz": ("npz",)}
+_BINARY = {"hdf5": ("bosaris", "sidekit", "dca-plda"), "parquet": ("parquet",), "npz": ("npz",)}
 
 
 @dataclass(frozen=True)
@@ -49,20 +52,25 @@ def detect(path: Path, request: Request) -> Detected:
         if name is not None and name not in allowed:
             raise ValueError(f"{path}: the content is {' or '.join(allowed)}, not {name}")
         return Detected(layout_of(name or allowed[0]), sample)
-    if name in ("bosaris", "sidekit", "parquet", "npz"):
+    if any(name in names for names in _BINARY.values()):
         raise ValueError(f"{path}: the content is text, not {name}")
     if name in ("nist", "csv"):
         return Detected(layout_of(name), sample, "\t" if name == "nist" else ",")
+    between_commas = list(csv.reader(sample.lines))
+    if name == BARE_CSV:
+        return _bare(path, request, sample, between_commas, 0.5)
     rows = [fields_of(line) for line in sample.lines]
-    n_columns = Counter(map(len, rows)).most_common(1)[0][0]
+    n_columns = _usual_length(rows)
     if name is not None:
         return Detected(layout_of(name, n_columns), sample)
-    fitting = _fitting(rows, n_columns, 1.0)
+    header = _header(sample.lines[0], request.columns)
+    fitting = _fitting(request, rows, n_columns, 1.0)
+    if header and (not fitting or request.wanted == "pairs"):  # any words may be ids
+        return Detected(layout_of("nist" if header == "\t" else "csv"), sample, header)
     if not fitting:
-        header = _header(sample.lines[0], request.columns)
-        if header:
-            return Detected(layout_of("nist" if header == "\t" else "csv"), sample, header)
-        fitting = _fitting(rows, n_columns, 0.5)
+        if _fitting(request, between_commas, _usual_length(between_commas), 1.0):
+            return _bare(path, request, sample, between_commas, 1.0)
+        fitting = _fitting(request, rows, n_columns, 0.5)
     if not fitting:
         raise request.unclear(
             path,
@@ -74,10 +82,29 @@ def detect(path: Path, request: Request) -> Detected:
     return Detected(_the_one(path, request, fitting, rows, n_columns), sample)
 
 
+def _usual_length(rows: Sequence[list[str]]) -> int:
+    return Counter(map(len, rows)).most_common(1)[0][0]
+
+
+def _bare(
+    path: Path, request: Request, sample: Sample, rows: Sequence[list[str]], share: float
+) -> Detected:
+    """Return the columns of CSV without a header: those of a layout of text."""
+    n_columns = _usual_length(rows)
+    fitting = _fitting(request, rows, n_columns, share)
+    if not fitting:
+        rule = f"{path}: {shorten(sample.lines[0])!r} is no line of trials with commas between"
+        raise ValueError(rule)
+    layout = _the_one(path, request, fitting, rows, n_columns)
+    return Detected(replace(layout, name=BARE_CSV), sample, ",")
+
+
 def _the_one(
     path: Path, request: Request, fitting: list[Layout], rows: Sequence[list[str]], n_columns: int
 ) -> Layout:
-    suitable = _suitable(request, fitting) or _suitable(request, _fitting(rows, n_columns, 0.5))
+    suitable = _suitable(request, fitting) or _suitable(
+        request, _fitting(request, rows, n_columns, 0.5)
+    )
     if request.wanted == "scores" and suitable:
         suitable = suitable + [layout for layout in fitting if _may_be_key(layout, suitable, rows)]
     if not suitable:
@@ -112,7 +139,9 @@ def _may_be_key(layout: Layout, suitable: list[Layout], rows: Sequence[list[str]
     return in_score and len({row[place] for row in rows}) == 2
 
 
-def _fitting(rows: Sequence[list[str]], n_columns: int, share: float) -> list[Layout]:
+def _fitting(
+    request: Request, rows: Sequence[list[str]], n_columns: int, share: float
+) -> list[Layout]:
     """Return the layouts that a share of the lines fits in every column."""
     regular = [row for row in rows if len(row) == n_columns]
     if len(regular) < share * len(rows):
@@ -132,11 +161,14 @@ def _fitting(rows: Sequence[list[str]], n_columns: int, share: float) -> list[La
             if role == "label"
             else is_number[k]
             if role == "score" or role in NORM_COLUMNS
+            else not is_number[k]
+            if role == "attack"
             else any_ids or not unlike_ids[k]
             for k, role in enumerate(layout.roles)
         )
 
-    candidates = [layout for layout in TEXT_LAYOUTS if len(layout.roles) == n_columns]
+    known = (PAIRS,) if request.wanted == "pairs" else TEXT_LAYOUTS
+    candidates = [layout for layout in known if len(layout.roles) == n_columns]
     for any_ids in (False, True):  # numbers with a decimal point and words for labels are no ids
         found = [layout for layout in candidates if fits(layout, any_ids=any_ids)]
         if found:
@@ -147,7 +179,7 @@ def _fitting(rows: Sequence[list[str]], n_columns: int, share: float) -> list[La
 def _are_labels(column: Sequence[str], share: float) -> bool:
     counts = Counter(word.lower() for word in column)
     if share == 1.0:
-        return len(counts) <= 2 and bool(vocabularies_of(counts))
+        return bool(vocabularies_of(counts))
     known = sum(count for word, count in counts.items() if vocabularies_of([word]))
     return known >= share * len(column)
 

@@ -1,4 +1,4 @@
-"""BOSARIS and sidekit files: matrices of models and segments in HDF5."""
+"""Files of BOSARIS, sidekit and DCA-PLDA: matrices of models and segments in HDF5."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,17 @@ from fastpsr.wording import counted
 __all__ = ["NAMES", "read_matrices", "write_scores_hdf5"]
 
 #: Where each format keeps the ids of models and segments.
-NAMES = {"bosaris": ("ID/row_ids", "ID/column_ids"), "sidekit": ("modelset", "segset")}
+NAMES = {
+    "bosaris": ("ID/row_ids", "ID/column_ids"),
+    "sidekit": ("modelset", "segset"),
+    "dca-plda": ("enroll_ids", "test_ids"),
+}
+#: The masks of scores, the first of which is written; None: a score for every pair.
+_SCORE_MASKS: dict[str, tuple[str | None, ...]] = {
+    "bosaris": ("score_mask",),
+    "sidekit": ("score_mask",),
+    "dca-plda": ("mask", "score_mask", None),
+}
 _BLOCK = 1 << 22  # entries of a matrix read at a time
 _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices
 
@@ -39,10 +49,10 @@ def read_matrices(
         if name is not None:
             found = [known for known in found if known == name]
         if len(found) != 1:
-            asked = name or "bosaris (ID/row_ids, ID/column_ids) or sidekit (modelset, segset)"
+            asked = name or " or ".join(f"{n} ({', '.join(ids)})" for n, ids in NAMES.items())
             raise ValueError(f"{path}: the names are not those of {asked}: {', '.join(file)}")
         models, segments = (_ids(path, file[part]) for part in NAMES[found[0]])
-        parts = _parts(path, file, wanted)
+        parts = _parts(path, file, found[0], wanted)
         shape = (len(models), len(segments))
         if 0 in shape:
             raise ValueError(f"{path}: there are no {'segments' if shape[0] else 'models'}")
@@ -87,7 +97,7 @@ def write_scores_hdf5(
         for place, ids, codes in zip(NAMES[name], (enroll, test), (models, segments), strict=True):
             strings = [text.encode() for text in ids.names.gather(codes).to_list()]
             file[place] = np.array(strings, dtype=np.bytes_)
-        mask = file.create_dataset("score_mask", shape, np.uint8, compression="gzip")
+        mask = file.create_dataset(_SCORE_MASKS[name][0], shape, np.uint8, compression="gzip")
         matrix = file.create_dataset("scores", shape, np.float64, compression="gzip")
         step = max(1, _BLOCK // max(1, shape[1]))
         for first in range(0, shape[0], step):
@@ -132,16 +142,23 @@ def _rows_of(ids: list[str], rows: NDArray[np.int64]) -> Coded:
     return Coded(places.astype(np.int32)[rows], names)
 
 
-def _parts(path: Path, file: Any, wanted: str) -> dict[str, Any]:
-    """Return the matrices that hold a key or scores."""
+def _parts(path: Path, file: Any, format: str, wanted: str) -> dict[str, Any]:
+    """Return the matrices that hold a key or scores; a mask is "trial_mask" or "score_mask"."""
+    choices: list[dict[str, str]]
     if wanted == "key":
-        choices = [("trial_mask",), ("target_mask", "nontarget_mask")]
+        choices = [{"trial_mask": "trial_mask"}]
+        if format == "dca-plda":
+            choices.append({"trial_mask": "mask"})
+        choices.append({name: name for name in ("target_mask", "nontarget_mask")})
     else:
-        choices = [("scores", "score_mask")]
+        choices = [
+            {"scores": "scores"} | ({} if mask is None else {"score_mask": mask})
+            for mask in _SCORE_MASKS[format]
+        ]
     for names in choices:
-        if all(name in file for name in names):
-            return {name: _numbers(path, file[name]) for name in names}
-    needed = " or ".join(" and ".join(names) for names in choices)
+        if all(name in file for name in names.values()):
+            return {part: _numbers(path, file[name]) for part, name in names.items()}
+    needed = " or ".join(" and ".join(names.values()) for names in choices)
     raise ValueError(f"{path}: there must be {needed}, not {', '.join(file)}")
 
 
@@ -195,13 +212,15 @@ def _blocks(
 def _trials(path: Path, parts: dict[str, Any], blocks: dict[str, NDArray[Any]], wanted: str) -> Any:
     none = np.empty(0)
     if wanted != "key":
-        row, column = np.nonzero(blocks["score_mask"])
+        mask = blocks.get("score_mask", np.broadcast_to(True, blocks["scores"].shape))
+        row, column = np.nonzero(mask)
         return row, column, none, blocks["scores"][row, column].astype(np.float64)
     if "trial_mask" in parts:
         mask = blocks["trial_mask"]
         odd = ~np.isin(mask, (-1, 0, 1))
         if odd.any():
-            raise ValueError(f"{path}: trial_mask must hold 1, 0 and -1, not {mask[odd][0]}")
+            name = parts["trial_mask"].name.strip("/")
+            raise ValueError(f"{path}: {name} must hold 1, 0 and -1, not {mask[odd][0]}")
         row, column = np.nonzero(mask)
         return row, column, (mask[row, column] > 0).astype(np.uint8), none
     targets, nontargets = blocks["target_mask"] != 0, blocks["nontarget_mask"] != 0

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["VOCABULARIES", "LabelWords", "decode_labels", "vocabularies_of"]
 
-#: The words for (target, non-target) of each vocabulary, by its name.
-VOCABULARIES: dict[str, tuple[str, str]] = {
-    f"{target}/{nontarget}": (target, nontarget)
-    for target, nontarget in [
+#: The word for target, then those for non-targets, of each vocabulary by its name.
+VOCABULARIES: dict[str, tuple[str, ...]] = {
+    "/".join(words): words
+    for words in [
         ("target", "nontarget"),
         ("tgt", "imp"),
         ("tar", "non"),
         ("1", "0"),
         ("1", "-1"),
         ("true", "false"),
+        ("1.0", "0.0"),  # as pandas writes labels of which some were missing
+        ("1.0", "-1.0"),
+        ("target", "nontarget", "spoof"),
     ]
 }
 
@@ -34,11 +37,11 @@ def vocabularies_of(words: Iterable[str]) -> list[str]:
 
     Examples
     --------
-    >>> vocabularies_of(["Target", "nontarget"]), vocabularies_of(["1"]), vocabularies_of(["x"])
-    (['target/nontarget'], ['1/0', '1/-1'], [])
+    >>> vocabularies_of(["Tgt", "imp"]), vocabularies_of(["1"]), vocabularies_of(["x"])
+    (['tgt/imp'], ['1/0', '1/-1'], [])
     """
     lowered = {word.lower() for word in words}
-    return [name for name, pair in VOCABULARIES.items() if lowered <= set(pair)]
+    return [name for name, known in VOCABULARIES.items() if lowered <= set(known)]
 
 
 def decode_labels(labels: Coded, where: Where) -> tuple[NDArray[np.uint8], str | None]:
@@ -100,7 +103,7 @@ def _mixed(place: str, word: str, before: Iterable[str]) -> str:
 
 
 def _what_is_wrong(labels: Coded, where: Where) -> str:
-    known = {word for pair in VOCABULARIES.values() for word in pair}
+    known = {word for words in VOCABULARIES.values() for word in words}
     in_use = labels.names.str.to_lowercase().is_in(list(known)).to_numpy()
     unknown = ~in_use[labels.codes]
     if unknown.any():

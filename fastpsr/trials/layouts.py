@@ -6,9 +6,14 @@ from fastpsr.errors import ArgumentError
 
 __all__ = [
     "ALIASES",
+    "BARE_CSV",
     "FORMATS",
+    "KIND",
+    "LABEL_OF_NEED",
     "NORM_COLUMNS",
+    "PAIRS",
     "TEXT_LAYOUTS",
+    "WITH_SPOOF",
     "Layout",
     "check_format",
     "header_hint",
@@ -54,23 +59,47 @@ TEXT_LAYOUTS = (
     Layout("3dspeaker", ("enroll", "test", "label", "score"), "1/0"),
     Layout("kaldi-eer", ("score", "label")),
     Layout("bob", ("label", "score"), "1/-1"),
+    Layout("sasv", ("enroll", "test", "attack", "label"), "target/nontarget/spoof"),
+    Layout("numbers", ("score",)),
 )
+#: Ids alone, which any words may be: looked for only where a file is known to hold nothing else.
+PAIRS = Layout("pairs", ("enroll", "test"))
 
 #: Layouts whose columns, arrays or matrices have names.
 _NAMED_LAYOUTS = tuple(
-    Layout(name) for name in ("nist", "csv", "parquet", "npz", "bosaris", "sidekit")
+    Layout(name)
+    for name in ("nist", "csv", "bare-csv", "parquet", "npz", "bosaris", "sidekit", "dca-plda")
 )
 
-FORMATS = tuple(dict.fromkeys(layout.name for layout in (*TEXT_LAYOUTS, *_NAMED_LAYOUTS)))
+_LAYOUTS = (*TEXT_LAYOUTS, PAIRS, *_NAMED_LAYOUTS)
+
+#: Words for labels of which the last is a kind of non-target that has a column of its own.
+WITH_SPOOF = "target/nontarget/spoof"
+#: The name of that column.
+KIND = "kind"
+#: Text whose columns have commas between and no names.
+BARE_CSV = "bare-csv"
+
+FORMATS = tuple(dict.fromkeys(layout.name for layout in _LAYOUTS))
+
+
+def _ids_named(*sides: str) -> list[str]:
+    return [f"{side}{ending}" for side in sides for ending in ("id", "", "_id")]
+
 
 #: Usual names of columns, by role; compared without regard to case.
 ALIASES = {
-    "enroll": ("modelid", "model", "model_id", "enroll", "enrollment", "enroll_id", "enroll_path"),
-    "test": ("segmentid", "segment", "segment_id", "test", "test_id", "test_path"),
+    "enroll": (
+        *_ids_named("model", "enroll", "enrol", "enrollment", "enrolment"),
+        *("enroll_path", "enrol_path", "enrollment_path", "enrolment_path"),
+    ),
+    "test": (*_ids_named("segment", "test"), "test_path"),
     "label": ("targettype", "label", "target", "key", "y_true"),
     "score": ("llr", "score"),
     "side": ("side",),
 }
+#: A column that holds the labels of a key where none has a usual name; else it may number trials.
+LABEL_OF_NEED = "trial"
 
 
 def check_format(argument: str, name: str | None) -> None:
@@ -87,5 +116,5 @@ def header_hint(word: str) -> str:
 
 def layout_of(name: str, n_columns: int | None = None) -> Layout:
     """Return the layout of a format; wespeaker's depends on the number of columns."""
-    found = [layout for layout in (*TEXT_LAYOUTS, *_NAMED_LAYOUTS) if layout.name == name]
+    found = [layout for layout in _LAYOUTS if layout.name == name]
     return next((layout for layout in found if len(layout.roles) == n_columns), found[0])

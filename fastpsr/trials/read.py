@@ -1,7 +1,7 @@
 """Read a key and scores into trials."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +12,7 @@ from fastpsr.trials.policies import Policies
 from fastpsr.trials.reading import Reading, read_file
 from fastpsr.trials.request import Request, Wanted
 from fastpsr.trials.sample import look
+from fastpsr.trials.several import concatenated
 from fastpsr.trials.trial_set import Source, TrialSet
 from fastpsr.wording import counted
 
@@ -21,7 +22,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def read(
-    key: AnyPath | Reading | None,
+    key: AnyPath | Reading | Sequence[AnyPath | Reading] | None,
     scores: AnyPath | Reading | None = None,
     *,
     key_format: str | None = None,
@@ -38,8 +39,9 @@ def read(
 
     Parameters
     ----------
-    key : path, Reading or None
-        The key; or, without `scores`, a score file with labels. None for scores without labels.
+    key : path, Reading, list of these, or None
+        The key, or several that make one; or, without `scores`, a score file with labels. None for
+        scores without labels.
     scores : path or Reading, optional
         The scores, in any order.
     key_format, score_format : str, optional
@@ -91,13 +93,23 @@ def read(
     policies = Policies(missing, extra, duplicates, nan)
     alone = scores is None
     if alone:
+        if not (key is None or isinstance(key, Reading | str | os.PathLike)):
+            raise ArgumentError("key", "must be one file of scores with labels, not a list")
         key, scores = None, key
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
     if key is not None:
-        turn, transpose = _of_hdf5(transpose, key, scores)
-        key = _read(key, Request("key", key_format, key_columns or {}, turn, "key_"))
+        keys = [key] if isinstance(key, Reading | str | os.PathLike) else [*key]
+        if not keys:
+            raise ArgumentError("key", "must name at least one file")
+        *turns, transpose = _of_hdf5(transpose, *keys, scores)
+        key = concatenated(
+            [
+                _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
+                for each, turn in zip(keys, turns, strict=True)
+            ]
+        )
     wanted: Wanted = "labeled scores" if alone else "scores"
     scores = _read(scores, Request(wanted, score_format, score_columns or {}, transpose, "score_"))
     if scores.score is None:
@@ -147,7 +159,13 @@ def _assemble(key: Reading, scores: Reading, joined: Joined) -> TrialSet:
         if name not in columns:
             columns[name] = pick(column, score_rows)
     taken = (key.taken,) if key is scores else (key.taken, scores.taken)
-    source = Source(scores.format, scores.names, scores.vocabulary)
+    hidden = set() if key is scores else {*key.columns} & {*scores.columns}
+    hidden -= {key.names.get("side")} & {scores.names.get("side")}  # they were joined on it
+    order = tuple(name for name in scores.order if name not in hidden)
+    source = Source(scores.format, scores.names, scores.vocabulary, order)
+    for name in scores.order:
+        if name in hidden:
+            taken = (*taken, f"left out: column {name} of the scores: the key has one too")
     return TrialSet(
         None if key.enroll is None else key.enroll.pick(rows),
         None if key.test is None else key.test.pick(rows),

@@ -13,6 +13,7 @@ from fastpsr.trials.coded import Coded, Column
 from fastpsr.trials.detect import Detected, detect
 from fastpsr.trials.hdf5 import NAMES, read_matrices
 from fastpsr.trials.labels import decode_labels
+from fastpsr.trials.layouts import KIND, WITH_SPOOF
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.tables import read_npz, read_parquet, read_separated
 from fastpsr.trials.text import Where, read_text
@@ -44,6 +45,8 @@ class Reading:
         The words for the labels, such as "tgt/imp".
     names : dict of str
         Names of the columns in the file, by role, where it names them.
+    order : tuple of str
+        Names of all columns of the file from left to right; for text without names their roles.
     where : callable or None
         Names the file and the line or row of given trials; None for HDF5. It reads the file again.
     """
@@ -58,6 +61,7 @@ class Reading:
     columns: dict[str, Column] = field(default_factory=dict)
     vocabulary: str | None = None
     names: dict[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
     where: Where | None = None
 
     def __len__(self) -> int:
@@ -165,8 +169,11 @@ def _from_columns(path: Path, found: Detected, request: Request) -> Reading:
     for role in request.needed:  # the format may have been forced
         if role not in roles:
             raise ValueError(f"{path}: {found.layout.name} ({' '.join(roles)}) has no {role}")
-    parts, where = read_text(path, found.sample.packed, roles)
-    names = {role: role for role in roles if role in ROLES}
+    if found.separator:
+        parts, names, where = read_separated(path, found.sample, found.separator, request, roles)
+    else:
+        parts, where = read_text(path, found.sample, roles)
+        names = {role: role for role in roles if role in ROLES}
     return _make(path, found, parts, names, where, by_name=False)
 
 
@@ -181,16 +188,19 @@ def _make(
 ) -> Reading:
     """Make a reading of columns, with the names of those that have a role."""
     label, enroll, test = (parts.get(names.get(role, "")) for role in ("label", "enroll", "test"))
+    in_file = list(parts)
     y_true, vocabulary = None, None
     if isinstance(label, Coded):
         y_true, vocabulary = decode_labels(label, where)
+        if vocabulary == WITH_SPOOF:
+            parts.setdefault(KIND, label)
     score = parts.get(names.get("score", ""))
     roles = {name: role for role, name in names.items()}
     own = {name for name, role in roles.items() if role != "side"}
     return Reading(
         str(path),
         found.layout.name,
-        say_taken(path, found.layout.name, list(parts), roles, vocabulary, by_name=by_name),
+        say_taken(path, found.layout.name, in_file, roles, vocabulary, by_name=by_name),
         enroll if isinstance(enroll, Coded) else None,
         test if isinstance(test, Coded) else None,
         y_true,
@@ -198,6 +208,7 @@ def _make(
         {name: column for name, column in parts.items() if name not in own},
         vocabulary,
         names if by_name else {},
+        tuple(in_file),
         where,
     )
 
@@ -216,6 +227,8 @@ def say_taken(
     for k, name in enumerate(columns):
         role = roles.get(name, "condition" if by_name else name)
         words = f" ({vocabulary})" if role == "label" else ""
+        if words and vocabulary == WITH_SPOOF:
+            words = f" ({vocabulary}: both others are non-targets, told apart by {KIND})"
         said.append(f"{name if by_name else f'column {k + 1}'}: {role}{words}")
     return f"{path}: {'; '.join(said)}"
 

@@ -12,9 +12,10 @@ __all__ = ["ROLES", "Request", "Wanted"]
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
 
-Wanted = Literal["key", "scores", "labeled scores"]
+Wanted = Literal["key", "pairs", "scores", "labeled scores"]
 _NEEDED = {
     "key": ("enroll", "test", "label"),
+    "pairs": ("enroll", "test"),
     "scores": ("score",),
     "labeled scores": ("score", "label"),
 }
@@ -26,7 +27,7 @@ class Request:
 
     Attributes
     ----------
-    wanted : {"key", "scores", "labeled scores"}
+    wanted : {"key", "pairs", "scores", "labeled scores"}
         What the file is read for.
     format : str or None
         Name of the format, to force it.

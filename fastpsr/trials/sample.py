@@ -4,9 +4,10 @@ import gzip
 import re
 import zlib
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
-__all__ = ["Sample", "broken_gzip", "fields_of", "look", "unpacked"]
+__all__ = ["Sample", "broken_gzip", "fields_of", "look"]
 
 _SIZE = 1 << 16
 _MOST_LINES = 500
@@ -28,30 +29,44 @@ class Sample:
         First lines that are not blank, for text.
     numbers : tuple of int
         Their line numbers, from 1.
+    content : bytes or None
+        All of what came through a pipe, which can be read only once.
     """
 
     kind: str
     packed: bool
     lines: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    content: bytes | None = None
+
+    def source(self, path: Path) -> Path | bytes:
+        """Return what the text is read from: the file, or its content where that is in memory."""
+        if self.content is not None:
+            return self.content
+        return _unpacked(path) if self.packed else path
 
 
 def look(path: Path) -> Sample:
     """Look at the beginning of a file; errors say what is wrong with it as a whole."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ValueError(f"{path} must be a regular file: it is read more than once")
+    is_pipe = path.exists() and not (path.is_file() or path.is_dir())
     with open(path, "rb") as file:
-        head = file.read(_SIZE)
+        content = file.read() if is_pipe else None
+        head = file.read(_SIZE) if content is None else content[:_SIZE]
     for magic, packer in _PACKERS.items():
         if head.startswith(magic):
             raise ValueError(f"{path}: the file is packed by {packer}, and only gzip is read")
     packed = head.startswith(b"\x1f\x8b")
-    if packed:
+    if packed and content is not None:
+        content = _unpacked(path, content)
+        head = content[:_SIZE]
+    elif packed:
         head = _unpacked_head(path)
     for magic, kind in _MAGIC.items():
         if head.startswith(magic):
             if packed:
                 raise ValueError(f"{path}: only text can be read through gzip, not {kind}")
+            if content is not None:
+                raise ValueError(f"{path} must be a regular file: {kind} is not read from a pipe")
             return Sample(kind, packed)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{path}: the text must be UTF-8, not UTF-16")
@@ -65,7 +80,8 @@ def look(path: Path) -> Sample:
     numbers = [k + 1 for k, line in enumerate(lines) if line.strip(" \t")][:_MOST_LINES]
     if not numbers:
         raise ValueError(f"{path}: the file is empty")
-    return Sample("text", packed, tuple(lines[k - 1] for k in numbers), tuple(numbers))
+    first = tuple(lines[k - 1] for k in numbers)
+    return Sample("text", packed, first, tuple(numbers), content)
 
 
 def fields_of(line: str) -> list[str]:
@@ -73,10 +89,10 @@ def fields_of(line: str) -> list[str]:
     return re.split("[ \t]+", line.strip(" \t\r"))
 
 
-def unpacked(path: Path) -> bytes:
-    """Return the whole text of a gzip file, or raise: never a part of it."""
+def _unpacked(path: Path, content: bytes | None = None) -> bytes:
+    """Return the whole text of a gzip file, or of its content, or raise: never a part of it."""
     try:
-        with gzip.open(path) as file:
+        with gzip.open(path if content is None else BytesIO(content)) as file:
             return file.read()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(broken_gzip(path, error)) from None

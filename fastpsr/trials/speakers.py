@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,12 +58,23 @@ class Speakers:
         return Speakers(self.enroll[index], self.test[index], self.names)
 
     def taken(self, y_true: NDArray[np.uint8] | None) -> str:
-        """Say how many there are, and whether labels and speakers agree."""
+        """Say how many there are, and whether labels and speakers agree; warn if none does."""
         if y_true is None:
             return f"speakers: {len(self.names):,}"
         same = self.enroll == self.test
-        return _say(
-            len(self.names), int((~same & (y_true == 1)).sum()), int((same & (y_true == 0)).sum())
+        n_of_two = int((~same & (y_true == 1)).sum())
+        _warn_of_two(n_of_two, int((y_true == 1).sum()))
+        return _say(len(self.names), n_of_two, int((same & (y_true == 0)).sum()))
+
+
+def _warn_of_two(n_of_two: int, n_targets: int) -> None:
+    """Warn where no target trial is of one speaker: names cannot be those of speakers then."""
+    if n_of_two and n_of_two == n_targets:
+        warn(
+            f"all {n_targets:,} target trials are of two speakers: the names found on both sides "
+            "must be those of speakers, not of segments or models",
+            RuntimeWarning,
+            stacklevel=4,
         )
 
 
@@ -130,7 +142,7 @@ class SpeakerFinder:
         """Begin with the first trial."""
         self._names: set[str] = set()
         self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
-        self._n_of_two = self._n_of_one = 0
+        self._n_targets = self._n_of_two = self._n_of_one = 0
 
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
@@ -150,12 +162,13 @@ class SpeakerFinder:
                 speakers = of_names.gather(ids.codes)
             sides.append(speakers.alias(f"{side}_speaker"))
         same, is_target = sides[0] == sides[1], trials["target"]
+        self._n_targets += int(is_target.sum())
         self._n_of_two += int((~same & is_target).sum())
         self._n_of_one += int((same & ~is_target).sum())
         return trials.with_columns(sides)
 
     def check(self) -> None:
-        """Raise if an id had no speaker."""
+        """Raise if an id had no speaker; warn if no target trial is of one."""
         lacking = [
             _lack(side, sorted(ids))
             for side, ids in zip(("enroll", "test"), self._lacking, strict=True)
@@ -164,6 +177,7 @@ class SpeakerFinder:
         if lacking:
             argument = "speakers" if self._patterns is None else "speaker_pattern"
             raise _no_speaker(lacking, argument, self._source)
+        _warn_of_two(self._n_of_two, self._n_targets)
 
     @property
     def taken(self) -> str:
@@ -242,7 +256,7 @@ def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Serie
         speakers = [None if x is None else str(x) for x in mapping.values()]
         return ids, pl.Series(speakers, dtype=pl.String)
     path = Path(mapping)
-    columns, where = read_text(path, look(path).packed, ("id", "speaker"))
+    columns, where = read_text(path, look(path), ("id", "speaker"))
     id, speaker = columns["id"], columns["speaker"]
     assert isinstance(id, Coded)
     assert isinstance(speaker, Coded)

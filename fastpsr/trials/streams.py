@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.detect import detect
 from fastpsr.trials.labels import LabelWords
+from fastpsr.trials.layouts import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
 from fastpsr.trials.reading import say_taken
 from fastpsr.trials.request import ROLES, Request
@@ -52,6 +53,8 @@ class TrialFile:
 
     def __init__(self, path: str | os.PathLike[str], request: Request, piece_bytes: int) -> None:
         self.path, self._request, self._piece_bytes = Path(path), request, piece_bytes
+        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
+            raise ValueError(f"{self.path} must be a regular file: it is read more than once")
         found = detect(self.path, request)
         if found.sample.kind != "text":
             raise ValueError(
@@ -60,7 +63,9 @@ class TrialFile:
             )
         self.format, self._packed = found.layout.name, found.sample.packed
         self._separator, self._columns = found.separator, found.layout.roles
-        self._skipped = 0  # lines, up to that of the header
+        self._has_header = not self._columns
+        # lines, up to that of the header, or up to the first
+        self._skipped = found.sample.numbers[0] - (not self._has_header) if self._separator else 0
         if request.transpose is not None:
             raise ArgumentError("transpose", f"is for HDF5, and {self.path} is {self.format}")
         if self._columns:
@@ -81,7 +86,6 @@ class TrialFile:
                 )
             )
             self._columns = tuple(name.strip() for name in header)
-            self._skipped = found.sample.numbers[0]
             self.roles = find_roles(self.path, self._columns, request)
             if len(set(self._columns)) < len(self._columns):
                 raise ValueError(
@@ -91,6 +95,8 @@ class TrialFile:
             raise ValueError(f"{self.path}: {self.format} has no ids of trials to join on")
         own = {name for role, name in self.roles.items() if role != "side"}
         self.conditions = tuple(name for name in self._columns if name not in own)
+        if found.layout.words == WITH_SPOOF:
+            self.conditions += (KIND,)
         self._words = LabelWords()
         self.n_rows = 0
 
@@ -105,7 +111,7 @@ class TrialFile:
         roles = {name: role for role, name in self.roles.items()}
         vocabulary = self._words.vocabulary if self.has_labels else None
         return say_taken(
-            self.path, self.format, self._columns, roles, vocabulary, by_name=self._skipped > 0
+            self.path, self.format, self._columns, roles, vocabulary, by_name=self._has_header
         )
 
     def frames(
@@ -126,7 +132,10 @@ class TrialFile:
                 continue
             names = {role: frame[name] for role, name in self.roles.items()}
             if with_conditions:
-                names |= {f":{name}": _filled(frame[name]) for name in self.conditions}
+                columns = {name: frame[name] for name in self._columns}
+                if self.has_labels:
+                    columns.setdefault(KIND, names["label"])
+                names |= {f":{name}": _filled(columns[name]) for name in self.conditions}
             if self.has_labels:
                 where = self._where_in(piece)
                 names["label"] = self._words.decode(names["label"], where)
@@ -137,7 +146,7 @@ class TrialFile:
         if n_rows == 0:
             raise ValueError(
                 f"{self.path}: there is no trial below the header"
-                if self._skipped
+                if self._has_header
                 else f"{self.path}: the file is empty"
             )
         self.n_rows = n_rows
@@ -159,7 +168,7 @@ class TrialFile:
 
     def _split(self, piece: _Piece) -> "DataFrame":
         pl = polars()
-        if not self._skipped:
+        if not self._separator:
             return split_lines(
                 self.path, piece.content, self._columns, pl.String, piece.lines_before
             )
@@ -172,11 +181,14 @@ class TrialFile:
 
     def _rows(self, piece: _Piece) -> Rows:
         """Return the rows of a piece below a line like the header's."""
+        before = piece.lines_before
+        if not self._has_header:
+            return Rows(self.path, piece.content, self._separator, before, self._columns)
         header = self._separator.join("x" for _ in self._columns).encode() + b"\n"
-        return Rows(self.path, header + piece.content, self._separator, piece.lines_before - 1)
+        return Rows(self.path, header + piece.content, self._separator, before - 1)
 
     def _where_in(self, piece: _Piece) -> Where:
-        if self._skipped:
+        if self._separator:
             return self._rows(piece).where
 
         def where(rows: Sequence[int]) -> list[str]:

@@ -12,10 +12,10 @@ import numpy as np
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Column, as_column, categorical
-from fastpsr.trials.layouts import ALIASES
+from fastpsr.trials.layouts import ALIASES, LABEL_OF_NEED
 from fastpsr.trials.optional import polars
-from fastpsr.trials.request import Request
-from fastpsr.trials.sample import Sample, unpacked
+from fastpsr.trials.request import ROLES, Request
+from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import Where, utf8_error
 from fastpsr.trials.too_large import first_too_large
 from fastpsr.wording import counted, shorten
@@ -38,19 +38,26 @@ __all__ = [
 Table = tuple[dict[str, Column], dict[str, str], Where]
 
 
-def read_separated(path: Path, sample: Sample, separator: str, request: Request) -> Table:
-    """Read text with a header line, columns apart by one character.
+def read_separated(
+    path: Path, sample: Sample, separator: str, request: Request, own_roles: Sequence[str] = ()
+) -> Table:
+    """Read text whose columns are apart by one character, with a header line or `own_roles`.
 
     Quotes have their meaning in CSV; in TSV they are characters of an id.
     """
-    source = unpacked(path) if sample.packed else path
-    rows = Rows(path, source, separator)
+    source = sample.source(path)
+    rows = Rows(path, source, separator, header=own_roles)
     header = [name.strip() for name in next(iter(rows))[1]]
-    roles = find_roles(path, header, request)
+    if own_roles:
+        roles = {role: role for role in own_roles if role in ROLES}
+    else:
+        roles = find_roles(path, header, request)
     _check_names(path, header)
-    plain = sample.numbers[:2] == (1, 2)  # versions of polars skip blank lines differently
-    below = source if plain else _below_blank_lines(source, sample)
-    frame = split_rows(below, rows, header, roles, categorical(), skip=int(plain))
+    n_above = 0 if own_roles else 1
+    # versions of polars skip blank lines differently
+    plain = sample.numbers[: n_above + 1] == (1, 2)[: n_above + 1]
+    below = source if plain else _below_blank_lines(source, sample, n_above)
+    frame = split_rows(below, rows, header, roles, categorical(), skip=n_above if plain else 0)
     if frame.is_empty():
         raise ValueError(rows.what_is_wrong(header, roles))
     return _check_whole(frame, roles, rows.where), roles, rows.where
@@ -178,6 +185,8 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             continue
         present = [lowered[name] for name in usual if name in lowered]
         present = [name for name in present if name not in chosen.values()]
+        if role == "label" and role in needed and not present and LABEL_OF_NEED in lowered:
+            present = [lowered[LABEL_OF_NEED]]
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:
@@ -232,25 +241,35 @@ def _check_whole(frame: "DataFrame", roles: Mapping[str, str], where: Where) -> 
     return {name: as_column(frame.drop_in_place(name)) for name in frame.columns}
 
 
-def _below_blank_lines(source: Path | bytes, sample: Sample) -> bytes:
-    """Return what follows the header line and the blank lines around it."""
+def _below_blank_lines(source: Path | bytes, sample: Sample, n_above: int) -> bytes:
+    """Return what follows the header line, if there is one, and the blank lines around it."""
     content = source if isinstance(source, bytes) else source.read_bytes()
     position = 0
-    for _ in range((*sample.numbers[1:2], sample.numbers[0] + 1)[0] - 1):
+    for _ in range((*sample.numbers[n_above : n_above + 1], sample.numbers[0] + 1)[0] - 1):
         position = content.find(b"\n", position) + 1 or len(content)
     return content[position:]
 
 
 class Rows:
-    """Rows of separated text with their line numbers, for errors: slow and exact."""
+    """Rows of separated text with their line numbers, for errors: slow and exact.
+
+    A `header` comes first if it is not in the text itself.
+    """
 
     def __init__(
-        self, path: Path, source: Path | bytes, separator: str, lines_before: int = 0
+        self,
+        path: Path,
+        source: Path | bytes,
+        separator: str,
+        lines_before: int = 0,
+        header: Sequence[str] = (),
     ) -> None:
         self.path, self.source, self.separator = path, source, separator
-        self.lines_before = lines_before
+        self.lines_before, self.header = lines_before, list(header)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        if self.header:
+            yield self.lines_before, self.header
         with ExitStack() as open_files:
             source = self.source
             binary = (
@@ -290,9 +309,10 @@ class Rows:
         for line, fields in self:
             n_rows += 1
             if len(fields) != n_columns:
+                rule = f" ({' '.join(self.header)})" if self.header else ", as in the header"
                 raise ValueError(
-                    f"{self.path}:{line}: there must be {counted(n_columns, 'column')}, as in the "
-                    f"header, not {len(fields)}: {shorten(self.separator.join(fields))!r}"
+                    f"{self.path}:{line}: there must be {counted(n_columns, 'column')}{rule}, "
+                    f"not {len(fields)}: {shorten(self.separator.join(fields))!r}"
                 )
         return n_rows
 
@@ -300,7 +320,7 @@ class Rows:
         """Say what polars could not read: a line's length, or a score that is no number."""
         try:
             if self.check_lengths(len(header)) == 0:
-                return f"{self.path}: there is no trial below the header"
+                return f"{self.path}: there is no trial" + " below the header" * (not self.header)
         except ValueError as error:
             return str(error)
         score = header.index(roles["score"]) if "score" in roles else 0

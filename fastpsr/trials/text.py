@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastpsr.trials.coded import Column, as_column, categorical
 from fastpsr.trials.layouts import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
-from fastpsr.trials.sample import fields_of, unpacked
+from fastpsr.trials.sample import Sample, fields_of
 from fastpsr.trials.too_large import is_too_large
 from fastpsr.wording import shorten
 
@@ -23,18 +23,20 @@ Where = Callable[[Sequence[int]], list[str]]
 _NEVER = "\x01"  # separates nothing: a line is one column
 
 
-def read_text(path: Path, packed: bool, roles: tuple[str, ...]) -> tuple[dict[str, Column], Where]:
+def read_text(
+    path: Path, sample: Sample, roles: tuple[str, ...]
+) -> tuple[dict[str, Column], Where]:
     """Read all columns of a text file, in one streaming pass.
 
     Returns the columns by role, and a function that names the file and line of rows.
     """
-    source = unpacked(path) if packed else path
+    source = sample.source(path)
     frame = split_lines(path, source, roles, categorical())  # one table of strings for a file
     if frame.is_empty():
         raise ValueError(f"{path}: the file is empty")
 
     def where(rows: Sequence[int]) -> list[str]:
-        again = _lines(unpacked(path) if packed else path)  # the text itself is not kept
+        again = _lines(sample.source(path))  # the text itself is not kept
         some = again.with_row_index("row").filter(polars().col("row").is_in(list(rows)))
         found = dict(_collect(path, path, some.select("row", "line")).iter_rows())
         return [f"{path}:{found[row]}" for row in rows]

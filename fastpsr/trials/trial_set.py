@@ -22,11 +22,24 @@ _SCALES = ("llr", "log10-llr", "posteriors", "raw")
 
 @dataclass(frozen=True)
 class Source:
-    """How the scores came: what is needed to write others in the same layout."""
+    """How the scores came: what is needed to write others in the same layout.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format.
+    names : mapping of str to str
+        Names of columns by role, where the file names them.
+    vocabulary : str or None
+        The words for the labels, if the file of the scores had any.
+    columns : tuple of str
+        Names of all its columns that the trials have, from left to right; or their roles.
+    """
 
     format: str
     names: Mapping[str, str]
     vocabulary: str | None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +231,11 @@ class TrialSet:
         ------
         ValueError
             If an id has no speaker; with a count and examples.
+
+        Warns
+        -----
+        RuntimeWarning
+            If all target trials are of two speakers: then the names found are not of speakers.
 
         Examples
         --------

@@ -15,7 +15,7 @@ from fastpsr.files import whole_file
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.hdf5 import NAMES, write_scores_hdf5
 from fastpsr.trials.labels import VOCABULARIES
-from fastpsr.trials.layouts import NORM_COLUMNS, check_format, layout_of
+from fastpsr.trials.layouts import BARE_CSV, KIND, WITH_SPOOF, check_format, layout_of
 from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted
@@ -58,8 +58,9 @@ def write_scores(
 
     Notes
     -----
-    Numbers are written with enough digits to restore the same float64. Score-normalization columns
-    are not written. NIST's TSV has ids, side and score; CSV, Parquet and npz also have labels.
+    Numbers are written with enough digits to restore the same float64. In the format of the score
+    file, the output has its columns in its order: labels only if it had labels, whatever the key
+    says. In other formats NIST's TSV has ids, side and score; CSV, Parquet and npz also labels.
 
     Examples
     --------
@@ -98,30 +99,33 @@ def write_scores(
             _refuse_gzip(target, name)
             _frame(columns).write_parquet(part)
         else:
-            _write_text(part, target, name, columns, header=not layout.roles)
+            header = not layout.roles and name != BARE_CSV
+            _write_text(part, target, name, columns, header=header)
 
 
 def _columns(
     trials: TrialSet, name: str, scores: NDArray[np.float64]
 ) -> dict[str, Coded | NDArray[Any]]:
     """Return the columns of a format in its order, by the names to write."""
-    roles = [role for role in layout_of(name).roles if role not in NORM_COLUMNS]
-    names = dict(zip(roles, roles, strict=True))
-    if not roles:
-        names = dict(_USUAL_NAMES["nist" if name == "nist" else "csv"])
-        if trials.source.format == name:
-            names.update({role: trials.source.names.get(role, names[role]) for role in names})
+    source = trials.source
+    if source.format == name and source.columns:
+        roles = {column: role for role, column in source.names.items()}
+        written_as = [(roles.get(column, column), column) for column in source.columns]
+    else:
+        own = layout_of(name).roles
+        usual = _USUAL_NAMES["nist" if name == "nist" else "csv"]
         if trials.y_true is None:
-            names.pop("label", None)
+            usual = {role: column for role, column in usual.items() if role != "label"}
+        written_as = [(role, role) for role in own] or list(usual.items())
     made: dict[str, Coded | NDArray[Any]] = {}
-    for role, written in names.items():
+    for role, written in written_as:
         if role in ("enroll", "test"):
             made[written] = trials.ids[role == "test"]
         elif role == "score":
             made[written] = scores
         elif role == "label":
             made[written] = _labels(trials, name)
-        elif written in trials.columns:  # the side, where there is one
+        elif written in trials.columns:  # the side, where there is one, and conditions
             made[written] = trials.columns[written]
     return made
 
@@ -130,7 +134,10 @@ def _labels(trials: TrialSet, name: str) -> Coded:
     if trials.y_true is None:
         raise ArgumentError("format", f"{name} holds labels, and these trials have none")
     own = trials.source.format == name and trials.source.vocabulary
-    target, nontarget = VOCABULARIES[own or layout_of(name).words]
+    kind = trials.columns.get(KIND)
+    if own == WITH_SPOOF and isinstance(kind, Coded):
+        return kind
+    target, nontarget, *_ = VOCABULARIES[own or layout_of(name).words]
     codes = trials.y_true.astype(np.int32)
     names = [nontarget, target] if nontarget < target else [target, nontarget]
     return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))
@@ -139,8 +146,8 @@ def _labels(trials: TrialSet, name: str) -> Coded:
 def _write_text(
     part: Path, target: Path, name: str, columns: dict[str, Any], *, header: bool
 ) -> None:
-    separator = {"nist": "\t", "csv": ","}.get(name, " ")
-    if name != "csv":
+    separator = {"nist": "\t", "csv": ",", BARE_CSV: ","}.get(name, " ")
+    if separator != ",":
         forbidden = "[\t\r\n]" if name == "nist" else r"[ \t\r\n\x01]"
         for column in columns.values():
             if isinstance(column, Coded):
@@ -148,7 +155,7 @@ def _write_text(
     options = {
         "separator": separator,
         "include_header": header,
-        "quote_style": "necessary" if name == "csv" else "never",
+        "quote_style": "necessary" if separator == "," else "never",
     }
     frame = _frame(columns)
     if target.suffix == ".gz":
