@@ -1,14 +1,20 @@
 """Every format: found by its content, read, written, and read back."""
 
 import gzip
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from fastpsr import trials
+from fastpsr.trials.detect import detect
+from fastpsr.trials.formats import REGISTRY, endings_of, may_end_in
+from fastpsr.trials.reading import read_file
+from fastpsr.trials.request import Request
 
 h5py = pytest.importorskip("h5py")
 
@@ -300,9 +306,15 @@ def test_square_matrices_do_not_tell(tmp_path):
     ("parts", "message"),
     [
         ({"trial_mask": np.ones((4, 3), int)}, r"must be \(2, 3\), or \(3, 2\).*not \(4, 3\)"),
-        ({"trial_mask": [[2, 0, 0], [0, 0, 0]]}, "must hold 1, 0 and -1, not 2"),
+        (
+            {"trial_mask": [[2, 0, 0], [0, 0, 0]]},
+            "must hold 1, 0, -1 and, for spoofed trials, -2, not 2",
+        ),
         ({"trial_mask": np.zeros((2, 3), int)}, "hold no trial"),
-        ({"trial_mask": np.full((2, 3), np.nan)}, "must hold 1, 0 and -1, not nan"),
+        (
+            {"trial_mask": np.full((2, 3), np.nan)},
+            "must hold 1, 0, -1 and, for spoofed trials, -2, not nan",
+        ),
         ({"trial_mask": np.full((2, 3), b"x")}, r"key: /trial_mask must hold numbers, not \|S1"),
         ({"trial_mask/x": [1]}, "key: /trial_mask must hold numbers, not a group"),
         ({"trial_mask": np.zeros((0, 3), int), "models": ()}, "key: there are no models"),
@@ -329,7 +341,7 @@ def test_bad_hdf5(tmp_path):
         trials.read_key(path, format="sidekit")
     with pytest.raises(ValueError, match=r"transpose does not fit .*, where rows are models"):
         trials.read_key(path, transpose=True)
-    with pytest.raises(ValueError, match=r"columns is for files that name theirs, .* is HDF5"):
+    with pytest.raises(ValueError, match=r"columns is for files that name theirs, .* is bosaris"):
         trials.read_key(path, columns={"enroll": "x"})
     with pytest.raises(
         ValueError, match=r"1 nan score \('ann z'\): pass nan='drop'"
@@ -421,6 +433,116 @@ def test_what_cannot_be_written(tmp_path):
     assert trials.read(path).enroll.tolist() == ["a b", "a b"]
 
 
+# The registry
+
+
+def made_of(entry, words):
+    """Lines of a format, with labels of a vocabulary."""
+    target, nontarget, *_ = words.split("/")
+    labels = [target if y else nontarget for y in Y]
+    columns = {
+        "enroll": [e for e, _ in IDS], "test": [t for _, t in IDS], "label": labels,
+        "score": map(repr, SCORES), "attack": ["A07"] * len(Y),
+        **{f"norm_{k}": ["0.5"] * len(Y) for k in range(1, 5)},
+    }  # fmt: skip
+    rows = zip(*(columns[role] for role in entry.roles), strict=True)
+    return "".join((entry.separator or " ").join(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("entry", [e for e in REGISTRY if e.roles], ids=str)
+def test_every_format_of_text_is_detected(tmp_path, entry):
+    wanted = "pairs" if len({*entry.roles} & {"label", "score"}) == 0 else "key"
+    wanted = "scores" if "score" in entry.roles else wanted
+    path = save(tmp_path / "file", made_of(entry, entry.words or "1/0"))
+    expected = entry.name
+    if entry.roles == ("score",):  # a column is apart from no other
+        expected = "numbers"
+    request = Request(wanted)
+    assert detect(path, request)[0].name == expected
+    found = read_file(path, request)
+    assert found.format == expected
+    assert len(found) == len(Y)
+    if "label" in entry.roles:
+        assert found.y_true.tolist() == Y
+    forced = read_file(path, Request(wanted, entry.name))
+    assert (forced.format, forced.order) == (entry.name, found.order)
+
+
+@pytest.mark.parametrize("name", trials.FORMATS)
+def test_every_format_is_written_and_read_back(tmp_path, name):
+    key = save(tmp_path / "key", KEYS["kaldi-trials"])
+    made = trials.read(key, save(tmp_path / "scores", SCORE_FILES["kaldi-scores"]))
+    entries = [entry for entry in REGISTRY if entry.name == name]
+    for ending in endings_of(name):
+        path = tmp_path / f"new{ending}"
+        if not any(entry.holds_scores for entry in entries):
+            with pytest.raises(ValueError, match=f"{name} holds no scores"):
+                trials.write_scores(path, made, format=name)
+            continue
+        trials.write_scores(path, made, format=name)
+        again = trials.read_scores(path)
+        assert again.format == name
+        assert sorted(again.score.tolist()) == sorted(SCORES)
+        if again.enroll is not None:
+            assert trials.read(key, path).score.tolist() == SCORES
+        if entries[0].kind != "text":
+            with pytest.raises(ValueError, match=f"only text is compressed by gzip, not {name}"):
+                trials.write_scores(f"{path}.gz", made, format=name)
+
+
+def test_endings_are_refused_for_other_formats():
+    endings = {ending for entry in REGISTRY for ending in entry.endings} | {".npy", ".json"}
+    for name in trials.FORMATS:
+        fitting = {ending for ending in endings if may_end_in(name, Path(f"x{ending}"))}
+        assert fitting == {*endings_of(name)}, name
+        assert may_end_in(name, Path("scores"))
+        assert may_end_in(name, Path("scores.v2"))
+    assert may_end_in("dca-plda", Path("x.H5"))
+    assert may_end_in("bare-csv", Path("x.csv.gz"))
+    assert not may_end_in("kaldi-scores", Path("x.csv.gz"))
+
+
+def test_every_format_has_a_row_in_the_docs():
+    page = (Path(__file__).parents[1] / "docs" / "trials.md").read_text("utf-8")
+    lines = re.findall(r"^\|( `[\w-]+` \|.*)\|$", page.split("\n## Formats\n")[1], re.MULTILINE)
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    rows = [(name.strip("`"), *rest) for name, *rest in rows]
+    assert [name for name, *_ in rows] == list(trials.FORMATS)
+    for name, key, scores, endings, columns in rows:
+        entries = [entry for entry in REGISTRY if entry.name == name]
+        assert tuple(re.findall(r"`(.*?)`", endings)) == endings_of(name)
+        assert bool(scores) == any(entry.holds_scores for entry in entries)
+        needed = {"enroll", "test", "label"}
+        assert bool(key) == any(not e.roles or needed <= {*e.roles} for e in entries)
+        if entries[0].roles and name != "bare-csv":
+            assert f"`{' '.join(entries[0].roles)}`" in columns
+        if hasattr(entries[0], "ids"):
+            assert all(f"`{ids}`" in columns for ids in entries[0].ids)
+
+
+def test_spoofed_trials_of_matrices(tmp_path):
+    mask = np.array([[1, 0, -2], [-1, 1, 0]], np.int8)  # as hyperion writes them
+    key = trials.read_key(matrices(tmp_path / "key", "bosaris", trial_mask=mask))
+    assert key.y_true.tolist() == [1, 0, 0, 1]
+    assert key.columns["kind"].strings().tolist() == ["target", "spoof", "nontarget", "target"]
+    assert key.taken.endswith("-2 are spoofed: non-targets, told apart by kind")
+    plain = trials.read_key(matrices(tmp_path / "plain", "bosaris", trial_mask=TRIAL_MASK))
+    assert plain.columns == {}
+
+
+def test_hdf5_that_fits_no_format_or_two(tmp_path):
+    path = matrices(tmp_path / "key", "bosaris", trial_mask=TRIAL_MASK)
+    with h5py.File(path, "a") as file:
+        file["modelset"], file["segset"] = [b"ann", b"bob"], [b"x", b"y", b"z"]
+    with pytest.raises(ValueError, match=r"more than one format: bosaris .*, sidekit .*format="):
+        trials.read_key(path)
+    assert trials.read_key(path, format="sidekit").y_true.tolist() == [1, 0, 0, 1]
+    with h5py.File(tmp_path / "other", "w") as file:
+        file["embeddings"] = [1.0]
+    with pytest.raises(ValueError, match=r"other: the content is not that of bosaris \(ID/row_ids"):
+        trials.read_key(tmp_path / "other")
+
+
 # Files as other programs write them
 
 
@@ -465,7 +587,7 @@ def test_csv_without_a_header(tmp_path, layout, start):
     save(key, start + text(layout, WORDS["1/0"], ",") + "a,b\n")
     with pytest.raises(ValueError, match=rf"key:{6 + (start == chr(10))}: there must be 3 columns"):
         trials.read(key, scores, key_format="bare-csv")
-    with pytest.raises(ValueError, match="is no line of trials with commas between"):
+    with pytest.raises(ValueError, match=r"bare-csv \(score\) has no enroll"):
         trials.read_key(save(key, "some text\n"), format="bare-csv")
 
 
@@ -525,7 +647,9 @@ def test_dca_plda(tmp_path):
     assert trials.read(both, both).score.tolist() == found.score.tolist()
     trials.write_scores(tmp_path / "new", found)
     assert trials.read(key, tmp_path / "new").score.tolist() == found.score.tolist()
-    with pytest.raises(ValueError, match="key: mask must hold 1, 0 and -1, not 3"):
+    with pytest.raises(
+        ValueError, match="key: mask must hold 1, 0, -1 and, for spoofed trials, -2, not 3"
+    ):
         trials.read_key(write("key", mask=mask * 3))
     with pytest.raises(ValueError, match="must be trial_mask or mask or target_mask and"):
         trials.read_key(scores)

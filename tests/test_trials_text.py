@@ -114,7 +114,7 @@ WRONG = {
         "key:4: the text must be UTF-8, not byte 0xff",
     ),
     "UTF-16": (KEY.encode("utf-16"), "UTF-8, not UTF-16"),
-    "binary": (b"\x01\x00\x02", "neither text nor gzip"),
+    "binary": (b"\x01\x00\x02", "neither text nor a file of a known kind"),
     "CR alone": (KEY.replace("\n", "\r"), "not in CR alone"),
     "bzip2": (b"BZh91AY&SY", "key: the file is packed by bzip2, and only gzip is read"),
     "xz": (b"\xfd7zXZ\0\0", "packed by xz"),
@@ -243,7 +243,7 @@ def test_pipes(tmp_path, packed):
         assert found.test.strings().tolist() == plain.test.strings().tolist()
         assert found.where([1]) == [f"{path}:2"]
         threads.submit(path.write_bytes, b"PAR1abc")
-        with pytest.raises(ValueError, match="regular file: parquet is not read from a pipe"):
+        with pytest.raises(ValueError, match="regular file: Parquet is not read from a pipe"):
             trials.read_scores(path)
     with pytest.raises(ValueError, match="key must be a regular file: it is read more than once"):
         trials.join(path, path, tmp_path / "new.parquet")

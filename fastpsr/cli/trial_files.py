@@ -17,8 +17,9 @@ from fastpsr.cli.show import tell
 from fastpsr.cli.wording import in_options, worded
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
-from fastpsr.trials import FORMATS, Reading, TrialSet
+from fastpsr.trials import Reading, TrialSet
 from fastpsr.trials.coded import Coded
+from fastpsr.trials.formats import endings_of, may_end_in
 from fastpsr.trials.request import Wanted
 from fastpsr.trials.several import concatenated
 
@@ -32,14 +33,6 @@ __all__ = [
 ]
 
 _POLICIES = ("missing", "extra", "duplicates", "nan")
-_BINARY = {"npz", "parquet", "bosaris", "sidekit"}
-_TEXT = set(FORMATS) - _BINARY
-# The formats implied by file extensions; other extensions imply none.
-_PROMISED = {
-    ".npz": {"npz"}, ".npy": set(), ".parquet": {"parquet"}, ".pq": {"parquet"}, ".json": set(),
-    ".h5": {"bosaris", "sidekit"}, ".hdf5": {"bosaris", "sidekit"}, ".csv": {"csv"},
-    ".tsv": _TEXT - {"csv"}, ".txt": _TEXT,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -255,11 +248,11 @@ def check_column(made: TrialSet, option: str, name: str) -> str:
 
 def check_ending(option: str, path: Path, format: str) -> None:
     """Raise if the extension of an output file implies another format."""
-    ending = Path(path.name.removesuffix(".gz")).suffix
-    if format not in _PROMISED.get(ending.lower(), {format}):
+    if not may_end_in(format, path):
+        ending, usual = Path(path.name.removesuffix(".gz")).suffix, endings_of(format)
         raise ValueError(
             f"{option} must not end in {ending}, as {path} does: scores of trials are written in "
-            f"the format that they were read in, {format}"
+            f"the format that they were read in, {format}: end it in {' or '.join(usual)}"
         )
 
 

@@ -1,8 +1,8 @@
 """Trial lists and score files of speaker verification: formats, joining, conditions, speakers."""
 
 from fastpsr.trials.coded import Coded
+from fastpsr.trials.formats import FORMATS
 from fastpsr.trials.join_on_disk import JoinedFile, join
-from fastpsr.trials.layouts import FORMATS
 from fastpsr.trials.read import read
 from fastpsr.trials.reading import Reading, read_key, read_scores
 from fastpsr.trials.several import read_classes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.layouts import header_hint
+from fastpsr.trials.names import header_hint
 from fastpsr.trials.text import Where
 
 if TYPE_CHECKING:

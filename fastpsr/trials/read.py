@@ -7,11 +7,11 @@ from typing import Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import pick
+from fastpsr.trials.detect import is_of_matrices
 from fastpsr.trials.join_in_memory import Joined, join, keep_numbers
 from fastpsr.trials.policies import Policies
 from fastpsr.trials.reading import Reading, read_file
 from fastpsr.trials.request import Request, Wanted
-from fastpsr.trials.sample import look
 from fastpsr.trials.several import concatenated
 from fastpsr.trials.trial_set import Source, TrialSet
 from fastpsr.wording import counted
@@ -126,7 +126,7 @@ def _of_hdf5(transpose: bool | None, *files: AnyPath | Reading) -> list[bool | N
     """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
     if transpose is None:
         return [None] * len(files)
-    are = [not isinstance(f, Reading) and look(Path(f)).kind == "hdf5" for f in files]
+    are = [not isinstance(f, Reading) and is_of_matrices(Path(f)) for f in files]
     return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]
 
 

@@ -3,6 +3,7 @@
 import gzip
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,6 @@ __all__ = ["Sample", "broken_gzip", "fields_of", "look"]
 
 _SIZE = 1 << 16
 _MOST_LINES = 500
-_MAGIC = {b"\x89HDF\r\n\x1a\n": "hdf5", b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 _PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -21,8 +21,8 @@ class Sample:
 
     Attributes
     ----------
-    kind : {"text", "hdf5", "parquet", "npz"}
-        By the first bytes, after unpacking gzip.
+    kind : str
+        "text", or what the first bytes say.
     packed : bool
         Whether the file is compressed by gzip.
     lines : tuple of str
@@ -46,8 +46,11 @@ class Sample:
         return _unpacked(path) if self.packed else path
 
 
-def look(path: Path) -> Sample:
-    """Look at the beginning of a file; errors say what is wrong with it as a whole."""
+def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
+    """Look at the beginning of a file; errors say what is wrong with it as a whole.
+
+    `kinds` are those of binary files, by their first bytes.
+    """
     is_pipe = path.exists() and not (path.is_file() or path.is_dir())
     with open(path, "rb") as file:
         content = file.read() if is_pipe else None
@@ -61,7 +64,7 @@ def look(path: Path) -> Sample:
         head = content[:_SIZE]
     elif packed:
         head = _unpacked_head(path)
-    for magic, kind in _MAGIC.items():
+    for magic, kind in kinds.items():
         if head.startswith(magic):
             if packed:
                 raise ValueError(f"{path}: only text can be read through gzip, not {kind}")
@@ -71,7 +74,8 @@ def look(path: Path) -> Sample:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ValueError(f"{path}: the text must be UTF-8, not UTF-16")
     if b"\0" in head:
-        raise ValueError(f"{path}: this is neither text nor gzip, HDF5, Parquet or npz")
+        known = ", ".join(["gzip", *kinds.values()])
+        raise ValueError(f"{path}: this is neither text nor a file of a known kind ({known})")
     whole_lines = head if len(head) < _SIZE else head[: head.rfind(b"\n") + 1] or head
     text = whole_lines.decode("utf-8", "replace").removeprefix("\ufeff")
     lines = [line.removesuffix("\r") for line in text.split("\n")]

@@ -256,7 +256,7 @@ def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Serie
         speakers = [None if x is None else str(x) for x in mapping.values()]
         return ids, pl.Series(speakers, dtype=pl.String)
     path = Path(mapping)
-    columns, where = read_text(path, look(path), ("id", "speaker"))
+    columns, where = read_text(path, look(path, {}), ("id", "speaker"))
     id, speaker = columns["id"], columns["speaker"]
     assert isinstance(id, Coded)
     assert isinstance(speaker, Coded)

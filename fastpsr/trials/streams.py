@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastpsr.errors import ArgumentError
+from fastpsr.trials.content import say_taken
 from fastpsr.trials.detect import detect
+from fastpsr.trials.formats.separated import Rows, split_rows
 from fastpsr.trials.labels import LabelWords
-from fastpsr.trials.layouts import KIND, WITH_SPOOF
+from fastpsr.trials.names import KIND, WITH_SPOOF, check_roles, find_roles
 from fastpsr.trials.optional import polars
-from fastpsr.trials.reading import say_taken
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import broken_gzip
-from fastpsr.trials.tables import Rows, check_roles, find_roles, split_rows
 from fastpsr.trials.text import Where, lines_of_rows, split_lines
 
 if TYPE_CHECKING:
@@ -55,32 +54,23 @@ class TrialFile:
         self.path, self._request, self._piece_bytes = Path(path), request, piece_bytes
         if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
             raise ValueError(f"{self.path} must be a regular file: it is read more than once")
-        found = detect(self.path, request)
-        if found.sample.kind != "text":
+        format, sample = detect(self.path, request)
+        if sample.kind != "text":
             raise ValueError(
-                f"{self.path}: only text is joined part by part, not {found.sample.kind}: read it "
+                f"{self.path}: only text is joined part by part, not {sample.kind}: read it "
                 "whole (fastpsr evaluate)"
             )
-        self.format, self._packed = found.layout.name, found.sample.packed
-        self._separator, self._columns = found.separator, found.layout.roles
+        self.format, self._packed = format.name, sample.packed
+        self._separator, self._columns = format.separator, format.roles
         self._has_header = not self._columns
         # lines, up to that of the header, or up to the first
-        self._skipped = found.sample.numbers[0] - (not self._has_header) if self._separator else 0
-        if request.transpose is not None:
-            raise ArgumentError("transpose", f"is for HDF5, and {self.path} is {self.format}")
+        self._skipped = sample.numbers[0] - (not self._has_header) if self._separator else 0
         if self._columns:
-            if request.columns:
-                rule = f"is for files that name theirs, and {self.path} is {self.format}"
-                raise ArgumentError(f"{request.prefix}columns", rule)
-            for role in request.needed:  # the format may have been forced
-                if role not in self._columns:
-                    listed = " ".join(self._columns)
-                    raise ValueError(f"{self.path}: {self.format} ({listed}) has no {role}")
             self.roles = {role: role for role in self._columns if role in ROLES}
         else:
             header = next(
                 csv.reader(
-                    [found.sample.lines[0]],
+                    [sample.lines[0]],
                     delimiter=self._separator,
                     quoting=csv.QUOTE_MINIMAL if self._separator == "," else csv.QUOTE_NONE,
                 )
@@ -95,7 +85,7 @@ class TrialFile:
             raise ValueError(f"{self.path}: {self.format} has no ids of trials to join on")
         own = {name for role, name in self.roles.items() if role != "side"}
         self.conditions = tuple(name for name in self._columns if name not in own)
-        if found.layout.words == WITH_SPOOF:
+        if format.words == WITH_SPOOF:
             self.conditions += (KIND,)
         self._words = LabelWords()
         self.n_rows = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastpsr.trials.coded import Column, as_column, categorical
-from fastpsr.trials.layouts import NORM_COLUMNS, header_hint
+from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import Sample, fields_of
 from fastpsr.trials.too_large import is_too_large

@@ -1,41 +1,70 @@
-"""Files whose columns have names: NIST's TSV, CSV, Parquet and npz."""
+"""Text whose columns are apart by one character: NIST's TSV and CSV, with a header line."""
 
 import csv
+import gzip
 import io
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Column, as_column, categorical
-from fastpsr.trials.layouts import ALIASES, LABEL_OF_NEED
+from fastpsr.trials.coded import Coded, categorical
+from fastpsr.trials.content import Reading, reading_of
+from fastpsr.trials.formats.format import Columns, Format, Rigor
+from fastpsr.trials.formats.frames import Table, as_table, frame_of
+from fastpsr.trials.names import find_roles, has_usual_names
 from fastpsr.trials.optional import polars
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample
-from fastpsr.trials.text import Where, utf8_error
+from fastpsr.trials.text import utf8_error
 from fastpsr.trials.too_large import first_too_large
+from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted, shorten
 
 if TYPE_CHECKING:
-    from polars import DataFrame, Series
+    from polars import DataFrame
 
-__all__ = [
-    "Rows",
-    "Table",
-    "check_roles",
-    "find_roles",
-    "read_npz",
-    "read_parquet",
-    "read_separated",
-    "split_rows",
-]
+__all__ = ["Csv", "Nist", "Rows", "read_separated", "split_rows", "write_text"]
 
-#: Columns by name, names of columns by role, and what names rows in errors.
-Table = tuple[dict[str, Column], dict[str, str], Where]
+
+@dataclass(frozen=True)
+class _Separated(Format):
+    """Text with a header line."""
+
+    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+        line = sample.lines[0]
+        is_mine = self.separator == ("\t" if "\t" in line else ",")
+        return is_mine and has_usual_names(line.split(self.separator), request.columns)
+
+    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
+        table = read_separated(path, sample, self.separator, request)
+        return reading_of(path, self.name, *table, by_name=True)
+
+    def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
+        columns = self.columns(trials, scores)
+        write_text(path, columns, self.name, self.separator, header=True)
+
+
+@dataclass(frozen=True)
+class Csv(_Separated):
+    """Columns apart by commas."""
+
+    separator: ClassVar[str] = ","
+
+
+@dataclass(frozen=True)
+class Nist(_Separated):
+    """Columns apart by tabs, as in NIST's evaluations."""
+
+    separator: ClassVar[str] = "\t"
+    usual_names: ClassVar[Mapping[str, str]] = {
+        "enroll": "modelid", "test": "segmentid", "side": "side", "score": "LLR"
+    }  # fmt: skip
 
 
 def read_separated(
@@ -60,7 +89,7 @@ def read_separated(
     frame = split_rows(below, rows, header, roles, categorical(), skip=n_above if plain else 0)
     if frame.is_empty():
         raise ValueError(rows.what_is_wrong(header, roles))
-    return _check_whole(frame, roles, rows.where), roles, rows.where
+    return as_table(frame, roles, rows.where)
 
 
 def split_rows(
@@ -115,130 +144,39 @@ def split_rows(
     return frame
 
 
-def check_roles(frame: "DataFrame", roles: Mapping[str, str], where: Where) -> None:
-    """Raise where a row lacks what has a role."""
-    for role, name in roles.items():
-        if frame[name].null_count():
-            row = int(frame[name].is_null().arg_max() or 0)
-            raise ValueError(f"{where([row])[0]}: the {role} ({name}) is missing")
-
-
 def _check_names(path: Path, header: Sequence[str]) -> None:
     if len(set(header)) < len(header):
         raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
 
 
-def read_parquet(path: Path, request: Request) -> Table:
-    """Read a Parquet file."""
-    pl = polars()
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"{path} must be a whole Parquet file: {error}") from None
-    return _from_frame(path, frame, request)
-
-
-def read_npz(path: Path, request: Request) -> Table:
-    """Read an npz file: one-dimensional arrays of one length, text as numpy strings."""
-    pl = polars()
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise ValueError(
-            f"{path} must be a whole npz file of numbers or text: it is cut short, damaged, or "
-            "holds a pickle"
-        ) from None
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
-        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(f"{path}: arrays must be 1-dimensional and of one length, not {said}")
-    for name, array in arrays.items():
-        if array.dtype.kind not in "biufUS":
-            raise ValueError(f"{path}: arrays must be numbers or text, but {name} is {array.dtype}")
-        if array.dtype.kind == "S":
-            try:
-                arrays[name] = np.char.decode(array, "utf-8")
-            except UnicodeDecodeError:
-                raise ValueError(f"{path}: text must be UTF-8, but {name} is not") from None
-        elif array.dtype.kind == "f":
-            arrays[name] = array.astype(np.float64)
-    series = {
-        name: array.tolist() if array.dtype.kind == "U" else array for name, array in arrays.items()
+def write_text(path: Path, columns: Columns, name: str, separator: str, *, header: bool) -> None:
+    """Write columns as text; raise where an id has what separates columns."""
+    if separator != ",":
+        forbidden = "[\t\r\n]" if separator == "\t" else r"[ \t\r\n\x01]"
+        for column in columns.values():
+            if isinstance(column, Coded):
+                _check_ids(column, forbidden, name)
+    options = {
+        "separator": separator,
+        "include_header": header,
+        "quote_style": "necessary" if separator == "," else "never",
     }
-    return _from_frame(path, pl.DataFrame(series), request)
+    frame = frame_of(columns)
+    if path.suffix == ".gz":
+        with open(path, "wb") as file, gzip.GzipFile("", "wb", 6, file, 0) as packed:
+            frame.write_csv(packed, **options)  # type: ignore[call-overload]
+    else:
+        frame.write_csv(path, **options)  # type: ignore[call-overload]
 
 
-def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, str]:
-    """Return the name of the column of each role: as chosen, or by the usual names."""
-    needed = {*request.needed, *(() if request.wanted == "labeled scores" else ("enroll", "test"))}
-    chosen, found = request.columns, {}
-    lowered = {name.lower(): name for name in names}
-    for role, usual in ALIASES.items():
-        if role in chosen:
-            if chosen[role] not in names:
-                raise ArgumentError(
-                    f"{request.prefix}columns",
-                    f"must name columns of {path} ({', '.join(names)}), not {chosen[role]!r}",
-                )
-            found[role] = chosen[role]
-            continue
-        present = [lowered[name] for name in usual if name in lowered]
-        present = [name for name in present if name not in chosen.values()]
-        if role == "label" and role in needed and not present and LABEL_OF_NEED in lowered:
-            present = [lowered[LABEL_OF_NEED]]
-        if role == "score" and role not in needed:
-            continue  # nobody asks a key for scores
-        if len(present) > 1:
-            rule = f"the column of the {role} could be {' or '.join(present)}"
-            raise request.unclear(path, rule, "columns", {role: ...})
-        if present:
-            found[role] = present[0]
-        elif role in needed:
-            rule = (
-                f"there is no column for the {role}: none is named {' or '.join(usual)}; there are "
-                f"{', '.join(names)}"
-            )
-            raise request.unclear(path, rule, "columns", {role: ...})
-    return found
-
-
-def _from_frame(path: Path, frame: "DataFrame", request: Request) -> Table:
-    pl = polars()
-
-    def where(rows: Sequence[int]) -> list[str]:
-        return [f"{path}: row {row}" for row in rows]
-
-    if frame.is_empty():
-        raise ValueError(f"{path}: the file is empty")
-    roles = find_roles(path, frame.columns, request)
-    for role, name in roles.items():
-        series = frame[name]
-        if role == "score" and series.dtype != pl.Float64:
-            if not series.dtype.is_numeric():
-                raise ValueError(f"{path}: scores must be numbers, but {name} is {series.dtype}")
-            frame = frame.with_columns(series.cast(pl.Float64))
-        elif role != "score" and (series.dtype.is_numeric() or series.dtype == pl.Boolean):
-            frame = frame.with_columns(_as_text(series))
-    return _check_whole(frame, roles, where), roles, where
-
-
-def _as_text(series: "Series") -> "Series":
-    pl = polars()
-    if series.dtype.is_float() and (series == series.round()).all():
-        series = series.cast(pl.Int64)
-    return series.cast(pl.String)
-
-
-def _check_whole(frame: "DataFrame", roles: Mapping[str, str], where: Where) -> dict[str, Column]:
-    """Turn the columns into codes and numbers; what has a role must be in every row."""
-    check_roles(frame, roles, where)
-    for name, kind in frame.schema.items():
-        if kind.is_nested() or kind == polars().Object or kind == polars().Binary:
-            raise ValueError(
-                f"{where([0])[0]}: column {name} must hold numbers or text, not {kind}"
-            )
-    return {name: as_column(frame.drop_in_place(name)) for name in frame.columns}
+def _check_ids(column: Coded, forbidden: str, name: str) -> None:
+    wrong = column.names.filter(column.names.str.contains(forbidden) | (column.names == ""))
+    if len(wrong):
+        raise ArgumentError(
+            "format",
+            f"{name} cannot hold {counted(len(wrong), 'id')} with blanks, tabs or nothing in them, "
+            f"such as {wrong[0]!r}",
+        )
 
 
 def _below_blank_lines(source: Path | bytes, sample: Sample, n_above: int) -> bytes:

@@ -1,0 +1,11 @@
+"""Formats of trial files: how each is told from others, read and written."""
+
+from fastpsr.trials.formats.registry import (
+    FORMATS,
+    REGISTRY,
+    check_format,
+    endings_of,
+    may_end_in,
+)
+
+__all__ = ["FORMATS", "REGISTRY", "check_format", "endings_of", "may_end_in"]

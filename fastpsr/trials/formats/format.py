@@ -1,0 +1,129 @@
+"""What a format of trial files has to offer."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.errors import ArgumentError
+from fastpsr.trials.coded import Coded
+from fastpsr.trials.content import Reading
+from fastpsr.trials.labels import VOCABULARIES
+from fastpsr.trials.names import KIND, WITH_SPOOF
+from fastpsr.trials.optional import polars
+from fastpsr.trials.request import Request
+from fastpsr.trials.sample import Sample
+from fastpsr.trials.trial_set import TrialSet
+
+__all__ = ["Columns", "Format", "Rigor"]
+
+Columns = dict[str, Coded | NDArray[Any]]
+
+
+class Rigor(NamedTuple):
+    """How well a file must fit a format of text: a share of its lines, and what ids may be."""
+
+    share: float
+    any_ids: bool  # else numbers with a decimal point and words for labels are no ids
+
+
+@dataclass(frozen=True)
+class Format(ABC):
+    """A format of trial files; those that differ only in their columns share a name.
+
+    Attributes
+    ----------
+    name : str
+        What ``format=`` calls it.
+    endings : tuple of str
+        Endings of file names that promise it, or one of the formats that share them.
+    roles : tuple of str
+        Roles of the columns from left to right, for files that do not name theirs; else empty.
+    words : str
+        The vocabulary of labels to write, where the scores had none.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    roles: tuple[str, ...] = ()
+    words: str = "target/nontarget"
+
+    #: What files are by their first bytes, and these bytes; text begins with any.
+    kind: ClassVar[str] = "text"
+    magic: ClassVar[bytes] = b""
+    #: Whether columns have names in the file, which the caller may choose from.
+    names_columns: ClassVar[bool] = True
+    #: Whether there are matrices, of which rows or columns may be models.
+    has_matrices: ClassVar[bool] = False
+    #: Names of the columns to write, by role, if the scores did not come in this format.
+    usual_names: ClassVar[Mapping[str, str]] = {
+        "enroll": "enroll", "test": "test", "side": "side", "score": "llr", "label": "label"
+    }  # fmt: skip
+
+    #: What is between columns of text; "" for runs of blanks and tabs.
+    separator: ClassVar[str] = ""
+    #: Which formats are asked first whether a file fits; bytes tell kinds apart before.
+    turn: ClassVar[int] = 1
+
+    def __str__(self) -> str:
+        return f"{self.name} ({' '.join(self.roles)})" if self.roles else self.name
+
+    @property
+    def holds_scores(self) -> bool:
+        """Whether scores can be written in this format."""
+        return not self.roles or "score" in self.roles
+
+    @abstractmethod
+    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+        """Whether a file of this kind may be of this format."""
+
+    def label_words(self, sample: Sample) -> list[str]:
+        """Return the labels in the sample, if the format says where they are."""
+        return []
+
+    @abstractmethod
+    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
+        """Read a file."""
+
+    @abstractmethod
+    def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
+        """Write scores of trials; text through gzip if the name ends in .gz."""
+
+    def columns(self, trials: TrialSet, scores: NDArray[np.float64]) -> Columns:
+        """Return the columns to write in their order, by the names to write."""
+        source = trials.source
+        if source.format == self.name and source.columns:
+            roles = {column: role for role, column in source.names.items()}
+            written_as = [(roles.get(column, column), column) for column in source.columns]
+        else:
+            usual = dict(self.usual_names)
+            if trials.y_true is None:
+                usual.pop("label", None)
+            written_as = [(role, role) for role in self.roles] or list(usual.items())
+        made: Columns = {}
+        for role, written in written_as:
+            if role in ("enroll", "test"):
+                made[written] = trials.ids[role == "test"]
+            elif role == "score":
+                made[written] = scores
+            elif role == "label":
+                made[written] = self._labels(trials)
+            elif written in trials.columns:  # the side, where there is one, and conditions
+                made[written] = trials.columns[written]
+        return made
+
+    def _labels(self, trials: TrialSet) -> Coded:
+        if trials.y_true is None:
+            raise ArgumentError("format", f"{self.name} holds labels, and these trials have none")
+        own = trials.source.format == self.name and trials.source.vocabulary
+        kind = trials.columns.get(KIND)
+        if own == WITH_SPOOF and isinstance(kind, Coded):
+            return kind
+        target, nontarget, *_ = VOCABULARIES[own or self.words]
+        codes = trials.y_true.astype(np.int32)
+        names = [nontarget, target] if nontarget < target else [target, nontarget]
+        return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))

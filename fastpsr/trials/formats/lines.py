@@ -1,0 +1,141 @@
+"""Text without a header line: the format says what each column is."""
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.trials.content import Reading, reading_of
+from fastpsr.trials.formats.format import Format, Rigor
+from fastpsr.trials.formats.separated import read_separated, write_text
+from fastpsr.trials.labels import vocabularies_of
+from fastpsr.trials.names import NORM_COLUMNS
+from fastpsr.trials.request import ROLES, Request
+from fastpsr.trials.sample import Sample, fields_of
+from fastpsr.trials.text import read_text
+from fastpsr.trials.trial_set import TrialSet
+
+__all__ = ["BareCsv", "Lines", "fields", "usual_length"]
+
+
+@dataclass(frozen=True)
+class Lines(Format):
+    """Columns apart by runs of blanks and tabs."""
+
+    names_columns: ClassVar[bool] = False
+    turn: ClassVar[int] = 0
+    separator: ClassVar[str] = ""
+
+    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+        if ("label" in self.roles or "score" in self.roles) == (request.wanted == "pairs"):
+            return False  # any words may be ids: looked for only where nothing else can be
+        found = _look_at(sample.lines, self.separator)
+        if len(self.roles) != len(found.columns) or found.share < rigor.share:
+            return False
+        pairs = zip(self.roles, found.columns, strict=True)
+        return all(column.may_be(role, rigor) for role, column in pairs)
+
+    def label_words(self, sample: Sample) -> list[str]:
+        if "label" not in self.roles:
+            return []
+        rows = fields(sample.lines, self.separator)
+        regular = [row for row in rows if len(row) == len(self.roles)]
+        return [row[self.roles.index("label")].lower() for row in regular]
+
+    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
+        columns, where = read_text(path, sample, self.roles)
+        names = {role: role for role in self.roles if role in ROLES}
+        return reading_of(path, self.name, columns, names, where, by_name=False)
+
+    def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
+        separator = self.separator or " "
+        write_text(path, self.columns(trials, scores), self.name, separator, header=False)
+
+
+@dataclass(frozen=True)
+class BareCsv(Lines):
+    """Columns apart by commas."""
+
+    turn: ClassVar[int] = 2
+    separator: ClassVar[str] = ","
+
+    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
+        table = read_separated(path, sample, self.separator, request, self.roles)
+        return reading_of(path, self.name, *table, by_name=False)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Shares of the words of a column that could be something else than ids."""
+
+    labels: float  # of one vocabulary
+    numbers: float
+    decimals: float  # numbers with a decimal point, or nan and the like
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "_Column":
+        counts, n = Counter(words), len(words)
+        vocabularies: Counter[str] = Counter()
+        for word, count in counts.items():
+            for name in vocabularies_of([word]):
+                vocabularies[name] += count
+        numbers = {word: count for word, count in counts.items() if _is_number(word)}
+        decimals = (c for word, c in numbers.items() if not word.lstrip("+-").isdigit())
+        return cls(
+            max(vocabularies.values(), default=0) / n,
+            sum(numbers.values()) / n,
+            sum(decimals) / n,
+        )
+
+    def may_be(self, role: str, rigor: Rigor) -> bool:
+        if not rigor.share:
+            return True
+        is_label, is_number = self.labels >= rigor.share, self.numbers >= rigor.share
+        if role == "label":
+            return is_label
+        if role == "score" or role in NORM_COLUMNS:
+            return is_number
+        if role == "attack":
+            return not is_number
+        return rigor.any_ids or not (self.decimals > 0.5 or (is_label and not is_number))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The columns of the lines that have the usual number of them, and the share of these lines."""
+
+    share: float
+    columns: tuple[_Column, ...]
+
+
+def fields(lines: Sequence[str], separator: str) -> list[list[str]]:
+    """Return the words of each line."""
+    return [*csv.reader(lines)] if separator == "," else [fields_of(line) for line in lines]
+
+
+def usual_length(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of columns that most rows have."""
+    return Counter(map(len, rows)).most_common(1)[0][0]
+
+
+@lru_cache(maxsize=2)  # all formats ask for the same file
+def _look_at(lines: tuple[str, ...], separator: str) -> _Look:
+    rows = fields(lines, separator)
+    n_columns = usual_length(rows)
+    regular = [row for row in rows if len(row) == n_columns]
+    columns = map(_Column.of, zip(*regular, strict=True))
+    return _Look(len(regular) / len(rows), tuple(columns))
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return "_" not in word
