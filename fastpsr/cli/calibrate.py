@@ -16,6 +16,7 @@ from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     CalibratorOptions,
     Columns,
+    KeyOptions,
     ScoresAre,
     ScoresMean,
     SpeakerOptions,
@@ -24,7 +25,9 @@ from fastpsr.cli.options import (
     TrialScale,
     arrays_beside,
     check_outputs,
+    from_stdin,
     table_scale,
+    to_stdout,
     trial_scale,
 )
 from fastpsr.cli.score_files import (
@@ -52,20 +55,17 @@ def calibrate(
     context: typer.Context,
     chosen: CalibratorOptions,
     tables: TableOptions,
+    keys: KeyOptions,
     speakers: SpeakerOptions,
     of_files: TrialOptions,
     train: Annotated[
         Path | None, typer.Argument(help="Table of scores with labels to train on.")
     ] = None,
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(help="Trial list with labels, for --scores.", rich_help_panel="Trial lists"),
-    ] = None,
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="Score file of trials to train on; without --key it must contain labels. The "
-            "result is written as LLRs in the same format.",
+            help="Score file of trials to train on, - for standard input; without --key it must "
+            "contain labels. The result is written as LLRs in the same format.",
             rich_help_panel="Trial lists",
         ),
     ] = None,
@@ -81,10 +81,12 @@ def calibrate(
         Path | None,
         typer.Option(
             help="File for the calibrated scores: .npz, .csv or .parquet; for trials, the format "
-            "that was read."
+            "that was read; - for standard output."
         ),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Save the fitted calibrator as JSON.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save the fitted calibrator as JSON; - for standard output.")
+    ] = None,
     load: Annotated[Path | None, typer.Option(help="Use a saved calibrator.")] = None,
     scores_are: ScoresMean = None,
     columns: Columns = None,
@@ -93,8 +95,10 @@ def calibrate(
 
     If the speakers are given, cross-fitting on trials keeps the speakers of both sides apart.
     """
-    of_trials = key is not None or scores is not None
-    _check_files(train, key, scores, apply, load)
+    systems = [] if scores is None else [scores]
+    apply = None if apply is None else from_stdin(apply)
+    of_trials = bool(keys.files or systems)
+    _check_files(train, keys, scores, apply, load)
     if apply is not None and output is None:
         raise ValueError("--apply needs --output FILE for the calibrated scores")
     if output is None and save is None:
@@ -102,7 +106,7 @@ def calibrate(
     if load is not None and apply is not None:
         of_trials = of_files.format is not None or not is_table(apply)
         refuse(context, ("--save", *FOR_RCL), "has no use with --load: the calibrator is trained")
-    refuse_for_mode(context, of_trials=of_trials, has_key=key is not None)
+    refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
     if apply is not None or output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
     untrained = chosen.untrained()
@@ -114,18 +118,20 @@ def calibrate(
     beside = arrays_beside(tables.labels, tables.weights)
     check_outputs(
         {"--output": output, "--save": save},
-        [train, *(key or []), scores, apply, load, speakers.speakers, *beside],
+        [train, *keys.inputs(systems), apply, load, speakers.speakers, *beside],
     )
     source: _Tables | _Trials
     if of_trials:
-        reader = TrialReader.of(key, of_files, columns, speakers)
+        reader = TrialReader.of(
+            keys.keys, of_files, columns, speakers, classes=keys.classes, has_scores=bool(systems)
+        )
         source = _Trials(reader, trial_scale(scores_are))
     else:
         if output is not None:
             check_written_ending(output)
         source = _Tables(table_scale(scores_are), tables.labels, columns, tables.weights)
 
-    trained_on = train or scores
+    trained_on = train or next(iter(keys.systems(systems)), None)
     training = None if trained_on is None else source.read(trained_on)
     others = None
     if apply is not None:  # read it before fitting
@@ -142,27 +148,32 @@ def calibrate(
         if others is not None:
             with worded(predictions="scores (--scores-are)"):
                 calibrated = fitted.transform(others.predictions)
-            said = others.write(calibrated, output)
+            with to_stdout(output) as target:
+                said = others.write(calibrated, target)
         else:
             assert training is not None
             crossed = CrossFit(folds=chosen.folds, groups=training.groups)
-            said = training.write(cross_fit(untrained, training.predictions, crossed), output)
+            calibrated = cross_fit(untrained, training.predictions, crossed)
+            with to_stdout(output) as target:
+                said = training.write(calibrated, target)
         console.print(f"{output}: {said}")
     if save is not None:
-        save_calibrator(fitted, save)
+        with to_stdout(save) as target:
+            save_calibrator(fitted, target)
         console.print(f"{save}: fitted {type(fitted).__name__}")
 
 
 def _check_files(
     train: Path | None,
-    key: list[Path] | None,
+    keys: KeyOptions,
     scores: Path | None,
     apply: Path | None,
     load: Path | None,
 ) -> None:
     """Raise unless there is one training file, or a saved calibrator and a file to apply it to."""
     if load is not None:
-        for option, path in (("--key", key), ("--scores", scores)):
+        given = {"--key": keys.key, "--targets": keys.targets, "--scores": scores}
+        for option, path in given.items():
             if path is not None:
                 raise ValueError(
                     f"{option} has no use with --load: the calibrator is trained, and --apply "
@@ -179,9 +190,12 @@ def _check_files(
     elif scores is not None:
         if train is not None:
             raise ValueError(f"--scores takes one file: {train} is one too many beside {scores}")
-    elif key is not None:
+    elif keys.key is not None:
         table = "" if train is None else f": without it {train} is a table, which has no key"
         raise ValueError(f"--key needs --scores FILE{table}")
+    elif keys.classes is not None:
+        if train is not None:
+            raise ValueError(f"--targets and --nontargets are scores: {train} is one file too many")
     elif train is None:
         raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")
 
@@ -252,7 +266,9 @@ class _Trials:
         def write(result: Predictions, target: Path) -> str:
             llrs = result.llrs
             trials.write_scores(target, made, llrs, format=format)
-            return f"{len(result):,} trials with LLRs{_infinite(llrs)}"
+            alone = self.reader.classes is not None and not self.reader.has_scores
+            order = "; first those of targets" * alone
+            return f"{len(result):,} trials with LLRs{order}{_infinite(llrs)}"
 
         return _Scores(predictions, write, format, groups)
 

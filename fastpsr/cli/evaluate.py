@@ -13,6 +13,7 @@ from fastpsr.cli.options import (
     CalibratorOptions,
     Columns,
     IntervalOptions,
+    KeyOptions,
     MeasureOptions,
     OutputOptions,
     Report,
@@ -23,8 +24,6 @@ from fastpsr.cli.options import (
     arrays_beside,
     check_outputs,
     column_of,
-    from_stdin,
-    named_files,
 )
 from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
 from fastpsr.cli.reports import report_of_table, report_of_trials, require_report
@@ -45,6 +44,7 @@ def evaluate(
     measures: MeasureOptions,
     loss: CalibratorOptions,
     tables: TableOptions,
+    keys: KeyOptions,
     speakers: SpeakerOptions,
     trials: TrialOptions,
     drawn: IntervalOptions,
@@ -58,10 +58,6 @@ def evaluate(
             "further systems.",
         ),
     ] = None,
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(help="Trial list with labels.", rich_help_panel="Trial lists"),
-    ] = None,
     scores: Annotated[
         list[Path] | None,
         typer.Option(
@@ -69,16 +65,6 @@ def evaluate(
             "may come from a pipe, - for standard input.",
             rich_help_panel="Trial lists",
         ),
-    ] = None,
-    targets: Annotated[
-        Path | None,
-        typer.Option(
-            help="Scores of target trials, with --nontargets; with --scores their ids, as a key.",
-            rich_help_panel="Trial lists",
-        ),
-    ] = None,
-    nontargets: Annotated[
-        Path | None, typer.Option(help="The same of non-targets.", rich_help_panel="Trial lists")
     ] = None,
     scores_are: Annotated[
         list[ScoresAre] | None,
@@ -109,24 +95,16 @@ def evaluate(
 ) -> None:
     """Evaluate a table of scores with labels, or systems on a trial list (--key and --scores)."""
     systems = [*(scores or []), *(files or [])]
-    key = None if key is None else [from_stdin(path) for path in key]
-    classes = None if targets is None or nontargets is None else (targets, nontargets)
-    if classes is None and (targets is not None or nontargets is not None):
-        raise ValueError("--targets and --nontargets go together: give both")
-    if classes is not None and key is not None:
-        raise ValueError("--key has labels: --targets and --nontargets take its place")
-    has_scores = bool(systems)
-    if classes is not None and not has_scores:
-        systems = [classes[0]]
-    of_trials = key is not None or scores is not None or classes is not None
-    has_key = key is not None or (classes is not None and has_scores)
+    of_trials = bool(keys.files) or scores is not None
+    has_key = keys.has_key(systems)
     refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
-    named = named_files(systems) if of_trials else {}
-    systems = [*named] or systems
-    inputs = [*systems, *(key or []), *(classes or ()), measures.costs, speakers.speakers, *beside]
+    read = keys.inputs(systems) if of_trials else systems
+    inputs = [*read, measures.costs, speakers.speakers, *beside]
+    named = keys.systems(systems) if of_trials else {}
+    has_scores, systems = bool(systems), [*named] or systems
     check_outputs({**outputs.files, "--report": to_report}, inputs)
     written = Outputs(outputs.files, inputs)
     require_report(to_report)
@@ -142,14 +120,13 @@ def evaluate(
     if of_trials:
         if explain:
             raise ValueError("--explain is for Parquet files, not for --key and --scores")
-        if not systems:
-            raise ValueError("--key needs --scores FILE, one for each system")
         made = [
             TrialMeasure.of(scale, measures, loss, by=by, folds_are_given=folds_are_given)
             for scale in scales
         ]
-        reader = TrialReader.of(key, trials, columns, speakers)
-        reader.classes, reader.has_scores = classes, has_scores
+        reader = TrialReader.of(
+            keys.keys, trials, columns, speakers, classes=keys.classes, has_scores=has_scores
+        )
         judged = dict(zip(named, made * (len(named) // len(made)), strict=True))
         caution = drawn.caution(intervals, speakers)
         _evaluate_trials(named, reader, judged, intervals, caution, written, to_report)

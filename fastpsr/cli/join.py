@@ -13,6 +13,7 @@ from fastpsr.cli.options import (
     PolicyOptions,
     SpeakerOptions,
     check_outputs,
+    named_files,
 )
 from fastpsr.cli.show import console, steps, tell
 from fastpsr.cli.trial_files import FileOptions
@@ -30,7 +31,8 @@ def join(
     scores: Annotated[
         list[Path],
         typer.Option(
-            help="Score file of a system; files of further systems may follow at the end."
+            help="Score file of a system, or COLUMN=FILE; files of further systems may follow at "
+            "the end."
         ),
     ],
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],
@@ -45,7 +47,10 @@ def join(
     The memory is limited by FASTPSR_MEMORY, plus what the libraries use. `fastpsr evaluate` and
     fp.scan_parquet read the file part by part.
     """
-    systems = [*scores, *(files or [])]
+    systems = named_files([*scores, *(files or [])])
+    if None in systems.values() and len({*systems.values()}) > 1:
+        bare = next(path for path, name in systems.items() if name is None)
+        raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
     check_outputs({"--output": output}, [key, *systems, speakers.speakers])
@@ -54,7 +59,7 @@ def join(
     with steps(None) as begin, worded(scores="--scores"):
         joined = trials.join(
             key,
-            systems,
+            [*systems] if None in systems.values() else {f"{n}": p for p, n in systems.items()},
             output,
             key_format=of_key.format,
             score_format=of_scores.format,

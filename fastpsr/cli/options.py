@@ -1,9 +1,13 @@
 """Options that several commands share, in groups, and the parsing of their values."""
 
 import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import typer
@@ -30,6 +34,7 @@ __all__ = [
     "ComparisonOptions",
     "FormatOptions",
     "IntervalOptions",
+    "KeyOptions",
     "MeasureOptions",
     "OutputOptions",
     "PolicyOptions",
@@ -46,11 +51,13 @@ __all__ = [
     "check_speakers_are_drawn",
     "column_of",
     "from_stdin",
+    "is_stdin",
     "named_files",
     "parse_dcf",
     "parse_priors",
     "read_costs",
     "table_scale",
+    "to_stdout",
     "trial_scale",
 ]
 
@@ -58,6 +65,7 @@ __all__ = [
 SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
 SPEAKERS = "speaker"
 BY_WHAT_IS_KNOWN = "speaker or iid"  # of a table, as long as its columns are not known
+_STDIN = Path("/dev/stdin")
 TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 
 
@@ -237,6 +245,61 @@ class TableOptions:
         str | None,
         _of(_TABLES, "Column or array of sample weights; a .npy file for .npy scores."),
     ] = None
+
+
+@dataclass(frozen=True)
+class KeyOptions:
+    """Where the labels of trials are; `-` is standard input."""
+
+    key: Annotated[
+        list[Path] | None,
+        _of(_TRIALS, "Trial list with labels; several make one."),
+    ] = None
+    targets: Annotated[
+        Path | None,
+        _of(
+            _TRIALS,
+            "Scores of target trials, with --nontargets; with --scores their ids, as a key.",
+        ),
+    ] = None
+    nontargets: Annotated[Path | None, _of(_TRIALS, "The same of non-targets.")] = None
+
+    def __post_init__(self) -> None:
+        if (self.targets is None) != (self.nontargets is None):
+            raise ValueError("--targets and --nontargets go together: give both")
+        if self.classes is not None and self.key is not None:
+            raise ValueError("--key has labels: --targets and --nontargets take its place")
+
+    @property
+    def keys(self) -> list[Path]:
+        """The files of --key."""
+        return [from_stdin(path) for path in self.key or []]
+
+    @property
+    def classes(self) -> tuple[Path, Path] | None:
+        """The files of targets and of non-targets."""
+        if self.targets is None or self.nontargets is None:
+            return None
+        return from_stdin(self.targets), from_stdin(self.nontargets)
+
+    @property
+    def files(self) -> list[Path]:
+        """All of these files."""
+        return [*self.keys, *(self.classes or ())]
+
+    def systems(self, scores: Sequence[Path]) -> dict[Path, str | None]:
+        """Return score files with their names; without any, the targets' stand for both classes."""
+        if self.keys and not scores:
+            raise ValueError("--key needs --scores FILE, one for each system")
+        return named_files(scores) if scores or not self.classes else {self.classes[0]: None}
+
+    def has_key(self, scores: Sequence[Path]) -> bool:
+        """Whether these files are a key rather than the scores."""
+        return bool(self.keys or (self.classes and scores))
+
+    def inputs(self, scores: Sequence[Path]) -> list[Path]:
+        """Return all files to read, score files among them."""
+        return [*([] if self.classes and not scores else self.systems(scores)), *self.files]
 
 
 @dataclass(frozen=True)
@@ -523,10 +586,15 @@ def column_of(intervals: Intervals | None) -> str | None:
     return None if intervals is None or intervals.drawn in SCHEMES else intervals.drawn
 
 
-def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) -> None:
-    """Raise, before any computation, if an output cannot be written or is also another file."""
-    taken = {path.resolve(): "an input" for path in inputs if path is not None}
+def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
+    """Raise, before any computation, if an output cannot be written or is also another file.
+
+    Standard input must not be read twice.
+    """
     console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
+    if sum(path is not None and is_stdin(path) for path in inputs) > 1:
+        raise ValueError("standard input (-) can be read once, but several files are it: save it")
+    taken = {path.resolve(): "an input" for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -536,7 +604,20 @@ def check_outputs(outputs: dict[str, Path | None], inputs: list[Path | None]) ->
             raise ValueError(f"{option} must not be {other} too: {path}")
 
 
-def named_files(paths: list[Path]) -> dict[Path, str | None]:
+@contextmanager
+def to_stdout(path: Path) -> Iterator[Path]:
+    """Yield a file to write: for "-" one whose content goes to standard output after the block."""
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder, "output")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(Path(folder, "output").read_bytes())
+        sys.stdout.buffer.flush()
+
+
+def named_files(paths: Sequence[Path]) -> dict[Path, str | None]:
     """Return files by path with the names that NAME=FILE gives them; a file of that name wins."""
     found: dict[Path, str | None] = {}
     for path in paths:
@@ -553,7 +634,12 @@ def named_files(paths: list[Path]) -> dict[Path, str | None]:
 
 def from_stdin(path: Path) -> Path:
     """Return the path of standard input for "-"."""
-    return Path("/dev/stdin") if str(path) == "-" else path
+    return _STDIN if str(path) == "-" else path
+
+
+def is_stdin(path: Path) -> bool:
+    """Whether a file is standard input."""
+    return path == _STDIN
 
 
 def arrays_beside(*names: str | None) -> list[Path | None]:

@@ -8,7 +8,15 @@ import typer
 
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import given, refuse, refuse_for_mode
-from fastpsr.cli.options import Columns, ScoresAre, TrialOptions, parse_dcf, trial_scale
+from fastpsr.cli.options import (
+    Columns,
+    KeyOptions,
+    ScoresAre,
+    TrialOptions,
+    check_outputs,
+    parse_dcf,
+    trial_scale,
+)
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.curves import roc
@@ -22,15 +30,16 @@ __all__ = ["threshold"]
 @in_groups
 def threshold(
     context: typer.Context,
+    keys: KeyOptions,
     trials: TrialOptions,
     dcf: Annotated[
         str, typer.Option(help="Target prior, P:CMISS:CFA, or a preset with one operating point.")
     ],
-    key: Annotated[
-        list[Path] | None, typer.Option(help="Trial list with labels, for --scores.")
-    ] = None,
     scores: Annotated[
-        Path | None, typer.Option(help="Score file; without --key it must contain labels.")
+        Path | None,
+        typer.Option(
+            help="Score file, - for standard input; without --key it must contain labels."
+        ),
     ] = None,
     scores_are: Annotated[
         ScoresAre | None,
@@ -47,15 +56,18 @@ def threshold(
         raise ValueError(f"--dcf must have one operating point for a threshold, not those of {dcf}")
     (cost,) = at.costs
     scale = trial_scale(scores_are)
-    reader = TrialReader.of(key, trials, columns)
-    if scores is None:
+    systems = [] if scores is None else [scores]
+    if not (keys.files or systems):
         refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE")
-    else:
-        refuse_for_mode(context, of_trials=True, has_key=key is not None)
+    refuse_for_mode(context, of_trials=True, has_key=keys.has_key(systems))
+    check_outputs({}, keys.inputs(systems))
+    reader = TrialReader.of(
+        keys.keys, trials, columns, classes=keys.classes, has_scores=bool(systems)
+    )
     console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
-    if scores is not None:
-        made = reader.read(scores)
-        predictions = predictions_of(made, scores, scale)
+    for path in keys.systems(systems):
+        made = reader.read(path)
+        predictions = predictions_of(made, path, scale)
         _print_best(cost, made, scale)
         if scale in ("llr", "log10-llr"):
             _print_actual(cost, predictions)

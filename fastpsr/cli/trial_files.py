@@ -96,7 +96,7 @@ class TrialReader:
     policies: Mapping[str, str] = field(default_factory=dict)
     speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
     classes: tuple[Path, Path] | None = None  # files of targets and of non-targets
-    has_scores: bool = True  # else those of the classes are the scores
+    has_scores: bool = True  # else the classes are the scores
     clock: Clock = field(default_factory=Clock)
     progress: Callable[[str], object] = _no_progress
 
@@ -107,8 +107,14 @@ class TrialReader:
         options: TrialOptions,
         columns: str | None,
         speakers: SpeakerOptions | None = None,
+        *,
+        classes: tuple[Path, Path] | None = None,
+        has_scores: bool = True,
     ) -> "TrialReader":
-        """Return the reader for the options of the command line."""
+        """Return the reader for the options of the command line.
+
+        `classes` are files of targets and of non-targets: a key, or without other scores these.
+        """
         return cls(
             [keys] if isinstance(keys, Path) else keys or [],
             FileOptions.parse(
@@ -117,6 +123,8 @@ class TrialReader:
             FileOptions.parse("--columns", options.format, columns, options.transpose),
             {name: getattr(options, name).value for name in _POLICIES},
             SpeakerOptions() if speakers is None else speakers,
+            classes,
+            has_scores,
         )
 
     def read(self, path: Path) -> TrialSet:

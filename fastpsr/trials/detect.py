@@ -1,6 +1,7 @@
 """Detection of the format of a file from its content; ambiguity is an error."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fastpsr.errors import ArgumentError
@@ -66,6 +67,8 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
     for turn, rigors in turns:
         asked = [format for format in known if format.turn == turn]
         fitting = _fitting(path, sample, request, asked, rigors)
+        if fitting and rigors is _MOST_LINES:
+            _check_first_line(path, sample, request, asked)
         if fitting:
             return _the_one(path, sample, request, fitting, asked)
     if request.format is not None or sample.kind != "text":
@@ -94,6 +97,24 @@ def _fitting(
         if found:
             return found
     return []
+
+
+def _check_first_line(
+    path: Path, sample: Sample, request: Request, formats: Sequence[Format]
+) -> None:
+    """Raise if the first line is the only one that does not fit, and may be a header."""
+    line, *others = sample.lines
+    below = replace(sample, lines=tuple(others))
+    if not others or not _fitting(path, below, request, formats, _EVERY_LINE):
+        return
+    if not any(separator in line for separator in "\t,"):
+        return  # an error of reading, with the line
+    raise request.unclear(
+        path,
+        f"the first line, {shorten(line)!r}, looks like a header, but none of its names is usual",
+        "columns",
+        dict.fromkeys(request.needed, ...),
+    )
 
 
 def _the_one(

@@ -45,8 +45,14 @@ _USUAL = {
     "score": ("llr", "score"),
     "side": ("side",),
 }
-#: A column that holds the labels of a key where none has a usual name; else it may number trials.
-_LABEL_OF_NEED = "trial"
+#: Names that count where a role is needed and no column has a usual name for it; else a column
+#: called so may be something else. All but the first are those of ASVspoof 5.
+_OF_NEED = {
+    "label": ("trial", "asv-label", "asv_label"),
+    "enroll": ("spk",),
+    "test": ("filename",),
+    "score": ("sasv-score",),
+}
 
 
 def header_hint(word: str) -> str:
@@ -57,7 +63,7 @@ def header_hint(word: str) -> str:
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
     """Whether at least two words are names of columns for different roles, usual or chosen."""
-    roles = {name: role for role, names in _USUAL.items() for name in names}
+    roles = {name: role for known in (_OF_NEED, _USUAL) for role in known for name in known[role]}
     roles |= {name.lower(): role for role, name in chosen.items()}
     lowered = (word.strip().strip('"').lower() for word in words)
     return len({roles[word] for word in lowered if word in roles}) >= 2
@@ -79,8 +85,8 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
             continue
         present = [lowered[name] for name in usual if name in lowered]
         present = [name for name in present if name not in chosen.values()]
-        if role == "label" and role in needed and not present and _LABEL_OF_NEED in lowered:
-            present = [lowered[_LABEL_OF_NEED]]
+        if role in needed and not present:
+            present = [lowered[name] for name in _OF_NEED.get(role, ()) if name in lowered]
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from fastpsr.trials.content import say_taken
 from fastpsr.trials.detect import detect
+from fastpsr.trials.formats.format import Format
 from fastpsr.trials.formats.separated import Rows, split_rows
 from fastpsr.trials.labels import LabelWords
 from fastpsr.trials.names import KIND, WITH_SPOOF, check_roles, find_roles
 from fastpsr.trials.optional import polars
 from fastpsr.trials.request import ROLES, Request
-from fastpsr.trials.sample import broken_gzip
+from fastpsr.trials.sample import Sample, broken_gzip
 from fastpsr.trials.text import Where, lines_of_rows, split_lines
 
 if TYPE_CHECKING:
@@ -85,10 +86,19 @@ class TrialFile:
             raise ValueError(f"{self.path}: {self.format} has no ids of trials to join on")
         own = {name for role, name in self.roles.items() if role != "side"}
         self.conditions = tuple(name for name in self._columns if name not in own)
-        if format.words == WITH_SPOOF:
+        if self.has_labels and self._tells_kinds(format, sample):
             self.conditions += (KIND,)
         self._words = LabelWords()
         self.n_rows = 0
+
+    def _tells_kinds(self, format: Format, sample: Sample) -> bool:
+        """Whether the first labels are of the vocabulary with spoofed trials, or the format is."""
+        words = format.label_words(sample)
+        if self._has_header:
+            place = self._columns.index(self.roles["label"])
+            rows = csv.reader(sample.lines[1:], delimiter=self._separator)
+            words = [row[place].lower() for row in rows if len(row) > place]
+        return format.words == WITH_SPOOF or WITH_SPOOF.split("/")[-1] in words
 
     @property
     def has_labels(self) -> bool:
@@ -100,6 +110,8 @@ class TrialFile:
         """What each column was taken for, in words, once the file was read."""
         roles = {name: role for role, name in self.roles.items()}
         vocabulary = self._words.vocabulary if self.has_labels else None
+        if vocabulary == WITH_SPOOF and KIND not in self.conditions:  # spoofed trials came late
+            vocabulary = f"{WITH_SPOOF}: both others are non-targets"
         return say_taken(
             self.path, self.format, self._columns, roles, vocabulary, by_name=self._has_header
         )
