@@ -95,7 +95,9 @@ def test_policies_are_options():
         (("a", "--output", "o.parquet", "--key-columns", "label=x"), "--key-columns is for files"),
         (("a", "--output", "o.parquet", "--columns", "label=x"), "--columns is for files that"),
         (("a", "--output", "o.parquet", "--speaker-columns", "a,b"), "--speaker-columns must"),
-        (("a", "a", "--output", "o.parquet"), "must name each file once, but name a again"),
+        (("a", "a", "--output", "o.parquet"), "must name each file once, but names a again"),
+        (("x=a", "b", "--output", "o.parquet"), "--scores must name all files or none: b needs"),
+        (("x=a", "x=b", "--output", "o.parquet"), "each file a name of its own, not x twice"),
         (("a",), "--output"),
     ],
 )

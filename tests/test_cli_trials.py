@@ -412,6 +412,24 @@ BAD = {
     "columns": ({}, [*RUN, *OUT, "--columns", "llr"], ["--columns", "ROLE=NAME", "'llr'"]),
     "columns of a key": ({}, [*RUN, *OUT, "--key-columns", "llr"], ["--key-columns", "ROLE"]),
     "a role": ({}, [*RUN, *OUT, "--key-columns", "x=y"], ["--key-columns must", "'x'"]),
+    "a folder": ({}, [*RUN[:-1], "."], ["This is a folder, name a file in it: ."]),
+    "an empty file": ({"s": b""}, [*RUN], ["s: the file is empty: write it again"]),
+    "bytes": ({"s": b"ab\0cd"}, [*RUN], ["s: this is neither text nor a file", "write it as text"]),
+    "a cut npz": ({"s": b"PK\3\4ab"}, [*RUN], ["s must be a whole npz file", "write it again"]),
+    "a cut Parquet": ({"s": b"PAR1ab"}, [*RUN], ["s must be a whole Parquet", "copy it again"]),
+    "a key as scores": (
+        {"s": KEYS["voxceleb"].encode()}, [*RUN],
+        ["voxsrc (score enroll test); of a key: voxceleb", "pass --format NAME"],
+    ),
+    "scores as a key": ({"key": SCORES.encode()}, [*RUN], ["key: ", "are key and scores swapped?"]),
+    "a header of other names": (
+        {"key": b"who,what,which\na,b,1\nc,d,0\n"}, [*RUN],
+        ["'who,what,which', looks like a header", "--key-columns enroll=NAME,test=NAME,label=NAME"],
+    ),
+    "a cut table": (
+        {"t.csv": gzip.compress(b"y_true,q\n" * 99)[:-9]}, ["evaluate", "t.csv"],
+        ["t.csv must be a whole CSV file"],
+    ),
     "columns without names": ({}, [*RUN, "--columns", "score=x"], ["--columns is for", "s is"]),
     "not HDF5": ({}, [*RUN, "--transpose"], ["--transpose is for HDF5", "s is kaldi-scores"]),
     "a key, not HDF5": ({}, [*RUN, "--no-key-transpose"], ["--key-transpose is for", "key is"]),
@@ -575,7 +593,11 @@ def test_endings_of_other_formats(output, format):
     scores = {"npz": "s.npz", "csv": "s.csv"}.get(format, "s")
     ending = "." + output.split(".")[1]
     run = [*CALIBRATE[:-1], scores, "--output"]
-    check_refusal({}, [*run, output], [f"--output must not end in {ending}, as {output}", format])
+    check_refusal(
+        {},
+        [*run, output],
+        [f"--output must not end in {ending}, as {output}", format, ": end it in "],
+    )
     for fitting in {"csv": ("o.csv", "o"), "npz": ("o.npz", "o")}.get(format, ("o.txt", "o.tsv")):
         succeed(*run, fitting)
 
@@ -681,6 +703,80 @@ def test_targets_and_nontargets_in_two_files():
     lists = ("--targets", "t.lst", "--nontargets", "n.lst")
     succeed("evaluate", *lists, "--scores", "s", *pair)
     check(llrs(), table)
+
+
+def test_targets_and_nontargets_are_calibrated_and_have_a_threshold():
+    of_classes = [np.flatnonzero(label == Y) for label in (1, 0)]
+    for name, rows in zip("tn", of_classes, strict=True):
+        save(**{name: "".join(f"{x!r}\n" for x in X[rows].tolist())})
+        save(**{f"{name}.lst": "".join(" ".join(IDS[k]) + "\n" for k in rows)})
+    pair, lists = (
+        ("--targets", "t", "--nontargets", "n"),
+        ("--targets", "t.lst", "--nontargets", "n.lst"),
+    )
+    rows = np.concatenate(of_classes)
+    expected = fp.cross_fit(fp.DirectionPreserving(), llrs(rows)).llrs
+    out = succeed("calibrate", *pair, "--output", "o", "--save", "m.json")
+    assert "o: " in out
+    assert "trials with LLRs; first those of targets" in out
+    assert np.loadtxt("o") == pytest.approx(expected)
+    succeed("calibrate", *lists, "--scores", "s", "--output", "o")
+    found = fp.trials.read_scores("o")
+    assert found.score == pytest.approx(expected)
+    assert found.test.strings().tolist() == [IDS[k][1] for k in rows]
+    assert "first those" not in succeed(
+        "calibrate", "--load", "m.json", "--apply", "s", "--output", "o"
+    )
+    tell = ("threshold", "--dcf", "0.1")
+    best = [
+        line
+        for line in succeed(*tell, "--key", "key", "--scores", "s").splitlines()
+        if "best" in line
+    ]
+    assert best[0] in succeed(*tell, *pair)
+    assert best[0] in succeed(*tell, *lists, "--scores", "s")
+
+
+def test_scores_through_pipes_are_calibrated():
+    succeed("calibrate", "--key", "key", "--scores", "s", "--output", "o", "--save", "m.json")
+    run = ("calibrate", "--key", "key", "--scores", "-")
+    done = program(*run, "--output", "-", stdin=SCORES)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == Path("o").read_text()
+    assert "-: " in done.stderr
+    done = program(*run, "--save", "-", stdin=SCORES)
+    assert done.stdout == Path("m.json").read_text()
+    done = program("calibrate", "--load", "m.json", "--apply", "-", "--output", "-", stdin=SCORES)
+    succeed("calibrate", "--load", "m.json", "--apply", "s", "--output", "o")
+    assert done.stdout == Path("o").read_text()
+    done = program("threshold", "--dcf", "0.1", "--key", "-", "--scores", "s", stdin=KEYS["kaldi"])
+    assert done.stdout.replace("/dev/stdin: kaldi", "key: kaldi").startswith("calibrated LLRs: ")
+    assert "best for these trials: " in done.stdout
+    for command in (["evaluate"], ["threshold", "--dcf", "0.1"], ["calibrate", "--output", "new"]):
+        check_refusal(
+            {}, [*command, "--key", "-", "--scores", "-"], ["standard input (-) can be read once"]
+        )
+
+
+SASV5 = "spk\tfilename\tcm-score\tasv-score\tsasv-score\n"  # as ASVspoof 5 has them
+
+
+def test_files_of_asvspoof_5():
+    kinds = np.where(Y == 1, "target", np.where(ENROLL % 2, "nontarget", "spoof"))
+    rows = zip(IDS, X.tolist(), kinds, strict=True)
+    scores, key = [], []
+    for (e, t), x, kind in rows:
+        scores.append(f"{e}\t{t}\t-\t-\t{x!r}\n")
+        key.append(f"{e}\t{t}\t{'spoof' if kind == 'spoof' else 'bonafide'}\t{kind}\n")
+    save(s=SASV5 + "".join(scores), key="spk\tfilename\tcm-label\tasv-label\n" + "".join(key))
+    out = succeed(*RUN, "--by", "cm-label", "--json", "t.json")
+    assert (
+        "s: nist; spk: enroll; filename: test; cm-score: condition; asv-score: condition; sasv"
+        in out
+    )
+    check(llrs())
+    succeed("calibrate", *RUN[1:], "--output", "o.tsv")
+    assert Path("o.tsv").read_text().startswith(SASV5 + "s00/m\ts00/a\t-\t-\t")
 
 
 @pytest.mark.parametrize("option", ["--json", "--csv"])

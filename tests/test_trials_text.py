@@ -245,7 +245,9 @@ def test_pipes(tmp_path, packed):
         threads.submit(path.write_bytes, b"PAR1abc")
         with pytest.raises(ValueError, match="regular file: Parquet is not read from a pipe"):
             trials.read_scores(path)
-    with pytest.raises(ValueError, match="key must be a regular file: it is read more than once"):
+    with pytest.raises(
+        ValueError, match="key must be a regular file, as it is read more than once: save it"
+    ):
         trials.join(path, path, tmp_path / "new.parquet")
 
 

@@ -27,7 +27,7 @@ def join(
     formats: FormatOptions,
     policies: PolicyOptions,
     speakers: SpeakerOptions,
-    key: Annotated[Path, typer.Option(help="Trial list with labels.")],
+    key: Annotated[list[Path], typer.Option(help="Trial list with labels; several make one.")],
     scores: Annotated[
         list[Path],
         typer.Option(
@@ -53,7 +53,7 @@ def join(
         raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
-    check_outputs({"--output": output}, [key, *systems, speakers.speakers])
+    check_outputs({"--output": output}, [*key, *systems, speakers.speakers])
     of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
     of_scores = FileOptions.parse("--columns", formats.format, columns, None)
     with steps(None) as begin, worded(scores="--scores"):

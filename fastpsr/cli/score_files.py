@@ -262,7 +262,9 @@ def _open_table(path: Path) -> tuple[list[str], Callable[[str], NDArray[Any]]]:
             return frame.columns, lambda name: _as_numbers(path, frame[name]).to_numpy()
         lazy = polars.scan_parquet(path, glob=False)
         names = lazy.collect_schema().names()
-    except polars.exceptions.PolarsError as error:
+    except (polars.exceptions.PolarsError, OSError) as error:
+        if not path.is_file():
+            raise
         reason = str(error).strip().splitlines()[0]  # what follows is advice on arguments of polars
         raise ValueError(f"{path} must be a whole {kind} file: {reason}") from None
     return names, lambda name: lazy.select(name).collect()[name].to_numpy()

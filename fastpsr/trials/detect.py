@@ -65,10 +65,10 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
             return known[0]
         turns = [(known[0].turn, _MOST_LINES)]
     for turn, rigors in turns:
+        if rigors is _MOST_LINES and request.format is None:
+            _check_first_line(path, sample, request, known)
         asked = [format for format in known if format.turn == turn]
         fitting = _fitting(path, sample, request, asked, rigors)
-        if fitting and rigors is _MOST_LINES:
-            _check_first_line(path, sample, request, asked)
         if fitting:
             return _the_one(path, sample, request, fitting, asked)
     if request.format is not None or sample.kind != "text":
@@ -100,15 +100,16 @@ def _fitting(
 
 
 def _check_first_line(
-    path: Path, sample: Sample, request: Request, formats: Sequence[Format]
+    path: Path, sample: Sample, request: Request, known: Sequence[Format]
 ) -> None:
-    """Raise if the first line is the only one that does not fit, and may be a header."""
-    line, *others = sample.lines
+    """Raise if only the first line does not fit, and tabs or commas make it seem a header."""
+    line, *others = sample.lines if sample.kind == "text" else ("",)
+    without_names = [format for format in known if format.roles]
     below = replace(sample, lines=tuple(others))
-    if not others or not _fitting(path, below, request, formats, _EVERY_LINE):
+    if not others or not any(separator in line for separator in "\t,"):
         return
-    if not any(separator in line for separator in "\t,"):
-        return  # an error of reading, with the line
+    if not _fitting(path, below, request, without_names, _EVERY_LINE):
+        return
     raise request.unclear(
         path,
         f"the first line, {shorten(line)!r}, looks like a header, but none of its names is usual",
@@ -130,7 +131,10 @@ def _the_one(
     )
     if request.wanted == "scores" and suitable:
         keys = [format for format in fitting if _may_be_key(format, suitable, sample)]
-        suitable += keys[:1]
+        if keys:
+            choices = f"{', '.join(map(str, suitable))}; of a key: {keys[0]}"
+            rule = f"the content fits more than one format: {choices}"
+            raise request.unclear(path, rule, "format")
     if not suitable:
         seen = fitting[0]
         lacking = [role for role in request.needed if role not in seen.roles]

@@ -22,7 +22,7 @@ from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.repeats import Repeats, hashes_of
 from fastpsr.trials.request import Request
 from fastpsr.trials.speakers import SpeakerFinder
-from fastpsr.trials.streams import Feed, TrialFile
+from fastpsr.trials.streams import Feed, TrialFile, TrialFiles
 from fastpsr.wording import counted
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class JoinedFile:
 
 
 def join(
-    key: AnyPath,
+    key: AnyPath | Sequence[AnyPath],
     scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath],
     output: AnyPath,
     *,
@@ -92,8 +92,8 @@ def join(
 
     Parameters
     ----------
-    key : path
-        The key; text, may be compressed by gzip.
+    key : path or list of paths
+        The key, or several that make one; text, may be compressed by gzip.
     scores : path, list of paths, or dict of name to path
         A score file of each system.
     output : path
@@ -153,10 +153,15 @@ def join(
     piece = min(_PIECE_BYTES, max(budget // 64, 1 << 16))
     paths = _named(scores)
     check_place(output)
-    for path in (key, *paths.values()):
+    keys = [key] if isinstance(key, str | os.PathLike) else [*key]
+    if not keys:
+        raise ArgumentError("key", "must name at least one file")
+    for path in (*keys, *paths.values()):
         if os.path.realpath(path) == os.path.realpath(output):
             raise ArgumentError("output", f"must not be an input too: {output}")
-    of_key = TrialFile(key, Request("key", key_format, key_columns or {}, None, "key_"), piece)
+    request = Request("key", key_format, key_columns or {}, None, "key_")
+    files = [TrialFile(path, request, piece) for path in keys]
+    of_key = files[0] if len(files) == 1 else TrialFiles(files)
     systems = [
         System(name, TrialFile(path, Request("scores", score_format, score_columns or {},
                                              None, "score_"), piece))

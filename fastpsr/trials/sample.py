@@ -1,5 +1,6 @@
 """The beginning of a file: its type and its first lines."""
 
+import errno
 import gzip
 import re
 import zlib
@@ -51,13 +52,17 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
 
     `kinds` are those of binary files, by their first bytes.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "This is a folder, name a file in it", str(path))
     is_pipe = path.exists() and not (path.is_file() or path.is_dir())
     with open(path, "rb") as file:
         content = file.read() if is_pipe else None
         head = file.read(_SIZE) if content is None else content[:_SIZE]
     for magic, packer in _PACKERS.items():
         if head.startswith(magic):
-            raise ValueError(f"{path}: the file is packed by {packer}, and only gzip is read")
+            raise ValueError(
+                f"{path}: the file is packed by {packer}, and only gzip is read: unpack it"
+            )
     packed = head.startswith(b"\x1f\x8b")
     if packed and content is not None:
         content = _unpacked(path, content)
@@ -72,10 +77,12 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
                 raise ValueError(f"{path} must be a regular file: {kind} is not read from a pipe")
             return Sample(kind, packed)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{path}: the text must be UTF-8, not UTF-16")
+        raise ValueError(f"{path}: the text must be UTF-8, not UTF-16: convert it")
     if b"\0" in head:
         known = ", ".join(["gzip", *kinds.values()])
-        raise ValueError(f"{path}: this is neither text nor a file of a known kind ({known})")
+        raise ValueError(
+            f"{path}: this is neither text nor a file of a known kind ({known}): write it as text"
+        )
     whole_lines = head if len(head) < _SIZE else head[: head.rfind(b"\n") + 1] or head
     text = whole_lines.decode("utf-8", "replace").removeprefix("\ufeff")
     lines = [line.removesuffix("\r") for line in text.split("\n")]
@@ -83,7 +90,7 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
         raise ValueError(f"{path}: lines must end in LF or CRLF, not in CR alone")
     numbers = [k + 1 for k, line in enumerate(lines) if line.strip(" \t")][:_MOST_LINES]
     if not numbers:
-        raise ValueError(f"{path}: the file is empty")
+        raise ValueError(f"{path}: the file is empty: write it again")
     first = tuple(lines[k - 1] for k in numbers)
     return Sample("text", packed, first, tuple(numbers), content)
 
@@ -112,4 +119,4 @@ def _unpacked_head(path: Path) -> bytes:
 
 def broken_gzip(path: Path, error: Exception) -> str:
     """Say what is wrong with a gzip file."""
-    return f"{path}: the gzip file is cut short or damaged: {error}"
+    return f"{path}: the gzip file is cut short or damaged ({error}): copy it again"

@@ -23,7 +23,7 @@ from fastpsr.trials.text import Where, lines_of_rows, split_lines
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["Feed", "TrialFile"]
+__all__ = ["Feed", "TrialFile", "TrialFiles"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -54,7 +54,9 @@ class TrialFile:
     def __init__(self, path: str | os.PathLike[str], request: Request, piece_bytes: int) -> None:
         self.path, self._request, self._piece_bytes = Path(path), request, piece_bytes
         if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
-            raise ValueError(f"{self.path} must be a regular file: it is read more than once")
+            raise ValueError(
+                f"{self.path} must be a regular file, as it is read more than once: save it"
+            )
         format, sample = detect(self.path, request)
         if sample.kind != "text":
             raise ValueError(
@@ -236,6 +238,64 @@ class TrialFile:
                 held = held[cut:]
         if held:
             yield held
+
+
+class TrialFiles(TrialFile):
+    """Several keys that are read in turn as one; it has the conditions that all of them have."""
+
+    def __init__(self, files: Sequence[TrialFile]) -> None:
+        self._files = files
+        self.path = Path(" and ".join(str(file.path) for file in files))
+        self.format = files[0].format
+        self.roles = {
+            role: name for role, name in files[0].roles.items()
+            if role != "score" and all(role in file.roles for file in files)
+        }  # fmt: skip
+        self.conditions = tuple(
+            name for name in files[0].conditions if all(name in file.conditions for file in files)
+        )
+        self.n_rows = 0
+
+    @property
+    def taken(self) -> str:
+        """What each column of each file was taken for."""
+        lost = [
+            f"left out: column {name} of {file.path}, which others lack"
+            for file in self._files
+            for name in file.conditions
+            if name not in self.conditions
+        ]
+        return "\n".join([*(file.taken for file in self._files), *lost])
+
+    def frames(
+        self,
+        with_conditions: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Iterator["DataFrame"]:
+        """Yield all rows of all files in turn, as those of one file."""
+        kept = [*self.roles, *(f":{name}" for name in self.conditions if with_conditions)]
+        before = 0
+
+        def tell(done: int, out_of: int) -> None:
+            if progress is not None:
+                progress(before + done, before + out_of)
+
+        for file in self._files:
+            for frame in file.frames(with_conditions, tell):
+                yield frame.select(kept)
+            before += file.n_rows
+        self.n_rows = before
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the line of rows."""
+        found: dict[int, str] = {}
+        first = 0
+        for file in self._files:
+            mine = [row for row in rows if first <= row < first + file.n_rows]
+            places = file.where([row - first for row in mine]) if mine else []
+            found |= dict(zip(mine, places, strict=True))
+            first += file.n_rows
+        return [found[row] for row in rows]
 
 
 def _filled(series: "Series") -> "Series":

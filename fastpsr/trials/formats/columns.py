@@ -46,7 +46,9 @@ class Parquet(_Columns):
         try:
             frame = pl.read_parquet(path, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise ValueError(f"{path} must be a whole Parquet file: {error}") from None
+            raise ValueError(
+                f"{path} must be a whole Parquet file ({error}): copy it again"
+            ) from None
         return _from_frame(self, path, frame, request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
@@ -68,7 +70,7 @@ class Npz(_Columns):
         except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
             raise ValueError(
                 f"{path} must be a whole npz file of numbers or text: it is cut short, damaged, or "
-                "holds a pickle"
+                "holds a pickle: write it again"
             ) from None
         shapes = {name: array.shape for name, array in arrays.items()}
         if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:

@@ -145,7 +145,7 @@ def _opened(path: Path) -> Any:
     try:
         return h5py().File(path, "r")
     except OSError as error:
-        raise ValueError(f"{path} must be a whole HDF5 file: {error}") from None
+        raise ValueError(f"{path} must be a whole HDF5 file ({error}): copy it again") from None
 
 
 def _numbers(path: Path, dataset: Any) -> Any:
