@@ -68,6 +68,20 @@ def test_join_says_what_it_did():
     assert frame["a"].to_numpy().tobytes() == made.score.tobytes()
 
 
+def test_several_keys_and_names_of_columns():
+    lines = Path("key").read_text().splitlines(keepends=True)
+    Path("one").write_text("".join(lines[:200]))
+    Path("two").write_text("".join(lines[200:]))
+    succeed(*JOIN, "x=a", "y=b", "--output", "whole.parquet")
+    keys = ("--key", "one", "--key", "two")
+    out = succeed("join", *keys, "--scores", "x=a", "y=b", "--output", "o.parquet")
+    assert "\ntwo: kaldi-trials; column 1: enroll" in out
+    assert "a: in the order of the key; column x" in out
+    frame = pl.read_parquet("o.parquet")
+    assert frame.columns == ["target", "x", "y", "enroll", "test"]
+    assert frame.equals(pl.read_parquet("whole.parquet"))
+
+
 def test_policies_are_options():
     lines = Path("a").read_text().splitlines()
     Path("a").write_text("\n".join([*lines[1:], lines[5], "x y 1.0"]) + "\n")

@@ -81,6 +81,49 @@ def require_as_read(frame, key, scores, name="llr", **options):
 
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("order", ["same", "other"])
+def test_several_keys_are_one(order):
+    rows = [line.split() for line in KEY]
+    one = [",".join([*row, "5", "a"]) for row in rows[:30]]
+    two = [f"{e},{int(w == 'target')},6,{t}" for e, t, w in rows[30:]]
+    keys = [
+        save("one", ["enroll,test,label,snr,mic", *one]),
+        save("two", ["enroll,label,snr,test", *two]),
+    ]
+    save("scores", LINES if order == "same" else SHUFFLED)
+    seen = []
+    result, frame = joined(keys, "scores", progress=lambda *step: seen.append(step))
+    made = require_as_read(frame, keys, "scores")
+    assert frame["snr"].to_list() == ["5"] * 30 + ["6"] * 51
+    assert result.columns == ("target", "llr", "enroll", "test", "snr")
+    assert result.taken == made.taken
+    assert result.taken[0].endswith("\nleft out: column mic of one, which others lack")
+    assert max(done for name, done, _ in seen if "one" in name) == 81
+    save("scores", LINES[:-1] if order == "same" else [x for x in SHUFFLED if x != LINES[-1]])
+    assert f"1 trial without a score ({' '.join(rows[-1][:2])!r} at two:52)" in refused(
+        keys, "scores"
+    )
+    repeated = [*keys, save("three", KEY[:2])]
+    save("scores", LINES)
+    assert "2 duplicate trials in the key" in refused(repeated, "scores")
+    with pytest.raises(ValueError, match="key must name at least one file"):
+        trials.join([], "scores", "out.parquet")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_spoofed_trials_have_a_column_where_the_first_lines_tell(late):
+    kinds = ["target", "nontarget"] * 300 + ["spoof"]
+    kinds = kinds if late else kinds[::-1]
+    save("key", [f"m {k} {kind}" for k, kind in enumerate(kinds)])
+    save("scores", [f"m {k} {k}" for k in range(len(kinds))])
+    result, frame = joined("key", "scores")
+    assert frame["target"].sum() == 300
+    assert ("kind" in frame.columns) is not late
+    assert ("told apart by kind" in result.taken[0]) is not late
+    assert late or frame["kind"].to_list() == kinds
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("order", ["same", "other"])
 @pytest.mark.parametrize("written", ["plain", "gz", "crlf", "bom", "tabs", "blank lines"])
 def test_as_in_memory(order, written):
     lines = LINES if order == "same" else SHUFFLED
