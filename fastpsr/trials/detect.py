@@ -106,9 +106,9 @@ def _check_first_line(
     line, *others = sample.lines if sample.kind == "text" else ("",)
     without_names = [format for format in known if format.roles]
     below = replace(sample, lines=tuple(others))
-    if not others or not any(separator in line for separator in "\t,"):
-        return
-    if not _fitting(path, below, request, without_names, _EVERY_LINE):
+    fitting = _fitting(path, below, request, without_names, _EVERY_LINE) if others else []
+    widths = {len(line.split(separator)) for separator in "\t,"} - {1}
+    if not any(len(format.roles) in widths for format in fitting):
         return
     raise request.unclear(
         path,

@@ -30,7 +30,6 @@ class Lines(Format):
 
     names_columns: ClassVar[bool] = False
     turn: ClassVar[int] = 0
-    separator: ClassVar[str] = ""
 
     def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
         if ("label" in self.roles or "score" in self.roles) == (request.wanted == "pairs"):
