@@ -1,7 +1,7 @@
 """Tables of metrics: rows, default metrics, several systems and groups, comparisons."""
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.comparison import Difference, differences
+from fastpsr.evaluation.comparison import Difference, Pairs
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping
@@ -14,10 +14,10 @@ __all__ = [
     "Grouping",
     "Intervals",
     "NoIntervalsWarning",
+    "Pairs",
     "Row",
     "default_metrics",
     "detection_metrics",
-    "differences",
     "evaluate",
     "evaluate_systems",
     "in_brackets",
