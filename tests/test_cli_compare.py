@@ -224,7 +224,7 @@ def test_what_has_no_value():
         None,
     )
     assert rows["NCE"]["excludes_zero"] in (True, False)
-    assert f"a, pooled: NCE: infinite: {said}\n" in out
+    assert f"a, pooled: Cllr, NCE: infinite: {said}\n" in out
     assert [rows["RCL"][name] for name in (KEYS[1], *KEYS[3:])] == [
         None, None, None, None, None, 0, None,
     ]  # fmt: skip
@@ -278,7 +278,7 @@ def test_small_differences_are_not_shown_as_0():
     out = succeed("compare", "a.csv", "b.csv", "--scores-are", "logits", *FEW)
     (line,) = (line for line in out.splitlines() if line.startswith("NCE "))
     small = r"-?(\d\.\de-0\d|0\.0+[1-9]\d+)"
-    assert re.search(rf" {small}  \[{small}, {small}\] +(yes|no)$", line)
+    assert re.search(rf" {small} +\[{small}, {small}\] +(yes|no)$", line)
 
 
 def test_costs_and_classes():
@@ -385,5 +385,5 @@ def test_no_target_in_common():
         lines = Path(name).read_text("utf-8").splitlines(keepends=True)
         kept = [line for k, line in enumerate(lines) if labels[k] == 0 or k % 2]
         Path(name).write_text("".join(kept), "utf-8")
-    words = ["the trials that have a score in both a and b have no targets"]
+    words = ["the trials that have a score in a and b have no targets"]
     check_refusal({}, [*TRIALS, "--missing", "drop"], words)

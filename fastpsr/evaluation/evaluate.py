@@ -1,6 +1,7 @@
 """`evaluate`: a table of metrics."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +25,15 @@ from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import check_metric
-from fastpsr.plans import Data, Outcome, PartitionedPredictions, Plan, check_data, run, run_all
+from fastpsr.plans import (
+    Data,
+    Outcome,
+    PartitionedPredictions,
+    Plan,
+    check_data,
+    run,
+    run_all,
+)
 from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.wording import counted
@@ -213,7 +222,9 @@ def evaluate_systems(
     for task in tasks:
         for each in task.take(outcomes):
             warn(each.of(task.label) if task.label else each, stacklevel=3)
-    found = [each for place in places for each in _finished(place, pairs, progress)]
+    found: list[Difference] = []
+    for place in places:  # not a comprehension, so that warnings refer to the line of the caller
+        found += _finished(place, pairs, progress)
     rows = tuple(row for task in tasks for row in task.rows.values())
     return Evaluation(rows, tuple(task.described for task in tasks), intervals, tuple(found))
 
@@ -294,7 +305,7 @@ def _tasks(
     intervals: Intervals | None,
 ) -> "list[_Task]":
     """Return the tasks of a system: all its samples, then its groups."""
-    tasks = [_Task(system, None, label, data, metrics, intervals)]
+    tasks = [_Task(system, None, label, label, data, metrics, intervals)]
     for name, part, rows in groups_of(data, by):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
@@ -305,7 +316,7 @@ def _tasks(
                     refused[metric_name] = error
         drawn = None if intervals is None else intervals.on_rows(data, rows)
         place = f"{label}, {name}" if label else name
-        tasks.append(_Task(system, name, place, part, own, drawn, refused))
+        tasks.append(_Task(system, name, label, place, part, own, drawn, refused))
     return tasks
 
 
@@ -315,7 +326,8 @@ class _Task:
 
     system: str | None
     group: str | None
-    label: str  # what messages call it
+    among: str  # name of the system if there are several, else ""
+    label: str  # what messages call the system and group
     data: Data
     metrics: Mapping[str, AnyMetric]
     intervals: Intervals | None
@@ -339,7 +351,10 @@ class _Task:
             first.append(lambda: suspicions(self.data))
         if self.intervals is None:
             return [*first, *values]
-        return [*first, *values, *(job.prepare for job in self._jobs.values())]
+        prepared = [
+            partial(_about, self.among, self.data, job.prepare) for job in self._jobs.values()
+        ]
+        return [*first, *values, *prepared]
 
     def take(self, outcomes: Any) -> Sequence[SuspicionWarning]:
         """Take the outcomes of the plans, and return what the data look like."""
@@ -415,7 +430,8 @@ class _Task:
             raise self.refused[name]
         metric = self.metrics[name]
         if isinstance(metric, Metric):
-            return (yield from metric.plan_from_start(self.data))
+            plan = partial(metric.plan_from_start, self.data)
+            return (yield from _about(self.among, self.data, plan))
         if not isinstance(self.data, Predictions):
             raise ArgumentError(
                 "metrics",
@@ -427,6 +443,21 @@ class _Task:
     def worded(self, what: str) -> str:
         """Return a message about the system and group."""
         return f"{self.label}: {what}" if self.label else what
+
+
+def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
+    """Plan: do another plan, with warnings that name the system, of data in memory."""
+    if not system or not isinstance(data, Predictions):
+        return (yield from plan())
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            return run(plan, data)
+    finally:
+        for each in caught:
+            message = f"{system}: {each.message}"
+            warnings.warn_explicit(message, each.category, each.filename, each.lineno)
 
 
 def _explain(
@@ -467,7 +498,7 @@ def _is_finite(outcome: Outcome) -> bool:
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     if isinstance(metrics, Metric):
         metrics = [metrics]
-    return _Task(None, None, "", data, _named(metrics, data), None).plans(None)
+    return _Task(None, None, "", "", data, _named(metrics, data), None).plans(None)
 
 
 PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)

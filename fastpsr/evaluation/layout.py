@@ -24,7 +24,7 @@ __all__ = [
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
 _BETWEEN = 2  # blanks between columns
-_MOST_DECIMALS = 6  # of a small number, 9 of one in a narrow interval
+_MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
 _PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
 
 
@@ -55,6 +55,10 @@ def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
         below = [line for each in more for line in ("", *each)]
         return [f"difference: {evaluation.differences[0].name}", *table, *below]
     stars = any(each.excludes_zero for each in evaluation.differences)
+    if stars:  # numbers stand below numbers
+        lines = [
+            [*line[:2], *(c if c.endswith("*") else f"{c}  " for c in line[2:])] for line in lines
+        ]
     return [
         *in_columns(pivot(evaluation), 2, width),
         "",
@@ -69,11 +73,10 @@ def compared(evaluation: "Evaluation") -> list[list[str]]:
         return _of_two(evaluation)
     found = evaluation.differences
     metrics = list(dict.fromkeys(each.metric for each in found))
-    stars = any(each.excludes_zero for each in found)
     cells: dict[str, dict[str, dict[str, str]]] = {}  # by pair, group and metric
     for each in found:
         shown = " ".join(part for part in difference_with_interval(each) if part)
-        star = (" *" if each.excludes_zero else "  ") * stars
+        star = " *" if each.excludes_zero else ""
         of_pair = cells.setdefault(each.name, {})
         of_pair.setdefault(each.group or POOLED, {})[each.metric] = shown + star
     return [
@@ -184,7 +187,8 @@ def with_interval(
     if low is None or high is None:
         return number(value, unit), ""
     factor = _PERCENT.get(unit, 1.0)
-    decimals = _decimals(factor * (high - low), _MOST_DECIMALS + 3)
+    width = factor * (high - low)
+    decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
     ends = (_rounded(factor * end, max(decimals, _usual(unit))) for end in (low, high))
     return number(value, unit, decimals), f"[{', '.join(ends)}]"
 
@@ -213,8 +217,11 @@ def number(value: float, unit: str = "", decimals: int = 0) -> str:
     >>> number(0.01234, "fraction"), number(12.5, "percent")
     ('1.234 %', '12.500 %')
     """
-    shown = _rounded(_PERCENT.get(unit, 1.0) * value, max(decimals, _usual(unit)))
-    return f"{shown} %" if unit in _PERCENT and math.isfinite(value) else shown
+    shown = _PERCENT.get(unit, 1.0) * value
+    if shown and math.isfinite(shown):
+        decimals = max(decimals, min(_decimals(shown), _MOST_DECIMALS))
+    text = _rounded(shown, max(decimals, _usual(unit)))
+    return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
 
 
 def _usual(unit: str) -> int:
@@ -222,18 +229,18 @@ def _usual(unit: str) -> int:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, or two digits of one that has fewer in them."""
-    decimals = max(decimals, _decimals(value))
-    if value != 0.0 and round(value, decimals) == 0.0:
-        return f"{value:.1e}"
-    return f"{value + 0.0:.{decimals}f}"  # -0.0 is 0
-
-
-def _decimals(value: float, most: int = _MOST_DECIMALS) -> int:
-    """Return how many decimals show two digits of a number, `most` if it takes more."""
+    """Return a number with so many decimals, or with two digits where these would show it as 0."""
     if value == 0.0 or not math.isfinite(value):
-        return 0
-    return min(1 - math.floor(math.log10(abs(value))), most)
+        return f"{value + 0.0:.{decimals}f}"  # -0.0 is 0
+    needed = _decimals(value)
+    if needed > _MOST_DECIMALS:
+        return f"{value:.1e}"
+    return f"{value:.{needed if round(value, decimals) == 0.0 else decimals}f}"
+
+
+def _decimals(value: float) -> int:
+    """Return how many decimals show two digits of a number that is not 0."""
+    return 1 - math.floor(math.log10(abs(value)))
 
 
 def _n_fitting(widths: Sequence[int], room: int) -> int:
