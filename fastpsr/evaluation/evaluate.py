@@ -156,7 +156,15 @@ def evaluate(
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
     >>> print(found)
+    95 % intervals: percentile, 200 replicates, resampling IID, seed 0
+    difference: a - b
+    metric            a       b  difference            interval  excludes 0
+    targets          50      50
+    non-targets      50      50
+    AUC          0.7500  0.7500       equal
+    NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508]         yes
     >>> [each.excludes_zero for each in found.differences]
+    [False, True]
     """
     systems = predictions if isinstance(predictions, Mapping) else {None: predictions}
     for name in systems:
