@@ -16,6 +16,7 @@ from tests.commands import (
     fastpsr,
     npz,
     parameters,
+    program,
     strict_json,
     succeed,
     write,
@@ -387,3 +388,124 @@ def test_no_target_in_common():
         Path(name).write_text("".join(kept), "utf-8")
     words = ["the trials that have a score in a and b have no targets"]
     check_refusal({}, [*TRIALS, "--missing", "drop"], words)
+
+
+# More than two systems, and conditions
+
+
+def write_third():
+    """Write scores of c, which rank as those of a, in their order."""
+    lines = [line.rsplit(" ", 1) for line in Path("a").read_text("utf-8").splitlines()]
+    Path("c").write_text("".join(f"{ids} {2.0 * float(x)!r}\n" for ids, x in lines), "utf-8")
+
+
+def test_systems_by_condition():
+    trials = write_trials()
+    write_third()
+    options = ["--by", "session", "--metrics", "eer,cllr", "--all-pairs", "--ci", 0.9, *FEW]
+    run = ["compare", "--key", "key", "a", "second=b", "c", *options]
+    out = succeed(*run, "--json", "t.json", "--csv", "t.csv", "--markdown", "t.md")
+    content = strict_json("t.json")
+    systems = {
+        name: fp.Predictions.from_llrs(trials.made.y_true, llrs)
+        for name, llrs in (("a", trials.llrs["a"]), ("second", trials.llrs["b"]),
+                           ("c", 2.0 * trials.llrs["a"]))
+    }  # fmt: skip
+    expected = fp.evaluate(
+        systems, {"EER": fp.EER(), "Cllr": fp.Cllr()}, by={"session": trials.session},
+        n_resamples=60, confidence_level=0.9, seed=0, differences="all",
+    ).to_dict()  # fmt: skip
+    assert content["differences"] == expected["differences"]
+    assert content["rows"] == expected["rows"]
+    assert content["groups"] == expected["groups"]
+    assert polars.read_csv("t.csv").drop("group").to_dicts() == [
+        {name: row[name] for name in NAMES if name != "group"} for row in content["differences"]
+    ]
+    for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
+        assert words in out
+    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    assert markdown[0] == ["difference", "condition", "EER", "Cllr"]
+    assert len(markdown) == 2 + 3 * 6
+    assert {line[0] for line in markdown[2:]} == {"a - second", "a - c", "second - c"}
+    assert all(line[2] == "equal" for line in markdown if line[0] == "a - c")
+
+
+def test_the_first_with_each_other():
+    write_trials()
+    write_third()
+    succeed("compare", "--key", "key", "b", "a", "c", *FEW, "--json", "t.json")
+    rows = strict_json("t.json")["differences"]
+    assert {(row["system_a"], row["system_b"]) for row in rows} == {("b", "a"), ("b", "c")}
+
+
+def test_kinds_of_scores_for_each():
+    trials = write_trials()
+    write_third()
+    kinds = ["--scores-are", "llr", "--scores-are", "raw", "--scores-are", "log10-llr"]
+    succeed("compare", "--key", "key", "a", "c", "b", *kinds, *FEW, "--json", "t.json")
+    content = strict_json("t.json")
+    assert content["scores_are"] == "llr, raw, log10-llr"
+    assert {row["metric"] for row in content["differences"]} == {
+        "EER", "minDCF(0.01)", "minCllr", "AUC"
+    }  # fmt: skip
+    assert [group["kind"] for group in content["groups"]] == [
+        "likelihoods", "raw scores", "likelihoods"
+    ]  # fmt: skip
+    b = fp.Predictions.from_llrs(trials.made.y_true, np.log(10.0) * trials.llrs["b"])
+    found = {(r["system"], r["metric"]): r["value"] for r in content["rows"]}
+    assert found["b", "AUC"] == pytest.approx(fp.AUC()(b))
+
+
+def test_trials_of_three_systems():
+    trials = write_trials()
+    write_third()
+    for name, kept in (("a", slice(2, None)), ("b", slice(0, -5)), ("c", slice(0, -4))):
+        lines = Path(name).read_text("utf-8").splitlines(keepends=True)
+        Path(name).write_text("".join(lines[kept]), "utf-8")
+    run = ["compare", "--key", "key", "a", "b", "c", *FEW, "--missing", "drop", "--json", "t.json"]
+    out = succeed(*run, "--metrics", "Cllr")
+    # b is the other way round
+    assert "1,791 trials have all scores; left out: 7 of a, 4 of b, 5 of c\n" in out
+    rows = slice(5, 1796)
+    expected = fp.Cllr()(trials.predictions("a", rows))
+    assert strict_json("t.json")["rows"][0]["value"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_equalized_conditions():
+    write_trials()
+    run = [*TRIALS, *FEW, "--equalize", "session", "--by", "session", "--metrics", "EER"]
+    succeed(*run, "--json", "t.json")
+    rows = strict_json("t.json")["differences"]
+    assert [row["group"] for row in rows] == [None, *(f"session={k}" for k in range(5))]
+    succeed(*TRIALS, *FEW, "--by", "session", "--metrics", "EER", "--json", "u.json")
+    unequal = strict_json("u.json")["differences"]
+    assert rows[1:] == unequal[1:]
+    assert rows[0] != unequal[0]
+
+
+def test_standard_input():
+    write_trials()
+    text = Path("b").read_text("utf-8")
+    run = ["compare", "--key", "key", "a", "-", "--metrics", "EER", *FEW, "--csv", "-"]
+    done = program(*map(str, run), stdin=text)
+    assert done.returncode == 0, done.stderr
+    (header, row) = done.stdout.splitlines()
+    assert (header.split(",")[0], row.split(",")[:2]) == ("system_a", ["a", "/dev/stdin"])
+
+
+def test_three_tables():
+    y, z, _ = data(3)
+    rng = np.random.default_rng(2)
+    systems = {name: z + rng.normal(size=z.shape) for name in "abc"}
+    for name, scores in systems.items():
+        write(f"{name}.csv", label=y, s=scores)
+    run = ["compare", "x=a.csv", "b.csv", "c.csv", "--scores-are", "logits", "--metrics", "NCE"]
+    succeed(*run, *FEW, "--json", "t.json")
+    rows = strict_json("t.json")["differences"]
+    assert [(row["system_a"], row["system_b"]) for row in rows] == [("x", "b.csv"), ("x", "c.csv")]
+    predictions = [fp.Predictions.from_logits(y, scores) for scores in systems.values()]
+    for row, other in zip(rows, predictions[1:], strict=True):
+        found = fp.compare(fp.CrossEntropy(), predictions[0], other, n_resamples=60, seed=0)
+        assert [row["difference"], row["low"], row["high"]] == pytest.approx(
+            [found.value, *found.interval], rel=1e-9
+        )

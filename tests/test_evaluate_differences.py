@@ -86,10 +86,11 @@ def test_data_in_parts():
             for cut in cuts
         ])  # fmt: skip
 
-    there = fp.evaluate({name: in_parts(name) for name in "ab"}, METRICS, by="g",
-                        differences="first", resampling=fp.Clusters("cluster"), **OPTIONS)  # fmt: skip
-    here = fp.evaluate(systems_of("ab"), METRICS, by={"g": group}, differences="first",
-                       resampling=fp.Clusters(cluster), **OPTIONS)  # fmt: skip
+    options = OPTIONS | {"differences": "first"}
+    parts = {name: in_parts(name) for name in "ab"}
+    there = fp.evaluate(parts, METRICS, by="g", resampling=fp.Clusters("cluster"), **options)
+    ids = fp.Clusters(cluster)
+    here = fp.evaluate(systems_of("ab"), METRICS, by={"g": group}, resampling=ids, **options)
     assert len(there.differences) == len(here.differences) == 4 * len(METRICS)
     for one, other in zip(there.differences, here.differences, strict=True):
         assert (one.metric, one.group) == (other.metric, other.group)

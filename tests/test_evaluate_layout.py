@@ -63,7 +63,8 @@ def test_one_system_has_no_column_of_systems():
     ("value", "text"),
     [
         (0.0, "0.0000"), (-0.0, "0.0000"), (0.00052, "0.00052"), (0.0000499, "0.000050"),
-        (-2.31e-5, "-0.000023"), (2.31e-7, "2.3e-07"), (1e-300, "1.0e-300"), (5e-324, "4.9e-324"), (12.34567, "12.3457"),
+        (-2.31e-5, "-0.000023"), (2.31e-7, "2.3e-07"), (1e-300, "1.0e-300"),
+        (5e-324, "4.9e-324"), (12.34567, "12.3457"),
         (np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan"),
     ],
 )  # fmt: skip
@@ -74,8 +75,9 @@ def test_no_number_is_shown_as_0_that_is_none(value, text):
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (0.012345, "fraction", "1.234 %"), (12.3456, "percent", "12.346 %"), (0.0, "fraction", "0.000 %"),
-        (1e-5, "fraction", "0.0010 %"), (3e-9, "fraction", "3.0e-07 %"), (0.75, "probability", "0.7500"),
+        (0.012345, "fraction", "1.234 %"), (12.3456, "percent", "12.346 %"),
+        (0.0, "fraction", "0.000 %"), (1e-5, "fraction", "0.0010 %"),
+        (3e-9, "fraction", "3.0e-07 %"), (0.75, "probability", "0.7500"),
         (np.nan, "percent", "nan"), (-np.inf, "percent", "-inf"), (0.5, "nats", "0.5000"),
     ],
 )  # fmt: skip
