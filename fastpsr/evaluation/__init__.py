@@ -5,7 +5,7 @@ from fastpsr.evaluation.comparison import Difference, Pairs
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping
-from fastpsr.evaluation.table import Evaluation, Group, Row, in_brackets
+from fastpsr.evaluation.table import Evaluation, Group, Row
 
 __all__ = [
     "Difference",
@@ -20,5 +20,4 @@ __all__ = [
     "detection_metrics",
     "evaluate",
     "evaluate_systems",
-    "in_brackets",
 ]

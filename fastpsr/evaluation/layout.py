@@ -13,7 +13,6 @@ __all__ = [
     "compared",
     "difference_with_interval",
     "gaps",
-    "in_brackets",
     "in_columns",
     "number",
     "pivot",
@@ -191,17 +190,6 @@ def with_interval(
     decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
     ends = (_rounded(factor * end, max(decimals, _usual(unit))) for end in (low, high))
     return number(value, unit, decimals), f"[{', '.join(ends)}]"
-
-
-def in_brackets(low: float | None, high: float | None, unit: str = "") -> str:
-    """Return an interval as text, or "" if there is none.
-
-    Examples
-    --------
-    >>> in_brackets(0.25, 0.75)
-    '[0.2500, 0.7500]'
-    """
-    return with_interval(0.0, low, high, unit)[1]
 
 
 def number(value: float, unit: str = "", decimals: int = 0) -> str:

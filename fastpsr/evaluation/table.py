@@ -8,7 +8,6 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.layout import (
     compared,
     gaps,
-    in_brackets,
     in_columns,
     pivot,
     with_differences,
@@ -24,7 +23,7 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from fastpsr.evaluation.comparison import Difference
 
-__all__ = ["Evaluation", "Group", "Row", "in_brackets"]
+__all__ = ["Evaluation", "Group", "Row"]
 
 
 @dataclass(frozen=True, eq=False)
