@@ -627,6 +627,8 @@ def tables(s):
     if s.chance(0.3):
         options["by"] = s.of([{"a": s.give(s.labels(len(made), 2))}, "a", {}, None])
     systems = {"one": made, "other": made} if s.chance(0.2) else made
+    if (s.chance(0.3) and isinstance(systems, dict)) or s.bad():
+        options["differences"] = s.of(["first", "all", None])
     table = fp.evaluate(systems, chosen, **options)
     assert str(table)
     assert table._repr_html_()

@@ -16,6 +16,7 @@ from tests.commands import (
     fastpsr,
     npz,
     parameters,
+    program,
     strict_json,
     succeed,
     write,
@@ -23,6 +24,7 @@ from tests.commands import (
 )
 
 KEYS = ["metric", "a", "b", "difference", "low", "high", "bias", "n_undefined", "excludes_zero"]
+NAMES = ["system_a", "system_b", "group", *KEYS[:8], "equal", "excludes_zero", "note", "unit"]
 TRIALS = ("compare", "--key", "key", "a", "b")
 SPEAKERS = ("--speaker-columns", "by,of")
 FEW = ("--resamples", "60")
@@ -35,15 +37,24 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 def check(metrics, a, b, **options):
     """Whether what was written is what the library finds for two predictions."""
-    rows = strict_json("t.json")["rows"]
+    rows = strict_json("t.json")["differences"]
     assert [row["metric"] for row in rows] == list(metrics)
     for row, metric in zip(rows, metrics.values(), strict=True):
-        assert list(row) == [*KEYS, "note"]
+        assert list(row) == NAMES
         found = fp.compare(metric, a, b, **({"n_resamples": 60, "seed": 0} | options))
         low, high = found.interval
         expected = [metric(a), metric(b), found.value, low, high, found.bias, found.n_undefined]
         assert [row[name] for name in KEYS[1:8]] == pytest.approx(expected, rel=1e-9, abs=1e-14)
         assert row["excludes_zero"] == (low > 0 or high < 0)
+
+
+def shown(row):
+    """What tables have of a difference, at usual magnitudes."""
+    factor, unit = {"fraction": (100.0, " %"), "percent": (1.0, " %")}.get(row["unit"], (1.0, ""))
+    digits = 3 if unit else 4
+    a, b, value, low, high = (f"{factor * row[name]:.{digits}f}" for name in KEYS[1:6])
+    answer = "yes" if row["excludes_zero"] else "no"
+    return [a + unit, b + unit, value + unit, f"[{low}, {high}]", answer]
 
 
 def costs_of(*arguments):
@@ -79,20 +90,21 @@ def test_trials(scheme):
     check(metrics, trials.predictions("a"), trials.predictions("b"),
           confidence_level=0.9, resampling=resampling(trials), seed=4)  # fmt: skip
     content = strict_json("t.json")
-    names = ["version", "scores_are", "a", "b", "n_samples", "intervals", "rows", "inputs"]
+    names = ["version", "scores_are", "groups", "intervals", "rows", "differences", "inputs"]
     assert list(content) == names
     assert [each["path"] for each in content["inputs"]] == ["a", "b", "key"]
-    assert (content["a"], content["b"], content["n_samples"]) == ("a", "b", 1800)
+    assert [(each["system"], each["n_samples"]) for each in content["groups"]] == [
+        ("a", 1800), ("b", 1800)
+    ]  # fmt: skip
     assert content["intervals"] == {
         "confidence_level": 0.9, "method": "percentile", "n_resamples": 60, "resampling": scheme,
         "seed": 4,
     }  # fmt: skip
     said = f"90 % intervals: percentile, 60 replicates, resampling {scheme}, seed 4"
-    assert f"1,800 trials, 300 of them targets\nA: a\nB: b\n{said}\nmetric " in out
-    for row in content["rows"]:
-        numbers = [f"{row[name]:.4f}" for name in KEYS[1:6]]
-        cells = [*numbers[:3], f"[{numbers[3]}, {numbers[4]}]"]
-        cells.append("yes" if row["excludes_zero"] else "no")
+    assert f"{said}\ndifference: a - b\nmetric " in out
+    assert re.search(r"(?m)^targets +300 +300\nnon-targets +1,500 +1,500$", out)
+    for row in content["differences"]:
+        cells = shown(row)
         line = " +".join(map(re.escape, [row["metric"], *cells]))
         assert re.search(rf"(?m)^{line} *$", out)
 
@@ -101,7 +113,7 @@ def test_usual_intervals():
     write_trials()
     out = succeed(*TRIALS)
     assert "95 % intervals: percentile, 1,000 replicates, resampling iid, seed 0" in out
-    assert out.split("A: a")[1] == succeed(*TRIALS, "--seed", 0).split("A: a")[1]
+    assert out.split("\n95 %")[1] == succeed(*TRIALS, "--seed", 0).split("\n95 %")[1]
 
 
 @pytest.mark.parametrize("method", ["basic", "bca", "normal"])
@@ -133,7 +145,7 @@ def test_trials_that_only_one_system_scores():
         Path(name).write_text("".join(lines), "utf-8")
     check_refusal({}, TRIALS, ["key and a do not fit", "3 trials", "--missing drop"])
     out = succeed(*TRIALS, *FEW, "--missing", "drop", "--json", "t.json")
-    assert "1,793 trials have both scores; left out: 4 of A and 1 of B\n" in out
+    assert "1,793 trials have all scores; left out: 4 of a, 1 of b\n" in out
     rows = slice(7, None)
     check(metrics_of_trials(), trials.predictions("a", rows), trials.predictions("b", rows))
 
@@ -172,8 +184,10 @@ def test_a_system_and_itself():
     write_trials()
     Path("c").write_bytes(Path("a").read_bytes())
     out = succeed("compare", "--key", "key", "a", "c", *FEW, "--json", "t.json")
-    for row in strict_json("t.json")["rows"]:
+    for row in strict_json("t.json")["differences"]:
         assert [row[name] for name in KEYS[3:]] == [0.0, 0.0, 0.0, 0.0, 0, False]
+        assert row["equal"]
+        assert re.search(rf"(?m)^{re.escape(row['metric'])} .* equal *$", out)
     assert " yes" not in out
 
 
@@ -183,19 +197,17 @@ def test_every_kind_of_table():
         Path(f"{name}_1").write_bytes(Path(name).read_bytes())
     files = ["--csv", "t.csv", "--markdown", "t.md", "--latex", "t.tex", "--json", "t.json"]
     succeed("compare", "--key", "key", "a_1", "b_1", *FEW, *files)
-    rows = strict_json("t.json")["rows"]
+    rows = strict_json("t.json")["differences"]
     assert polars.read_csv("t.csv").to_dicts() == rows
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     assert markdown[0] == ["metric", "a_1", "b_1", "difference", "interval", "excludes 0"]
     latex = Path("t.tex").read_text().splitlines()
-    assert latex[0] == r"\begin{tabular}{lrrrrl}"
+    assert latex[0] == r"\begin{tabular}{lrrrrr}"
     assert latex[2] == r"metric & a\_1 & b\_1 & difference & interval & excludes 0 \\"
-    for place, row in enumerate(rows):
-        numbers = [f"{row[name]:.4f}" for name in KEYS[1:6]]
-        cells = [row["metric"], *numbers[:3], f"[{numbers[3]}, {numbers[4]}]"]
-        cells.append("yes" if row["excludes_zero"] else "no")
-        assert markdown[place + 2] == cells
-        assert latex[place + 4] == " & ".join(cells) + r" \\"
+    for place, row in enumerate(rows):  # below the numbers of targets and non-targets
+        cells = [row["metric"], *shown(row)]
+        assert markdown[place + 4] == cells
+        assert latex[place + 6] == " & ".join(cells).replace("%", r"\%") + r" \\"
 
 
 def test_what_has_no_value():
@@ -205,7 +217,7 @@ def test_what_has_no_value():
     lines[target] = re.sub(r" \S+$", " -inf", lines[target])
     Path("a").write_text("".join(lines), "utf-8")
     out = succeed(*TRIALS, *FEW, "--json", "t.json")
-    rows = {row["metric"]: row for row in strict_json("t.json")["rows"]}
+    rows = {row["metric"]: row for row in strict_json("t.json")["differences"]}
     said = "1 sample has posterior 0 for the true class"
     assert (rows["NCE"]["a"], rows["NCE"]["difference"], rows["NCE"]["bias"]) == (
         "inf",
@@ -213,11 +225,11 @@ def test_what_has_no_value():
         None,
     )
     assert rows["NCE"]["excludes_zero"] in (True, False)
-    assert f"NCE: A: infinite: {said}\n" in out
+    assert f"a, pooled: Cllr, NCE: infinite: {said}\n" in out
     assert [rows["RCL"][name] for name in (KEYS[1], *KEYS[3:])] == [
         None, None, None, None, None, 0, None,
     ]  # fmt: skip
-    assert f"RCL: A: undefined: {said}: pass --floor 1e-06\n" in out
+    assert f"a, pooled: RCL: undefined: {said}: pass --floor 1e-06\n" in out
     assert rows["EER"]["low"] is not None
 
 
@@ -256,7 +268,7 @@ def test_tables(ending, scheme):
     metrics = default_metrics(2) | costs_of(0.1)
     named = {"iid": fp.IID(), "stratified": fp.Stratified(), "cluster": fp.Clusters(cluster)}
     check(metrics, *systems, resampling=named[scheme])
-    assert "240 samples, 2 classes\n" in out
+    assert re.search(r"(?m)^targets +120 +120$", out)
     assert out.count("taken as logits") == 2
 
 
@@ -266,7 +278,8 @@ def test_small_differences_are_not_shown_as_0():
         write(name, label=y, s=scores)
     out = succeed("compare", "a.csv", "b.csv", "--scores-are", "logits", *FEW)
     (line,) = (line for line in out.splitlines() if line.startswith("NCE "))
-    assert re.search(r" -?\d\.\de-0\d  \[-?\d\.\de-0\d, -?\d\.\de-0\d\]  (yes|no) *$", line)
+    small = r"-?(\d\.\de-0\d|0\.0+[1-9]\d+)"
+    assert re.search(rf" {small} +\[{small}, {small}\] +(yes|no)$", line)
 
 
 def test_costs_and_classes():
@@ -309,11 +322,16 @@ BAD = {
     "no labels": (
         A | {"b.npz": npz()}, [*TABLES, "--labels", "y"], ["a.npz has no column 'y'"]
     ),
-    "one file": (A, ["compare", "a.npz", "./a.npz"], ["A and B must be two files", "a.npz"]),
+    "one file": (A, ["compare", "a.npz", "./a.npz"], ["FILE must name each file once", "a.npz"]),
     "no file": (A, TABLES, ["No such file", "b.npz"]),
     "folder": (A | {"b.npz": FOLDER}, TABLES, ["b.npz"]),
-    "one argument": (A, ["compare", "a.npz"], ["'B'"]),
-    "three": (A, [*TABLES, "c.npz"], ["c.npz"]),
+    "one argument": (A, ["compare", "a.npz"], ["two systems or more", "a.npz alone"]),
+    "no argument": (A, ["compare"], ["'FILE...'"]),
+    "no third": (A | {"b.npz": npz()}, [*TABLES, "c.npz"], ["No such file", "c.npz"]),
+    "a name twice": (A, ["compare", "x=a.npz", "x=b.npz"], ["name of its own", "x twice"]),
+    "kinds": (A, [*TABLES, *["--scores-are", "llr"] * 3], ["each of 2 systems", "3 times"]),
+    "condition": ({}, [*TRIALS, "--by", "place"], ["--by", "session", "'place'"]),
+    "report": (A, [*TABLES, "--report", "b.npz"], ["--report", "input"]),
     "no tables": ({}, ["compare", "a", "b"], ["a must end in .npz", "--key"]),
     "a table and another": (A, ["compare", "a.npz", "b"], ["b must end in .npz", "--key"]),
     "over an input": (A, [*TABLES, "--json", "b.npz"], ["--json", "input"]),
@@ -328,7 +346,6 @@ BAD = {
     ),
     "column": ({}, [*TRIALS, "--resample", "place"], ["--resample must", "session", "'place'"]),
     "equalize": ({}, [*TRIALS, "--equalize", "place"], ["--equalize", "'place'"]),
-    "conditions": ({}, [*TRIALS, "--by", "session"], ["--by"]),
     "folds of raw": ({}, [*TRIALS, "--scores-are", "raw", "--folds", "3"], ["--folds", "raw"]),
     "other trials": (
         {"b": b"x y 1.0\nz w 2.0\n"}, TRIALS, ["key and b have no trial in common", "'x' 'y'"]
@@ -336,7 +353,13 @@ BAD = {
 }  # fmt: skip
 BAD |= {
     f"{option} for a table": (A, [*TABLES, option], [option.split("=")[0], "is for trials (--key)"])
-    for option in ("--missing=drop", "--speaker-pattern=x", "--format=csv", "--equalize=g")
+    for option in (
+        "--missing=drop",
+        "--speaker-pattern=x",
+        "--format=csv",
+        "--equalize=g",
+        "--by=g",
+    )
 } | {
     f"{option} for trials": ({}, [*TRIALS, option], [option.split("=")[0], "is for a table"])
     for option in ("--labels=y", "--weights=w", "--costs=c.json")
@@ -354,7 +377,7 @@ def test_no_trial_in_common():
     for name, kept in (("a", slice(0, 900)), ("b", slice(0, 900))):  # b is the other way round
         lines = Path(name).read_text("utf-8").splitlines(keepends=True)
         Path(name).write_text("".join(lines[kept]), "utf-8")
-    check_refusal({}, [*TRIALS, "--missing", "drop"], ["A and B have a score for no trial in"])
+    check_refusal({}, [*TRIALS, "--missing", "drop"], ["a and b have a score for no trial in"])
 
 
 def test_no_target_in_common():
@@ -363,5 +386,126 @@ def test_no_target_in_common():
         lines = Path(name).read_text("utf-8").splitlines(keepends=True)
         kept = [line for k, line in enumerate(lines) if labels[k] == 0 or k % 2]
         Path(name).write_text("".join(kept), "utf-8")
-    words = ["the trials that have a score in both a and b have no targets"]
+    words = ["the trials that have a score in a and b have no targets"]
     check_refusal({}, [*TRIALS, "--missing", "drop"], words)
+
+
+# More than two systems, and conditions
+
+
+def write_third():
+    """Write scores of c, which rank as those of a, in their order."""
+    lines = [line.rsplit(" ", 1) for line in Path("a").read_text("utf-8").splitlines()]
+    Path("c").write_text("".join(f"{ids} {2.0 * float(x)!r}\n" for ids, x in lines), "utf-8")
+
+
+def test_systems_by_condition():
+    trials = write_trials()
+    write_third()
+    options = ["--by", "session", "--metrics", "eer,cllr", "--all-pairs", "--ci", 0.9, *FEW]
+    run = ["compare", "--key", "key", "a", "second=b", "c", *options]
+    out = succeed(*run, "--json", "t.json", "--csv", "t.csv", "--markdown", "t.md")
+    content = strict_json("t.json")
+    systems = {
+        name: fp.Predictions.from_llrs(trials.made.y_true, llrs)
+        for name, llrs in (("a", trials.llrs["a"]), ("second", trials.llrs["b"]),
+                           ("c", 2.0 * trials.llrs["a"]))
+    }  # fmt: skip
+    expected = fp.evaluate(
+        systems, {"EER": fp.EER(), "Cllr": fp.Cllr()}, by={"session": trials.session},
+        n_resamples=60, confidence_level=0.9, seed=0, differences="all",
+    ).to_dict()  # fmt: skip
+    assert content["differences"] == expected["differences"]
+    assert content["rows"] == expected["rows"]
+    assert content["groups"] == expected["groups"]
+    assert polars.read_csv("t.csv").drop("group").to_dicts() == [
+        {name: row[name] for name in NAMES if name != "group"} for row in content["differences"]
+    ]
+    for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
+        assert words in out
+    markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
+    assert markdown[0] == ["difference", "condition", "EER", "Cllr"]
+    assert len(markdown) == 2 + 3 * 6
+    assert {line[0] for line in markdown[2:]} == {"a - second", "a - c", "second - c"}
+    assert all(line[2] == "equal" for line in markdown if line[0] == "a - c")
+
+
+def test_the_first_with_each_other():
+    write_trials()
+    write_third()
+    succeed("compare", "--key", "key", "b", "a", "c", *FEW, "--json", "t.json")
+    rows = strict_json("t.json")["differences"]
+    assert {(row["system_a"], row["system_b"]) for row in rows} == {("b", "a"), ("b", "c")}
+
+
+def test_kinds_of_scores_for_each():
+    trials = write_trials()
+    write_third()
+    kinds = ["--scores-are", "llr", "--scores-are", "raw", "--scores-are", "log10-llr"]
+    succeed("compare", "--key", "key", "a", "c", "b", *kinds, *FEW, "--json", "t.json")
+    content = strict_json("t.json")
+    assert content["scores_are"] == "llr, raw, log10-llr"
+    assert {row["metric"] for row in content["differences"]} == {
+        "EER", "minDCF(0.01)", "minCllr", "AUC"
+    }  # fmt: skip
+    assert [group["kind"] for group in content["groups"]] == [
+        "likelihoods", "raw scores", "likelihoods"
+    ]  # fmt: skip
+    b = fp.Predictions.from_llrs(trials.made.y_true, np.log(10.0) * trials.llrs["b"])
+    found = {(r["system"], r["metric"]): r["value"] for r in content["rows"]}
+    assert found["b", "AUC"] == pytest.approx(fp.AUC()(b))
+
+
+def test_trials_of_three_systems():
+    trials = write_trials()
+    write_third()
+    for name, kept in (("a", slice(2, None)), ("b", slice(0, -5)), ("c", slice(0, -4))):
+        lines = Path(name).read_text("utf-8").splitlines(keepends=True)
+        Path(name).write_text("".join(lines[kept]), "utf-8")
+    run = ["compare", "--key", "key", "a", "b", "c", *FEW, "--missing", "drop", "--json", "t.json"]
+    out = succeed(*run, "--metrics", "Cllr")
+    # b is the other way round
+    assert "1,791 trials have all scores; left out: 7 of a, 4 of b, 5 of c\n" in out
+    rows = slice(5, 1796)
+    expected = fp.Cllr()(trials.predictions("a", rows))
+    assert strict_json("t.json")["rows"][0]["value"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_equalized_conditions():
+    write_trials()
+    run = [*TRIALS, *FEW, "--equalize", "session", "--by", "session", "--metrics", "EER"]
+    succeed(*run, "--json", "t.json")
+    rows = strict_json("t.json")["differences"]
+    assert [row["group"] for row in rows] == [None, *(f"session={k}" for k in range(5))]
+    succeed(*TRIALS, *FEW, "--by", "session", "--metrics", "EER", "--json", "u.json")
+    unequal = strict_json("u.json")["differences"]
+    assert rows[1:] == unequal[1:]
+    assert rows[0] != unequal[0]
+
+
+def test_standard_input():
+    write_trials()
+    text = Path("b").read_text("utf-8")
+    run = ["compare", "--key", "key", "a", "-", "--metrics", "EER", *FEW, "--csv", "-"]
+    done = program(*map(str, run), stdin=text)
+    assert done.returncode == 0, done.stderr
+    (header, row) = done.stdout.splitlines()
+    assert (header.split(",")[0], row.split(",")[:2]) == ("system_a", ["a", "/dev/stdin"])
+
+
+def test_three_tables():
+    y, z, _ = data(3)
+    rng = np.random.default_rng(2)
+    systems = {name: z + rng.normal(size=z.shape) for name in "abc"}
+    for name, scores in systems.items():
+        write(f"{name}.csv", label=y, s=scores)
+    run = ["compare", "x=a.csv", "b.csv", "c.csv", "--scores-are", "logits", "--metrics", "NCE"]
+    succeed(*run, *FEW, "--json", "t.json")
+    rows = strict_json("t.json")["differences"]
+    assert [(row["system_a"], row["system_b"]) for row in rows] == [("x", "b.csv"), ("x", "c.csv")]
+    predictions = [fp.Predictions.from_logits(y, scores) for scores in systems.values()]
+    for row, other in zip(rows, predictions[1:], strict=True):
+        found = fp.compare(fp.CrossEntropy(), predictions[0], other, n_resamples=60, seed=0)
+        assert [row["difference"], row["low"], row["high"]] == pytest.approx(
+            [found.value, *found.interval], rel=1e-9
+        )

@@ -42,7 +42,7 @@ fastpsr.cli.main()
 
 @pytest.mark.parametrize("missing", ["jinja2", "matplotlib"])
 def test_what_reports_need_is_said_before_any_work(tmp_path, missing):
-    for command in (["evaluate", "none.csv"], ["demo"]):
+    for command in (["evaluate", "none.csv"], ["compare", "none.csv", "b.csv"], ["demo"]):
         done = subprocess.run(
             [sys.executable, "-c", WITHOUT, missing, *command, "--report", tmp_path / "r.html"],
             capture_output=True, text=True, timeout=100,
@@ -146,3 +146,33 @@ def test_the_demo():
     ):
         assert words in text
     assert len(page().html) < 500_000
+
+
+def test_a_comparison():
+    write_trials()
+    few = ["--resamples", 60, "--metrics", "EER,Cllr", "--report", "r.html"]
+    succeed("compare", "--key", "key", "a", "second=b", *few)
+    text = page().text
+    for words in ("Comparison of a and second", "Difference a - second", "excludes 0",
+                  "at 95 % for each difference alone", "scores taken as llr"):  # fmt: skip
+        assert words in text
+    assert text.index("Metrics by system") < text.index("Differences") < text.index("Figures")
+    Path("c").write_bytes(Path("a").read_bytes())
+    succeed("compare", "--key", "key", "a", "b", "c", "--by", "session", *few)
+    text = page().text
+    for words in ("Comparison of a, b and c", "Differences by condition", "a - c pooled equal",
+                  "session=3"):  # fmt: skip
+        assert words in text
+    succeed("evaluate", "--key", "key", "--scores", "a", "--scores", "b", "--report", "r.html")
+    assert "Difference" not in page().text
+
+
+def test_a_comparison_of_tables():
+    samples = reports.many_classes()
+    noise = np.random.default_rng(1).normal(size=samples.scores.shape)
+    write("a.csv", y_true=samples.labels, z=samples.scores)
+    write("b.csv", y_true=samples.labels, z=samples.scores + noise)
+    run = ["compare", "a.csv", "b.csv", "--scores-are", "logits", "--resamples", 60]
+    succeed(*run, "--report", "r.html")
+    for words in ("Comparison of a.csv and b.csv", "Difference a.csv - b.csv", "200"):
+        assert words in page().text

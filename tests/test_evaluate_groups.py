@@ -130,7 +130,7 @@ def test_systems_beside_each_other():
         assert table[system, "gender=f", "Cllr"] == alone[None, "gender=f", "Cllr"]
     text = str(table)
     assert text.splitlines()[0] == str(table.intervals)
-    assert f"{table['a', 'gender=m', 'EER']:.4f}" in text
+    assert f"{100 * table['a', 'gender=m', 'EER']:.3f} %" in text
     records = table.records()
     assert {r["n_target"] + r["n_nontarget"] == r["n_samples"] for r in records} == {True}
     json.dumps(table.to_dict(), allow_nan=False)

@@ -137,12 +137,14 @@ def test_printed_table_with_intervals():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
     metrics = {"score": fp.BrierScore(), "none": refusing, "RCL": BY_HAND["RCL"](2)}
     table = fp.evaluate(data, metrics, n_resamples=200, seed=0)
-    score, _, rcl = (f"[{r.low or 0:.4f}, {r.high or 0:.4f}]" for r in table.rows)
+    score, _, _ = (f"[{r.low or 0:.4f}, {r.high or 0:.4f}]" for r in table.rows)
+    rcl = f"[{table.rows[2].low:.3f}, {table.rows[2].high:.3f}]"
+    wide = max(len(score), len(rcl))
     assert str(table).splitlines()[1:] == [
         "95 % intervals: percentile, 200 replicates, resampling IID, seed 0",
-        f"score      0.7400  {score:<{len(rcl)}}  Brier score over that of the priors",
-        f"none          nan  {'':<{len(rcl)}}  not computed: the moon is not full",
-        f"RCL    {table['RCL']:>10.4f}  {rcl}  {table.rows[2].note}",
+        f"score      0.7400  {score:<{wide}}  Brier score over that of the priors",
+        f"none          nan  {'':<{wide}}  not computed: the moon is not full",
+        f"RCL    {table['RCL']:>8.3f} %  {rcl:<{wide}}  {table.rows[2].note}",
     ]
 
 

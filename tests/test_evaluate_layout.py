@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluation.layout import number
+from fastpsr.evaluation.layout import number, with_interval
 
 SYSTEMS, PLACES = 5, 13
 METRICS = [fp.EER(), fp.MinDCF(0.01), fp.Cllr(), fp.MinCllr(), fp.AUC(), fp.CrossEntropy()]
@@ -26,9 +26,9 @@ def test_every_number_once_and_within_the_width(width):
     lines = table.to_text(width).splitlines()
     assert max(map(len, lines)) <= max(width, 45)
     shown = [word for line in lines for word in line.split()]
-    values = {f"{row.value:.4f}" for row in table.rows}
-    for value in values:
-        assert shown.count(value) == sum(f"{row.value:.4f}" == value for row in table.rows)
+    values = [number(row.value, row.unit).removesuffix(" %") for row in table.rows]
+    for value in set(values):
+        assert shown.count(value) == values.count(value)
 
 
 def test_many_places_are_lines():
@@ -36,7 +36,7 @@ def test_many_places_are_lines():
     begins = [k for k, line in enumerate(lines) if line.startswith("system  ")]
     n_lines = SYSTEMS * (PLACES + 1)
     assert lines[0].split() == ["system", "condition", "targets", "non-targets", "EER",
-                                "minDCF(0.01)", "Cllr", "minCllr"]  # fmt: skip
+                                "minDCF(0.01)", "Cllr"]  # fmt: skip
     assert begins == [0, n_lines + 2]
     assert lines[1].startswith("system 0  pooled ")
     assert lines[n_lines].startswith(f"system {SYSTEMS - 1}  place={PLACES - 1:02} ")
@@ -62,10 +62,41 @@ def test_one_system_has_no_column_of_systems():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.0, "0.0000"), (-0.0, "-0.0000"), (0.00005001, "0.0001"), (0.0000499, "5.0e-05"),
-        (-2.31e-5, "-2.3e-05"), (1e-300, "1.0e-300"), (5e-324, "4.9e-324"), (12.34567, "12.3457"),
+        (0.0, "0.0000"), (-0.0, "0.0000"), (0.00052, "0.00052"), (0.0000499, "0.000050"),
+        (-2.31e-5, "-0.000023"), (2.31e-7, "2.3e-07"), (1e-300, "1.0e-300"),
+        (5e-324, "4.9e-324"), (12.34567, "12.3457"),
         (np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan"),
     ],
 )  # fmt: skip
 def test_no_number_is_shown_as_0_that_is_none(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.012345, "fraction", "1.234 %"), (12.3456, "percent", "12.346 %"),
+        (0.0, "fraction", "0.000 %"), (1e-5, "fraction", "0.0010 %"),
+        (3e-9, "fraction", "3.0e-07 %"), (0.75, "probability", "0.7500"),
+        (np.nan, "percent", "nan"), (-np.inf, "percent", "-inf"), (0.5, "nats", "0.5000"),
+    ],
+)  # fmt: skip
+def test_shares_are_shown_in_percent(value, unit, text):
+    assert number(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "unit", "text"),
+    [
+        ((0.01, 0.0008, 0.0509), "", "0.0100 [0.0008, 0.0509]"),
+        ((0.012346, 0.0123, 0.0124), "fraction", "1.2346 % [1.2300, 1.2400]"),
+        ((0.5, 0.4999999, 0.5000001), "", "0.50000000 [0.49999990, 0.50000010]"),
+        ((0.01, 2e-6, 0.02), "", "0.0100 [2.0e-06, 0.0200]"),
+        ((0.1, 0.0, np.inf), "percent", "0.100 % [0.000, inf]"),
+        ((0.1, np.nan, np.nan), "", "0.1000 [nan, nan]"),
+        ((0.0, 0.0, 0.0), "", "0.0000 [0.0000, 0.0000]"),
+        ((0.1, None, None), "", "0.1000 "),
+    ],
+)
+def test_ends_of_intervals_differ_and_are_not_0(numbers, unit, text):
+    assert " ".join(with_interval(*numbers, unit)) == text

@@ -107,7 +107,7 @@ def test_replicates_are_fitted_with_their_weights():
     loss = fp.CalibrationLoss(LOG, Wrapped(fp.TemperatureScaling()), fp.CrossFit(3))
     (row,) = fp.evaluate(data, {"RCL": loss}, n_resamples=40, seed=1, confidence_level=0.8).rows
     assert row.low < row.value < row.high
-    assert row.note == "% of CE that Wrapped would save, cross-fitted"
+    assert row.note == "share of CE that Wrapped would save, cross-fitted"
 
 
 def test_what_it_is_shown():

@@ -149,17 +149,27 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
+    pairs: Mapping[str, tuple[int, int]] | None = None,
     stacklevel: int = 4,
 ) -> list[BootstrapResult]:
-    """Return the intervals of given values; the jobs must be prepared."""
+    """Return the intervals of given values, then of differences; the jobs must be prepared.
+
+    With `pairs`, the places of two jobs by the name of their difference, all jobs are drawn
+    jointly. Without `names` there are only differences.
+    """
     with in_silence():
         replicates = run(lambda: draw_replicates(
-            list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed, jointly=False,
-            progress=progress,
+            list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed,
+            jointly=pairs is not None, progress=progress,
         ))  # fmt: skip
     results = []  # not a comprehension, so that warnings refer to the line of the caller
-    for name, job, value, row in zip(names, jobs, values, replicates, strict=True):
+    for name, job, value, row in zip(names, jobs, values, replicates, strict=False):
         results.append(intervals.result(name, value, row, [job], [1.0], stacklevel))
+    for name, (a, b) in (pairs or {}).items():
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            value, row = values[a] - values[b], replicates[a] - replicates[b]
+        both = [jobs[a], jobs[b]]
+        results.append(intervals.result(name, value, row, both, [1.0, -1.0], stacklevel))
     return results
 
 
@@ -243,31 +253,9 @@ def compare(
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = _begin([name for name, _ in chosen for _ in (a, b)], jobs)
-    names = [f"{name}, a - b" for name, _ in chosen]
-    results = with_differences(names, jobs, values, intervals, as_progress(progress))
+    pairs = {f"{name}, a - b": (2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)}
+    results = with_intervals([], jobs, values, intervals, as_progress(progress), pairs)
     return results[0] if callable(metric) else results
-
-
-def with_differences(
-    names: Sequence[str],
-    jobs: Sequence[Job],
-    values: Sequence[float],
-    intervals: Intervals,
-    progress: Progress,
-) -> list[BootstrapResult]:
-    """Return the intervals of differences of values; jobs are in pairs, one for each system."""
-    with in_silence():
-        replicates = run(lambda: draw_replicates(
-            list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed, jointly=True,
-            progress=progress,
-        ))  # fmt: skip
-    with np.errstate(invalid="ignore"):  # inf - inf is undefined
-        differences = replicates[::2] - replicates[1::2]
-    results = []
-    for k, name in enumerate(names):
-        value, pair = values[2 * k] - values[2 * k + 1], list(jobs[2 * k : 2 * k + 2])
-        results.append(intervals.result(name, value, differences[k], pair, [1.0, -1.0]))
-    return results
 
 
 def check_same_samples(a: Data, b: Data) -> None:

@@ -1,56 +1,54 @@
 """`fastpsr compare`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.measures import TableMeasure, TrialMeasure, drawn_of_table, drawn_of_trials
+from fastpsr.cli.measures import (
+    TableMeasure,
+    TrialMeasure,
+    drawn_of_table,
+    evaluate_trials,
+    shared,
+)
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
+    By,
     CalibratorOptions,
     Columns,
     ComparisonOptions,
+    KeyOptions,
+    KindsOfScores,
     MeasureOptions,
     OutputOptions,
+    Report,
     ScoresAre,
-    ScoresMean,
     SpeakerOptions,
     TableOptions,
     TrialOptions,
     arrays_beside,
-    check_folds,
     check_outputs,
     column_of,
+    kinds_of,
+    named_files,
 )
+from fastpsr.cli.reports import require_report
 from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
-from fastpsr.cli.show import console, say, steps, warnings_as_lines
-from fastpsr.cli.tables import Outputs, print_differences, short_names, write_differences
-from fastpsr.cli.trial_files import TrialReader, predictions_of
-from fastpsr.cli.wording import in_words
+from fastpsr.cli.show import heard, steps, warnings_as_lines
+from fastpsr.cli.systems import show_systems
+from fastpsr.cli.tables import Outputs
+from fastpsr.cli.trial_files import TrialReader
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Intervals, differences, evaluate_systems
-from fastpsr.metrics import Metric
+from fastpsr.evaluation import Intervals, Pairs, evaluate_systems
 from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 
 __all__ = ["compare"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """Two systems on the same samples, with their metrics and resampling."""
-
-    paths: tuple[Path, Path]
-    systems: tuple[Predictions, Predictions]
-    metrics: Mapping[str, Metric[Any]]
-    intervals: Intervals
-    scores_are: str
 
 
 @in_groups
@@ -59,145 +57,150 @@ def compare(
     measures: MeasureOptions,
     loss: CalibratorOptions,
     tables: TableOptions,
+    keys: KeyOptions,
     speakers: SpeakerOptions,
     trials: TrialOptions,
     drawn: ComparisonOptions,
     outputs: OutputOptions,
-    a: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="A",
-            help="A table of scores with labels (.npz, .npy, .csv or .parquet); with --key, the "
-            "score file of a system.",
+            metavar="FILE...",
+            help="Two systems or more, on the same samples: tables of scores with labels (.npz, "
+            ".npy, .csv or .parquet); with --key, score files, - for standard input. NAME=FILE "
+            "names a system.",
         ),
     ],
-    b: Annotated[
-        Path, typer.Argument(metavar="B", help="The same for another system, on the same samples.")
-    ],
-    key: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Trial list with labels; a score file with labels is accepted, too.",
-            rich_help_panel="Trial lists",
-        ),
-    ] = None,
-    scores_are: ScoresMean = None,
+    scores_are: KindsOfScores = None,
     columns: Columns = None,
+    by: By = None,
+    all_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--all-pairs",
+            help="Differences of all pairs of systems; by default of the first with each other.",
+        ),
+    ] = False,
+    to_report: Report = None,
 ) -> None:
-    """Compare two systems on the same samples: difference of each metric, with an interval.
+    """Compare systems on the same samples: difference of each metric, with an interval.
 
-    Both systems are evaluated on the same bootstrap draws (paired comparison).
+    All systems are evaluated on the same bootstrap draws (paired comparison).
     """
-    of_trials = key is not None
+    of_trials = bool(keys.files)
     refuse_for_mode(context, of_trials=of_trials, has_key=of_trials, by="--key")
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     assert intervals is not None
     clusters = None if of_trials else column_of(intervals)
     beside = [] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)
-    inputs = [a, b, *(key or []), measures.costs, speakers.speakers, *beside]
-    check_outputs(outputs.files, inputs)
-    if a.resolve() == b.resolve():
-        raise ValueError(f"A and B must be two files, not {a} twice")
+    systems = named_files(files, "FILE")
+    if len(systems) < 2:
+        raise ValueError(f"FILE must name two systems or more, not {files[0]} alone")
+    inputs = [*systems, *keys.files, measures.costs, speakers.speakers, *beside]
+    check_outputs({**outputs.files, "--report": to_report}, inputs)
+    require_report(to_report)
     folds_are_given = "--folds" in given(context)
-    if scores_are is ScoresAre.RAW:
+    scales = kinds_of(scores_are, len(systems))
+    if ScoresAre.RAW in scales:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
+    pairs: Pairs = "all" if all_pairs else "first"
+    written = Outputs(outputs.files, inputs)
     if of_trials:
-        measure = TrialMeasure.of(
-            scores_are, measures, loss, by=None, folds_are_given=folds_are_given
-        )
-        reader = TrialReader.of(key, trials, columns, speakers)
-        pair = _pair_of_trials(a, b, reader, measure, intervals)
-    else:
-        for path in (a, b):
-            if not is_table(path):
-                raise ValueError(
-                    f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files "
-                    "of trials need --key KEY, for which one that holds labels will do"
-                )
-        table = TableMeasure.of(scores_are, measures, loss, folds_are_given=folds_are_given)
-        where = (tables.labels, columns, tables.weights, clusters)
-        one, other = (read_scores(path, *where) for path in (a, b))
-        pair = _pair_of_tables(one, other, table, intervals)
-    caution = drawn.caution(intervals, speakers) if of_trials else ""
-    _compare_pair(pair, Outputs(outputs.files, inputs), caution)
+        judged = [
+            TrialMeasure.of(scale, measures, loss, by=by, folds_are_given=folds_are_given)
+            for scale in scales
+        ]
+        reader = TrialReader.of(keys.keys, trials, columns, speakers, classes=keys.classes)
+        caution = drawn.caution(intervals, speakers)
+        _compare_trials(systems, judged, reader, intervals, pairs, caution, written, to_report)
+        return
+    for path in systems:
+        if not is_table(path):
+            raise ValueError(
+                f"{path} must end in .npz, .npy, .csv or .parquet to be a table; score files "
+                "of trials need --key KEY, for which one that holds labels will do"
+            )
+    made = [
+        TableMeasure.of(scale, measures, loss, folds_are_given=folds_are_given) for scale in scales
+    ]
+    where = (tables.labels, columns, tables.weights, clusters)
+    read = [read_scores(path, *where) for path in systems]
+    _compare_tables(systems, made, read, intervals, pairs, written, to_report)
 
 
-def _compare_pair(pair: _Pair, outputs: Outputs, caution: str) -> None:
-    """Compute, print and write the differences."""
-    a, b = (str(path) for path in pair.paths)
-    intervals = pair.intervals
-    run(lambda: intervals.resampling.units(pair.systems[0]))  # raises where there are too few
-    with steps(None) as begin:
-        tables = []
-        for path, system in zip((a, b), pair.systems, strict=True):
-            with warnings_as_lines(f"{path}: "):
-                table = evaluate_systems(
-                    {path: system}, pair.metrics,
-                    progress=lambda what, *amount, path=path: begin(f"{path}: {what}", *amount),
-                )  # fmt: skip
-            tables.append(in_words(table))
-        rows = differences(
-            pair.metrics, pair.systems, (tables[0], tables[1]), intervals,
-            lambda done, total: begin("replicates", done, total),
-        )  # fmt: skip
-    for side, name in zip("AB", (a, b), strict=True):
-        console.print(f"{side}: {name}")
-    console.print(str(intervals))
-    print_differences(rows)
-    if caution:
-        say(caution)
-    content = {
-        "scores_are": pair.scores_are, "a": a, "b": b, "n_samples": len(pair.systems[0]),
-        "intervals": intervals.to_dict(),
-    }  # fmt: skip
-    write_differences(rows, content, list(short_names([a, b]).values()), outputs)
+def _compare_tables(
+    systems: Mapping[Path, str | None],
+    measures: Sequence[TableMeasure],
+    read: Sequence[ScoreFile],
+    intervals: Intervals,
+    pairs: Pairs,
+    outputs: Outputs,
+    report: Path | None,
+) -> None:
+    """Compute, print and write the differences of tables of the same samples."""
+    with heard() as said:
+        predictions = {
+            str(data.path): measure.predictions(data)
+            for measure, data in zip(measures, read, strict=True)
+        }
+        first, *others = read
+        for other in others:
+            _check_same(first, other, predictions)
+        clusters = next((data.clusters for data in read if data.clusters), ())
+        one = predictions[str(first.path)]
+        metrics = shared([measure.metrics(one.n_classes) for measure in measures])
+        drawn = drawn_of_table(intervals, clusters)
+        run(lambda: drawn.resampling.units(one))  # raises where there are too few
+        with warnings_as_lines(), steps(None) as begin:
+            evaluation = evaluate_systems(
+                predictions, metrics, intervals=drawn, differences=pairs, progress=begin
+            )
+    scales = [measure.scale for measure in measures]
+    show_systems(evaluation, systems, scales, outputs, report, predictions, said)
 
 
-def _pair_of_tables(
-    a: ScoreFile, b: ScoreFile, measure: TableMeasure, intervals: Intervals
-) -> _Pair:
-    """Make a pair of two tables, after checking that they have the same samples."""
-    one, other = measure.predictions(a), measure.predictions(b)
+def _check_same(a: ScoreFile, b: ScoreFile, predictions: Mapping[str, Predictions]) -> None:
+    """Raise unless two tables have the same samples, weights and clusters."""
+    one, other = (predictions[str(data.path)] for data in (a, b))
     try:
         check_same_samples(one, other)
     except ArgumentError as error:
         raise error.renamed(f"{a.path} and {b.path}") from None
-    clusters = a.clusters or b.clusters
     for what, ours, theirs in (
         ("weights", one.weights, other.weights),
-        (f"--resample {a.names[3]}: values", clusters, b.clusters or clusters),
+        (f"--resample {a.names[3]}: values", a.clusters or b.clusters, b.clusters or a.clusters),
     ):
-        if not np.array_equal(ours, theirs):  # both may be None
+        if not np.array_equal(ours, theirs):  # both may be empty
             raise ValueError(f"{what} must be the same in {a.path} and {b.path}")
-    metrics = measure.metrics(one.n_classes)
-    console.print(f"{len(one):,} samples, {one.n_classes} classes")
-    return _Pair(
-        (a.path, b.path), (one, other), metrics, drawn_of_table(intervals, clusters), measure.scale
-    )
 
 
-def _pair_of_trials(
-    a: Path, b: Path, reader: TrialReader, measure: TrialMeasure, intervals: Intervals
-) -> _Pair:
-    """Make a pair of two score files, on the trials of the key that both contain."""
-    with steps(None) as begin:
+def _compare_trials(
+    systems: Mapping[Path, str | None],
+    measures: Sequence[TrialMeasure],
+    reader: TrialReader,
+    intervals: Intervals,
+    pairs: Pairs,
+    caution: str,
+    outputs: Outputs,
+    report: Path | None,
+) -> None:
+    """Compute, print and write the differences on the trials that all systems score."""
+    with heard() as said, steps(None) as begin:
         reader.progress = begin
-        one, other = reader.common(reader.read(a), reader.read(b))
-    assert one.y_true is not None
-    for k, name in enumerate(("non-targets", "targets")):
-        if not (one.y_true == k).any():
-            raise ValueError(f"the trials that have a score in both {a} and {b} have no {name}")
-    weights = measure.weights(one)
-    systems = [
-        predictions_of(made, path, measure.scale, prior=measure.prior, weights=weights)
-        for made, path in ((one, a), (other, b))
-    ]
-    groups = one.speakers if reader.speakers.are_known else None
-    if measure.folds_are_given:
-        check_folds(measure.folds, systems[0], groups)
-    metrics = measure.metrics(groups)
-    console.print(f"scores taken as {measure.scale}; {reader.clock}")
-    console.print(f"{len(one):,} trials, {int(one.y_true.sum()):,} of them targets")
-    return _Pair(
-        (a, b), (systems[0], systems[1]), metrics, drawn_of_trials(intervals, one), measure.scale
-    )
+        trials = reader.common({path: reader.read(path) for path in systems})
+        made = next(iter(trials.values()))
+        assert made.y_true is not None
+        for k, name in enumerate(("non-targets", "targets")):
+            if not (made.y_true == k).any():
+                paths = " and ".join(map(str, systems))
+                raise ValueError(f"the trials that have a score in {paths} have no {name}")
+        groups = made.speakers if reader.speakers.are_known else None
+        with reader.clock.on("metrics"), warnings_as_lines():
+            evaluation, predictions = evaluate_trials(
+                trials, dict(zip(systems, measures, strict=True)), groups, intervals, begin, pairs
+            )
+    scales = [measure.scale for measure in measures]
+    show_systems(
+        evaluation, systems, scales, outputs, report, predictions, said, clock=reader.clock,
+        caution=caution,
+    )  # fmt: skip

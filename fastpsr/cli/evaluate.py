@@ -7,13 +7,15 @@ from typing import Annotated
 import typer
 
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.measures import TableMeasure, TrialMeasure, drawn_of_table
+from fastpsr.cli.measures import TableMeasure, TrialMeasure, drawn_of_table, evaluate_trials
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
+    By,
     CalibratorOptions,
     Columns,
     IntervalOptions,
     KeyOptions,
+    KindsOfScores,
     MeasureOptions,
     OutputOptions,
     Report,
@@ -24,12 +26,14 @@ from fastpsr.cli.options import (
     arrays_beside,
     check_outputs,
     column_of,
+    kinds_of,
 )
 from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
-from fastpsr.cli.reports import report_of_table, report_of_trials, require_report
+from fastpsr.cli.reports import report_of_table, require_report
 from fastpsr.cli.score_files import ScoreFile, read_scores
-from fastpsr.cli.show import console, heard, say, steps, warnings_as_lines
-from fastpsr.cli.tables import Outputs, print_evaluation, short_names, write_evaluation
+from fastpsr.cli.show import heard, steps, warnings_as_lines
+from fastpsr.cli.systems import show_systems
+from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation, Intervals, evaluate_systems
@@ -66,22 +70,9 @@ def evaluate(
             rich_help_panel="Trial lists",
         ),
     ] = None,
-    scores_are: Annotated[
-        list[ScoresAre] | None,
-        typer.Option(
-            "--scores-are",
-            help="What scores are; by default posteriors, of trials llr (natural logarithms). "
-            "Several times: of each system in turn.",
-        ),
-    ] = None,
+    scores_are: KindsOfScores = None,
     columns: Columns = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the key: also compute the metrics for each of its values.",
-            rich_help_panel="Trial lists",
-        ),
-    ] = None,
+    by: By = None,
     to_report: Report = None,
     explain: Annotated[
         bool,
@@ -109,12 +100,7 @@ def evaluate(
     written = Outputs(outputs.files, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
-    scales: list[ScoresAre | None] = [None] if not scores_are else [*scores_are]
-    if len(scales) not in (1, len(systems)):
-        raise ValueError(
-            f"--scores-are must be given once, or for each of {len(systems)} systems, not "
-            f"{len(scales)} times"
-        )
+    scales = kinds_of(scores_are, len(systems))
     if set(scales) == {ScoresAre.RAW}:
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     if of_trials:
@@ -127,7 +113,7 @@ def evaluate(
         reader = TrialReader.of(
             keys.keys, trials, columns, speakers, classes=keys.classes, has_scores=has_scores
         )
-        judged = dict(zip(named, made * (len(named) // len(made)), strict=True))
+        judged = dict(zip(named, made, strict=True))
         caution = drawn.caution(intervals, speakers)
         _evaluate_trials(named, reader, judged, intervals, caution, written, to_report)
         return
@@ -192,36 +178,14 @@ def _evaluate_trials(
             made = reader.read(path)
             groups = made.speakers if reader.speakers.are_known else None
             with reader.clock.on("metrics"), warnings_as_lines(f"{path}: "):
-                evaluation, predictions = measures[path].evaluation(
-                    path, made, groups, intervals, begin
-                )
+                evaluation, predictions = evaluate_trials(
+                    {path: made}, {path: measures[path]}, groups, intervals,
+                    lambda what, *amount, path=path: begin(f"{path}: {what}", *amount),
+                )  # fmt: skip
             found.append(evaluation)
             if report is not None:
-                pooled[str(path)] = predictions
-    scales = {str(path): measure.scale for path, measure in measures.items()}
-    taken = f"scores taken as {' and '.join(dict.fromkeys(scales.values()))}"
-    if len(set(scales.values())) > 1:
-        taken = f"scores taken as {', '.join(f'{s} in {path}' for path, s in scales.items())}"
-    console.print(f"{taken}; {reader.clock}")
-    evaluation = in_words(Evaluation.joined(found))
-    given_names = {str(path): name for path, name in systems.items() if name is not None}
-    names = short_names([str(path) for path in systems]) | given_names
-    with heard() as warnings:
-        _warn_of_unlike_trials(evaluation, names)
-        if caution:
-            say(caution)
-    print_evaluation(evaluation.renamed(names))
-    all_names = {str(path): str(path) for path in systems} | given_names
-    kinds = ", ".join(dict.fromkeys(scales.values()))
-    write_evaluation(evaluation.renamed(all_names), kinds, outputs)
-    if report is not None:
-        read = [*said, taken, *warnings]
-        drawn = {names[path]: predictions for path, predictions in pooled.items()}
-        report_of_trials(report, evaluation.renamed(names), drawn, read)
-
-
-def _warn_of_unlike_trials(evaluation: Evaluation, names: Mapping[str, str]) -> None:
-    counts = {e.system or "": e.class_sizes for e in evaluation.groups if e.group is None}
-    if len(set(counts.values())) > 1:
-        said = ", ".join(f"{names[system]} {sum(n):,}" for system, n in counts.items())
-        say(f"warning: the systems are judged on different trials: {said}")
+                pooled |= predictions
+    show_systems(
+        Evaluation.joined(found), systems, [measures[path].scale for path in systems], outputs,
+        report, pooled, said, clock=reader.clock, caution=caution,
+    )  # fmt: skip

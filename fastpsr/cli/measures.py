@@ -1,6 +1,6 @@
 """Metrics of the commands, for a table of scores with labels and for a trial list."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from fastpsr.evaluation import (
     Evaluation,
     Grouping,
     Intervals,
+    Pairs,
     default_metrics,
     detection_metrics,
     evaluate_systems,
@@ -52,6 +53,8 @@ __all__ = [
     "TrialMeasure",
     "drawn_of_table",
     "drawn_of_trials",
+    "evaluate_trials",
+    "shared",
 ]
 
 
@@ -164,53 +167,6 @@ class TrialMeasure:
             measures.chosen,
         )
 
-    def evaluation(
-        self,
-        path: Path,
-        made: TrialSet,
-        groups: Any,
-        intervals: Intervals | None,
-        progress: Callable[[str, int, int], object],
-    ) -> tuple[Evaluation, Predictions]:
-        """Return the evaluation of a system: pooled, then by condition; and all its predictions.
-
-        `groups` are the speakers, if known, which cross-fitting keeps apart.
-        """
-        weights = self.weights(made)
-        by = None
-        if self.by is not None:
-            column = made.columns[check_column(made, "--by", self.by)]
-            by = {self.by: _grouping(column)}
-        predictions = self.predictions(path, made, weights)
-        if self.folds_are_given:
-            check_folds(self.folds, predictions, groups)
-        metrics = self.metrics(groups)
-        drawn = None if intervals is None else drawn_of_trials(intervals, made)
-        if drawn is not None:
-            try:
-                run(lambda: drawn.resampling.units(predictions))
-            except ValueError as error:
-                raise ValueError(f"{path}: {in_options(error)}") from None
-
-        def evaluate(predictions: Predictions, by: Any, *, with_all: bool = True) -> Evaluation:
-            return evaluate_systems(
-                {str(path): predictions}, metrics, by=by, intervals=drawn, with_all=with_all,
-                progress=lambda what, *amount: progress(f"{path}: {what}", *amount),
-            )  # fmt: skip
-
-        if by is None or weights is None:
-            return evaluate(predictions, by), predictions
-        # weights make conditions count alike in the pooled result, and nowhere else
-        alike = self.predictions(path, made, None)
-        both = [evaluate(predictions, None), evaluate(alike, by, with_all=False)]
-        return Evaluation.joined(both), predictions
-
-    def predictions(
-        self, path: Path, made: TrialSet, weights: NDArray[np.float64] | None
-    ) -> Predictions:
-        """Return the predictions of trials."""
-        return predictions_of(made, path, self.scale, prior=self.prior, weights=weights)
-
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
         """Return the weights of the trials, None if all are equal."""
         if self.equalize is None:
@@ -228,6 +184,72 @@ class TrialMeasure:
             train=CrossFit(folds=self.folds, groups=groups),
         )
         return self.chosen(table)
+
+
+def evaluate_trials(
+    systems: Mapping[Path, TrialSet],
+    measures: Mapping[Path, TrialMeasure],
+    groups: Any,
+    intervals: Intervals | None,
+    progress: Callable[[str, int, int], object],
+    differences: Pairs | None = None,
+) -> tuple[Evaluation, dict[str, Predictions]]:
+    """Return the evaluation of systems on the same trials, all trials before the conditions.
+
+    `groups` are the speakers, if known, which cross-fitting keeps apart. Also returned are the
+    predictions of all trials, by path.
+    """
+    (first, made), *_ = systems.items()
+    measure = measures[first]
+    weights = measure.weights(made)
+    by = None
+    if measure.by is not None:
+        by = {measure.by: _grouping(made.columns[check_column(made, "--by", measure.by)])}
+    predictions = _predictions(systems, measures, weights)
+    if measure.folds_are_given:
+        check_folds(measure.folds, predictions[str(first)], groups)
+    metrics = shared([each.metrics(groups) for each in measures.values()])
+    drawn = None if intervals is None else drawn_of_trials(intervals, made)
+    if drawn is not None:
+        try:
+            run(lambda: drawn.resampling.units(predictions[str(first)]))
+        except ValueError as error:
+            raise ValueError(f"{first}: {in_options(error)}") from None
+
+    def evaluate(
+        predictions: dict[str, Predictions], by: Any, *, with_all: bool = True
+    ) -> Evaluation:
+        return evaluate_systems(
+            predictions, metrics, by=by, intervals=drawn, differences=differences,
+            progress=progress, with_all=with_all,
+        )  # fmt: skip
+
+    if by is None or weights is None:
+        return evaluate(predictions, by), predictions
+    # weights make conditions count alike in the pooled result, and nowhere else
+    alike = _predictions(systems, measures, None)
+    both = [evaluate(predictions, None), evaluate(alike, by, with_all=False)]
+    return Evaluation.joined(both), predictions
+
+
+def _predictions(
+    systems: Mapping[Path, TrialSet],
+    measures: Mapping[Path, TrialMeasure],
+    weights: NDArray[np.float64] | None,
+) -> dict[str, Predictions]:
+    """Return the predictions of trials, by path."""
+    return {
+        str(path): predictions_of(
+            made, path, measures[path].scale, prior=measures[path].prior, weights=weights
+        )
+        for path, made in systems.items()
+    }
+
+
+def shared(tables: Sequence[Metrics]) -> Metrics:
+    """Return the metrics that all tables have."""
+    first, *others = tables
+    return {name: first[name] for name in first if all(name in other for other in others)}
 
 
 def drawn_of_table(intervals: Intervals, clusters: tuple[Any, ...]) -> Intervals:

@@ -29,12 +29,14 @@ __all__ = [
     "BY_WHAT_IS_KNOWN",
     "SCHEMES",
     "SPEAKERS",
+    "By",
     "CalibratorOptions",
     "Columns",
     "ComparisonOptions",
     "FormatOptions",
     "IntervalOptions",
     "KeyOptions",
+    "KindsOfScores",
     "MeasureOptions",
     "OutputOptions",
     "PolicyOptions",
@@ -52,6 +54,7 @@ __all__ = [
     "column_of",
     "from_stdin",
     "is_stdin",
+    "kinds_of",
     "named_files",
     "parse_dcf",
     "parse_priors",
@@ -136,6 +139,21 @@ Columns = Annotated[
     typer.Option(
         help="Columns of scores in the order of the classes, separated by commas; for trials "
         "ROLE=NAME,... with the roles enroll, test, label, score, side."
+    ),
+]
+KindsOfScores = Annotated[
+    list[ScoresAre] | None,
+    typer.Option(
+        "--scores-are",
+        help="What scores are; by default posteriors, of trials llr (natural logarithms). "
+        "Several times: of each system in turn.",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the key: also compute the metrics for each of its values.",
+        rich_help_panel="Trial lists",
     ),
 ]
 ScoresMean = Annotated[
@@ -617,19 +635,33 @@ def to_stdout(path: Path) -> Iterator[Path]:
         sys.stdout.buffer.flush()
 
 
-def named_files(paths: Sequence[Path]) -> dict[Path, str | None]:
-    """Return files by path with the names that NAME=FILE gives them; a file of that name wins."""
+def named_files(paths: Sequence[Path], what: str = "--scores") -> dict[Path, str | None]:
+    """Return files by path with the names that NAME=FILE gives them; a file of that name wins.
+
+    `what` is the option or argument that names the files.
+    """
     found: dict[Path, str | None] = {}
     for path in paths:
         name, equals, file = str(path).partition("=")
         own = None if path.exists() or not (equals and name and file) else name
         place = from_stdin(path if own is None else Path(file))
         if any(place.resolve() == other.resolve() for other in found):
-            raise ValueError(f"--scores must name each file once, but names {place} again")
+            raise ValueError(f"{what} must name each file once, but names {place} again")
         if own is not None and own in found.values():
-            raise ValueError(f"--scores must give each file a name of its own, not {own} twice")
+            raise ValueError(f"{what} must give each file a name of its own, not {own} twice")
         found[place] = own
     return found
+
+
+def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:
+    """Return the kind of the scores of each system, which is given once or for each."""
+    found: list[ScoresAre | None] = [*scores_are] if scores_are else [None]
+    if len(found) not in (1, n_systems):
+        raise ValueError(
+            f"--scores-are must be given once, or for each of {n_systems} systems, not "
+            f"{len(found)} times"
+        )
+    return found * n_systems if len(found) == 1 else found
 
 
 def from_stdin(path: Path) -> Path:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fastpsr.evaluation import Evaluation
+from fastpsr.evaluation import Evaluation, Group
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.predictions import Predictions
 
-__all__ = ["report_of_table", "report_of_trials", "require_report", "write_report"]
+__all__ = ["report_of_systems", "report_of_table", "require_report", "write_report"]
 
 
 def require_report(path: Path | None) -> None:
@@ -38,10 +38,10 @@ def report_of_table(
     )  # fmt: skip
 
 
-def report_of_trials(
+def report_of_systems(
     path: Path, evaluation: Evaluation, predictions: Mapping[str, Predictions], read: Sequence[str]
 ) -> None:
-    """Write the evaluation of systems on a trial list."""
+    """Write the evaluation of systems, and their differences."""
     from fastpsr.report import Result
 
     has_conditions = any(group.group is not None for group in evaluation.groups)
@@ -50,15 +50,22 @@ def report_of_trials(
             group.system or "",
             evaluation.of(group),
             (group.group or POOLED) if has_conditions else "",
-            dict(zip(("targets", "non-targets"), reversed(group.class_sizes), strict=True)),
+            _counts(group),
         )
         for group in evaluation.groups
     ]
     systems = list(dict.fromkeys(result.system for result in results))
+    what = "Comparison" if evaluation.differences else "Evaluation"
     write_report(
-        path, _title(systems), results, predictions=predictions, read=read,
-        intervals=evaluation.intervals,
+        path, _title(systems, what), results, predictions=predictions, read=read,
+        intervals=evaluation.intervals, differences=evaluation.differences,
     )  # fmt: skip
+
+
+def _counts(group: Group) -> dict[str, int]:
+    if group.n_classes == 2:
+        return dict(zip(("targets", "non-targets"), reversed(group.class_sizes), strict=True))
+    return {"samples": group.n_samples, "classes": group.n_classes}
 
 
 def write_report(path: Path, title: str, results: Sequence[Any], **parts: Any) -> None:
@@ -71,8 +78,8 @@ def write_report(path: Path, title: str, results: Sequence[Any], **parts: Any) -
     report.write_report(path, content)
 
 
-def _title(systems: Sequence[str]) -> str:
+def _title(systems: Sequence[str], what: str = "Evaluation") -> str:
     if len(systems) > 3:
-        return f"Evaluation of {len(systems)} systems"
+        return f"{what} of {len(systems)} systems"
     *first, last = systems
-    return f"Evaluation of {', '.join(first)} and {last}" if first else f"Evaluation of {last}"
+    return f"{what} of {', '.join(first)} and {last}" if first else f"{what} of {last}"

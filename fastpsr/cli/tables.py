@@ -1,7 +1,6 @@
 """Evaluations and differences as tables: on the terminal, and in JSON, CSV, Markdown, LaTeX."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from rich.table import Table
 
 from fastpsr.cli.inputs import described
 from fastpsr.cli.show import console
-from fastpsr.evaluation import Difference, Evaluation, in_brackets
-from fastpsr.evaluation.layout import number, pivot
+from fastpsr.evaluation import Evaluation
+from fastpsr.evaluation.layout import compared, pivot, with_interval
 from fastpsr.files import whole_file
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
@@ -21,10 +20,8 @@ from fastpsr.version import __version__
 __all__ = [
     "Outputs",
     "as_json",
-    "print_differences",
     "print_evaluation",
     "short_names",
-    "write_differences",
     "write_evaluation",
 ]
 
@@ -57,36 +54,13 @@ def print_evaluation(evaluation: Evaluation) -> None:
 
 
 def write_evaluation(evaluation: Evaluation, scores_are: str, outputs: Outputs) -> None:
-    """Write the requested files; JSON has the kind of scores."""
-    lines = _lines(evaluation)
-    n_names = 1 if evaluation.groups[0].system is None else 2
-    alignment = "l" * n_names + "r" * (len(lines[0]) - n_names)
+    """Write the requested files; JSON has the kind of scores, other tables only differences."""
     content = {"scores_are": scores_are, **evaluation.to_dict()}
-    _write(outputs, content, evaluation.records(), lines, alignment)
-
-
-def print_differences(rows: Sequence[Difference]) -> None:
-    """Print a line per metric, and the reasons of missing values below."""
-    header, *lines = _lines_of_differences(rows, ["A", "B"], "A - B")
-    table = Table(box=None, pad_edge=False)
-    for name in header:
-        justify = "left" if name in (header[0], header[-1]) else "right"
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for line in lines:
-        table.add_row(*line)
-    console.print(table)
-    for row in rows:
-        if not math.isfinite(row.value):
-            console.print(f"{row.metric}: {row.note}")
-
-
-def write_differences(
-    rows: Sequence[Difference], content: Mapping[str, Any], names: Sequence[str], outputs: Outputs
-) -> None:
-    """Write the requested files; `content` is the content of JSON besides the rows."""
-    records = [row.to_dict() for row in rows]
-    lines = _lines_of_differences(rows, names, "difference")
-    _write(outputs, {**content, "rows": records}, records, lines, "lrrrrl")
+    differences = [each.to_dict() for each in evaluation.differences]
+    lines = compared(evaluation) if differences else _lines(evaluation)
+    n_names = 1 if lines[0][0] == "metric" else 2
+    alignment = "l" * n_names + "r" * (len(lines[0]) - n_names)
+    _write(outputs, content, differences or evaluation.records(), lines, alignment)
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
@@ -113,23 +87,11 @@ def _lines(evaluation: Evaluation) -> list[list[str]]:
     """Return a header, and a line per metric, or per system and condition."""
     if evaluation.groups[0].system is not None:
         return pivot(evaluation)
-    lines = [["metric", "value"], *([row.metric, number(row.value)] for row in evaluation.rows)]
-    if evaluation.intervals is None:
-        return lines
-    brackets = [in_brackets(row.low, row.high) for row in evaluation.rows]
-    return [[*line, shown] for line, shown in zip(lines, ["interval", *brackets], strict=True)]
-
-
-def _lines_of_differences(
-    rows: Sequence[Difference], sides: Sequence[str], between: str
-) -> list[list[str]]:
-    """Return a header, and a line per metric."""
-    said = {None: "", True: "yes", False: "no"}
-    lines = [["metric", *sides, between, "interval", "excludes 0"]]
-    for row in rows:
-        numbers = [number(value) for value in (row.a.value, row.b.value, row.value)]
-        interval = "" if row.result is None else in_brackets(*row.result.interval)
-        lines.append([row.metric, *numbers, interval, said[row.excludes_zero]])
+    more = ["interval"] * (evaluation.intervals is not None)
+    lines = [["metric", "value", *more]]
+    for row in evaluation.rows:
+        shown = with_interval(row.value, row.low, row.high, row.unit)
+        lines.append([row.metric, *shown[: 1 + len(more)]])
     return lines
 
 

@@ -148,17 +148,24 @@ class TrialReader:
         self._print(made.taken[n_said:])
         return made
 
-    def common(self, a: TrialSet, b: TrialSet) -> tuple[TrialSet, TrialSet]:
-        """Return the trials of the key with scores of both systems; print how many are left out."""
-        numbers = self._numbers(a), self._numbers(b)
-        if np.array_equal(*numbers):
-            return a, b
-        _, *rows = np.intersect1d(*numbers, assume_unique=True, return_indices=True)
-        if not rows[0].size:
-            raise ValueError("A and B have a score for no trial in common")
-        left = [f"{len(made) - rows[0].size:,} of {side}" for made, side in ((a, "A"), (b, "B"))]
-        tell(f"{rows[0].size:,} trials have both scores; left out: {' and '.join(left)}")
-        return a.select(np.sort(rows[0])), b.select(np.sort(rows[1]))
+    def common(self, systems: Mapping[Path, TrialSet]) -> dict[Path, TrialSet]:
+        """Return the trials of the key with scores of all systems; print how many are left out."""
+        numbers = {path: self._numbers(made) for path, made in systems.items()}
+        first, *others = numbers.values()
+        if all(np.array_equal(first, other) for other in others):
+            return dict(systems)
+        shared = first
+        for other in others:
+            shared = np.intersect1d(shared, other, assume_unique=True)
+        if not shared.size:
+            paths = " and ".join(map(str, systems))
+            raise ValueError(f"{paths} have a score for no trial in common")
+        left = [f"{own.size - shared.size:,} of {path}" for path, own in numbers.items()]
+        tell(f"{shared.size:,} trials have all scores; left out: {', '.join(left)}")
+        return {
+            path: made.select(np.flatnonzero(np.isin(numbers[path], shared)))
+            for path, made in systems.items()
+        }
 
     def _numbers(self, made: TrialSet) -> NDArray[np.int64]:
         """Return a number for each trial that is the same for all systems."""

@@ -81,11 +81,11 @@ def worded(*, of_key: bool = False, **names: str) -> Iterator[None]:
 
 def in_words(evaluation: Evaluation) -> Evaluation:
     """Return an evaluation whose notes name options instead of arguments."""
-    rows = tuple(
-        row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")
-        for row in evaluation.rows
+    return evaluation.with_rows(
+        lambda row: (
+            row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")
+        )
     )
-    return replace(evaluation, rows=rows)
 
 
 def _as_option(option: str, value: object) -> str:

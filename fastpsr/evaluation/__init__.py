@@ -1,11 +1,11 @@
 """Tables of metrics: rows, default metrics, several systems and groups, comparisons."""
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.comparison import Difference, differences
+from fastpsr.evaluation.comparison import Difference, Pairs
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping
-from fastpsr.evaluation.table import Evaluation, Group, Row, in_brackets
+from fastpsr.evaluation.table import Evaluation, Group, Row
 
 __all__ = [
     "Difference",
@@ -14,11 +14,10 @@ __all__ = [
     "Grouping",
     "Intervals",
     "NoIntervalsWarning",
+    "Pairs",
     "Row",
     "default_metrics",
     "detection_metrics",
-    "differences",
     "evaluate",
     "evaluate_systems",
-    "in_brackets",
 ]

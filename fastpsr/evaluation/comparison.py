@@ -1,36 +1,39 @@
-"""The difference of two systems on the same samples: a row per metric."""
+"""The difference of two systems on the same samples."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
 
 from fastpsr.bootstrap import BootstrapResult
-from fastpsr.bootstrap.bootstrap import check_same_samples, with_differences
-from fastpsr.bootstrap.replicates import AnyMetric, Job
-from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.table import Evaluation, Row
-from fastpsr.plans import Data, Plan, run
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.table import Row
 
-__all__ = ["Difference", "differences"]
+__all__ = ["Difference", "Pairs", "pairs_of"]
+
+#: Which systems are compared: the first with each other, or all pairs.
+Pairs = Literal["first", "all"]
+
+_ROUNDING = 1e-9  # of the values: what the order of sums and the end of a search may change
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A metric of two systems, and its difference with a confidence interval.
+    """A metric of two systems on the same samples, and the difference with an interval.
 
     Attributes
     ----------
     a, b : Row
-        The metric of each system.
+        The metric of each system, for the same group of samples.
     result : BootstrapResult or None
-        For the value of `a` minus that of `b`; None if one of them is undefined, or both are
-        infinite.
+        For the value of `a` minus that of `b`; None if no interval was requested, one of the values
+        is undefined, or both are infinite.
     """
 
     a: Row
     b: Row
-    result: BootstrapResult | None
+    result: BootstrapResult | None = None
 
     @property
     def metric(self) -> str:
@@ -38,67 +41,89 @@ class Difference:
         return self.a.metric
 
     @property
+    def name(self) -> str:
+        """Names of both systems, "a - b"."""
+        return f"{self.a.system} - {self.b.system}"
+
+    @property
+    def group(self) -> str | None:
+        """Group of samples; None for all samples."""
+        return self.a.group
+
+    @property
     def value(self) -> float:
-        """The value of `a` minus that of `b`."""
+        """The value of `a` minus that of `b`, in the unit of the metric."""
         return self.a.value - self.b.value
 
     @property
+    def low(self) -> float | None:
+        """Lower end of the interval; None if there is none."""
+        return None if self.result is None else self.result.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval; None if there is none."""
+        return None if self.result is None else self.result.interval.high
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether difference and interval are 0, except for rounding: 1e-9 of the values."""
+        most = _ROUNDING * max(abs(self.a.value), abs(self.b.value))
+        ends = [end for end in (self.low, self.high) if end is not None and not math.isnan(end)]
+        return math.isfinite(most) and all(abs(each) <= most for each in (self.value, *ends))
+
+    @property
     def excludes_zero(self) -> bool | None:
-        """Whether the interval excludes zero; None if there is no interval."""
-        if self.result is None or math.isnan(self.result.interval.low):
+        """Whether the interval excludes 0 by more than rounding; None if there is no interval."""
+        if self.low is None or self.high is None or math.isnan(self.low):
             return None
-        low, high = self.result.interval
-        return low > 0.0 or high < 0.0
+        return not self.is_equal and (self.low > 0.0 or self.high < 0.0)
 
     @property
     def note(self) -> str:
         """Description of the metric, or the reason why a value is not finite."""
         reasons: dict[str, str] = {}
-        for side, row in (("A", self.a), ("B", self.b)):
+        for row in (self.a, self.b):
             if not math.isfinite(row.value):
-                also = f"{reasons[row.note]} and {side}" if row.note in reasons else side
-                reasons[row.note] = also
+                others = f"{reasons[row.note]} and " if row.note in reasons else ""
+                reasons[row.note] = f"{others}{row.system}"
         return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
 
+    def with_rows(self, change: Callable[[Row], Row]) -> "Difference":
+        """Return the difference with rows that a function returns for these."""
+        return replace(self, a=change(self.a), b=change(self.b))
+
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict of plain numbers and strings."""
+        """Return a dict of plain numbers and strings; `a` and `b` are the values."""
         found = self.result
         return {
+            "system_a": self.a.system,
+            "system_b": self.b.system,
+            "group": self.group,
             "metric": self.metric,
             "a": self.a.value,
             "b": self.b.value,
             "difference": self.value,
-            "low": None if found is None else found.interval.low,
-            "high": None if found is None else found.interval.high,
+            "low": self.low,
+            "high": self.high,
             "bias": None if found is None else found.bias,
             "n_undefined": 0 if found is None else found.n_undefined,
+            "equal": self.is_equal,
             "excludes_zero": self.excludes_zero,
             "note": self.note,
+            "unit": self.a.unit,
         }
 
 
-def differences(
-    metrics: Mapping[str, AnyMetric],
-    systems: tuple[Data, Data],
-    evaluations: tuple[Evaluation, Evaluation],
-    intervals: Intervals,
-    progress: Callable[[int, int], object],
-) -> list[Difference]:
-    """Return the differences of two systems whose metrics were evaluated."""
-    check_same_samples(*systems)
-    pairs = list(zip(evaluations[0].rows, evaluations[1].rows, strict=True))
-    comparable = [(a, b) for a, b in pairs if not math.isnan(a.value - b.value)]
-    names = [a.metric for a, _ in comparable]
-    jobs = [Job(metrics[name], system) for name in names for system in systems]
+def pairs_of(n_systems: int, pairs: Pairs) -> Sequence[tuple[int, int]]:
+    """Return the numbers of the systems of each pair, in the order of the systems.
 
-    def prepare() -> Plan[Any]:
-        return (yield [job.prepare() for job in jobs])
-
-    found: dict[str, BootstrapResult] = {}
-    if jobs:
-        run(prepare)
-        values = [row.value for pair in comparable for row in pair]
-        labels = [f"{name}, a - b" for name in names]
-        results = with_differences(labels, jobs, values, intervals, progress)
-        found = dict(zip(names, results, strict=True))
-    return [Difference(a, b, found.get(a.metric)) for a, b in pairs]
+    Examples
+    --------
+    >>> pairs_of(3, "first"), pairs_of(3, "all")
+    ([(0, 1), (0, 2)], [(0, 1), (0, 2), (1, 2)])
+    """
+    if n_systems < 2:
+        raise ArgumentError("differences", "need a dict of two systems or more")
+    found = list(combinations(range(n_systems), 2))
+    return found if pairs == "all" else found[: n_systems - 1]

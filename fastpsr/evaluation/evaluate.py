@@ -1,5 +1,7 @@
 """`evaluate`: a table of metrics."""
 
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,11 +12,12 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.bootstrap import with_intervals
+from fastpsr.bootstrap.bootstrap import check_same_samples, with_intervals
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import Job, as_number
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, SuspicionWarning
+from fastpsr.evaluation.comparison import Difference, Pairs, pairs_of
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.infinite_losses import count_infinite_losses
@@ -22,7 +25,15 @@ from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.base import check_metric
-from fastpsr.plans import Data, Outcome, PartitionedPredictions, Plan, check_data, run, run_all
+from fastpsr.plans import (
+    Data,
+    Outcome,
+    PartitionedPredictions,
+    Plan,
+    check_data,
+    run,
+    run_all,
+)
 from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.wording import counted
@@ -61,6 +72,7 @@ def evaluate(
     method: Method = "percentile",
     resampling: Resampling | None = None,
     seed: int | None = None,
+    differences: Pairs | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
@@ -82,6 +94,10 @@ def evaluate(
         Number of bootstrap replicates; with 0 there are no confidence intervals.
     confidence_level, method, resampling, seed
         As for :func:`fastpsr.bootstrap`.
+    differences : {"first", "all"}, optional
+        For several systems on the same samples: also the differences between the first system and
+        each other, or of all pairs, the system named first minus the other. With `n_resamples` all
+        systems are evaluated on the same bootstrap draws, as by :func:`fastpsr.compare`.
     progress : callable, optional
         Called with (name of the step, amount done, total amount). Steps are the metrics, reported
         before each is computed, and ``"replicates"``.
@@ -95,7 +111,8 @@ def evaluate(
     ------
     ValueError
         For unlabeled predictions, an empty list of metrics, a resampling or seed without
-        `n_resamples`, and as :func:`fastpsr.bootstrap`.
+        `n_resamples`, differences of one system or of other samples, and as
+        :func:`fastpsr.bootstrap`.
 
     Warns
     -----
@@ -132,6 +149,22 @@ def evaluate(
     100 samples, 2 classes, priors 0.5, 0.5
     95 % intervals: percentile, 200 replicates, resampling IID, seed 0
     NBS      0.7400  [0.6303, 0.8814]  Brier score over that of the priors
+
+    Two systems:
+
+    >>> other = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.2, 0.6, 0.4, 0.8] * 25)
+    >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
+    >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
+    >>> print(found)
+    95 % intervals: percentile, 200 replicates, resampling IID, seed 0
+    difference: a - b
+    metric            a       b  difference            interval  excludes 0
+    targets          50      50
+    non-targets      50      50
+    AUC          0.7500  0.7500       equal
+    NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508]         yes
+    >>> [each.excludes_zero for each in found.differences]
+    [False, True]
     """
     systems = predictions if isinstance(predictions, Mapping) else {None: predictions}
     for name in systems:
@@ -152,7 +185,10 @@ def evaluate(
         ):
             if given != default:
                 raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
-    return evaluate_systems(systems, metrics, by=by, intervals=intervals, progress=progress)
+    checks.check_choice("differences", differences, (None, "first", "all"))
+    return evaluate_systems(
+        systems, metrics, by=by, intervals=intervals, differences=differences, progress=progress
+    )
 
 
 def evaluate_systems(
@@ -161,6 +197,7 @@ def evaluate_systems(
     *,
     by: By | None = None,
     intervals: Intervals | None = None,
+    differences: Pairs | None = None,
     progress: Progress | None = None,
     with_all: bool = True,
 ) -> Evaluation:
@@ -170,7 +207,7 @@ def evaluate_systems(
     """
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
-    tasks: list[_Task] = []
+    of_systems: list[list[_Task]] = []
     for system, data in systems.items():
         name = "predictions" if system is None else f"predictions[{system!r}]"
         check_data(data, name)
@@ -179,26 +216,92 @@ def evaluate_systems(
             if isinstance(data, Predictions):
                 _ = data.labels
             of_system = _tasks(system, label, data, _named(metrics, data), by, intervals)
-            tasks += of_system if with_all else of_system[1:]
+            of_systems.append(of_system if with_all else of_system[1:])
         except ArgumentError as error:
             if not label:
                 raise
             raise error.renamed(f"{name}: {error.name or error.argument}") from None
+    tasks = [task for of_system in of_systems for task in of_system]
+    places: list[tuple[_Task, ...]] = [(task,) for task in tasks]
+    pairs: Sequence[tuple[int, int]] | None = None
+    if differences is not None:
+        places, pairs = _side_by_side(of_systems), pairs_of(len(systems), differences)
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
-    rows: list[Row] = []
-    groups: list[Group] = []
     for task in tasks:
-        group, values, prepared, suspected = task.take(outcomes)
-        for each in suspected:
+        for each in task.take(outcomes):
             warn(each.of(task.label) if task.label else each, stacklevel=3)
-        found = {}
-        if task.intervals is not None:
-            found = task.intervals_of(values, prepared, progress)
-        groups.append(group)
-        rows += [
-            task.row(name, outcome, found.get(name), group) for name, outcome in values.items()
-        ]
-    return Evaluation(tuple(rows), tuple(groups), intervals)
+    found: list[Difference] = []
+    for place in places:  # not a comprehension, so that warnings refer to the line of the caller
+        found += _finished(place, pairs, progress)
+    rows = tuple(row for task in tasks for row in task.rows.values())
+    return Evaluation(rows, tuple(task.described for task in tasks), intervals, tuple(found))
+
+
+def _side_by_side(of_systems: "Sequence[list[_Task]]") -> "list[tuple[_Task, ...]]":
+    """Return the tasks of all systems for each group, which must have the same samples."""
+    first, *others = of_systems
+    for other in others:
+        groups = [[task.group for task in tasks] for tasks in (first, other)]
+        systems = [tasks[0].system for tasks in (first, other) if tasks]
+        if groups[0] != groups[1]:
+            raise ArgumentError(
+                "by", f"must be of the same values in {systems[0]!r} and {systems[1]!r}"
+            )
+        for one, another in zip(first, other, strict=True):
+            try:
+                check_same_samples(one.data, another.data)
+            except ArgumentError as error:
+                raise error.renamed(f"predictions {systems[0]!r} and {systems[1]!r}") from None
+    return list(zip(*of_systems, strict=True))
+
+
+def _finished(
+    tasks: "Sequence[_Task]",
+    pairs: Sequence[tuple[int, int]] | None,
+    progress: Progress | None,
+) -> list[Difference]:
+    """Make the rows of a group, and return the differences of pairs of systems."""
+    sides = [(tasks[a], tasks[b]) for a, b in pairs or ()]
+    known = {(task, name): value for task in tasks for name, value in task.numbers.items()}
+    compared = [  # inf - inf is undefined
+        (one, other, name)
+        for one, other in sides
+        for name in one.numbers
+        if not math.isnan(one.numbers[name] - other.numbers.get(name, math.nan))
+    ]
+    results: dict[Any, BootstrapResult] = {}
+    intervals = tasks[0].intervals
+    if intervals is not None and known and tasks[0].can_be_drawn(intervals.resampling):
+        of = tasks[0].label if pairs is None else tasks[0].group
+        begins = f"{of}: " if of else ""
+        place = {each: k for k, each in enumerate(known)}
+        between = {
+            f"{begins}{name}, {a.system} - {b.system}": (place[a, name], place[b, name])
+            for a, b, name in compared
+        }
+
+        def advance(done: int, total: int) -> None:
+            if progress is not None:
+                progress(f"{begins}replicates", done, total)
+
+        found = with_intervals(
+            [task.worded(name) for task, name in known],
+            [task.job(name) for task, name in known],
+            list(known.values()),
+            intervals,
+            advance,
+            None if pairs is None else between,
+            stacklevel=6,
+        )
+        results = dict(zip([*known, *compared], found, strict=True))
+    for task in tasks:
+        task.rows = {name: task.row(name, results.get((task, name))) for name in task.values}
+    return [
+        Difference(one.rows[name], other.rows[name], results.get((one, other, name)))
+        for one, other in sides
+        for name in one.rows
+        if name in other.rows
+    ]
 
 
 def _tasks(
@@ -210,7 +313,7 @@ def _tasks(
     intervals: Intervals | None,
 ) -> "list[_Task]":
     """Return the tasks of a system: all its samples, then its groups."""
-    tasks = [_Task(system, None, label, data, metrics, intervals)]
+    tasks = [_Task(system, None, label, label, data, metrics, intervals)]
     for name, part, rows in groups_of(data, by):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
@@ -221,7 +324,7 @@ def _tasks(
                     refused[metric_name] = error
         drawn = None if intervals is None else intervals.on_rows(data, rows)
         place = f"{label}, {name}" if label else name
-        tasks.append(_Task(system, name, place, part, own, drawn, refused))
+        tasks.append(_Task(system, name, label, place, part, own, drawn, refused))
     return tasks
 
 
@@ -231,11 +334,17 @@ class _Task:
 
     system: str | None
     group: str | None
-    label: str  # what messages call it
+    among: str  # name of the system if there are several, else ""
+    label: str  # what messages call the system and group
     data: Data
     metrics: Mapping[str, AnyMetric]
     intervals: Intervals | None
     refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
+
+    described: Group = field(init=False)
+    values: dict[str, Outcome] = field(init=False)
+    numbers: dict[str, float] = field(init=False)  # those of the values that are not nan
+    rows: dict[str, Row] = field(init=False)
 
     def __post_init__(self) -> None:
         self._jobs = {name: Job(metric, self.data) for name, metric in self.metrics.items()}
@@ -250,65 +359,53 @@ class _Task:
             first.append(lambda: suspicions(self.data))
         if self.intervals is None:
             return [*first, *values]
-        return [*first, *values, *(job.prepare for job in self._jobs.values())]
+        prepared = [
+            partial(_about, self.among, self.data, job.prepare) for job in self._jobs.values()
+        ]
+        return [*first, *values, *prepared]
 
-    def take(self, outcomes: Any) -> tuple[Group, dict[str, Outcome], dict[str, Outcome], Any]:
-        """Take the outcomes of the plans."""
-        group: Group = next(outcomes).get()
+    def take(self, outcomes: Any) -> Sequence[SuspicionWarning]:
+        """Take the outcomes of the plans, and return what the data look like."""
+        self.described = next(outcomes).get()
         suspected = next(outcomes).get() if self.group is None else ()
-        values = {name: next(outcomes) for name in self.metrics}
+        self.values = {name: next(outcomes) for name in self.metrics}
         prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
-        if self.group is not None and group.n_classes == 2 and 0 in group.class_sizes:
-            lacking = group.class_sizes.index(0)
-            error = ValueError(f"{self.group} has no samples of class {lacking}")
-            values = {
+        sizes = self.described.class_sizes
+        if self.group is not None and len(sizes) == 2 and 0 in sizes:
+            error = ValueError(f"{self.group} has no samples of class {sizes.index(0)}")
+            self.values = {
                 name: outcome if _is_finite(outcome) else Outcome(None, error)
-                for name, outcome in values.items()
+                for name, outcome in self.values.items()
             }
-        return group, values, prepared, suspected
+        numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
+        self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
+        if prepared:
+            for name in self.numbers:
+                prepared[name].get()
+        return suspected
 
-    def intervals_of(
-        self, values: dict[str, Outcome], prepared: dict[str, Outcome], progress: Progress | None
-    ) -> dict[str, BootstrapResult]:
-        """Return intervals of the metrics that have a value, computed together."""
-        assert self.intervals is not None
-        numbers = {
-            name: float(outcome.result) for name, outcome in values.items() if outcome.error is None
-        }
-        names = [name for name, value in numbers.items() if not np.isnan(value)]
-        for name in names:
-            prepared[name].get()
-        if not names or not self._can_be_drawn(self.intervals.resampling):
-            return {}
+    def job(self, name: str) -> Job:
+        """Return the prepared job of a metric."""
+        return self._jobs[name]
 
-        def advance(done: int, total: int) -> None:
-            if progress is not None:
-                progress(self._worded("replicates"), done, total)
-
-        jobs = [self._jobs[name] for name in names]
-        known = [numbers[name] for name in names]
-        shown = [self._worded(name) for name in names]
-        results = with_intervals(shown, jobs, known, self.intervals, advance, stacklevel=6)
-        return dict(zip(names, results, strict=True))
-
-    def _can_be_drawn(self, resampling: Resampling) -> bool:
+    def can_be_drawn(self, resampling: Resampling) -> bool:
         """Return whether a group has enough units to resample; warn if not."""
         if self.group is None:  # for all samples this is an error, raised elsewhere
             return True
         try:
             run(lambda: resampling.units(self.data))
         except ValueError as error:
-            warn(NoIntervalsWarning(self._worded("no intervals"), error), stacklevel=5)
+            warn(NoIntervalsWarning(self.worded("no intervals"), error), stacklevel=5)
             return False
         return True
 
-    def row(self, name: str, outcome: Outcome, found: BootstrapResult | None, group: Group) -> Row:
+    def row(self, name: str, found: BootstrapResult | None) -> Row:
         """Return the row of a metric."""
-        metric = self.metrics[name]
+        metric, outcome = self.metrics[name], self.values[name]
         value, state, error = float("nan"), "not computed", outcome.error
         if error is None:
             value = float(outcome.result)
-            state, error = _explain(metric, value, group.n_infinite, self.data.kind)
+            state, error = _explain(metric, value, self.described.n_infinite, self.data.kind)
         note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
         row = Row(
             name, value, note=note, unit=getattr(metric, "unit", ""),
@@ -336,12 +433,13 @@ class _Task:
     def _value(self, place: int, name: str, progress: Progress | None) -> Plan[Any]:
         """Ask for the value of a metric."""
         if progress is not None:
-            progress(self._worded(name), place, len(self.metrics))
+            progress(self.worded(name), place, len(self.metrics))
         if name in self.refused:
             raise self.refused[name]
         metric = self.metrics[name]
         if isinstance(metric, Metric):
-            return (yield from metric.plan_from_start(self.data))
+            plan = partial(metric.plan_from_start, self.data)
+            return (yield from _about(self.among, self.data, plan))
         if not isinstance(self.data, Predictions):
             raise ArgumentError(
                 "metrics",
@@ -350,8 +448,24 @@ class _Task:
             )
         return as_number(name, metric(self.data))
 
-    def _worded(self, what: str) -> str:
+    def worded(self, what: str) -> str:
+        """Return a message about the system and group."""
         return f"{self.label}: {what}" if self.label else what
+
+
+def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
+    """Plan: do another plan, with warnings that name the system, of data in memory."""
+    if not system or not isinstance(data, Predictions):
+        return (yield from plan())
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            return run(plan, data)
+    finally:
+        for each in caught:
+            message = f"{system}: {each.message}"
+            warnings.warn_explicit(message, each.category, each.filename, each.lineno)
 
 
 def _explain(
@@ -392,7 +506,7 @@ def _is_finite(outcome: Outcome) -> bool:
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     if isinstance(metrics, Metric):
         metrics = [metrics]
-    return _Task(None, None, "", data, _named(metrics, data), None).plans(None)
+    return _Task(None, None, "", "", data, _named(metrics, data), None).plans(None)
 
 
 PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)

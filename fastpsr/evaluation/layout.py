@@ -1,29 +1,41 @@
-"""Evaluations of several systems and groups as lines of text."""
+"""Evaluations of several systems and groups, and differences, as lines of text."""
 
 import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastpsr.evaluation.comparison import Difference
     from fastpsr.evaluation.table import Evaluation
 
-__all__ = ["POOLED", "gaps", "in_brackets", "in_columns", "number", "pivot"]
+__all__ = [
+    "POOLED",
+    "compared",
+    "difference_with_interval",
+    "gaps",
+    "in_columns",
+    "number",
+    "pivot",
+    "with_differences",
+    "with_interval",
+]
 
 #: Name of all samples of a system in tables.
 POOLED = "pooled"
 _BETWEEN = 2  # blanks between columns
+_MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
+_PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
 
 
-def in_columns(evaluation: "Evaluation", width: int) -> list[str]:
-    """Return a line per metric, a column per system and group, and reasons of missing values below.
+def in_columns(lines: Sequence[Sequence[str]], n_names: int, width: int) -> list[str]:
+    """Return a line per metric and a column per system and group, as text.
 
-    Columns that exceed the width are continued in a further table. If more than two tables were
-    needed, there is a line per system and group and a column per metric, if that makes fewer.
+    `lines` are a header and a line per system and group, which begins with `n_names` names. Columns
+    that exceed the width are continued in a further table. If more than two tables were needed,
+    there is a line per system and group and a column per metric, if that makes fewer.
     """
-    lines = pivot(evaluation)
-    n_names = 2
-    if not any(line[0] for line in lines[1:]):  # one system without a name
-        n_names, lines = 1, [line[1:] for line in lines]
+    while n_names > 1 and not any(line[0] for line in lines[1:]):  # one system without a name
+        n_names, lines = n_names - 1, [line[1:] for line in lines]
     turned = [list(row) for row in zip(*lines, strict=True)]
     for row in turned[:n_names]:
         row[0] = ""
@@ -31,7 +43,73 @@ def in_columns(evaluation: "Evaluation", width: int) -> list[str]:
     if len(tables) > 2:
         tables = min(tables, _tables(lines, n_names, width), key=len)
     shown = [line for table in tables for line in ("", *table)]
-    return [*shown[1:], *gaps(evaluation)]
+    return shown[1:]
+
+
+def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
+    """Return the values of systems and their differences: of two in one table, else in two."""
+    lines = compared(evaluation)
+    if len(evaluation.groups) == 2:
+        (table, *more) = _tables(lines, 1, width)
+        below = [line for each in more for line in ("", *each)]
+        return [f"difference: {evaluation.differences[0].name}", *table, *below]
+    stars = any(each.excludes_zero for each in evaluation.differences)
+    if stars:  # numbers stand below numbers
+        lines = [
+            [*line[:2], *(c if c.endswith("*") else f"{c}  " for c in line[2:])] for line in lines
+        ]
+    return [
+        *in_columns(pivot(evaluation), 2, width),
+        "",
+        "differences" + "; * where the interval excludes 0" * stars,
+        *in_columns(lines, 2, width),
+    ]
+
+
+def compared(evaluation: "Evaluation") -> list[list[str]]:
+    """Return a header, and a line per metric of two systems, else per pair of systems and group."""
+    if len(evaluation.groups) == 2:
+        return _of_two(evaluation)
+    found = evaluation.differences
+    metrics = list(dict.fromkeys(each.metric for each in found))
+    cells: dict[str, dict[str, dict[str, str]]] = {}  # by pair, group and metric
+    for each in found:
+        shown = " ".join(part for part in difference_with_interval(each) if part)
+        star = " *" if each.excludes_zero else ""
+        of_pair = cells.setdefault(each.name, {})
+        of_pair.setdefault(each.group or POOLED, {})[each.metric] = shown + star
+    return [
+        ["difference", "condition", *metrics],
+        *(
+            [name, group, *(of_group.get(metric, "") for metric in metrics)]
+            for name, of_pair in cells.items()
+            for group, of_group in of_pair.items()
+        ),
+    ]
+
+
+def _of_two(evaluation: "Evaluation") -> list[list[str]]:
+    """Return sizes and metrics of two systems, and their differences."""
+    a, b = evaluation.groups
+    more = ["difference", *["interval", "excludes 0"] * (evaluation.intervals is not None)]
+    lines = [["metric", a.system or "", b.system or "", *more]]
+    for name, *sizes in zip(*_sizes(evaluation), strict=True):
+        lines.append([name, *sizes, *[""] * len(more)])
+    answers = {None: "", True: "yes", False: "no"}
+    for each in evaluation.differences:
+        values = [number(row.value, row.unit) for row in (each.a, each.b)]
+        answer = "" if each.is_equal else answers[each.excludes_zero]
+        lines.append(
+            [each.metric, *values, *[*difference_with_interval(each), answer][: len(more)]]
+        )
+    return lines
+
+
+def difference_with_interval(each: "Difference") -> tuple[str, str]:
+    """Return a difference and its interval as text; "equal" and no interval if it is 0."""
+    if each.is_equal:
+        return "equal", ""
+    return with_interval(each.value, each.low, each.high, each.a.unit)
 
 
 def _tables(rows: Sequence[Sequence[str]], n_names: int, width: int) -> list[list[str]]:
@@ -55,21 +133,24 @@ def _joined(cells: Iterable[str]) -> str:
 def pivot(evaluation: "Evaluation") -> list[list[str]]:
     """Return a header, and a line per system and group: names, sizes of classes, metrics."""
     metrics = list(dict.fromkeys(row.metric for row in evaluation.rows))
-    is_binary = all(group.n_classes == 2 for group in evaluation.groups)
-    sizes = ["targets", "non-targets"] if is_binary else ["samples"]
-    lines = []
-    for group in evaluation.groups:
-        counts = reversed(group.class_sizes) if is_binary else [group.n_samples]
-        rows = {row.metric: row for row in evaluation.of(group)}
-        cells = [
-            f"{number(rows[name].value)} {in_brackets(rows[name].low, rows[name].high)}".rstrip()
-            if name in rows
-            else ""
-            for name in metrics
-        ]
-        names = [group.system or "", group.group or POOLED]
-        lines.append([*names, *(f"{n:,}" for n in counts), *cells])
-    return [["system", "condition", *sizes, *metrics], *lines]
+    header, *sizes = _sizes(evaluation)
+    lines = [["system", "condition", *header, *metrics]]
+    for group, counts in zip(evaluation.groups, sizes, strict=True):
+        found = {
+            row.metric: " ".join(with_interval(row.value, row.low, row.high, row.unit)).rstrip()
+            for row in evaluation.of(group)
+        }
+        cells = [found.get(name, "") for name in metrics]
+        lines.append([group.system or "", group.group or POOLED, *counts, *cells])
+    return lines
+
+
+def _sizes(evaluation: "Evaluation") -> list[list[str]]:
+    """Return a header, and the numbers of samples of each group, by class if there are two."""
+    if not all(group.n_classes == 2 for group in evaluation.groups):
+        return [["samples"], *([f"{group.n_samples:,}"] for group in evaluation.groups)]
+    sizes = ([f"{n:,}" for n in reversed(group.class_sizes)] for group in evaluation.groups)
+    return [["targets", "non-targets"], *sizes]
 
 
 def gaps(evaluation: "Evaluation") -> list[str]:
@@ -88,27 +169,66 @@ def gaps(evaluation: "Evaluation") -> list[str]:
     return lines
 
 
-def in_brackets(low: float | None, high: float | None) -> str:
-    """Return an interval as text, or "" if there is none.
+def with_interval(
+    value: float, low: float | None, high: float | None, unit: str = ""
+) -> tuple[str, str]:
+    """Return a value and its interval as text, with at least two digits of the interval's width.
 
     Examples
     --------
-    >>> in_brackets(0.25, 0.75)
-    '[0.2500, 0.7500]'
+    >>> with_interval(0.2501, 0.25, 0.75)
+    ('0.2501', '[0.2500, 0.7500]')
+    >>> with_interval(0.0123456, 0.0123, 0.0124, "fraction")
+    ('1.2346 %', '[1.2300, 1.2400]')
+    >>> with_interval(0.5, None, None)
+    ('0.5000', '')
     """
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+    if low is None or high is None:
+        return number(value, unit), ""
+    factor = _PERCENT.get(unit, 1.0)
+    width = factor * (high - low)
+    decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
+    ends = (_rounded(factor * end, max(decimals, _usual(unit))) for end in (low, high))
+    return number(value, unit, decimals), f"[{', '.join(ends)}]"
 
 
-def number(value: float) -> str:
-    """Return a number with four decimals, or two digits of one that these would show as 0.
+def number(value: float, unit: str = "", decimals: int = 0) -> str:
+    """Return a number as text, fractions and percentages in percent.
+
+    There are four decimals, three of percentages, at least `decimals`, and at least two digits of
+    a small number.
 
     Examples
     --------
-    >>> number(0.25), number(-2.34e-5), number(0.0)
-    ('0.2500', '-2.3e-05', '0.0000')
+    >>> number(0.25), number(0.00052), number(-2.34e-7), number(0.0)
+    ('0.2500', '0.00052', '-2.3e-07', '0.0000')
+    >>> number(0.01234, "fraction"), number(12.5, "percent")
+    ('1.234 %', '12.500 %')
     """
-    shown = f"{value:.4f}"
-    return f"{value:.1e}" if value != 0.0 and float(shown) == 0.0 else shown
+    shown = _PERCENT.get(unit, 1.0) * value
+    if shown and math.isfinite(shown):
+        decimals = max(decimals, min(_decimals(shown), _MOST_DECIMALS))
+    text = _rounded(shown, max(decimals, _usual(unit)))
+    return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
+
+
+def _usual(unit: str) -> int:
+    return 3 if unit in _PERCENT else 4
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, or with two digits where these would show it as 0."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value + 0.0:.{decimals}f}"  # -0.0 is 0
+    needed = _decimals(value)
+    if needed > _MOST_DECIMALS:
+        return f"{value:.1e}"
+    return f"{value:.{needed if round(value, decimals) == 0.0 else decimals}f}"
+
+
+def _decimals(value: float) -> int:
+    """Return how many decimals show two digits of a number that is not 0."""
+    return 1 - math.floor(math.log10(abs(value)))
 
 
 def _n_fitting(widths: Sequence[int], room: int) -> int:

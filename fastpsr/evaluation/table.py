@@ -1,11 +1,18 @@
 """Result of an evaluation: rows of values, and the groups of samples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.layout import in_brackets, in_columns, number, pivot
+from fastpsr.evaluation.layout import (
+    compared,
+    gaps,
+    in_columns,
+    pivot,
+    with_differences,
+    with_interval,
+)
 from fastpsr.html import table
 from fastpsr.optional import frame
 from fastpsr.predictions import Kind
@@ -13,7 +20,10 @@ from fastpsr.strict_json import strict
 from fastpsr.version import __version__
 from fastpsr.wording import counted
 
-__all__ = ["Evaluation", "Group", "Row", "in_brackets"]
+if TYPE_CHECKING:
+    from fastpsr.evaluation.comparison import Difference
+
+__all__ = ["Evaluation", "Group", "Row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +45,8 @@ class Row:
     note : str
         Description of the metric; the reason if the value is nan or infinite.
     unit : str
-        "fraction", "percent", "nats", "bits", or "" for ratios.
+        "fraction", "percent", "probability", "nats", "bits", or "" for ratios. Tables show
+        fractions in percent.
     reference_value : float or None
         Value of an uninformative system, if there is such a value.
     system : str or None
@@ -131,6 +142,8 @@ class Evaluation:
         Systems and groups, in the order of the rows.
     intervals : Intervals or None
         Settings of the intervals, if requested.
+    differences : tuple of Difference
+        Differences of systems, if requested: group by group, pair by pair, metric by metric.
 
     Examples
     --------
@@ -149,6 +162,7 @@ class Evaluation:
     rows: tuple[Row, ...]
     groups: tuple[Group, ...]
     intervals: Intervals | None = None
+    differences: "tuple[Difference, ...]" = ()
 
     def __getitem__(self, name: str | tuple[str | None, str | None, str]) -> float:
         """Return the value of a metric, or of (system, group, metric)."""
@@ -220,6 +234,8 @@ class Evaluation:
                 "rows": [row.to_dict() for row in self.rows],
             }
         )
+        if self.differences:
+            content["differences"] = strict([each.to_dict() for each in self.differences])
         return content
 
     def records(self) -> list[dict[str, Any]]:
@@ -247,8 +263,12 @@ class Evaluation:
         intervals = "" if self.intervals is None else f"; {self.intervals}"
         if len(self.groups) > 1:
             header, *lines = pivot(self)
-            return table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
-        cells = [[r.metric, number(r.value), in_brackets(r.low, r.high), r.note] for r in self.rows]
+            shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
+            if self.differences:
+                header, *lines = compared(self)
+                shown += table("differences", header, lines)
+            return shown
+        cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
         header = ["metric", "value", "interval", "note"]
         return table(f"{self.all_samples}{intervals}", header, cells)
 
@@ -256,12 +276,18 @@ class Evaluation:
         return self.to_text()
 
     def to_text(self, width: int = 100) -> str:
-        """Return the table as text: a line per metric, or a column per system and group."""
+        """Return the table as text: a line per metric, or a column per system and group.
+
+        Differences of two systems are in the table, those of more systems or of groups in one of
+        their own.
+        """
         lines = [] if self.intervals is None else [str(self.intervals)]
+        if self.differences:
+            return "\n".join([*lines, *with_differences(self, width), *gaps(self)])
         if len(self.groups) > 1 or self.all_samples.system is not None:
-            return "\n".join([*lines, *in_columns(self, width)])
+            return "\n".join([*lines, *in_columns(pivot(self), 2, width), *gaps(self)])
         lines.insert(0, str(self.all_samples))
-        cells = [(r.metric, number(r.value), in_brackets(r.low, r.high)) for r in self.rows]
+        cells = [(r.metric, *_shown(r)) for r in self.rows]
         names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
         for (name, value, interval), row in zip(cells, self.rows, strict=True):
             shown = f"  {interval:<{brackets}}" if brackets else ""
@@ -273,10 +299,21 @@ class Evaluation:
         """Return one evaluation with the rows of several."""
         rows = tuple(row for each in evaluations for row in each.rows)
         groups = tuple(group for each in evaluations for group in each.groups)
-        return cls(rows, groups, evaluations[0].intervals)
+        differences = tuple(one for each in evaluations for one in each.differences)
+        return cls(rows, groups, evaluations[0].intervals, differences)
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
         """Return the evaluation with renamed systems."""
-        rows = tuple(replace(row, system=names[row.system or ""]) for row in self.rows)
         groups = tuple(replace(each, system=names[each.system or ""]) for each in self.groups)
-        return replace(self, rows=rows, groups=groups)
+        renamed = replace(self, groups=groups)
+        return renamed.with_rows(lambda row: replace(row, system=names[row.system or ""]))
+
+    def with_rows(self, change: Callable[[Row], Row]) -> "Evaluation":
+        """Return the evaluation with rows that a function returns for these."""
+        rows = tuple(change(row) for row in self.rows)
+        differences = tuple(each.with_rows(change) for each in self.differences)
+        return replace(self, rows=rows, differences=differences)
+
+
+def _shown(row: Row) -> tuple[str, str]:
+    return with_interval(row.value, row.low, row.high, row.unit)

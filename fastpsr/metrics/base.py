@@ -72,7 +72,7 @@ class Metric(ABC, Generic[Summary]):
 
     @property
     def unit(self) -> str:
-        """Unit of the metric: "fraction", "percent", "nats", "bits", or "" for ratios."""
+        """Unit: "fraction" (percent in tables), "percent", "probability", "nats", "bits" or ""."""
         return ""
 
     @property

@@ -87,7 +87,7 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
 
     @property
     def meaning(self) -> str:
-        amount = f"% of {self.rule.label}" if self.relative else self.rule.label
+        amount = f"share of {self.rule.label}" if self.relative else self.rule.label
         return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
 
     @property

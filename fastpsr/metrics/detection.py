@@ -397,7 +397,7 @@ class AUC(_RankMetric[RankCells]):
 
     label = "AUC"
     meaning = "area under the ROC"
-    unit = "fraction"
+    unit = "probability"
     reference_value = 0.5
 
     def summarize(self, predictions: Predictions) -> RankCells:

@@ -92,7 +92,7 @@ class ECE(Metric[BinSums]):
     @property
     def meaning(self) -> str:
         binned = "posterior of class 1" if self.on == "class" else "largest posterior"
-        return f"calibration error in {self.bins} bins of the {binned}; a diagnostic only"
+        return f"calibration error in {self.bins} bins of the {binned}; diagnostic only"
 
     unit = "fraction"
 

@@ -55,7 +55,7 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
         return f"PAV({self.score:.4g})"
 
     meaning = "posterior of class 1 after PAV, trained on the same data"
-    unit = "fraction"
+    unit = "probability"
     binary_only = True
 
     @classmethod

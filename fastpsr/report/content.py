@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Intervals, Row
+from fastpsr.evaluation import Difference, Intervals, Row
 from fastpsr.predictions import Predictions
 
 __all__ = ["Report", "Result"]
@@ -60,6 +60,8 @@ class Report:
         Paragraphs that explain the results.
     intervals : Intervals or None
         How intervals were made.
+    differences : sequence of Difference
+        Between systems, on the same samples.
     command : str
         That makes the report again.
     made : str
@@ -77,6 +79,7 @@ class Report:
     read: Sequence[str] = ()
     text: Sequence[str] = ()
     intervals: Intervals | None = None
+    differences: Sequence[Difference] = ()
     command: str = ""
     made: str = ""
 

@@ -10,12 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fastpsr import __version__
 from fastpsr.files import check_place, whole_file
 from fastpsr.report.content import Report
+from fastpsr.report.differences import difference_table
 from fastpsr.report.drawing import draw
 from fastpsr.report.svg import clean
 from fastpsr.report.tables import metric_tables, verdict_table
@@ -80,6 +81,7 @@ def render(report: Report) -> str:
         verdicts=[verdict for verdict in said if verdict.result.place in first],
         verdict_table=verdict_table(said),
         tables=metric_tables(report),
+        differences=difference_table(report),
         figures=draw(report),
         versions=_versions(),
         style=Markup(_text("style.css")),
@@ -94,9 +96,9 @@ def render(report: Report) -> str:
 def _template() -> Any:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_shown, loader=FunctionLoader(_text),
     )  # fmt: skip
-    return environment.from_string(_text("page.html.jinja"))
+    return environment.get_template("page.html.jinja")
 
 
 def _shown(value: Any) -> Any:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fastpsr.evaluation import Row, in_brackets
-from fastpsr.evaluation.layout import number
+from fastpsr.evaluation import Row
+from fastpsr.evaluation.layout import with_interval
 from fastpsr.report.content import Report, Result
 from fastpsr.report.verdict import Verdict
 
@@ -67,9 +67,10 @@ def _of_one(result: Result) -> Table:
     has_intervals = any(row.low is not None for row in result.rows)
     lines = []
     for row in result.rows:
-        cells = [Cell(row.metric), Cell(number(row.value), row.value)]
+        value, interval = with_interval(row.value, row.low, row.high, row.unit)
+        cells = [Cell(row.metric), Cell(value, row.value)]
         if has_intervals:
-            cells.append(Cell(in_brackets(row.low, row.high), row.low, _undefined(row)))
+            cells.append(Cell(interval, row.low, _undefined(row)))
         lines.append([*cells, Cell(row.note)])
     header = ["metric", "value", *(["interval"] if has_intervals else []), "meaning"]
     return Table(f"Metrics of {_counted(result)}", header, lines)
@@ -102,8 +103,9 @@ def _without_conditions(table: Table) -> Table:
 
 
 def _value(row: Row) -> Cell:
-    small = " ".join(part for part in (in_brackets(row.low, row.high), _undefined(row)) if part)
-    return Cell(number(row.value), row.value, small)
+    value, interval = with_interval(row.value, row.low, row.high, row.unit)
+    small = " ".join(part for part in (interval, _undefined(row)) if part)
+    return Cell(value, row.value, small)
 
 
 def _undefined(row: Row) -> str:
