@@ -1,6 +1,7 @@
 """Metrics as bars, with their intervals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,27 @@ from fastpsr.plotting.systems import as_mapping
 
 __all__ = ["metric_bars"]
 
-Bar = tuple[float, float | None, float | None]  # value, ends of the interval
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )
+_LABELS = {"fraction": "Fraction", "percent": "Percent", "nats": "Nats", "bits": "Bits"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value, and the ends of its interval if there is one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+
+    def in_fractions(self) -> "Bar":
+        """Return percent as a fraction, and anything else as it is."""
+        if self.unit != "percent":
+            return self
+        ends = (None if end is None else end / 100.0 for end in (self.low, self.high))
+        return Bar(self.value / 100.0, *ends, "fraction")
 
 
 def metric_bars(
@@ -50,6 +68,11 @@ def metric_bars(
     Axes
         Values that are infinite or undefined have no bar, but are named in a text.
 
+    Notes
+    -----
+    Metrics in percent are drawn as fractions if others are drawn beside them. Mappings of floats
+    have no units, and are drawn as they are.
+
     Raises
     ------
     ValueError
@@ -80,6 +103,12 @@ def metric_bars(
         if name not in names:
             raise ArgumentError("metrics", f"must be among {', '.join(names)}, not {name!r}")
     names = names if metrics is None else list(metrics)
+    units = {table[name].unit for table in tables.values() for name in names if name in table}
+    if len(units) > 1:
+        tables = {
+            system: {name: bar.in_fractions() for name, bar in table.items()}
+            for system, table in tables.items()
+        }
     width = 0.8 / len(tables)
     for place, (system, table) in enumerate(tables.items()):
         _draw_system(canvas, system, table, names, (place - (len(tables) - 1) / 2.0) * width, width)
@@ -91,7 +120,11 @@ def metric_bars(
     tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > 48 else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
-    return canvas.finish("", "Value")
+    if len(units) == 1:
+        label = _LABELS.get(*units, "Value")
+    else:
+        label = "Value (percentages as fractions)" if "percent" in units else "Value"
+    return canvas.finish("", label)
 
 
 def _draw_system(
@@ -102,7 +135,7 @@ def _draw_system(
     for place, name in enumerate(names):
         if name not in table:
             continue
-        value, low, high = table[name]
+        value, low, high = table[name].value, table[name].low, table[name].high
         if not np.isfinite(value):
             what = "is undefined" if np.isnan(value) else "is infinite"
             canvas.note(system, f"{name} {what if value != -np.inf else 'is minus infinity'}")
@@ -131,15 +164,15 @@ def _bars(system: str, table: Any) -> dict[str, Bar]:
         table = [table]
     rows = table.rows if isinstance(table, Evaluation) else table
     if isinstance(rows, Sequence) and rows and all(isinstance(row, Row) for row in rows):
-        return {row.metric: (row.value, row.low, row.high) for row in rows}
+        return {row.metric: Bar(row.value, row.low, row.high, row.unit) for row in rows}
     if isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
-        return {str(name): (float(value), None, None) for name, value in table.items()}
+        return {str(name): Bar(float(value)) for name, value in table.items()}
     if (
         isinstance(table, Sequence)
         and table
         and all(isinstance(result, BootstrapResult) for result in table)
     ):
-        return {result.name: (result.value, *result.interval) for result in table}
+        return {each.name: Bar(each.value, *each.interval, each.unit) for each in table}
     called = f"systems[{system!r}]" if system else "systems"
     raise ArgumentError(
         called,
