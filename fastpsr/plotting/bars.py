@@ -35,8 +35,8 @@ class Bar:
         """Return percent as a fraction, and anything else as it is."""
         if self.unit != "percent":
             return self
-        ends = (None if end is None else end / 100.0 for end in (self.low, self.high))
-        return Bar(self.value / 100.0, *ends, "fraction")
+        low, high = (None if end is None else end / 100.0 for end in (self.low, self.high))
+        return Bar(self.value / 100.0, low, high, "fraction")
 
 
 def metric_bars(
@@ -121,7 +121,7 @@ def metric_bars(
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
     if len(units) == 1:
-        label = _LABELS.get(*units, "Value")
+        label = _LABELS.get(next(iter(units)), "Value")
     else:
         label = "Value (percentages as fractions)" if "percent" in units else "Value"
     return canvas.finish("", label)
@@ -172,7 +172,10 @@ def _bars(system: str, table: Any) -> dict[str, Bar]:
         and table
         and all(isinstance(result, BootstrapResult) for result in table)
     ):
-        return {each.name: Bar(each.value, *each.interval, each.unit) for each in table}
+        return {
+            each.name: Bar(each.value, each.interval.low, each.interval.high, each.unit)
+            for each in table
+        }
     called = f"systems[{system!r}]" if system else "systems"
     raise ArgumentError(
         called,

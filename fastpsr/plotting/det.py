@@ -142,7 +142,7 @@ def _mark(
             continue
         fill = "white" if isinstance(point, MinDCF) else style["color"]
         for cost, (p_fa, p_miss) in zip(point.costs, rates, strict=True):
-            look = {"marker": _MARKERS[places.index(str(cost)) % len(_MARKERS)],
+            look: dict[str, Any] = {"marker": _MARKERS[places.index(str(cost)) % len(_MARKERS)],
                     "linestyle": "none", "markersize": 6.5}  # fmt: skip
             called = f"{'min' if isinstance(point, MinDCF) else 'act'}DCF({cost})"
             if min(p_fa, p_miss) < _LOWEST or max(p_fa, p_miss) > _HIGHEST:

@@ -29,8 +29,9 @@ def reliability_bins(
 ) -> Axes:
     """Draw frequency against mean posterior in bins, whose differences the ECE averages.
 
-    Above the diagram are the numbers of samples in the bins, on a log scale. A single system is drawn as bars with the gaps between mean posterior and frequency; several
-    are drawn as lines. Prefer :func:`reliability`, which needs no bins.
+    A single system is drawn as bars with the gaps between mean posterior and frequency; several
+    are drawn as lines. Above are the numbers of samples in the bins, on a log scale. Prefer
+    :func:`reliability`, which needs no bins.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def reliability_bins(
     if ece.on == "class":
         labels = "Posterior of class 1", "Frequency of class 1"
     else:
-        labels = "Largest posterior (confidence)", "Accuracy of the most probable class"
+        labels = "Largest posterior", "Frequency of the true class"
     return canvas.finish(*labels, legend="upper left")
 
 
@@ -122,9 +123,8 @@ def _draw_bars(
 
 def _draw_counts(ax: Axes, bins: BinSums, color: Any, *, weighted: bool) -> None:
     """Draw the number of samples in each bin above the axes."""
-    if ax.child_axes:
-        above = ax.child_axes[0]
-    else:
+    above: Any = ax.child_axes[0] if ax.child_axes else None
+    if above is None:
         above = ax.inset_axes((0.0, 1.04, 1.0, 0.2), sharex=ax)
         above.set_yscale("log")
         above.tick_params(labelbottom=False)
