@@ -194,7 +194,7 @@ def _evaluate_table(
     print_evaluation(evaluation)
     write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
-        report_of_table(report, data.path, evaluation, predictions, read)
+        report_of_table(report, data.path, evaluation, predictions, read, measure.detection)
 
 
 def _evaluate_trials(
@@ -209,6 +209,7 @@ def _evaluate_trials(
     """Read, evaluate, print and write; `systems` are score files, some with names."""
     found: list[Evaluation] = []
     pooled: dict[str, Predictions] = {}
+    parted: dict[str, dict[str, Predictions]] = {}
     with heard() as said, steps(None) as begin:
         reader.progress = begin
         for path in systems:
@@ -221,6 +222,7 @@ def _evaluate_trials(
             found.append(evaluation)
             if report is not None:
                 pooled[str(path)] = predictions
+                parted[str(path)] = measures[path].conditions(path, made)
     scales = {str(path): measure.scale for path, measure in measures.items()}
     taken = f"scores taken as {' and '.join(dict.fromkeys(scales.values()))}"
     if len(set(scales.values())) > 1:
@@ -240,7 +242,9 @@ def _evaluate_trials(
     if report is not None:
         read = [*said, taken, *warnings]
         drawn = {names[path]: predictions for path, predictions in pooled.items()}
-        report_of_trials(report, evaluation.renamed(names), drawn, read)
+        by_condition = {names[path]: conditions for path, conditions in parted.items()}
+        detection = next(iter(measures.values())).detection
+        report_of_trials(report, evaluation.renamed(names), drawn, by_condition, read, detection)
 
 
 def _warn_of_unlike_trials(evaluation: Evaluation, names: Mapping[str, str]) -> None:

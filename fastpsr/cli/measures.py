@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from fastpsr.evaluation import (
     default_metrics,
     detection_metrics,
     evaluate_systems,
+    groups_of,
 )
 from fastpsr.metrics import Metric, MinDCF
 from fastpsr.plans import run
@@ -177,10 +178,7 @@ class TrialMeasure:
         `groups` are the speakers, if known, which cross-fitting keeps apart.
         """
         weights = self.weights(made)
-        by = None
-        if self.by is not None:
-            column = made.columns[check_column(made, "--by", self.by)]
-            by = {self.by: _grouping(column)}
+        by = self._groups(made)
         predictions = self.predictions(path, made, weights)
         if self.folds_are_given:
             check_folds(self.folds, predictions, groups)
@@ -204,6 +202,18 @@ class TrialMeasure:
         alike = self.predictions(path, made, None)
         both = [evaluate(predictions, None), evaluate(alike, by, with_all=False)]
         return Evaluation.joined(both), predictions
+
+    def conditions(self, path: Path, made: TrialSet) -> dict[str, Predictions]:
+        """Return the predictions of each condition, all of whose trials count alike."""
+        predictions = self.predictions(path, made, None)
+        groups = groups_of(predictions, self._groups(made))
+        return {name: cast(Predictions, data) for name, data, _ in groups}
+
+    def _groups(self, made: TrialSet) -> dict[str, Any] | None:
+        """Return the conditions by the name of their column, None if none were asked for."""
+        if self.by is None:
+            return None
+        return {self.by: _grouping(made.columns[check_column(made, "--by", self.by)])}
 
     def predictions(
         self, path: Path, made: TrialSet, weights: NDArray[np.float64] | None

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.layout import POOLED
+from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
 __all__ = ["report_of_table", "report_of_trials", "require_report", "write_report"]
@@ -24,7 +25,12 @@ def require_report(path: Path | None) -> None:
 
 
 def report_of_table(
-    path: Path, source: Path, evaluation: Evaluation, predictions: Predictions, read: Sequence[str]
+    path: Path,
+    source: Path,
+    evaluation: Evaluation,
+    predictions: Predictions,
+    read: Sequence[str],
+    detection: Sequence[MinDCF],
 ) -> None:
     """Write the evaluation of a table of scores."""
     from fastpsr.report import Result
@@ -34,12 +40,17 @@ def report_of_table(
     result = Result(source.name, evaluation.rows, counts=counts)
     write_report(
         path, _title([source.name]), [result], predictions={source.name: predictions},
-        read=[*read, str(whole)], intervals=evaluation.intervals,
+        read=[*read, str(whole)], intervals=evaluation.intervals, operating_points=detection,
     )  # fmt: skip
 
 
 def report_of_trials(
-    path: Path, evaluation: Evaluation, predictions: Mapping[str, Predictions], read: Sequence[str]
+    path: Path,
+    evaluation: Evaluation,
+    predictions: Mapping[str, Predictions],
+    by_condition: Mapping[str, Mapping[str, Predictions]],
+    read: Sequence[str],
+    detection: Sequence[MinDCF],
 ) -> None:
     """Write the evaluation of systems on a trial list."""
     from fastpsr.report import Result
@@ -56,8 +67,8 @@ def report_of_trials(
     ]
     systems = list(dict.fromkeys(result.system for result in results))
     write_report(
-        path, _title(systems), results, predictions=predictions, read=read,
-        intervals=evaluation.intervals,
+        path, _title(systems), results, predictions=predictions, by_condition=by_condition,
+        read=read, intervals=evaluation.intervals, operating_points=detection,
     )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from fastpsr.evaluation.layout import number
 from fastpsr.report.content import Report, Result
 from fastpsr.report.verdict import Verdict
 
-__all__ = ["Cell", "Table", "metric_tables", "verdict_table"]
+__all__ = ["Cell", "Table", "metric_tables", "normalized", "operating_points", "verdict_table"]
+
+_MOST_COLUMNS = 6  # of numbers in a table, which is what a printed page has room for
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ def metric_tables(report: Report) -> list[Table]:
     """Return the metrics: by name for one result, else a line per result; then meanings."""
     if len(report.results) == 1:
         return [_of_one(report.results[0])]
-    tables = [_of_many(report)]
+    tables = _of_many(report)
     meanings = _meanings(report.results)
     if meanings:
         tables.append(Table("What the metrics are", ["metric", "meaning"], meanings))
@@ -75,12 +77,39 @@ def _of_one(result: Result) -> Table:
     return Table(f"Metrics of {_counted(result)}", header, lines)
 
 
-def _of_many(report: Report) -> Table:
+def normalized(report: Report) -> list[str]:
+    """Return the names of the metrics that are 1 for a system that knows the priors alone."""
+    rows = (row for result in report.results for row in result.rows)
+    return list(dict.fromkeys(row.metric for row in rows if row.reference_value == 1.0))
+
+
+def operating_points(report: Report) -> Table | None:
+    """Return the detection costs of the evaluation, None if there are none."""
+    costs = dict.fromkeys(cost for point in report.operating_points for cost in point.costs)
+    if not costs:
+        return None
+    lines = [
+        [
+            Cell(str(cost)),
+            Cell(f"{cost.p_target:g}", cost.p_target),
+            Cell(f"{cost.c_miss:g}", cost.c_miss),
+            Cell(f"{cost.c_fa:g}", cost.c_fa),
+            Cell(number(cost.threshold), cost.threshold),
+            Cell(f"{cost.default:g}", cost.default),
+        ]
+        for cost in costs
+    ]
+    header = ["minDCF and actDCF at", "target prior", "cost of a miss", "cost of a false alarm",
+              "Bayes threshold (LLR)", "divided by"]  # fmt: skip
+    return Table("Detection costs", header, lines)
+
+
+def _of_many(report: Report) -> list[Table]:
     counts = list(dict.fromkeys(name for result in report.results for name in result.counts))
     metrics = list(dict.fromkeys(row.metric for result in report.results for row in result.rows))
     lines = []
     for result in report.results:
-        cells = [Cell(result.system), Cell(result.condition)]
+        cells = []
         for name in counts:
             n = result.counts.get(name)
             cells.append(Cell("") if n is None else Cell(f"{n:,}", n))
@@ -88,8 +117,20 @@ def _of_many(report: Report) -> Table:
             row = result.row(metric)
             cells.append(Cell("") if row is None else _value(row))
         lines.append(cells)
-    header = ["system", "condition", *counts, *metrics]
-    return _without_conditions(Table("Metrics by system and condition", header, lines))
+    columns = [*counts, *metrics]
+    n_tables = -(-len(columns) // _MOST_COLUMNS)
+    tables = []
+    for k in range(n_tables):
+        begin, end = (at * len(columns) // n_tables for at in (k, k + 1))
+        header = ["system", "condition", *columns[begin:end]]
+        part = f", part {k + 1} of {n_tables}" if n_tables > 1 else ""
+        rows = [
+            [Cell(result.system), Cell(result.condition), *cells[begin:end]]
+            for result, cells in zip(report.results, lines, strict=True)
+        ]
+        caption = f"Metrics by system and condition{part}"
+        tables.append(_without_conditions(Table(caption, header, rows)))
+    return tables
 
 
 def _without_conditions(table: Table) -> Table:
