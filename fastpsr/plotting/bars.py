@@ -19,7 +19,7 @@ __all__ = ["metric_bars"]
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )
-_LABELS = {"fraction": "Fraction", "percent": "Percent", "nats": "Nats", "bits": "Bits"}
+_LABELS = {"nats": "Nats", "bits": "Bits"}
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,13 @@ class Bar:
     high: float | None = None
     unit: str = ""
 
-    def in_fractions(self) -> "Bar":
-        """Return percent as a fraction, and anything else as it is."""
-        if self.unit != "percent":
+    def taken_as(self, unit: str) -> "Bar":
+        """Return a fraction or percent in either unit, and anything else as it is."""
+        if self.unit == unit or self.unit not in ("fraction", "percent"):
             return self
-        low, high = (None if end is None else end / 100.0 for end in (self.low, self.high))
-        return Bar(self.value / 100.0, low, high, "fraction")
+        factor = 100.0 if unit == "percent" else 0.01
+        low, high = (None if end is None else factor * end for end in (self.low, self.high))
+        return Bar(factor * self.value, low, high, unit)
 
 
 def metric_bars(
@@ -70,8 +71,9 @@ def metric_bars(
 
     Notes
     -----
-    Metrics in percent are drawn as fractions if others are drawn beside them. Mappings of floats
-    have no units, and are drawn as they are.
+    An axis has one unit. Fractions and percentages are drawn in percent, or as fractions if metrics
+    of other units are drawn beside them. Mappings of floats have no units, and are drawn as they
+    are.
 
     Raises
     ------
@@ -104,11 +106,12 @@ def metric_bars(
             raise ArgumentError("metrics", f"must be among {', '.join(names)}, not {name!r}")
     names = names if metrics is None else list(metrics)
     units = {table[name].unit for table in tables.values() for name in names if name in table}
-    if len(units) > 1:
-        tables = {
-            system: {name: bar.in_fractions() for name, bar in table.items()}
-            for system, table in tables.items()
-        }
+    are_shares = bool(units) and units <= {"fraction", "percent"}
+    unit = "percent" if are_shares else "fraction"
+    tables = {
+        system: {name: bar.taken_as(unit) for name, bar in table.items()}
+        for system, table in tables.items()
+    }
     width = 0.8 / len(tables)
     for place, (system, table) in enumerate(tables.items()):
         _draw_system(canvas, system, table, names, (place - (len(tables) - 1) / 2.0) * width, width)
@@ -117,10 +120,13 @@ def metric_bars(
         canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
         low, high = canvas.ax.get_ylim()
         canvas.ax.set_ylim(min(low, 1.05 * reference), max(high, 1.05 * reference))
-    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > 48 else {}
+    longest = max(map(len, names), default=0)
+    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if longest * len(names) > 42 else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
-    if len(units) == 1:
+    if are_shares:
+        label = "Percent"
+    elif len(units) == 1:
         label = _LABELS.get(next(iter(units)), "Value")
     else:
         label = "Value (percentages as fractions)" if "percent" in units else "Value"

@@ -131,7 +131,8 @@ def _mark(
 ) -> Floats:
     """Mark the operating points of a curve, and return their rates, (P, 2)."""
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
-    marked = []
+    marked: list[tuple[float, float]] = []
+    beyond: dict[str, str] = {}
     for point in points:
         try:
             rates = _rates(point, curve, given)
@@ -146,14 +147,17 @@ def _mark(
                     "linestyle": "none", "markersize": 6.5}  # fmt: skip
             called = f"{'min' if isinstance(point, MinDCF) else 'act'}DCF({cost})"
             if min(p_fa, p_miss) < _LOWEST or max(p_fa, p_miss) > _HIGHEST:
-                canvas.note(name, f"{called} lies beyond the axes: {percent(p_fa)} false alarms, "
-                                  f"{percent(p_miss)} misses")  # fmt: skip
+                beyond[called] = (
+                    f"{called} ({percent(p_fa)} false alarms, {percent(p_miss)} misses)"
+                )
                 continue
             canvas.ax.plot([p_fa], [p_miss], color=style["color"], markerfacecolor=fill, zorder=3.0,
                            label=f"_{called}", **look)  # fmt: skip
             gray = "white" if fill == "white" else GRAY
             canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=gray)
             marked.append((p_fa, p_miss))
+    if beyond:
+        canvas.note(name, f"beyond the axes: {', '.join(beyond.values())}")
     return np.array(marked).reshape(-1, 2)
 
 

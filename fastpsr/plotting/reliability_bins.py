@@ -125,11 +125,11 @@ def _draw_counts(ax: Axes, bins: BinSums, color: Any, *, weighted: bool) -> None
     """Draw the number of samples in each bin above the axes."""
     above: Any = ax.child_axes[0] if ax.child_axes else None
     if above is None:
-        above = ax.inset_axes((0.0, 1.04, 1.0, 0.2), sharex=ax)
+        above = ax.inset_axes((0.0, 1.04, 1.0, 0.24), sharex=ax)
         above.set_yscale("log")
-        above.tick_params(labelbottom=False)
+        above.tick_params(labelbottom=False, labelsize="small")
         above.grid(visible=False, axis="x")
-        above.set_ylabel("Weight" if weighted else "Samples")
+        above.set_ylabel("Weight" if weighted else "Samples", fontsize="small")
     counts = bins.weight.sum(axis=0)
     floor = 0.5 * min(1.0, counts[counts > 0.0].min())  # a log scale has no 0
     drawn = np.where(counts > 0.0, counts, np.nan)

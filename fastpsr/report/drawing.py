@@ -17,6 +17,7 @@ from fastpsr.report.svg import clean, inline_svg, legend_above, new_axes
 __all__ = ["Drawn", "draw"]
 
 _LONGEST = 32  # characters of a name in a legend
+_LONGEST_CONDITION = 20  # characters of a name below bars
 _MOST_SYSTEMS = 6  # in a figure
 _MOST_CLASSES = 12  # whose reliability is drawn one by one
 _MOST_CONDITIONS = 24  # that bars have room for
@@ -204,7 +205,7 @@ def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart
     for system, samples in report.by_condition.items():
         if not 1 < len(samples) <= _MOST_CONDITIONS:
             continue
-        conditions = _short(list(samples))
+        _, conditions = _by_column(list(samples))
         for part, some in _parts(list(samples), "conditions"):
             curves = {conditions[name]: samples[name] for name in some}
             with new_axes() as ax:
@@ -249,7 +250,7 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
     """Draw the most telling metrics by condition, as bars."""
-    conditions = _short([result.condition for result in report.results], 20)
+    column, conditions = _by_column([result.condition for result in report.results])
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
     for metric in ("EER", "minCllr") if report.is_raw else ("EER", "Cllr"):
@@ -262,9 +263,22 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
         if systems:
             with new_axes() as ax:
                 plotting.metric_bars(systems, ax=ax)
-                unit = f", {ax.get_ylabel().lower()}" if ax.get_ylabel() != "Value" else ""
+                unit = f" ({ax.get_ylabel().lower()})" if ax.get_ylabel() != "Value" else ""
                 ax.set_ylabel(f"{metric}{unit}")
+                ax.set_xlabel(column, parse_math=False)
                 pen.keep(ax, f"{metric} by condition{part}", "Lower is better.", list(systems))
+
+
+def _by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the column that all conditions name (as "column=value"), and short names of these."""
+    columns = {name.partition("=")[0] for name in conditions if "=" in name}
+    column = columns.pop() if len(columns) == 1 else ""
+    values = {name: name.removeprefix(f"{column}=") for name in conditions}
+    if not column or len(set(values.values())) < len(values):
+        return "", _short(conditions, _LONGEST_CONDITION)
+    short = _short(list(values.values()), _LONGEST_CONDITION)
+    (shown,) = _short([column]).values()
+    return shown, {name: short[value] for name, value in values.items()}
 
 
 def _short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:

@@ -29,9 +29,10 @@ _LOOK: dict[Any, Any] = {
     "text.usetex": False,
 }
 _INCHES = (4.7, 3.5)  # so small that text stays legible at the width of a phone
-_LEGEND_WIDTH = 64  # characters across a figure
-_HANDLE_WIDTH = 7  # characters that a handle and the space around it take
+_LEGEND_WIDTH = 68  # characters across a figure
+_HANDLE_WIDTH = 6  # characters that a handle and the space around it take
 _LEGEND_ROW = 0.19  # inches
+_CHILD = 0.7  # inches, of axes above the axes
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -75,7 +76,8 @@ def legend_above(ax: Axes) -> None:
         text.set_parse_math(False)
     assert isinstance(ax.figure, Figure)
     width, height = _INCHES
-    ax.figure.set_size_inches(width, height + rows * _LEGEND_ROW)
+    height += rows * _LEGEND_ROW + len(ax.child_axes) * _CHILD
+    ax.figure.set_size_inches(width, height)
 
 
 def inline_svg(ax: Axes, prefix: str, label: str) -> str:

@@ -16,11 +16,11 @@ _MOST_COLUMNS = 6  # of numbers in a table, which is what a printed page has roo
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: text, what it is sorted by if that is a number, and small print below."""
+    """A cell: text, what it is sorted by if that is a number, and lines of small print below."""
 
     text: str
     number: float | None = None
-    small: str = ""
+    small: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,12 @@ def _without_conditions(table: Table) -> Table:
 
 
 def _value(row: Row) -> Cell:
-    small = " ".join(part for part in (in_brackets(row.low, row.high), _undefined(row)) if part)
-    return Cell(number(row.value), row.value, small)
+    interval = in_brackets(row.low, row.high)
+    return Cell(number(row.value), row.value, (*([interval] if interval else []), *_undefined(row)))
 
 
-def _undefined(row: Row) -> str:
-    return f"undefined in {row.n_undefined:,} replicates" if row.n_undefined else ""
+def _undefined(row: Row) -> tuple[str, ...]:
+    return (f"undefined in {row.n_undefined:,} replicates",) if row.n_undefined else ()
 
 
 def _counted(result: Result) -> str:
