@@ -10,7 +10,6 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 webdriver = pytest.importorskip("selenium.webdriver")
 
-import fastpsr as fp  # noqa: E402
 from fastpsr.report import write_report  # noqa: E402
 from tests import reports  # noqa: E402
 
@@ -135,6 +134,9 @@ return [...document.querySelectorAll("body *:not(svg *, script)")].filter((eleme
   }).filter(([, contrast]) => contrast < 4.5);
 """
 
+SCROLLS = """
+return [...document.querySelectorAll(".scroll")].map((e) => e.scrollWidth - e.clientWidth);
+"""
 # texts of a figure that hide each other, or lie beyond it; tilted ones have no upright box
 OVERLAPS = """
 return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
@@ -253,10 +255,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(start, pages, name):
       (element) => element.getBoundingClientRect().right > 390.5).map((e) => e.outerHTML);
     """
     assert run(driver, beyond) == []
-    inside = (
-        "return [...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth)"
-    )
-    assert set(run(driver, inside)) <= {0}
+    assert set(run(driver, SCROLLS)) <= {0}
     assert run(driver, OVERLAPS) == []
     named = run(driver, "return getComputedStyle(document.querySelector('td'), '::before').content")
     assert named == json.dumps(run(driver, "return document.querySelector('td').dataset.column"))
@@ -322,7 +321,7 @@ def test_print_has_every_column(browser, pages, paper):
         found = page.get_textpage()
         text += found.get_text_bounded()  # what lies within the page
         boxes = [found.get_charbox(k) for k in range(found.count_chars())]
-        assert all(0 <= left and right <= 72 * width for left, _, right, _ in boxes)
+        assert all(left >= 0 and right <= 72 * width for left, _, right, _ in boxes)
     text = "".join(text.split())
     for table in cells:
         for words in (word for row in table for word in row):
@@ -331,10 +330,7 @@ def test_print_has_every_column(browser, pages, paper):
 
 def test_columns_of_metrics_are_seen_without_scrolling(browser, pages):
     visit(browser, pages["grid"])
-    inside = (
-        "return [...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth)"
-    )
-    assert set(run(browser, inside)) == {0}
+    assert set(run(browser, SCROLLS)) == {0}
 
 
 @pytest.mark.parametrize("name", ["usual", "many", "grid"])
