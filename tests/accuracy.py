@@ -220,10 +220,10 @@ def _curves(errors, y, s, w, mass, where):
     for t, *found in zip(log_odds, curve.actual, curve.minimum, strict=True):
         for value, expected in zip(found, exact.bayes_errors(s, y, mass, t), strict=True):
             errors.add("bayes_error", value, expected, where)
-    log10_odds = [-2.5, 0.0, 1.3]
-    curve = fp.empirical_cross_entropy(llrs, log10_odds)
-    for t, *found in zip(log10_odds, curve.raw, curve.pav, curve.null, strict=True):
-        prior = exact.prior_at(exact.exactly(t) * exact.mp.log(10))
+    log_odds = [-5.8, 0.0, 3.1]
+    curve = fp.empirical_cross_entropy(llrs, log_odds)
+    for t, *found in zip(log_odds, curve.raw, curve.pav, curve.null, strict=True):
+        prior = exact.prior_at(exact.exactly(t))
         nats = [exact.log_loss_at(s, y, mass, prior), exact.min_log_loss_at(s, y, mass, prior),
                 exact.log_loss_of_prior(prior)]  # fmt: skip
         for value, expected in zip(found, nats, strict=True):

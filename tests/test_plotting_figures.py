@@ -214,6 +214,47 @@ def test_det_axes_grow_with_systems_and_ticks_are_percent():
     ax.figure.canvas.draw()
 
 
+POINTS = [fp.MinDCF(0.3), fp.ActDCF(0.3), fp.MinDCF(0.6, 1.0, 2.0)]
+
+
+def marks(ax):
+    """The marked operating points: their labels and rates."""
+    found = [line for line in own(ax) if line.get_linestyle() == "None"]
+    return [(line.get_label(), *line.get_xydata()[0]) for line in found]
+
+
+def test_det_marks_the_operating_points_of_each_system():
+    ax = draw("det", {"A": A, "B": B}, operating_points=POINTS)
+    found = marks(ax)
+    assert [label for label, *_ in found] == 2 * ["_minDCF(0.3)", "_actDCF(0.3)",
+                                                  "_minDCF(0.6:1:2)"]  # fmt: skip
+    for data, rates in ((A, found[:3]), (B, found[3:])):
+        for point, (_, p_fa, p_miss) in zip(POINTS, rates, strict=True):
+            (cost,) = point.costs
+            assert cost.normalized(p_miss, p_fa) == pytest.approx(point(data), rel=1e-12)
+    shown = labels(ax)
+    assert shown[:2] == ["A", "B"]
+    assert {"minDCF(0.3)", "actDCF(0.3)", "minDCF(0.6:1:2)"} <= set(shown)
+    x, y = ax.get_xlim(), ax.get_ylim()
+    assert all(x[0] < p_fa < x[1] and y[0] < p_miss < y[1] for _, p_fa, p_miss in found)
+    preset = draw("det", {"A": A}, operating_points=[fp.MinDCF("sre21")])
+    assert len(marks(preset)) + plotting.notes.notes_of(preset).count("minDCF") == 2
+
+
+def test_operating_points_need_what_they_are_made_of():
+    curve = fp.roc(A)
+    (_, p_fa, p_miss), *_ = marks(draw("det", curve, operating_points=[fp.MinDCF(0.3)]))
+    assert fp.MinDCF(0.3).costs[0].normalized(p_miss, p_fa) == pytest.approx(fp.MinDCF(0.3)(A))
+    with pytest.raises(ValueError, match=r"systems must be Predictions for actDCF\(0\.3\)"):
+        draw("det", curve, operating_points=[fp.ActDCF(0.3)])
+    with pytest.raises(ValueError, match=r"operating_points must be MinDCF or ActDCF, not 0\.01"):
+        draw("det", operating_points=[0.01])
+    raw = draw("det", fp.Predictions.from_raw_scores(A.y_true, A.llrs), operating_points=POINTS)
+    assert [label for label, *_ in marks(raw)] == ["_minDCF(0.3)", "_minDCF(0.6:1:2)"]
+    words = " ".join(plotting.notes.notes_of(raw).split())
+    assert "actDCF(0.3) is not marked" in words
+
+
 @pytest.mark.parametrize(
     ("weight", "rule", "factor"),
     [(None, fp.rules.Log(), 1.0), (fp.rules.Log(), fp.rules.Log(), 1.0),
@@ -230,7 +271,8 @@ def test_the_area_under_a_risk_curve_is_the_score(weight, rule, factor):
 
 def test_risk_curves_are_drawn_in_order_and_refuse_other_weights():
     curve = fp.risk_curve(A, [[0.7, 0.3], [0.2, 0.8]])
-    assert own(draw("risk_curve", curve))[0].get_xdata().tolist() == [0.2, 0.7]
+    log_odds = own(draw("risk_curve", curve))[0].get_xdata()
+    np.testing.assert_allclose(log_odds, np.log([0.2 / 0.8, 0.7 / 0.3]))
     for weight in (3, fp.rules.Cost([[0, 1], [1, 0]])):
         with pytest.raises(ValueError, match="weight"):
             draw("risk_curve", curve, weight=weight)
@@ -255,6 +297,29 @@ def test_bars_have_values_and_intervals():
     assert [bar.get_height() for bar in chosen.patches] == [0.25]
     with pytest.raises(ValueError, match="metrics must be among NCE, NBS"):
         plotting.metric_bars({"NCE": 0.5, "NBS": 0.25}, metrics=["RCL"], ax=fresh())
+
+
+def test_bars_of_one_axis_have_one_unit():
+    loss = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving())
+    table = fp.evaluate(A, [fp.CrossEntropy(), loss, fp.ECE()], n_resamples=40, seed=0)
+    nce, rcl, ece = table.rows
+    ax = plotting.metric_bars(table, ax=fresh())
+    np.testing.assert_allclose(
+        [bar.get_height() for bar in ax.patches], [nce.value, rcl.value / 100, ece.value]
+    )
+    ends = [line.get_ydata()[:2] for line in own(ax) if line.get_label() == "_interval"]
+    np.testing.assert_allclose(ends[1], [rcl.low / 100, rcl.high / 100])
+    assert ax.get_ylabel() == "Value (percentages as fractions)"
+    shares = plotting.metric_bars(table.rows[1:], ax=fresh())
+    np.testing.assert_allclose([bar.get_height() for bar in shares.patches],
+                               [rcl.value, 100 * ece.value])  # fmt: skip
+    assert shares.get_ylabel() == "Percent"
+    drawn = fp.bootstrap([fp.CrossEntropy(), loss], A, n_resamples=40, seed=0)
+    assert [result.unit for result in drawn] == ["", "percent"]
+    mixed = plotting.metric_bars(drawn, ax=fresh())
+    np.testing.assert_allclose(mixed.patches[1].get_height(), rcl.value / 100)
+    assert plotting.metric_bars([nce], ax=fresh()).get_ylabel() == "Value"
+    assert plotting.metric_bars(fp.evaluate(A, [fp.Cllr()]), ax=fresh()).get_ylabel() == "Bits"
 
 
 def test_evaluations_bring_their_intervals():
@@ -310,7 +375,7 @@ def test_tippett_steps_hold_the_shares():
     ):
         x, y = line.get_xydata().T
         assert (np.diff(y) <= 0).all()
-        just_before = np.searchsorted(x, scores / np.log(10.0) - 1e-9)
+        just_before = np.searchsorted(x, scores - 1e-9)
         np.testing.assert_allclose(y[just_before], shares)
         assert y[-1] == 0.0
     assert others.get_linestyle() == "--"
@@ -399,12 +464,68 @@ def test_bins_show_what_the_ece_sums():
         sum(abs(gap.get_height()) * share for gap, share in zip(gaps, shares[used], strict=True)),
         ece(A),
     )
-    lines = own(draw("reliability_bins"))
+    (above,) = ax.child_axes
+    (steps,) = above.patches
+    counts = np.histogram(A.positive_posteriors, np.linspace(0.0, 1.0, 9))[0]
+    np.testing.assert_array_equal(np.nan_to_num(steps.get_data().values), counts)
+    assert (above.get_ylabel(), above.get_yscale()) == ("Samples", "log")
+    weighted = fp.Predictions.from_posteriors([0, 1], [0.2, 0.7], sample_weight=[0.1, 2.0])
+    (above,) = draw("reliability_bins", weighted).child_axes
+    assert above.get_ylabel() == "Weight"
+    assert np.nansum(above.patches[0].get_data().values) == pytest.approx(2.1)
+    ax = draw("reliability_bins")
+    assert len(ax.child_axes[0].patches) == 2
+    lines = own(ax)
     assert [line.get_marker() for line in lines] == ["o", "o"]
     three = fp.Predictions.from_posteriors([0, 1, 2], np.eye(3) * 0.4 + 0.2)
     assert draw("reliability_bins", three).get_xlabel() == "Largest posterior"
     with pytest.raises(ValueError, match="ece"):
         plotting.reliability_bins(A, ece=15, ax=fresh())
+
+
+def several(n=300, n_classes=3, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    return fp.Predictions.from_logits(
+        y, rng.normal(size=(n, n_classes)) + 2.0 * np.eye(n_classes)[y], **options
+    )
+
+
+def test_reliability_of_several_classes():
+    data = several(sample_weight=np.arange(300) % 4 + 1.0, priors=[0.2, 0.3, 0.5])
+    weights = data.balanced_weights()
+    best = data.posteriors.argmax(axis=1)
+
+    def curve(hits, posteriors):
+        event = fp.Predictions.from_posteriors(hits, posteriors, sample_weight=weights)
+        return own(draw("reliability", fp.pav_steps(event)))[0].get_xydata()
+
+    ax = draw("reliability", {"A": data})  # of the confidence
+    np.testing.assert_allclose(
+        own(ax)[0].get_xydata(), curve(best == data.y_true, data.posteriors.max(axis=1))
+    )
+    assert (ax.get_xlabel(), labels(ax)[0]) == ("Largest posterior", "A")
+    ax = draw("reliability", {"A": data}, on="class")
+    assert labels(ax)[:3] == ["A, class 0", "A, class 1", "A, class 2"]
+    for k, line in enumerate(own(ax)):
+        wanted = curve(data.y_true == k, data.posteriors[:, k])
+        np.testing.assert_allclose(line.get_xydata(), wanted)
+    one = draw("reliability", data, on="class", classes=[2])
+    assert labels(one)[0] == "class 2"
+    np.testing.assert_allclose(own(one)[0].get_xydata(), wanted)
+    assert one.get_ylabel() == "Frequency of the class after PAV"
+    binary = draw("reliability", A, on="confidence")
+    np.testing.assert_allclose(own(binary)[0].get_xydata()[-1, 0], A.posteriors.max(), rtol=1e-12)
+
+
+def test_reliability_refuses_classes_that_are_not_there():
+    with pytest.raises(ValueError, match="classes must lie in 0 to 2, and there is 3"):
+        draw("reliability", several(), on="class", classes=[3])
+    for data, on in ((several(), None), (A, "class")):
+        with pytest.raises(ValueError, match='classes are for on="class" and more than 2'):
+            draw("reliability", data, on=on, classes=[0])
+    with pytest.raises(ValueError, match="on must be"):
+        draw("reliability", A, on="top")
 
 
 def test_plotting_is_loaded_when_it_is_asked_for():
@@ -428,6 +549,14 @@ try:
 except ImportError as error:
     print(error)
 """
+
+
+@pytest.mark.parametrize(
+    "name", ["ape", "bayes_error", "empirical_cross_entropy", "pav_map", "risk_curve",
+             "score_histogram", "tippett"]
+)  # fmt: skip
+def test_axes_of_odds_and_llrs_name_the_natural_logarithm(name):
+    assert "(natural logarithm)" in draw(name).get_xlabel()
 
 
 def test_what_plotting_needs_is_said():

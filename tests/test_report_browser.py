@@ -1,5 +1,6 @@
 """Reports in a real browser: nothing fails, nothing is requested, everything is seen and works."""
 
+import base64
 import json
 import shutil
 
@@ -70,6 +71,7 @@ def pages(tmp_path_factory):
             read=reports.NAMES, text=reports.NAMES, command=" ".join(reports.NAMES),
         ),
         "many": reports.report({"k": reports.many_classes()}),
+        "grid": reports.grid(),
     }  # fmt: skip
     for name, content in contents.items():
         write_report(folder / f"{name}.html", content)
@@ -132,8 +134,32 @@ return [...document.querySelectorAll("body *:not(svg *, script)")].filter((eleme
   }).filter(([, contrast]) => contrast < 4.5);
 """
 
+SCROLLS = """
+return [...document.querySelectorAll(".scroll")].map((e) => e.scrollWidth - e.clientWidth);
+"""
+# texts of a figure that hide each other, or lie beyond it; tilted ones have no upright box
+OVERLAPS = """
+return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
+  const whole = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+  const boxes = texts.map((text) => {
+    const turn = /rotate\\(-?([\\d.]+)/.exec(text.getAttribute("transform") || "");
+    const {left, right, top, bottom} = text.getBoundingClientRect();
+    const thin = (bottom - top) / 5, slim = (right - left) / 50;
+    return {text: text.textContent, upright: !turn || [0, 90].includes(Number(turn[1])),
+            left: left + slim, right: right - slim, top: top + thin, bottom: bottom - thin};
+  });
+  const beyond = boxes.filter((box) => box.left < whole.left - 1 || box.right > whole.right + 1
+    || box.top < whole.top - 1 || box.bottom > whole.bottom + 1).map((box) => box.text);
+  const upright = boxes.filter((box) => box.upright);
+  const hidden = upright.flatMap((a, i) => upright.slice(i + 1).filter((b) => a.left < b.right
+    && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map((b) => [a.text, b.text]));
+  return [...beyond, ...hidden];
+});
+"""
 
-@pytest.mark.parametrize("name", ["usual", "hostile", "many"])
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "many", "grid"])
 def test_nothing_fails_and_nothing_is_requested(browser, pages, name):
     visit(browser, pages[name])
     run(browser, "document.querySelectorAll('button').forEach((button) => button.click())")
@@ -143,7 +169,7 @@ def test_nothing_fails_and_nothing_is_requested(browser, pages, name):
     assert found <= {pages[name], "data:,"}
 
 
-@pytest.mark.parametrize("name", ["usual", "hostile", "many"])
+@pytest.mark.parametrize("name", ["usual", "hostile", "many", "grid"])
 def test_every_table_and_figure_is_seen(browser, pages, name):
     visit(browser, pages[name])
     for selector in ("table", "figure svg", "section"):
@@ -217,22 +243,22 @@ def test_text_stands_out(browser, pages, name, theme):
     assert run(browser, FAINT) == []
 
 
-@pytest.mark.parametrize("name", ["usual", "hostile", "many"])
-def test_a_phone_scrolls_tables_only(start, pages, name):
+@pytest.mark.parametrize("name", ["usual", "hostile", "many", "grid"])
+def test_a_phone_shows_all_without_scrolling_sideways(start, pages, name):
     phone = {"deviceMetrics": {"width": 390, "height": 844, "pixelRatio": 1.0}}
     driver = start(mobileEmulation=phone)
     visit(driver, pages[name])
     page = "document.documentElement"
     assert run(driver, f"return [innerWidth, {page}.scrollWidth]") == [390, 390]
     beyond = """
-    return [...document.querySelectorAll("body *:not(svg *, .scroll *)")].filter(
+    return [...document.querySelectorAll("body *:not(svg *)")].filter(
       (element) => element.getBoundingClientRect().right > 390.5).map((e) => e.outerHTML);
     """
     assert run(driver, beyond) == []
-    scrolls = [
-        getattr(each, "tag_name", "") for each in driver.find_elements("css selector", ".scroll")
-    ]
-    assert scrolls == ["div"] * len(scrolls)
+    assert set(run(driver, SCROLLS)) <= {0}
+    assert run(driver, OVERLAPS) == []
+    named = run(driver, "return getComputedStyle(document.querySelector('td'), '::before').content")
+    assert named == json.dumps(run(driver, "return document.querySelector('td').dataset.column"))
 
 
 def test_print_shows_all_in_light(browser, pages):
@@ -248,3 +274,66 @@ def test_print_shows_all_in_light(browser, pages):
         assert run(browser, filters) == "none"
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+PAPERS = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}  # inches
+MARGIN = 0.4  # inches, Chromium's
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("name", ["usual", "many", "grid"])
+def test_a_page_of_paper_is_wide_enough(browser, pages, name, paper):
+    visit(browser, pages[name])
+    width = int(96 * (PAPERS[paper][0] - 2 * MARGIN))
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        beyond = """
+        return [...document.querySelectorAll("body *:not(svg *)")].filter(
+          (element) => element.getBoundingClientRect().right > innerWidth + 0.5)
+          .map((e) => e.outerHTML.slice(0, 80));
+        """
+        assert run(browser, beyond) == []
+        assert run(browser, OVERLAPS) == []
+        heads = "return [...document.querySelectorAll('th, td')].every((e) => e.checkVisibility())"
+        assert run(browser, heads)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_print_has_every_column(browser, pages, paper):
+    pdfium = pytest.importorskip("pypdfium2")
+    visit(browser, pages["grid"])
+    cells = run(browser, """
+    return [...document.querySelectorAll("table")].map((table) => [...table.rows].map((row) =>
+      [...row.cells].flatMap((cell) => [...cell.querySelectorAll("small"), cell.querySelector(
+        "button") || cell.firstChild].filter((node) => node).map((node) => node.textContent))));
+    """)  # fmt: skip
+    width, height = PAPERS[paper]
+    size = {"paperWidth": width, "paperHeight": height}
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", size)["data"])
+    text = ""
+    for page in pdfium.PdfDocument(printed):
+        assert page.get_width() == pytest.approx(72 * width, abs=1.0)
+        found = page.get_textpage()
+        text += found.get_text_bounded()  # what lies within the page
+        boxes = [found.get_charbox(k) for k in range(found.count_chars())]
+        assert all(left >= 0 and right <= 72 * width for left, _, right, _ in boxes)
+    text = "".join(text.split())
+    for table in cells:
+        for words in (word for row in table for word in row):
+            assert "".join(words.split()) in text
+
+
+def test_columns_of_metrics_are_seen_without_scrolling(browser, pages):
+    visit(browser, pages["grid"])
+    assert set(run(browser, SCROLLS)) == {0}
+
+
+@pytest.mark.parametrize("name", ["usual", "many", "grid"])
+def test_texts_of_figures_do_not_overlap(browser, pages, name):
+    visit(browser, pages[name])
+    assert run(browser, OVERLAPS) == []

@@ -42,6 +42,8 @@ class BootstrapResult(Result):
         Seed that reproduces the replicates.
     resampling : str
         Name of the resampling scheme.
+    unit : str
+        Of the value: "fraction", "percent", "nats", "bits", or "" for ratios.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class BootstrapResult(Result):
     method: Method
     seed: int
     resampling: str
+    unit: str = ""
 
     @property
     def n_resamples(self) -> int:

@@ -146,7 +146,7 @@ class Intervals:
         made = partial(
             BootstrapResult, name=name, value=value, replicates=replicates, n_undefined=n_undefined,
             confidence_level=self.confidence_level, seed=self.seed,
-            resampling=type(self.resampling).__name__,
+            resampling=type(self.resampling).__name__, unit=getattr(jobs[0].metric, "unit", ""),
         )  # fmt: skip
         if np.isnan(value):
             warn(

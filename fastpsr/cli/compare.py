@@ -12,6 +12,7 @@ from fastpsr.cli.command import in_groups
 from fastpsr.cli.measures import (
     TableMeasure,
     TrialMeasure,
+    conditions_of,
     drawn_of_table,
     evaluate_trials,
     shared,
@@ -37,7 +38,7 @@ from fastpsr.cli.options import (
     kinds_of,
     named_files,
 )
-from fastpsr.cli.reports import require_report
+from fastpsr.cli.reports import FigureData, require_report
 from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
 from fastpsr.cli.systems import show_systems
@@ -156,7 +157,8 @@ def _compare_tables(
                 predictions, metrics, intervals=drawn, differences=pairs, progress=begin
             )
     scales = [measure.scale for measure in measures]
-    show_systems(evaluation, systems, scales, outputs, report, predictions, said)
+    figures = FigureData(predictions, operating_points=measures[0].detection)
+    show_systems(evaluation, systems, scales, outputs, report, figures, said)
 
 
 def _check_same(a: ScoreFile, b: ScoreFile, predictions: Mapping[str, Predictions]) -> None:
@@ -196,11 +198,14 @@ def _compare_trials(
                 raise ValueError(f"the trials that have a score in {paths} have no {name}")
         groups = made.speakers if reader.speakers.are_known else None
         with reader.clock.on("metrics"), warnings_as_lines():
+            judged = dict(zip(systems, measures, strict=True))
             evaluation, predictions = evaluate_trials(
-                trials, dict(zip(systems, measures, strict=True)), groups, intervals, begin, pairs
+                trials, judged, groups, intervals, begin, pairs
             )
+    conditions = {} if report is None else conditions_of(trials, judged)
+    figures = FigureData(predictions, conditions, measures[0].detection)
     scales = [measure.scale for measure in measures]
     show_systems(
-        evaluation, systems, scales, outputs, report, predictions, said, clock=reader.clock,
+        evaluation, systems, scales, outputs, report, figures, said, clock=reader.clock,
         caution=caution,
     )  # fmt: skip

@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.measures import TableMeasure, TrialMeasure, drawn_of_table, evaluate_trials
+from fastpsr.cli.measures import (
+    TableMeasure,
+    TrialMeasure,
+    conditions_of,
+    drawn_of_table,
+    evaluate_trials,
+)
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     By,
@@ -29,7 +35,7 @@ from fastpsr.cli.options import (
     kinds_of,
 )
 from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
-from fastpsr.cli.reports import report_of_table, require_report
+from fastpsr.cli.reports import FigureData, report_of_table, require_report
 from fastpsr.cli.score_files import ScoreFile, read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
 from fastpsr.cli.systems import show_systems
@@ -157,7 +163,7 @@ def _evaluate_table(
     print_evaluation(evaluation)
     write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
-        report_of_table(report, data.path, evaluation, predictions, read)
+        report_of_table(report, data.path, evaluation, predictions, read, measure.detection)
 
 
 def _evaluate_trials(
@@ -172,6 +178,7 @@ def _evaluate_trials(
     """Read, evaluate, print and write; `systems` are score files, some with names."""
     found: list[Evaluation] = []
     pooled: dict[str, Predictions] = {}
+    parted: dict[str, dict[str, Predictions]] = {}
     with heard() as said, steps(None) as begin:
         reader.progress = begin
         for path in systems:
@@ -185,7 +192,9 @@ def _evaluate_trials(
             found.append(evaluation)
             if report is not None:
                 pooled |= predictions
+                parted |= conditions_of({path: made}, measures)
+    figures = FigureData(pooled, parted, next(iter(measures.values())).detection)
     show_systems(
         Evaluation.joined(found), systems, [measures[path].scale for path in systems], outputs,
-        report, pooled, said, clock=reader.clock, caution=caution,
+        report, figures, said, clock=reader.clock, caution=caution,
     )  # fmt: skip

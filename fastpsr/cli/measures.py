@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from fastpsr.evaluation import (
     default_metrics,
     detection_metrics,
     evaluate_systems,
+    groups_of,
 )
 from fastpsr.metrics import Metric, MinDCF
 from fastpsr.plans import run
@@ -202,9 +203,7 @@ def evaluate_trials(
     (first, made), *_ = systems.items()
     measure = measures[first]
     weights = measure.weights(made)
-    by = None
-    if measure.by is not None:
-        by = {measure.by: _grouping(made.columns[check_column(made, "--by", measure.by)])}
+    by = _groups(made, measure.by)
     predictions = _predictions(systems, measures, weights)
     if measure.folds_are_given:
         check_folds(measure.folds, predictions[str(first)], groups)
@@ -230,6 +229,22 @@ def evaluate_trials(
     alike = _predictions(systems, measures, None)
     both = [evaluate(predictions, None), evaluate(alike, by, with_all=False)]
     return Evaluation.joined(both), predictions
+
+
+def conditions_of(
+    systems: Mapping[Path, TrialSet], measures: Mapping[Path, TrialMeasure]
+) -> dict[str, dict[str, Predictions]]:
+    """Return the predictions of each condition, all of whose trials count alike, by path."""
+    by = {str(path): _groups(made, measures[path].by) for path, made in systems.items()}
+    return {
+        path: {name: cast(Predictions, part) for name, part, _ in groups_of(each, by[path])}
+        for path, each in _predictions(systems, measures, None).items()
+    }
+
+
+def _groups(made: TrialSet, by: str | None) -> dict[str, Any] | None:
+    """Return the conditions by the name of their column, None if none were asked for."""
+    return None if by is None else {by: _grouping(made.columns[check_column(made, "--by", by)])}
 
 
 def _predictions(

@@ -3,15 +3,34 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fastpsr.evaluation import Evaluation, Group
 from fastpsr.evaluation.layout import POOLED
+from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
-__all__ = ["report_of_systems", "report_of_table", "require_report", "write_report"]
+__all__ = ["FigureData", "report_of_systems", "report_of_table", "require_report", "write_report"]
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """What the figures of a report show, by system: all samples, the conditions, and costs."""
+
+    predictions: Mapping[str, Predictions]
+    by_condition: Mapping[str, Mapping[str, Predictions]] = field(default_factory=dict)
+    operating_points: Sequence[MinDCF] = ()
+
+    def renamed(self, names: Mapping[str, str]) -> "FigureData":
+        """Return the same with other names of the systems."""
+        return replace(
+            self,
+            predictions={names[system]: each for system, each in self.predictions.items()},
+            by_condition={names[system]: each for system, each in self.by_condition.items()},
+        )
 
 
 def require_report(path: Path | None) -> None:
@@ -24,7 +43,12 @@ def require_report(path: Path | None) -> None:
 
 
 def report_of_table(
-    path: Path, source: Path, evaluation: Evaluation, predictions: Predictions, read: Sequence[str]
+    path: Path,
+    source: Path,
+    evaluation: Evaluation,
+    predictions: Predictions,
+    read: Sequence[str],
+    detection: Sequence[MinDCF],
 ) -> None:
     """Write the evaluation of a table of scores."""
     from fastpsr.report import Result
@@ -34,12 +58,12 @@ def report_of_table(
     result = Result(source.name, evaluation.rows, counts=counts)
     write_report(
         path, _title([source.name]), [result], predictions={source.name: predictions},
-        read=[*read, str(whole)], intervals=evaluation.intervals,
+        read=[*read, str(whole)], intervals=evaluation.intervals, operating_points=detection,
     )  # fmt: skip
 
 
 def report_of_systems(
-    path: Path, evaluation: Evaluation, predictions: Mapping[str, Predictions], read: Sequence[str]
+    path: Path, evaluation: Evaluation, figures: FigureData, read: Sequence[str]
 ) -> None:
     """Write the evaluation of systems, and their differences."""
     from fastpsr.report import Result
@@ -57,7 +81,8 @@ def report_of_systems(
     systems = list(dict.fromkeys(result.system for result in results))
     what = "Comparison" if evaluation.differences else "Evaluation"
     write_report(
-        path, _title(systems, what), results, predictions=predictions, read=read,
+        path, _title(systems, what), results, predictions=figures.predictions,
+        by_condition=figures.by_condition, operating_points=figures.operating_points, read=read,
         intervals=evaluation.intervals, differences=evaluation.differences,
     )  # fmt: skip
 

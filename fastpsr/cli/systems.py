@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fastpsr.cli.reports import report_of_systems
+from fastpsr.cli.reports import FigureData, report_of_systems
 from fastpsr.cli.show import console, heard, say
 from fastpsr.cli.tables import Outputs, print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import Clock
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
-from fastpsr.predictions import Predictions
 
 __all__ = ["show_systems"]
 
@@ -20,7 +19,7 @@ def show_systems(
     scales: Sequence[str],
     outputs: Outputs,
     report: Path | None,
-    predictions: Mapping[str, Predictions],
+    figures: FigureData,
     said: Sequence[str],
     *,
     clock: Clock | None = None,
@@ -49,8 +48,8 @@ def show_systems(
     kinds = ", ".join(dict.fromkeys(scales))
     write_evaluation(evaluation.renamed(all_names), kinds, outputs)
     if report is not None:
-        drawn = {names[path]: each for path, each in predictions.items()}
-        report_of_systems(report, evaluation.renamed(names), drawn, [*said, taken, *warnings])
+        read = [*said, taken, *warnings]
+        report_of_systems(report, evaluation.renamed(names), figures.renamed(names), read)
 
 
 def _warn_of_unlike_trials(evaluation: Evaluation, names: Mapping[str, str]) -> None:

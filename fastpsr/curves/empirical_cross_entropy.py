@@ -21,7 +21,7 @@ from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
 
-_FARTHEST = 250.0  # log10 odds whose priors are still represented with full precision
+_FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 _MANY = 10_000_000  # samples times points, from which sums on an axis replace passes
 
 
@@ -31,8 +31,8 @@ class CrossEntropyCurve(Result):
 
     Attributes
     ----------
-    prior_log10_odds : ndarray of float64, shape (P,)
-        ``log10(pi / (1 - pi))``, in the order of the input.
+    prior_log_odds : ndarray of float64, shape (P,)
+        ``log(pi / (1 - pi))``, natural logarithm, in the order of the input.
     raw : ndarray of float64, shape (P,)
         Cross-entropy of the given LLRs; infinite if a target has LLR -inf or a non-target inf.
     pav : ndarray of float64, shape (P,)
@@ -41,14 +41,14 @@ class CrossEntropyCurve(Result):
         Cross-entropy if all LLRs are 0: the entropy of the prior.
     """
 
-    prior_log10_odds: Floats
+    prior_log_odds: Floats
     raw: Floats
     pav: Floats
     null: Floats
 
 
 def empirical_cross_entropy(
-    predictions: Data, prior_log10_odds: ArrayLike | None = None
+    predictions: Data, prior_log_odds: ArrayLike | None = None
 ) -> CrossEntropyCurve:
     """Return the cross-entropy of LLRs as a function of the prior, in bits.
 
@@ -59,8 +59,8 @@ def empirical_cross_entropy(
     ----------
     predictions : Predictions, or predictions in parts
         Labeled, binary posteriors or likelihoods.
-    prior_log10_odds : array-like of float, shape (P,), optional
-        Log10 odds of the target prior, from -250 to 250; by default 101 points from -2.5 to 2.5.
+    prior_log_odds : array-like of float, shape (P,), optional
+        Natural log-odds of the target prior, from -600 to 600; by default 121 points from -6 to 6.
 
     Returns
     -------
@@ -92,10 +92,10 @@ def empirical_cross_entropy(
     ([0.6646], [0.5], [1.0])
     """
     check_data(predictions)
-    if prior_log10_odds is None:
-        prior_log10_odds = np.linspace(-2.5, 2.5, 101)
-    points = checks.as_floats("prior_log10_odds", prior_log10_odds, 1)
-    checks.require("prior_log10_odds", points, -_FARTHEST, _FARTHEST, "lie in -250 to 250")
+    if prior_log_odds is None:
+        prior_log_odds = np.linspace(-6.0, 6.0, 121)
+    points = checks.as_floats("prior_log_odds", prior_log_odds, 1)
+    checks.require("prior_log_odds", points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
     predictions.require_posteriors("cross-entropies")
     return run(lambda: _curve(predictions, points))
 
@@ -105,15 +105,14 @@ def _curve(data: Data, points: Floats) -> Plan[CrossEntropyCurve]:
     yield from begin(data)
     if data.n_classes == 2:
         require_both_classes("cross-entropies", data.class_weights)
-    log_odds = points * np.log(10.0)
-    blocks, raw = yield [pav_blocks(data), _raw_losses(data, log_odds)]
+    blocks, raw = yield [pav_blocks(data), _raw_losses(data, points)]
     totals = blocks.class_totals("cross-entropies")
-    target, nontarget = 1.0 / (1.0 + np.exp(-log_odds)), 1.0 / (1.0 + np.exp(log_odds))
+    target, nontarget = 1.0 / (1.0 + np.exp(-points)), 1.0 / (1.0 + np.exp(points))
     # the LLR of a block is the log of the ratio of its shares
     pav = _block_losses(
         blocks.positives / totals[1], blocks.negatives / totals[0], target, nontarget
     )
-    null = target * np.logaddexp(0.0, -log_odds) + nontarget * np.logaddexp(0.0, log_odds)
+    null = target * np.logaddexp(0.0, -points) + nontarget * np.logaddexp(0.0, points)
     to_bits = 1.0 / np.log(2.0)
     return CrossEntropyCurve(points, raw * to_bits, pav * to_bits, null * to_bits)
 

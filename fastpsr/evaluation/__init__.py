@@ -4,7 +4,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.comparison import Difference, Pairs
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
-from fastpsr.evaluation.groups import Grouping
+from fastpsr.evaluation.groups import Grouping, groups_of
 from fastpsr.evaluation.table import Evaluation, Group, Row
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "detection_metrics",
     "evaluate",
     "evaluate_systems",
+    "groups_of",
 ]

@@ -41,7 +41,12 @@ class DetectionCost:
         """Return the detection cost, divided by that of the best constant decision."""
         miss, fa = self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target)
         with np.errstate(over="ignore"):  # the ratio may overflow to inf
-            return (miss * p_miss + fa * p_fa) / min(miss, fa)
+            return (miss * p_miss + fa * p_fa) / self.default
+
+    @property
+    def default(self) -> float:
+        """The cost of the better constant decision, by which costs are divided."""
+        return min(self.c_miss * self.p_target, self.c_fa * (1.0 - self.p_target))
 
     @property
     def threshold(self) -> float:

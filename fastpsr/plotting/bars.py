@@ -1,6 +1,7 @@
 """Metrics as bars, with their intervals."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,28 @@ from fastpsr.plotting.systems import as_mapping
 
 __all__ = ["metric_bars"]
 
-Bar = tuple[float, float | None, float | None]  # value, ends of the interval
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )
+_LABELS = {"nats": "Nats", "bits": "Bits"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A value, and the ends of its interval if there is one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+
+    def taken_as(self, unit: str) -> "Bar":
+        """Return a fraction or percent in either unit, and anything else as it is."""
+        if self.unit == unit or self.unit not in ("fraction", "percent"):
+            return self
+        factor = 100.0 if unit == "percent" else 0.01
+        low, high = (None if end is None else factor * end for end in (self.low, self.high))
+        return Bar(factor * self.value, low, high, unit)
 
 
 def metric_bars(
@@ -50,6 +69,12 @@ def metric_bars(
     Axes
         Values that are infinite or undefined have no bar, but are named in a text.
 
+    Notes
+    -----
+    An axis has one unit. Fractions and percentages are drawn in percent, or as fractions if metrics
+    of other units are drawn beside them. Mappings of floats have no units, and are drawn as they
+    are.
+
     Raises
     ------
     ValueError
@@ -80,6 +105,13 @@ def metric_bars(
         if name not in names:
             raise ArgumentError("metrics", f"must be among {', '.join(names)}, not {name!r}")
     names = names if metrics is None else list(metrics)
+    units = {table[name].unit for table in tables.values() for name in names if name in table}
+    are_shares = bool(units) and units <= {"fraction", "percent"}
+    unit = "percent" if are_shares else "fraction"
+    tables = {
+        system: {name: bar.taken_as(unit) for name, bar in table.items()}
+        for system, table in tables.items()
+    }
     width = 0.8 / len(tables)
     for place, (system, table) in enumerate(tables.items()):
         _draw_system(canvas, system, table, names, (place - (len(tables) - 1) / 2.0) * width, width)
@@ -88,10 +120,17 @@ def metric_bars(
         canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
         low, high = canvas.ax.get_ylim()
         canvas.ax.set_ylim(min(low, 1.05 * reference), max(high, 1.05 * reference))
-    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > 48 else {}
+    longest = max(map(len, names), default=0)
+    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if longest * len(names) > 42 else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
-    return canvas.finish("", "Value")
+    if are_shares:
+        label = "Percent"
+    elif len(units) == 1:
+        label = _LABELS.get(next(iter(units)), "Value")
+    else:
+        label = "Value (percentages as fractions)" if "percent" in units else "Value"
+    return canvas.finish("", label)
 
 
 def _draw_system(
@@ -102,7 +141,7 @@ def _draw_system(
     for place, name in enumerate(names):
         if name not in table:
             continue
-        value, low, high = table[name]
+        value, low, high = table[name].value, table[name].low, table[name].high
         if not np.isfinite(value):
             what = "is undefined" if np.isnan(value) else "is infinite"
             canvas.note(system, f"{name} {what if value != -np.inf else 'is minus infinity'}")
@@ -131,15 +170,18 @@ def _bars(system: str, table: Any) -> dict[str, Bar]:
         table = [table]
     rows = table.rows if isinstance(table, Evaluation) else table
     if isinstance(rows, Sequence) and rows and all(isinstance(row, Row) for row in rows):
-        return {row.metric: (row.value, row.low, row.high) for row in rows}
+        return {row.metric: Bar(row.value, row.low, row.high, row.unit) for row in rows}
     if isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
-        return {str(name): (float(value), None, None) for name, value in table.items()}
+        return {str(name): Bar(float(value)) for name, value in table.items()}
     if (
         isinstance(table, Sequence)
         and table
         and all(isinstance(result, BootstrapResult) for result in table)
     ):
-        return {result.name: (result.value, *result.interval) for result in table}
+        return {
+            each.name: Bar(each.value, each.interval.low, each.interval.high, each.unit)
+            for each in table
+        }
     called = f"systems[{system!r}]" if system else "systems"
     raise ArgumentError(
         called,

@@ -8,13 +8,12 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import BayesErrorCurve
-from fastpsr.plotting.canvas import Canvas, reaches
+from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["ape", "bayes_error"]
 
 Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predictions]
-_PRIOR = "Prior log-odds of a target"
 _HIGHEST = 1.5  # normalized errors above it lie beyond the axes
 
 
@@ -67,7 +66,7 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     canvas.guide("constant decision", [-1e3, 1e3], [1.0, 1.0], linestyle=":")
     canvas.ax.set_xlim(x)
     canvas.ax.set_ylim(0.0, max(top, 1.1, canvas.kept_top))
-    return canvas.finish(_PRIOR, "Normalized Bayes error")
+    return canvas.finish(PRIOR, "Normalized Bayes error")
 
 
 def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
@@ -114,7 +113,7 @@ def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
                      linestyle=":")  # fmt: skip
     _keys(canvas)
     canvas.ax.set_ylim(bottom=0.0)
-    return canvas.finish(_PRIOR, "Error probability")
+    return canvas.finish(PRIOR, "Error probability")
 
 
 def _draw(

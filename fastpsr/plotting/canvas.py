@@ -14,10 +14,13 @@ from fastpsr.plotting.notes import write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["COLORS", "Canvas", "is_guide", "reaches"]
+__all__ = ["COLORS", "GRAY", "LLR", "PRIOR", "Canvas", "is_guide", "reaches"]
 
 #: Okabe and Ito's colors, told apart with any kind of color vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Labels of axes: logarithms are natural in all figures.
+PRIOR = "Prior log-odds of a target (natural logarithm)"
+LLR = "LLR (natural logarithm)"
 GRAY = "0.45"
 _GUIDE = "fastpsr guide"
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import CrossEntropyCurve
-from fastpsr.plotting.canvas import Canvas, reaches
+from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
 from fastpsr.predictions import Predictions
 
 __all__ = ["empirical_cross_entropy"]
@@ -63,8 +63,8 @@ def empirical_cross_entropy(
         systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
     for name, curve in made:
-        order = np.argsort(curve.prior_log10_odds, kind="stable")
-        x, style = curve.prior_log10_odds[order], canvas.style(name)
+        order = np.argsort(curve.prior_log_odds, kind="stable")
+        x, style = curve.prior_log_odds[order], canvas.style(name)
         finite = np.isfinite(curve.raw)
         if finite.any():
             canvas.ax.plot(x, curve.raw[order], **style)
@@ -80,7 +80,7 @@ def empirical_cross_entropy(
     canvas.key("after PAV", linestyle="--")
     canvas.ax.set_ylim(0.0, max(top, canvas.kept_top))
     return canvas.finish(
-        "Prior $\\log_{10}$ odds of a target",
+        PRIOR,
         "Empirical cross-entropy (bits)",
         legend="upper right",
     )

@@ -1,6 +1,6 @@
 """The DET: error rates of detectors on probit axes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,20 +8,28 @@ from matplotlib.axes import Axes
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
-from fastpsr.plotting.canvas import Canvas
+from fastpsr.errors import ArgumentError
+from fastpsr.metrics import ActDCF, MinDCF
+from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
+from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["det"]
 
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
+_HIGHEST = 0.99  # of the axes' upper ends
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+
+OperatingPoint = MinDCF | ActDCF
 
 
 def det(
     systems: Roc | Predictions | Mapping[str, Roc | Predictions],
     *,
+    operating_points: Sequence[OperatingPoint] = (),
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -33,6 +41,10 @@ def det(
     ----------
     systems : Roc, Predictions, or mapping of names to these
         Results of :func:`fastpsr.roc`, or binary predictions that are given to it.
+    operating_points : sequence of MinDCF and ActDCF
+        Marked on each curve: where the cost is lowest (``MinDCF``, hollow), and where Bayes
+        decisions with the LLRs lie (``ActDCF``, filled), which needs predictions. Presets such as
+        ``MinDCF("sre21")`` mark each of their points. Equal points have equal markers.
     ax : Axes, optional
         By default a new figure's. Its axes become probit axes: what is drawn on them are rates,
         their limits are rates, and ticks are in percent.
@@ -43,12 +55,13 @@ def det(
     -------
     Axes
         A system that cannot be drawn is named in a text, with the reason; so is one that makes no
-        errors within the axes.
+        errors within the axes, and an operating point beyond them.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary.
+        For anything that is not labeled and binary, other operating points, and ``ActDCF`` of a
+        :class:`fastpsr.curves.Roc`, whose thresholds are those of its corners only.
 
     Notes
     -----
@@ -68,7 +81,19 @@ def det(
     >>> ax = fp.plotting.det({"A": fp.roc(data)}, ax=Figure().subplots())
     >>> ax.lines[0].get_xydata().tolist()
     [[1.0, 0.0], [0.5, 0.0], [0.5, 0.5], [0.0, 0.5], [0.0, 1.0]]
+
+    With the points of lowest cost and of Bayes decisions:
+
+    >>> llrs = [-2.0, -1.5, -1.0, 1.5, -1.8, -0.5, 1.0, 2.0]
+    >>> data = fp.Predictions.from_llrs([0, 0, 0, 0, 1, 1, 1, 1], llrs)
+    >>> points = [fp.MinDCF(0.5), fp.ActDCF(0.5)]
+    >>> ax = fp.plotting.det(data, operating_points=points, ax=Figure().subplots())
+    >>> [line.get_xydata().round(4).tolist() for line in ax.lines[1:4:2]]
+    [[[0.25, 0.25]], [[0.25, 0.5]]]
     """
+    for point in operating_points:
+        if not isinstance(point, OperatingPoint):
+            raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
     curves = list(canvas.systems(systems, Roc, roc_of, problem=all_equal))
     fresh = canvas.ax.get_xscale() != "probit"
@@ -76,12 +101,15 @@ def det(
         canvas.ax.set_xscale(ProbitScale(canvas.ax.xaxis))
         canvas.ax.set_yscale(ProbitScale(canvas.ax.yaxis))
     limits = [] if fresh else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
+    given = as_mapping(systems)
     for name, curve in curves:
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
-        canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **canvas.style(name))
+        style = canvas.style(name)
+        canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **style)
+        marked = _mark(canvas, name, curve, given[name], operating_points, style)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")
-        limits.append(_limits(curve))
+        limits.append(_limits(curve, marked))
     ends = np.array(limits or [(1e-3, 0.5, 1e-3, 0.5)])
     canvas.ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
     canvas.ax.set_ylim(ends[:, 2].min(), ends[:, 3].max())
@@ -93,11 +121,69 @@ def det(
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)", legend="upper right")
 
 
-def _limits(curve: Roc) -> tuple[float, float, float, float]:
+def _mark(
+    canvas: Canvas[Roc],
+    name: str,
+    curve: Roc,
+    given: Roc | Predictions,
+    points: Sequence[OperatingPoint],
+    style: Mapping[str, Any],
+) -> Floats:
+    """Mark the operating points of a curve, and return their rates, (P, 2)."""
+    places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
+    marked: list[tuple[float, float]] = []
+    beyond: dict[str, str] = {}
+    for point in points:
+        try:
+            rates = _rates(point, curve, given)
+        except ValueError as error:
+            if isinstance(given, Roc):
+                raise
+            canvas.note(name, f"{point.label} is not marked: {error}")
+            continue
+        fill = "white" if isinstance(point, MinDCF) else style["color"]
+        for cost, (p_fa, p_miss) in zip(point.costs, rates, strict=True):
+            look: dict[str, Any] = {"marker": _MARKERS[places.index(str(cost)) % len(_MARKERS)],
+                    "linestyle": "none", "markersize": 6.5}  # fmt: skip
+            called = f"{'min' if isinstance(point, MinDCF) else 'act'}DCF({cost})"
+            if min(p_fa, p_miss) < _LOWEST or max(p_fa, p_miss) > _HIGHEST:
+                beyond[called] = (
+                    f"{called} ({percent(p_fa)} false alarms, {percent(p_miss)} misses)"
+                )
+                continue
+            canvas.ax.plot([p_fa], [p_miss], color=style["color"], markerfacecolor=fill, zorder=3.0,
+                           label=f"_{called}", **look)  # fmt: skip
+            gray = "white" if fill == "white" else GRAY
+            canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=gray)
+            marked.append((p_fa, p_miss))
+    if beyond:
+        canvas.note(name, f"beyond the axes: {', '.join(beyond.values())}")
+    return np.array(marked).reshape(-1, 2)
+
+
+def _rates(
+    point: OperatingPoint, curve: Roc, given: Roc | Predictions
+) -> list[tuple[float, float]]:
+    """Return the false-alarm and miss rates of each cost of an operating point."""
+    if isinstance(point, MinDCF):
+        p_miss, p_fa = curve.p_miss[curve.hull], curve.p_fa[curve.hull]
+        best = [int(np.argmin(cost.normalized(p_miss, p_fa))) for cost in point.costs]
+        return [(float(p_fa[at]), float(p_miss[at])) for at in best]
+    if isinstance(given, Roc):
+        raise ArgumentError(
+            "systems", f"must be Predictions for {point.label}: a Roc has no Bayes decisions"
+        )
+    each = [counts.error_rates() for counts in point.summarize(given)]
+    return [(p_fa, p_miss) for p_miss, p_fa in each]
+
+
+def _limits(curve: Roc, marked: Floats) -> tuple[float, float, float, float]:
+    """Return the ends of both axes for a curve and the operating points on it."""
     nearest = np.argmin(np.abs(curve.p_fa - curve.p_miss))
-    hardly = max(curve.p_fa[nearest], curve.p_miss[nearest]) > 0.3
-    top = 0.99 if hardly else 0.5
-    return _low(curve.p_fa, top), top, _low(curve.p_miss, top), top
+    highest = max(curve.p_fa[nearest], curve.p_miss[nearest], 0.6 * marked.max(initial=0.0))
+    top = 0.99 if highest > 0.3 else 0.5
+    p_fa, p_miss = np.append(curve.p_fa, marked[:, 0]), np.append(curve.p_miss, marked[:, 1])
+    return _low(p_fa, top), top, _low(p_miss, top), top
 
 
 def _low(rates: Floats, top: float) -> float:

@@ -9,7 +9,7 @@ from matplotlib.patches import StepPatch
 from fastpsr import curves
 from fastpsr.curves import ScoreHistogram
 from fastpsr.errors import ArgumentError
-from fastpsr.plotting.canvas import COLORS, Canvas
+from fastpsr.plotting.canvas import COLORS, LLR, Canvas
 from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.predictions import Predictions
 
@@ -83,7 +83,7 @@ def score_histogram(
         canvas.key("targets", linestyle="-")
         canvas.key("non-targets", linestyle="--")
     canvas.ax.set_ylim(bottom=0.0)
-    return canvas.finish("Score" if kinds == {False} else "LLR (natural logarithm)",
+    return canvas.finish("Score" if kinds == {False} else LLR,
                          "Density of each class")  # fmt: skip
 
 

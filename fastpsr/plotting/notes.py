@@ -11,10 +11,11 @@ from matplotlib.transforms import Bbox
 
 from fastpsr.predictions import Floats
 
-__all__ = ["notes_of", "write_notes"]
+__all__ = ["notes_of", "take_notes", "write_notes"]
 
 _GID = "fastpsr notes"
 _WIDTH = 40  # characters
+_INDENT = "  "  # of the lines that continue a note
 _POINTS = 400  # along each line, to see what a text would hide
 _MARGIN = 0.02
 _PLACES = [(x, y) for y in (_MARGIN, 1.0 - _MARGIN) for x in (_MARGIN, 1.0 - _MARGIN, 0.5)]
@@ -26,9 +27,21 @@ def notes_of(ax: Axes) -> str:
     return "" if text is None else text.get_text()
 
 
+def take_notes(ax: Axes) -> str:
+    """Return what a figure says in words, a line each, and remove it from the axes."""
+    text = _written(ax)
+    if text is None:
+        return ""
+    text.remove()
+    return text.get_text().replace(f"\n{_INDENT}", " ")
+
+
 def write_notes(ax: Axes, notes: list[str], *, alone: bool) -> None:
     """Add notes to those on the axes; in the middle if they are `alone` there."""
-    lines = [textwrap.fill(note, _WIDTH, break_on_hyphens=False) for note in notes]
+    lines = [
+        textwrap.fill(note, _WIDTH, break_on_hyphens=False, subsequent_indent=_INDENT)
+        for note in notes
+    ]
     text = _written(ax)
     if text is None:
         text = ax.text(

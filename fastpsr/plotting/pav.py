@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
-from fastpsr.plotting.canvas import Canvas, is_guide
+from fastpsr.plotting.canvas import LLR, Canvas, is_guide
 from fastpsr.plotting.thinning import span_grid, thin
 from fastpsr.predictions import Predictions
 
@@ -75,7 +75,7 @@ def pav_map(
         canvas.guide("identity", ends, ends, linestyle=":")
         canvas.ax.set_xlim(limits[0])
         canvas.ax.set_ylim(limits[1])
-    x_label = "Score" if kinds == {True} else "LLR (natural logarithm)"
+    x_label = "Score" if kinds == {True} else LLR
     return canvas.finish(x_label, "LLR after PAV (natural logarithm)",
                          legend="upper left")  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Reliability diagrams by isotonic regression."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,8 @@ from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import PavPosterior
 from fastpsr.plotting.canvas import Canvas
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.events import On, events_of
+from fastpsr.plotting.systems import as_mapping, is_multiclass
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["reliability"]
@@ -25,6 +26,8 @@ _POINTS = np.arange(1, 200) / 200
 def reliability(
     systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
     *,
+    on: On | None = None,
+    classes: Sequence[int] | None = None,
     band: Literal["confidence", "consistency"] | None = "confidence",
     n_resamples: int = 200,
     confidence_level: float = 0.95,
@@ -33,12 +36,19 @@ def reliability(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw the frequency of class 1 after PAV against its posterior: a CORP reliability diagram.
+    """Draw the frequency of an event after PAV against its posterior: a CORP reliability diagram.
 
     Parameters
     ----------
     systems : Predictions, PavSteps, or mapping of names to these
-        Binary posteriors or likelihoods; results of :func:`fastpsr.pav_steps` have no band.
+        Posteriors or likelihoods; results of :func:`fastpsr.pav_steps` have no band.
+    on : {"class", "confidence"}, optional
+        "class" draws the posterior of class 1 in binary tasks, and a curve for each class
+        otherwise. "confidence" draws the largest posterior of each sample against the frequency at
+        which the most probable class, the first one on ties, is the true one. By default "class" in
+        binary tasks, and "confidence" if there are more than 2 classes.
+    classes : sequence of int, optional
+        Which classes to draw for ``on="class"`` and more than 2 classes; by default all.
     band : {"confidence", "consistency"} or None
         "confidence" draws a bootstrap band around the curve, with PAV trained again in each
         replicate; "consistency" draws the range in which the curve of a calibrated system would lie
@@ -59,7 +69,7 @@ def reliability(
     Raises
     ------
     ValueError
-        For raw scores, anything that is not labeled and binary, and invalid options.
+        For raw scores, anything unlabeled, and invalid options.
 
     Notes
     -----
@@ -81,11 +91,18 @@ def reliability(
     >>> ax.lines[0].get_xydata().round(4).tolist()
     [[0.1, 0.0], [0.3, 0.5], [0.4, 0.5], [0.6, 1.0], [0.9, 1.0]]
     """
+    checks.check_choice("on", on, ("class", "confidence", None))
     checks.check_choice("band", band, ("confidence", "consistency", None))
     if band == "consistency" and resampling is not None:
         raise ValueError("resampling is for confidence bands: consistency bands draw samples")
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
-    given = as_mapping(systems)
+    named = as_mapping(systems)
+    several = any(map(is_multiclass, named.values()))
+    if on is None:
+        on = "confidence" if several else "class"
+    if classes is not None and not (several and on == "class"):
+        raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
+    given = events_of(named, on, classes)
     for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
         if np.isnan(steps.score_log_odds):
             raise ArgumentError(
@@ -116,9 +133,12 @@ def reliability(
     canvas.ax.set_xlim(-0.01, 1.01)
     canvas.ax.set_ylim(-0.01, 1.01)
     canvas.ax.set_aspect("equal")
-    return canvas.finish(
-        "Posterior of class 1", "Frequency of class 1 after PAV", legend="upper left"
-    )
+    if on == "confidence":
+        labels = "Largest posterior", "Frequency of the true class after PAV"
+    else:
+        which = "the class" if several else "class 1"
+        labels = f"Posterior of {which}", f"Frequency of {which} after PAV"
+    return canvas.finish(*labels, legend="upper left")
 
 
 def _points(forecasts: Floats) -> Floats:

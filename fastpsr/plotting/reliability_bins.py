@@ -30,7 +30,8 @@ def reliability_bins(
     """Draw frequency against mean posterior in bins, whose differences the ECE averages.
 
     A single system is drawn as bars with the gaps between mean posterior and frequency; several
-    are drawn as lines. Prefer :func:`reliability`, which needs no bins.
+    are drawn as lines. Above are the numbers of samples in the bins, on a log scale. Prefer
+    :func:`reliability`, which needs no bins.
 
     Parameters
     ----------
@@ -47,7 +48,8 @@ def reliability_bins(
     Returns
     -------
     Axes
-        Bins without samples are empty. A system that cannot be drawn is named in a text.
+        Bins without samples are empty. A system that cannot be drawn is named in a text. The axes
+        of the counts are ``ax.child_axes[0]``; weighted samples count with their weights.
 
     Raises
     ------
@@ -88,9 +90,12 @@ def reliability_bins(
         used = shares > 0.0
         frequency, mean = hits[used] / shares[used], posteriors[used] / shares[used]
         if single:
-            _draw_bars(canvas, name, bins, used, frequency, mean)
+            color = _draw_bars(canvas, name, bins, used, frequency, mean)
         else:
-            canvas.ax.plot(mean, frequency, **canvas.style(name, marker="o", markersize=4.0))
+            style = canvas.style(name, marker="o", markersize=4.0)
+            (line,) = canvas.ax.plot(mean, frequency, **style)
+            color = line.get_color()
+        _draw_counts(canvas.ax, bins, color, weighted=value.weights.size > 0)
     canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":", zorder=3.0)
     canvas.ax.set_xlim(-0.01, 1.01)
     canvas.ax.set_ylim(-0.01, 1.01)
@@ -104,11 +109,28 @@ def reliability_bins(
 
 def _draw_bars(
     canvas: Canvas[BinSums], name: str, bins: BinSums, used: Any, frequency: Any, mean: Any
-) -> None:
+) -> Any:
+    """Draw bars with gaps, and return their color."""
     left, width = bins.edges[:-1][used], np.diff(bins.edges)[used]
     style = canvas.style(name or "frequency", align="edge", edgecolor="white", linewidth=0.5)
-    canvas.ax.bar(left, frequency, width=width, **style)
+    bars = canvas.ax.bar(left, frequency, width=width, **style)
     canvas.ax.bar(
         left, mean - frequency, width=width, bottom=frequency, align="edge", facecolor="none",
         edgecolor=_GAP, hatch="////", linewidth=0.8, label="gap to the mean posterior",
     )  # fmt: skip
+    return bars.patches[0].get_facecolor()
+
+
+def _draw_counts(ax: Axes, bins: BinSums, color: Any, *, weighted: bool) -> None:
+    """Draw the number of samples in each bin above the axes."""
+    above: Any = ax.child_axes[0] if ax.child_axes else None
+    if above is None:
+        above = ax.inset_axes((0.0, 1.04, 1.0, 0.24), sharex=ax)
+        above.set_yscale("log")
+        above.tick_params(labelbottom=False, labelsize="small")
+        above.grid(visible=False, axis="x")
+        above.set_ylabel("Weight" if weighted else "Samples", fontsize="small")
+    counts = bins.weight.sum(axis=0)
+    floor = 0.5 * min(1.0, counts[counts > 0.0].min())  # a log scale has no 0
+    drawn = np.where(counts > 0.0, counts, np.nan)
+    above.stairs(drawn, bins.edges, baseline=floor, color=color, linewidth=1.2)

@@ -15,7 +15,7 @@ from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
 
 __all__ = ["risk_curve"]
 
-_POINTS = np.arange(1, 1000) / 1000
+_LOG_ODDS = np.linspace(-10.0, 10.0, 401)
 
 
 def risk_curve(
@@ -25,17 +25,20 @@ def risk_curve(
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw weighted Bayes risks against the operating point (Ferrer and Ramos, 2024, Figure 1).
+    """Draw weighted Bayes risks against the log-odds of the operating point.
+
+    The area under a curve over all log-odds is an expected score (Ferrer and Ramos, 2024, Figure 1,
+    whose axis is the operating point a_1 itself).
 
     Parameters
     ----------
     systems : RiskCurve, Predictions, or mapping of names to these
         Results of :func:`fastpsr.risk_curve` in binary tasks, or predictions that are given to it
-        with 999 points.
+        with 401 points from -10 to 10.
     weight : Log, Brier, Beta or Weighted rule, or callable, optional
-        For a rule, the weight is that for which the area under the curve is its expected score. A
-        callable takes an array of points a_1 and returns weights. By default 1, as for ``Log()``,
-        for which the area is the cross-entropy.
+        Density over a_1. For a rule, it is that for which the area under the curve is its expected
+        score. A callable takes an array of points a_1 and returns weights. By default 1, as for
+        ``Log()``, for which the area is the cross-entropy.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -51,6 +54,12 @@ def risk_curve(
     ValueError
         For anything that is not binary, raw scores, and invalid weights.
 
+    Notes
+    -----
+    On the axis of log-odds, the natural ``log(a_1 / (1 - a_1))``, areas are kept by the factor
+    ``a_1 (1 - a_1)``: heights are ``weight(a_1) a_1 (1 - a_1)`` times the risk.
+    Overconfidence shows far from 0, which an axis of a_1 would hide.
+
     References
     ----------
     L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
@@ -63,8 +72,8 @@ def risk_curve(
     >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.7, 0.9])
     >>> curve = fp.risk_curve(data, [0.35, 0.5])
     >>> ax = fp.plotting.risk_curve(curve, weight=fp.rules.Brier(), ax=Figure().subplots())
-    >>> ax.lines[0].get_xydata().tolist()
-    [[0.35, 0.0], [0.5, 0.25]]
+    >>> ax.lines[0].get_xydata().round(4).tolist()
+    [[-0.619, 0.0], [0.0, 0.0625]]
     """
     canvas: Canvas[RiskCurve] = Canvas(ax, kwargs)
     density = _density(weight)
@@ -82,15 +91,18 @@ def risk_curve(
         values = checks.as_floats("weight", np.broadcast_to(density(x), x.shape), 1)
         checks.require("weight", values, 0.0, float(np.finfo(np.float64).max),
                        "be finite and not negative")  # fmt: skip
-        canvas.ax.plot(x, values * curve.risk[order], **canvas.style(name))
-    canvas.ax.set_xlim(0.0, 1.0)
+        heights = values * x * (1.0 - x) * curve.risk[order]
+        canvas.ax.plot(np.log(x) - np.log1p(-x), heights, **canvas.style(name))
     canvas.ax.set_ylim(bottom=0.0)
     label = "Weighted Bayes risk" if weigh else "Bayes risk"
-    return canvas.finish("Operating point $a_1$ (threshold on the posterior of class 0)", label)
+    return canvas.finish(
+        "Log-odds of the operating point $a_1$ (natural logarithm)",
+        f"{label} $\\times\\ a_1 (1 - a_1)$",
+    )
 
 
 def _curve(predictions: Predictions) -> RiskCurve:
-    return curves.risk_curve(predictions, _POINTS)
+    return curves.risk_curve(predictions, 1.0 / (1.0 + np.exp(-_LOG_ODDS)))
 
 
 def _density(weight: ScoringRule | Callable[[Floats], Any] | None) -> Callable[[Floats], Any]:

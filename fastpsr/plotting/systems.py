@@ -6,7 +6,7 @@ from typing import Any, cast
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 
-__all__ = ["as_mapping", "check_system", "percent"]
+__all__ = ["as_mapping", "check_system", "is_multiclass", "percent"]
 
 
 def as_mapping(given: Any) -> dict[str, Any]:
@@ -37,6 +37,11 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
         raise ArgumentError(called, f"must be binary, not of {value.n_classes} classes")
     if calibrated:
         value.require_posteriors("figures of posteriors")
+
+
+def is_multiclass(value: Any) -> bool:
+    """Whether a system is predictions of more than 2 classes."""
+    return isinstance(value, Predictions) and value.n_classes > 2
 
 
 def percent(share: float) -> str:

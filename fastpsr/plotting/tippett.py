@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.curves import TippettCurves
 from fastpsr.errors import ArgumentError
-from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.canvas import LLR, Canvas
 from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
 from fastpsr.predictions import Floats, Predictions
@@ -30,7 +30,7 @@ def tippett(
     systems : TippettCurves, Predictions, or mapping of names to these
         Results of :func:`fastpsr.tippett`, or binary predictions that are given to it.
     ax : Axes, optional
-        By default a new figure's. LLRs are drawn with logarithms to base 10.
+        By default a new figure's.
     **kwargs
         For the lines (``Axes.plot``): targets are solid, non-targets dashed.
 
@@ -64,7 +64,6 @@ def tippett(
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
     for name, each in found.items():
-        unit = 1.0 / np.log(10.0) if each.are_llrs else 1.0
         style = canvas.style(name)
         dashed = {**style, "linestyle": "--", "label": None}
         classes = (
@@ -72,7 +71,7 @@ def tippett(
             ("non-targets", each.nontarget_scores, each.p_nontarget, dashed),
         )
         for what, scores, shares, own in classes:
-            canvas.ax.plot(*_steps(scores * unit, shares), **own)
+            canvas.ax.plot(*_steps(scores, shares), **own)
             _note_infinite(canvas, name, what, scores, shares)
         ends = {each.target_scores[0], each.target_scores[-1],
                 each.nontarget_scores[0], each.nontarget_scores[-1]}  # fmt: skip
@@ -83,7 +82,7 @@ def tippett(
     if kinds != {False}:
         canvas.ax.axvline(0.0, color="0.8", linewidth=0.8, zorder=0.5)
     canvas.ax.set_ylim(-0.01, 1.01)
-    x_label = "Score" if kinds == {False} else "$\\log_{10}$ likelihood ratio"
+    x_label = "Score" if kinds == {False} else LLR
     return canvas.finish(x_label, "Share of trials at or above")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Difference, Intervals, Row
+from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
 __all__ = ["Report", "Result"]
@@ -54,6 +55,10 @@ class Report:
     predictions : mapping of str to Predictions
         Predictions for the figures, by system: all or none are raw scores, and all or none are
         binary. Systems without predictions are only in the tables.
+    by_condition : mapping of str to mapping of str to Predictions
+        Predictions by system and condition, for DET curves of the conditions.
+    operating_points : sequence of MinDCF
+        Detection costs of the evaluation: stated in a table, and marked on the DET curves.
     read : sequence of str
         What was read and how it was interpreted, a line each.
     text : sequence of str
@@ -76,6 +81,8 @@ class Report:
     title: str
     results: Sequence[Result]
     predictions: Mapping[str, Predictions] = field(default_factory=dict)
+    by_condition: Mapping[str, Mapping[str, Predictions]] = field(default_factory=dict)
+    operating_points: Sequence[MinDCF] = ()
     read: Sequence[str] = ()
     text: Sequence[str] = ()
     intervals: Intervals | None = None

@@ -4,25 +4,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr import plotting
 from fastpsr.evaluation import Row
-from fastpsr.plotting.notes import notes_of
+from fastpsr.metrics import ActDCF, MinDCF
+from fastpsr.plotting.notes import take_notes
 from fastpsr.report.content import Report
-from fastpsr.report.svg import clean, inline_svg, new_axes
+from fastpsr.report.svg import clean, inline_svg, legend_above, new_axes
 
 __all__ = ["Drawn", "draw"]
 
 _LONGEST = 32  # characters of a name in a legend
+_LONGEST_CONDITION = 20  # characters of a name below bars
 _MOST_SYSTEMS = 6  # in a figure
-_MOST_LINES = 6  # of notes within the axes
+_MOST_CLASSES = 12  # whose reliability is drawn one by one
 _MOST_CONDITIONS = 24  # that bars have room for
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure: SVG, and words around it; `notes` are those that found no place in it."""
+    """A figure: SVG, and words around it; `notes` say what it cannot show."""
 
     title: str
     caption: str
@@ -56,16 +59,16 @@ _ROC = _Chart(
 )
 _BAYES = _Chart(
     "Normalized Bayes error",
-    "Error of decisions at each prior, over that of a constant decision. Solid: at the threshold "
-    "that the prior asks for; dashed: at the best threshold. The gap is what calibration would "
-    "save.",
+    "Error of decisions at each prior, with costs of 1, divided by that of the better constant "
+    "decision. Solid: at the threshold that the prior asks for; dashed: at the best threshold. The "
+    "gap is what calibration would save.",
     plotting.bayes_error,
     {},
 )
 _MINIMUM = _Chart(
     "Normalized Bayes error",
-    "Least error of decisions at each prior, over that of a constant decision: what the scores "
-    "could reach once calibrated.",
+    "Least error of decisions at each prior, with costs of 1, divided by that of the better "
+    "constant decision: what the scores could reach once calibrated.",
     plotting.bayes_error,
     {},
 )
@@ -110,7 +113,15 @@ _RAW_PAV = _Chart(
 _CONFIDENCE = _Chart(
     "Reliability of the confidence",
     "How often the most probable class was the true one, by the posterior it was given. Calibrated "
-    "posteriors follow the diagonal.",
+    "posteriors follow the diagonal; shaded is where 95 % of their curves would lie by chance, if "
+    "samples were independent.",
+    plotting.reliability,
+    {"on": "confidence", "band": "consistency", "seed": 0},
+)
+_BINS = _Chart(
+    "Reliability of the confidence in bins",
+    "The same in bins of equal width, which the ECEmc averages, with the number of samples in each "
+    "above.",
     plotting.reliability_bins,
     {},
 )
@@ -126,12 +137,16 @@ def draw(report: Report) -> list[Drawn]:
         _conditions(pen, report, {name: names[name] for name in some}, part)
     if report.predictions:
         n_classes = next(iter(report.predictions.values())).n_classes
-        for chart in _charts(report.is_raw, n_classes):
+        for chart in _charts(report, n_classes):
             for part, some in _parts(list(report.predictions)):
                 systems = {names[name]: report.predictions[name] for name in some}
                 with new_axes() as ax:
                     chart.draw(systems, ax=ax, **chart.options)
                     pen.keep(ax, chart.title + part, chart.caption, list(systems))
+            if chart.draw is plotting.det:
+                _det_by_condition(pen, report, names, chart)
+        if n_classes > 2:
+            _classes(pen, report, names, n_classes)
     return pen.drawn
 
 
@@ -143,34 +158,76 @@ class _Pen:
 
     def keep(self, ax: Axes, title: str, caption: str, systems: Sequence[str]) -> None:
         """Add a figure, with words for those who cannot see it."""
-        notes = notes_of(ax)
-        too_long = notes.count("\n") >= _MOST_LINES
-        for text in list(ax.texts):
-            text.set_in_layout(False)
-            if too_long and text.get_text() == notes:
-                text.remove()
+        notes = take_notes(ax)
+        legend_above(ax)
         what = f"{title} of {', '.join(systems)}: {ax.get_ylabel() or 'value'}"
         if ax.get_xlabel():
             what += f" against {ax.get_xlabel()}"
         said = " ".join(notes.split()) or "The metrics tell the same in numbers."
-        svg = inline_svg(ax, f"figure{len(self.drawn)}", f"{_without_math(what)}. {said}")
-        self.drawn.append(Drawn(title, caption, svg, notes if too_long else ""))
+        svg = inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}")
+        self.drawn.append(Drawn(title, caption, svg, notes))
 
 
-def _parts(names: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield as many systems at a time as can be told apart in a figure, and what to call them."""
+def _parts(names: Sequence[str], what: str = "systems") -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield as many names at a time as can be told apart in a figure, and what to call them."""
     for first in range(0, len(names), _MOST_SYSTEMS):
         some = names[first : first + _MOST_SYSTEMS]
-        called = f", systems {first + 1} to {first + len(some)}"
+        called = f", {what} {first + 1} to {first + len(some)}"
         yield "" if len(names) <= _MOST_SYSTEMS else called, some
 
 
-def _charts(raw: bool, n_classes: int) -> list[_Chart]:
-    if raw:
-        return [_DET, _ROC, _MINIMUM, _HISTOGRAM, _RAW_PAV]
+def _charts(report: Report, n_classes: int) -> list[_Chart]:
     if n_classes > 2:
-        return [_CONFIDENCE]
-    return [_DET, _BAYES, _CROSS_ENTROPY, _RELIABILITY, _HISTOGRAM, _TIPPETT, _PAV]
+        return [_CONFIDENCE, _BINS]
+    det = _det(report.operating_points, report.is_raw)
+    if report.is_raw:
+        return [det, _ROC, _MINIMUM, _HISTOGRAM, _RAW_PAV]
+    return [det, _BAYES, _CROSS_ENTROPY, _RELIABILITY, _HISTOGRAM, _TIPPETT, _PAV]
+
+
+def _det(minima: Sequence[MinDCF], raw: bool) -> _Chart:
+    """Return the chart of DET curves with marks at the operating points."""
+    if not minima:
+        return _DET
+    caption = f"{_DET.caption} Hollow marks: where the cost is lowest"
+    if raw:
+        return replace(_DET, caption=f"{caption}.", options={"operating_points": minima})
+    actual = [ActDCF(each.p_target, each.c_miss, each.c_fa) for each in minima]
+    return replace(
+        _DET,
+        caption=f"{caption}; filled marks: Bayes decisions with the scores as they are.",
+        options={"operating_points": [*minima, *actual]},
+    )
+
+
+def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart: _Chart) -> None:
+    """Draw a figure for each system, with the DET curves of its conditions."""
+    for system, samples in report.by_condition.items():
+        if not 1 < len(samples) <= _MOST_CONDITIONS:
+            continue
+        _, conditions = _by_column(list(samples))
+        for part, some in _parts(list(samples), "conditions"):
+            curves = {conditions[name]: samples[name] for name in some}
+            with new_axes() as ax:
+                chart.draw(curves, ax=ax, **chart.options)
+                title = f"{chart.title} of {names[system]} by condition{part}"
+                pen.keep(ax, title, chart.caption, list(curves))
+
+
+def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int) -> None:
+    """Draw the reliability of each class against the others, one system at a time."""
+    caption = "How often samples were of a class, by the posterior it was given."
+    if n_classes > _MOST_CLASSES:
+        caption += f" Drawn are the {_MOST_CLASSES} most frequent of {n_classes:,} classes."
+    for system, samples in report.predictions.items():
+        by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
+        classes = sorted(by_size.tolist())
+        for first in range(0, len(classes), _MOST_SYSTEMS):
+            some = classes[first : first + _MOST_SYSTEMS]
+            with new_axes() as ax:
+                plotting.reliability(samples, on="class", classes=some, band=None, ax=ax)
+                title = f"Reliability of {names[system]}, classes {some[0]} to {some[-1]}"
+                pen.keep(ax, title, caption, [f"class {k}" for k in some])
 
 
 def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
@@ -188,14 +245,12 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
     caption += "better." if report.intervals is None else "better. Whiskers are the intervals."
     with new_axes() as ax:
         plotting.metric_bars(systems, reference=1.0, ax=ax)
-        if len(systems) > 3:
-            _make_room(ax, len(systems))
         pen.keep(ax, "Normalized metrics" + part, caption, list(systems))
 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
     """Draw the most telling metrics by condition, as bars."""
-    conditions = _short([result.condition for result in report.results], 20)
+    column, conditions = _by_column([result.condition for result in report.results])
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
     for metric in ("EER", "minCllr") if report.is_raw else ("EER", "Cllr"):
@@ -208,18 +263,22 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
         if systems:
             with new_axes() as ax:
                 plotting.metric_bars(systems, ax=ax)
-                ax.set_ylabel(metric)
-                _make_room(ax, len(systems))
+                unit = f" ({ax.get_ylabel().lower()})" if ax.get_ylabel() != "Value" else ""
+                ax.set_ylabel(f"{metric}{unit}")
+                ax.set_xlabel(column, parse_math=False)
                 pen.keep(ax, f"{metric} by condition{part}", "Lower is better.", list(systems))
 
 
-def _make_room(ax: Axes, n_systems: int) -> None:
-    """Make room for the legend above bars."""
-    ax.set_ylim(top=(1.05 + 0.12 * n_systems) * ax.get_ylim()[1])
-
-
-def _without_math(label: str) -> str:
-    return label.replace("$\\log_{10}$", "log10").replace("$a_1$", "a1").replace("\n", " ")
+def _by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the column that all conditions name (as "column=value"), and short names of these."""
+    columns = {name.partition("=")[0] for name in conditions if "=" in name}
+    column = columns.pop() if len(columns) == 1 else ""
+    values = {name: name.removeprefix(f"{column}=") for name in conditions}
+    if not column or len(set(values.values())) < len(values):
+        return "", _short(conditions, _LONGEST_CONDITION)
+    short = _short(list(values.values()), _LONGEST_CONDITION)
+    (shown,) = _short([column]).values()
+    return shown, {name: short[value] for name, value in values.items()}
 
 
 def _short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:

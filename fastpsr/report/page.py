@@ -16,10 +16,10 @@ from markupsafe import Markup
 from fastpsr import __version__
 from fastpsr.files import check_place, whole_file
 from fastpsr.report.content import Report
-from fastpsr.report.differences import difference_table
+from fastpsr.report.differences import difference_tables
 from fastpsr.report.drawing import draw
 from fastpsr.report.svg import clean
-from fastpsr.report.tables import metric_tables, verdict_table
+from fastpsr.report.tables import metric_tables, normalized, operating_points, verdict_table
 from fastpsr.report.verdict import verdicts
 
 __all__ = ["render", "write_report"]
@@ -81,7 +81,9 @@ def render(report: Report) -> str:
         verdicts=[verdict for verdict in said if verdict.result.place in first],
         verdict_table=verdict_table(said),
         tables=metric_tables(report),
-        differences=difference_table(report),
+        differences=difference_tables(report),
+        normalized=normalized(report),
+        operating_points=operating_points(report),
         figures=draw(report),
         versions=_versions(),
         style=Markup(_text("style.css")),

@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["clean", "inline_svg", "new_axes"]
+__all__ = ["clean", "inline_svg", "legend_above", "new_axes"]
 
 _LOOK: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -29,6 +29,10 @@ _LOOK: dict[Any, Any] = {
     "text.usetex": False,
 }
 _INCHES = (4.7, 3.5)  # so small that text stays legible at the width of a phone
+_LEGEND_WIDTH = 68  # characters across a figure
+_HANDLE_WIDTH = 6  # characters that a handle and the space around it take
+_LEGEND_ROW = 0.19  # inches
+_CHILD = 0.7  # inches, of axes above the axes
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -52,6 +56,28 @@ def new_axes() -> Iterator[Axes]:
         # the reader's fonts count, not those of this machine
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield Figure(_INCHES, layout="constrained").subplots()
+
+
+def legend_above(ax: Axes) -> None:
+    """Move the legend from the axes, where it may hide something, above them."""
+    legend = ax.get_legend()
+    if legend is None:
+        return
+    labels = [text.get_text() for text in legend.get_texts()]
+    columns = max(1, _LEGEND_WIDTH // (max(map(len, labels)) + _HANDLE_WIDTH))
+    rows = -(-len(labels) // columns)
+    highest = ax.child_axes[0] if ax.child_axes else ax
+    legend = ax.legend(
+        [handle for handle in legend.legend_handles if handle is not None], labels,
+        loc="lower center", bbox_to_anchor=(0.5, 1.03), bbox_transform=highest.transAxes,
+        ncols=columns, fontsize="small", frameon=False, borderaxespad=0.0, columnspacing=1.2,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    assert isinstance(ax.figure, Figure)
+    width, height = _INCHES
+    height += rows * _LEGEND_ROW + len(ax.child_axes) * _CHILD
+    ax.figure.set_size_inches(width, height)
 
 
 def inline_svg(ax: Axes, prefix: str, label: str) -> str:

@@ -5,20 +5,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fastpsr.evaluation import Row
-from fastpsr.evaluation.layout import with_interval
+from fastpsr.evaluation.layout import number, with_interval
 from fastpsr.report.content import Report, Result
 from fastpsr.report.verdict import Verdict
 
-__all__ = ["Cell", "Table", "metric_tables", "verdict_table"]
+__all__ = [
+    "Cell",
+    "Table",
+    "metric_tables",
+    "narrow_tables",
+    "normalized",
+    "operating_points",
+    "verdict_table",
+]
+
+_MOST_COLUMNS = 6  # of numbers in a table, which is what a printed page has room for
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: text, what it is sorted by if that is a number, and small print below."""
+    """A cell: text, what it is sorted by if that is a number, and lines of small print below."""
 
     text: str
     number: float | None = None
-    small: str = ""
+    small: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ def metric_tables(report: Report) -> list[Table]:
     """Return the metrics: by name for one result, else a line per result; then meanings."""
     if len(report.results) == 1:
         return [_of_one(report.results[0])]
-    tables = [_of_many(report)]
+    tables = _of_many(report)
     meanings = _meanings(report.results)
     if meanings:
         tables.append(Table("What the metrics are", ["metric", "meaning"], meanings))
@@ -76,12 +86,39 @@ def _of_one(result: Result) -> Table:
     return Table(f"Metrics of {_counted(result)}", header, lines)
 
 
-def _of_many(report: Report) -> Table:
+def normalized(report: Report) -> list[str]:
+    """Return the names of the metrics that are 1 for a system that knows the priors alone."""
+    rows = (row for result in report.results for row in result.rows)
+    return list(dict.fromkeys(row.metric for row in rows if row.reference_value == 1.0))
+
+
+def operating_points(report: Report) -> Table | None:
+    """Return the detection costs of the evaluation, None if there are none."""
+    costs = dict.fromkeys(cost for point in report.operating_points for cost in point.costs)
+    if not costs:
+        return None
+    lines = [
+        [
+            Cell(str(cost)),
+            Cell(f"{cost.p_target:g}", cost.p_target),
+            Cell(f"{cost.c_miss:g}", cost.c_miss),
+            Cell(f"{cost.c_fa:g}", cost.c_fa),
+            Cell(number(cost.threshold), cost.threshold),
+            Cell(f"{cost.default:g}", cost.default),
+        ]
+        for cost in costs
+    ]
+    header = ["minDCF and actDCF at", "target prior", "cost of a miss", "cost of a false alarm",
+              "Bayes threshold (LLR)", "divided by"]  # fmt: skip
+    return Table("Detection costs", header, lines)
+
+
+def _of_many(report: Report) -> list[Table]:
     counts = list(dict.fromkeys(name for result in report.results for name in result.counts))
     metrics = list(dict.fromkeys(row.metric for result in report.results for row in result.rows))
     lines = []
     for result in report.results:
-        cells = [Cell(result.system), Cell(result.condition)]
+        cells = []
         for name in counts:
             n = result.counts.get(name)
             cells.append(Cell("") if n is None else Cell(f"{n:,}", n))
@@ -89,8 +126,28 @@ def _of_many(report: Report) -> Table:
             row = result.row(metric)
             cells.append(Cell("") if row is None else _value(row))
         lines.append(cells)
-    header = ["system", "condition", *counts, *metrics]
-    return _without_conditions(Table("Metrics by system and condition", header, lines))
+    heads = [[Cell(result.system), Cell(result.condition)] for result in report.results]
+    header = ["system", "condition"], [*counts, *metrics]
+    tables = narrow_tables("Metrics by system and condition", *header, heads, lines)
+    return [_without_conditions(table) for table in tables]
+
+
+def narrow_tables(
+    caption: str,
+    head: Sequence[str],
+    columns: Sequence[str],
+    heads: Sequence[Sequence[Cell]],
+    lines: Sequence[Sequence[Cell]],
+) -> list[Table]:
+    """Return tables of few columns each; all have the headings of the lines."""
+    n_tables = -(-len(columns) // _MOST_COLUMNS)
+    tables = []
+    for k in range(n_tables):
+        begin, end = (at * len(columns) // n_tables for at in (k, k + 1))
+        part = f", part {k + 1} of {n_tables}" if n_tables > 1 else ""
+        rows = [[*of, *line[begin:end]] for of, line in zip(heads, lines, strict=True)]
+        tables.append(Table(f"{caption}{part}", [*head, *columns[begin:end]], rows))
+    return tables
 
 
 def _without_conditions(table: Table) -> Table:
@@ -104,12 +161,11 @@ def _without_conditions(table: Table) -> Table:
 
 def _value(row: Row) -> Cell:
     value, interval = with_interval(row.value, row.low, row.high, row.unit)
-    small = " ".join(part for part in (interval, _undefined(row)) if part)
-    return Cell(value, row.value, small)
+    return Cell(value, row.value, (*([interval] if interval else []), *_undefined(row)))
 
 
-def _undefined(row: Row) -> str:
-    return f"undefined in {row.n_undefined:,} replicates" if row.n_undefined else ""
+def _undefined(row: Row) -> tuple[str, ...]:
+    return (f"undefined in {row.n_undefined:,} replicates",) if row.n_undefined else ()
 
 
 def _counted(result: Result) -> str:
