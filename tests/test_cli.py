@@ -12,6 +12,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.evaluation import default_metrics
+from fastpsr.evaluation.layout import number
 from tests import reference
 from tests.commands import (
     CALIBRATORS,
@@ -59,7 +60,7 @@ def test_evaluate_whatever_the_format(scores_are, K, ending):
     assert (group["n_samples"], len(group["class_sizes"])) == (y.size, K)
     assert group["priors"] == pytest.approx(table.priors, rel=1e-12)
     for row in table.rows:
-        assert re.search(rf"(?m)^{row.metric} +{row.value:.4f} ", out)
+        assert re.search(rf"(?m)^{row.metric} +{number(row.value, row.unit)} ", out)
     assert f"taken as {scores_are}" in out
 
 
@@ -219,11 +220,12 @@ def test_markdown_and_latex():
     run = ["evaluate", "s.npz", "--scores-are", "logits"]
     succeed(*run, "--markdown", "t.md", "--latex", "t.tex")
     rows = [
-        (r.metric, f"{r.value:.4f}") for r in fp.evaluate(fp.Predictions.from_logits(y, z)).rows
+        (r.metric, number(r.value, r.unit))
+        for r in fp.evaluate(fp.Predictions.from_logits(y, z)).rows
     ]
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     assert [tuple(line) for line in markdown] == [("metric", "value"), ("---", "--:"), *rows]
-    latex = Path("t.tex").read_text().splitlines()
+    latex = Path("t.tex").read_text().replace(r"\%", "%").splitlines()
     assert latex[0] == r"\begin{tabular}{lr}"
     assert latex[4:-2] == [rf"{name} & {value} \\" for name, value in rows]
 

@@ -14,6 +14,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.evaluation import default_metrics
+from fastpsr.evaluation.layout import with_interval
 from tests.commands import (
     GOOD,
     INTERRUPTIBLE,
@@ -91,7 +92,8 @@ def test_tables(ending, scheme):
     }  # fmt: skip
     for row in table.rows:
         assert f"{row.metric} " in out
-        assert f" {row.value:.4f}  [{row.low:.4f}, {row.high:.4f}] " in out
+        value, interval = with_interval(row.value, row.low, row.high, row.unit)
+        assert re.search(rf" {value}  {re.escape(interval)} ", out)
 
 
 @pytest.mark.parametrize("method", ["percentile", "basic", "bca", "normal"])
@@ -139,11 +141,11 @@ def test_every_kind_of_table():
     succeed("evaluate", "s.npz", *are, "--resamples", 60, *files)
     rows = fp.evaluate(predictions, n_resamples=60, seed=0).rows
     assert csv_rows() == strict_json("t.json")["rows"]
-    cells = [(r.metric, f"{r.value:.4f}", f"[{r.low:.4f}, {r.high:.4f}]") for r in rows]
+    cells = [(r.metric, *with_interval(r.value, r.low, r.high, r.unit)) for r in rows]
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     header = [("metric", "value", "interval"), ("---", "--:", "--:")]
     assert [tuple(line) for line in markdown] == [*header, *cells]
-    latex = Path("t.tex").read_text().splitlines()
+    latex = Path("t.tex").read_text().replace(r"\%", "%").splitlines()
     assert latex[0] == r"\begin{tabular}{lrr}"
     assert latex[4:-2] == [" & ".join(line) + r" \\" for line in cells]
 
@@ -226,7 +228,7 @@ def test_trials(scheme):
     said = f"95 % intervals: percentile, 60 replicates, resampling {scheme}, seed 0"
     assert said in out.splitlines()
     for row in table.rows:
-        cell = f"{row.value:.4f} [{row.low:.4f}, {row.high:.4f}]"
+        cell = " ".join(with_interval(row.value, row.low, row.high, row.unit))
         assert re.search(rf"(?m)^{re.escape(row.metric)} +{re.escape(cell)} *$", out)
         assert f"| {cell} |" in Path("t.md").read_text("utf-8")
 

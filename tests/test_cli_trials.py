@@ -11,6 +11,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS as MAKERS
+from fastpsr.evaluation.layout import number
 from tests.commands import (
     check_refusal,
     csv_rows,
@@ -87,6 +88,11 @@ def values_of(*place):
     group = None if condition == "pooled" else condition
     rows = strict_json("t.json")["rows"]
     return {r["metric"]: r["value"] for r in rows if (r["system"], r["group"]) == (system, group)}
+
+
+def shown_of(*place):
+    units = {row["metric"]: row["unit"] for row in strict_json("t.json")["rows"]}
+    return [number(value, units[name]) for name, value in values_of(*place).items()]
 
 
 def check(predictions, table=None, condition="pooled", system="s"):
@@ -203,10 +209,10 @@ def test_several_systems_in_every_kind_of_table():
     assert latex[0] == rf"\begin{{tabular}}{{llrr{'r' * len(metrics())}}}"
     counts = [f"{Y.sum()}", f"{Y.size - Y.sum()}"]
     for place, system in enumerate(["s", "a_b", "c"]):
-        values = [f"{value:.4f}" for value in values_of(system, "pooled").values()]
+        values = shown_of(system, "pooled")
         assert markdown[place + 2] == [system, "pooled", *counts, *values]
         cells = [system.replace("_", r"\_"), "pooled", *counts, *values]
-        assert latex[place + 4] == " & ".join(cells) + r" \\"
+        assert latex[place + 4] == " & ".join(cells).replace("%", r"\%") + r" \\"
         assert [f" {value}" in out for value in values] == [True] * len(values)
     assert out.count("key: nist; ") == 1
     assert len(re.findall("(?m)^targets ", out)) == 1
@@ -232,7 +238,7 @@ def test_a_narrow_screen_gets_several_tables(monkeypatch):
     out = evaluated("--by", "take")
     assert max(map(len, out.splitlines()[-24:])) <= 28
     assert len(re.findall(r"(?m)^EER ( +[\d.]+)+ *$", out)) == 3
-    assert all(f" {value:.4f}" in out for value in values_of("s", "take=b").values())
+    assert all(f" {value}" in out for value in shown_of("s", "take=b"))
 
 
 def test_systems_on_different_trials_get_a_warning():

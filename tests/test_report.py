@@ -14,6 +14,7 @@ pytest.importorskip("matplotlib")
 
 import fastpsr as fp
 from fastpsr.evaluation import Row
+from fastpsr.evaluation.layout import with_interval
 from fastpsr.report import Report, Result, render, write_report
 from fastpsr.report.verdict import verdicts
 from tests import reports
@@ -47,8 +48,8 @@ def test_a_report_has_every_number(two):
     samples = reports.llrs(scale=2.0)
     table = fp.evaluate(samples, reports.METRICS, n_resamples=40, seed=0)
     for row in table.rows:
-        assert f"{row.value:.4f}" in two.text
-        assert f"[{row.low:.4f}, {row.high:.4f}]" in two.text
+        for text in with_interval(row.value, row.low, row.high, row.unit):
+            assert text in two.text
         assert row.note in two.text
 
 
