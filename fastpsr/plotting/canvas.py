@@ -147,9 +147,6 @@ class Canvas(Generic[Result]):
         """Label the axes, write the notes, add a legend."""
         self.ax.set_xlabel(x_label)
         self.ax.set_ylabel(y_label)
-        if self._notes:
-            write_notes(self.ax, self._notes, alone=not self._n_drawn and not self._had_some)
-            legend = "best"  # which keeps clear of texts
         handles, labels = self.ax.get_legend_handles_labels()
         if handles:
             order = sorted(range(len(labels)), key=lambda place: _is_of_guide(handles[place]))
@@ -159,6 +156,8 @@ class Canvas(Generic[Result]):
             )  # fmt: skip
             for text in shown.get_texts():
                 text.set_parse_math(False)
+        if self._notes:  # which keep clear of the legend
+            write_notes(self.ax, self._notes, alone=not self._n_drawn and not self._had_some)
         return self.ax
 
 

@@ -13,14 +13,14 @@ from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
-from fastpsr.plotting.systems import as_mapping, percent
+from fastpsr.plotting.systems import as_mapping
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["det"]
 
 _LOWEST = 1e-5  # of the axes' lower ends, however many samples there are
-_HIGHEST = 0.99  # of the axes' upper ends
+_TOPS = (0.5, 0.7, 0.9, 0.99)  # upper ends of the axes
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 OperatingPoint = MinDCF | ActDCF
@@ -55,7 +55,7 @@ def det(
     -------
     Axes
         A system that cannot be drawn is named in a text, with the reason; so is one that makes no
-        errors within the axes, and an operating point beyond them.
+        errors within the axes.
 
     Raises
     ------
@@ -66,7 +66,8 @@ def det(
     Notes
     -----
     Rates of 0 and 1 lie beyond the axes, infinitely far: curves run out of the axes towards them.
-    The axes reach down to the smallest rate above 0, but not below 0.001 %, and up to 40 % or more.
+    The axes reach down to the smallest rate above 0, but not below 0.001 %, and up to 50 % or more.
+    Operating points with a rate of 0, too, lie beyond the axes.
     Curves keep the vertices that can be told apart on any screen.
 
     References
@@ -117,7 +118,8 @@ def det(
     canvas.ax.grid(visible=True, color="0.9", linewidth=0.6)
     canvas.ax.set_axisbelow(True)
     if fresh and curves:
-        canvas.note("", "rates of 0 and 100 % lie beyond the axes")
+        also = ", and operating points there," if operating_points else ""
+        canvas.note("", f"rates of 0 and 100 %{also} lie beyond the axes")
     return canvas.finish("False-alarm rate (%)", "Miss rate (%)", legend="upper right")
 
 
@@ -132,7 +134,6 @@ def _mark(
     """Mark the operating points of a curve, and return their rates, (P, 2)."""
     places = list(dict.fromkeys(str(cost) for point in points for cost in point.costs))
     marked: list[tuple[float, float]] = []
-    beyond: dict[str, str] = {}
     for point in points:
         try:
             rates = _rates(point, curve, given)
@@ -146,18 +147,11 @@ def _mark(
             look: dict[str, Any] = {"marker": _MARKERS[places.index(str(cost)) % len(_MARKERS)],
                     "linestyle": "none", "markersize": 6.5}  # fmt: skip
             called = f"{'min' if isinstance(point, MinDCF) else 'act'}DCF({cost})"
-            if min(p_fa, p_miss) < _LOWEST or max(p_fa, p_miss) > _HIGHEST:
-                beyond[called] = (
-                    f"{called} ({percent(p_fa)} false alarms, {percent(p_miss)} misses)"
-                )
-                continue
             canvas.ax.plot([p_fa], [p_miss], color=style["color"], markerfacecolor=fill, zorder=3.0,
                            label=f"_{called}", **look)  # fmt: skip
             gray = "white" if fill == "white" else GRAY
             canvas.key(called, **look, markeredgecolor=GRAY, markerfacecolor=gray)
             marked.append((p_fa, p_miss))
-    if beyond:
-        canvas.note(name, f"beyond the axes: {', '.join(beyond.values())}")
     return np.array(marked).reshape(-1, 2)
 
 
@@ -180,8 +174,10 @@ def _rates(
 def _limits(curve: Roc, marked: Floats) -> tuple[float, float, float, float]:
     """Return the ends of both axes for a curve and the operating points on it."""
     nearest = np.argmin(np.abs(curve.p_fa - curve.p_miss))
-    highest = max(curve.p_fa[nearest], curve.p_miss[nearest], 0.6 * marked.max(initial=0.0))
-    top = 0.99 if highest > 0.3 else 0.5
+    hardly = max(curve.p_fa[nearest], curve.p_miss[nearest]) > 0.3
+    top = _TOPS[-1] if hardly else _TOPS[0]
+    within = marked[(marked < _TOPS[-1]).all(axis=1)]
+    top = max(top, min(end for end in _TOPS if end > within.max(initial=0.0)))
     p_fa, p_miss = np.append(curve.p_fa, marked[:, 0]), np.append(curve.p_miss, marked[:, 1])
     return _low(p_fa, top), top, _low(p_miss, top), top
 

@@ -55,12 +55,15 @@ def write_notes(ax: Axes, notes: list[str], *, alone: bool) -> None:
     if alone:
         _move(text, (0.5, 0.5))
         return
-    paths = _paths(ax)
+    paths, legend = _paths(ax), ax.get_legend()
+    taken = None if legend is None else legend.get_window_extent()
     hidden = []
     for place in _PLACES:
         _move(text, place)
-        hidden.append(_count_hidden(paths, text.get_window_extent()))
-    _move(text, _PLACES[int(np.argmin(hidden))])
+        box = text.get_window_extent()
+        hides_legend = taken is not None and box.overlaps(taken)
+        hidden.append((hides_legend, _count_hidden(paths, box)))
+    _move(text, _PLACES[hidden.index(min(hidden))])
 
 
 def _written(ax: Axes) -> Text | None:
