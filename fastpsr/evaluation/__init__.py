@@ -2,12 +2,14 @@
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.comparison import Difference, differences
+from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping
 from fastpsr.evaluation.table import Evaluation, Group, Row, in_brackets
 
 __all__ = [
+    "Decomposition",
     "Difference",
     "Evaluation",
     "Group",
@@ -15,6 +17,7 @@ __all__ = [
     "Intervals",
     "NoIntervalsWarning",
     "Row",
+    "decompose",
     "default_metrics",
     "detection_metrics",
     "differences",

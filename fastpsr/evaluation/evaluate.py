@@ -8,7 +8,6 @@ from warnings import warn
 
 import numpy as np
 
-from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.bootstrap import with_intervals
 from fastpsr.bootstrap.intervals import Method
@@ -139,19 +138,7 @@ def evaluate(
             raise ArgumentError(
                 "predictions", f"must have names that are strings, not empty, not {name!r}"
             )
-    intervals = None
-    checks.check_integer("n_resamples", n_resamples, 0)
-    if n_resamples:
-        intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
-    else:
-        for name, given, default in (
-            ("resampling", resampling, None),
-            ("seed", seed, None),
-            ("method", method, "percentile"),
-            ("confidence_level", confidence_level, 0.95),
-        ):
-            if given != default:
-                raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
+    intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     return evaluate_systems(systems, metrics, by=by, intervals=intervals, progress=progress)
 
 
