@@ -16,6 +16,7 @@ from fastpsr.dask import from_dask
 from fastpsr.errors import ArgumentError, SuspicionWarning
 from fastpsr.evaluation import Decomposition, Evaluation, decompose, evaluate
 from fastpsr.metrics import *  # noqa: F403
+from fastpsr.parallel import threads
 from fastpsr.plans import PartitionedPredictions, from_parts
 from fastpsr.plans.parquet import scan_parquet
 from fastpsr.predictions import Predictions
@@ -45,6 +46,7 @@ __all__ = [
     "rules",
     "scan_parquet",
     "simulate",
+    "threads",
     "trials",
 ]
 __all__ += metrics.__all__

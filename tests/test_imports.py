@@ -35,7 +35,7 @@ FLOORS = (
     {"plans"},
     {"predictions"},
     {"ids"},
-    {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
+    {"caching", "checks", "errors", "wording", "files", "parallel", "simulate", "results"},
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},
 )
