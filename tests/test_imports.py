@@ -35,7 +35,8 @@ FLOORS = (
     {"plans"},
     {"predictions"},
     {"ids"},
-    {"caching", "checks", "errors", "wording", "files", "parallel", "simulate", "results"},
+    {"compiled", "parallel"},
+    {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},
 )

@@ -124,7 +124,7 @@ def test_numbers_that_are_none(n):
 
 
 def test_more_threads_than_there_are():
-    message = r"^n must be at most 4, .* not 5; set the environment variable FASTPSR_NUM_THREADS"
+    message = r"^n must be at most 4, .* not 5: set the environment variable FASTPSR_NUM_THREADS"
     with pytest.raises(fp.ArgumentError, match=message), fp.threads(5):
         pass
     assert n_used() == 4
