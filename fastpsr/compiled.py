@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr import checks
+from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.embedded import (
     brier_loss,
@@ -59,7 +59,6 @@ from fastpsr.kernels.embedded import (
     place_among,
     random_stream,
 )
-from fastpsr.kernels.grid import bucket_grid
 
 __all__ = [
     "as_edges",
@@ -106,4 +105,4 @@ def as_edges(edges: ArrayLike) -> tuple[Any, ...]:
         row = int(wrong[0]) + 1 if wrong.size else 0
         rule = f"must ascend, each once, without nan: {values[row]} in row {row} does not"
         raise ArgumentError("edges", rule, row, remedy="pass np.unique(edges)")
-    return bucket_grid(values)
+    return kernels.bucket_grid(values)

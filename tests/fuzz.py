@@ -634,6 +634,13 @@ def decompositions(s):
         check_result(result, nan=True)
 
 
+@case("threads")
+def numbers_of_threads(s):
+    made = predictions_for(milder(s))
+    with fp.threads(s.number(1)):
+        check_float(fp.AUC()(made), 0.0, 1.0)
+
+
 @case("evaluate", "Evaluation", "SuspicionWarning")
 def tables(s):
     made = predictions_for(milder(s), n=s.of([1, 5, 30, 64]))
