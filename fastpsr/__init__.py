@@ -14,8 +14,9 @@ from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.curves import *  # noqa: F403
 from fastpsr.dask import from_dask
 from fastpsr.errors import ArgumentError, SuspicionWarning
-from fastpsr.evaluation import Evaluation, evaluate
+from fastpsr.evaluation import Decomposition, Evaluation, decompose, evaluate
 from fastpsr.metrics import *  # noqa: F403
+from fastpsr.parallel import threads
 from fastpsr.plans import PartitionedPredictions, from_parts
 from fastpsr.plans.parquet import scan_parquet
 from fastpsr.predictions import Predictions
@@ -28,6 +29,7 @@ if _TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "CostMatrix",
+    "Decomposition",
     "Evaluation",
     "PartitionedPredictions",
     "Predictions",
@@ -35,6 +37,7 @@ __all__ = [
     "bayes_decisions",
     "calibration",
     "curves",
+    "decompose",
     "evaluate",
     "expected_cost",
     "from_dask",
@@ -43,6 +46,7 @@ __all__ = [
     "rules",
     "scan_parquet",
     "simulate",
+    "threads",
     "trials",
 ]
 __all__ += metrics.__all__

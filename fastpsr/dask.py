@@ -18,7 +18,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.blocks import serially
+from fastpsr.kernels.blocks import on_threads
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.parquet import Columns, TableSource
 from fastpsr.plans.reading import Reading
@@ -288,7 +288,7 @@ def _count_run(
     places = range(len(reading.steps))
     trees = [Tree(partial(reading.join, place)) for place in places]
     held: list[Any] = [None] * len(places)
-    with serially(), _once_per_node(kernels if has_rows else set()):
+    with on_threads(1), _once_per_node(kernels if has_rows else set()):
         reading.prepare()
         for number, of_part in zip(numbers, tables, strict=True):
             loaded = {r: _Partitions.table(t) for r, t in zip(readers, of_part, strict=True)}

@@ -617,6 +617,30 @@ def comparisons(s):
     check_result(fp.compare(metric_for(s, a)[0], a, b, **bootstrap_options(s, n)), nan=True)
 
 
+@case("decompose", "Decomposition")
+def decompositions(s):
+    made = predictions_for(milder(s), n=s.of([2, 5, 30, 64]))
+    calibrator = s.of([None, fp.TemperatureScaling(), fp.DirectionPreserving(), fp.PAV(0.01)])
+    train = s.of([None, fp.CrossFit(2)])
+    options = bootstrap_options(s, len(made)) if s.chance(0.3) else {}
+    found = fp.decompose(made, s.of([None, fp.rules.Brier()]), calibrator, train, **options)
+    check_float(found.score, 0.0)
+    check_float(found.uncertainty, 0.0)
+    check_float(found.miscalibration, nan=True)
+    check_float(found.discrimination)
+    assert str(found)
+    json.dumps(found.to_dict(), allow_nan=False)
+    for result in found.intervals.values():
+        check_result(result, nan=True)
+
+
+@case("threads")
+def numbers_of_threads(s):
+    made = predictions_for(milder(s))
+    with fp.threads(s.number(1)):
+        check_float(fp.AUC()(made), 0.0, 1.0)
+
+
 @case("evaluate", "Evaluation", "SuspicionWarning")
 def tables(s):
     made = predictions_for(milder(s), n=s.of([1, 5, 30, 64]))

@@ -35,6 +35,7 @@ FLOORS = (
     {"plans"},
     {"predictions"},
     {"ids"},
+    {"compiled", "parallel"},
     {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},

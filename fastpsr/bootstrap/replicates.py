@@ -104,13 +104,15 @@ class _Kind:
 
     @property
     def summands(self) -> list[Summands]:
-        return [job.summands for job in self.jobs if job.summands is not None]
+        """The summands of the jobs, once each: jobs may share them."""
+        found = {id(job.summands): job.summands for job in self.jobs}
+        return [summands for summands in found.values() if summands is not None]
 
     def layout(self, kept: Kept, data: list[Data]) -> Layout:
         """Return the layout of the kind; data that it needs are appended to `data`."""
         places = []
-        for job, own in zip(self.jobs, self.summands, strict=True):
-            needed = (job.data, *own.beside)
+        for own in self.summands:
+            needed = (self.jobs[0].data, *own.beside)
             for one in needed:
                 if not any(one is other for other in data):
                     data.append(one)
@@ -121,25 +123,28 @@ class _Kind:
         """Return (jobs, R) values of (R, G, 1 + sums), and which of them need the samples."""
         out = np.full((len(self.jobs), pieces.shape[0]), np.nan)
         unserved = []
-        summands = self.summands
+        columns, begin = {}, 1
+        for own in self.summands:
+            columns[id(own)] = slice(begin, begin + own.n_sums)
+            begin += 0 if own.degree else own.n_sums  # polynomials are those of all jobs of a kind
         for replicate, sums in enumerate(pieces):
             if not sums[:, 0].any():
                 continue  # no sample was drawn
-            begin, assembled = 1, None
-            for place, (job, own) in enumerate(zip(self.jobs, summands, strict=True)):
-                end = begin + own.n_sums
-                metric = job.metric
+            assembled, assembled_by = None, None
+            for place, job in enumerate(self.jobs):
+                metric, summands = job.metric, job.summands
                 assert isinstance(metric, Metric)
+                assert summands is not None
                 try:
-                    if assembled is None or own.n_sums:  # without sums all share one summary
-                        assembled = own.assemble(sums[:, 0], sums[:, begin:end])
+                    # without sums all share one summary
+                    if assembled_by is None or (summands.n_sums and summands is not assembled_by):
+                        assembled = summands.assemble(sums[:, 0], sums[:, columns[id(summands)]])
+                        assembled_by = summands
                     out[place, replicate] = metric.finish(assembled)
                 except NeedsSamplesError:
                     unserved.append((place, replicate))
                 except ValueError:
                     pass  # undefined, for example because a class is missing: stays nan
-                if not own.degree:  # with polynomials, all jobs of a kind have the same sums
-                    begin = end
         return out, unserved
 
     def write(self, pieces: Floats, first: int, times: Times | None, out: Floats) -> Plan[None]:

@@ -72,6 +72,14 @@ class BootstrapResult(Result):
         """Number of replicates, including undefined ones."""
         return self.replicates.size
 
+    @property
+    def settings(self) -> str:
+        """Description of how the interval was computed."""
+        return (
+            f"{100.0 * self.confidence_level:g} % interval: {self.method}, "
+            f"{self.n_resamples:,} replicates, resampling {self.resampling}, seed {self.seed}"
+        )
+
     def to_frame(self) -> Any:
         """Return a ``polars.DataFrame`` of one row, with everything except the replicates.
 
@@ -95,13 +103,9 @@ class BootstrapResult(Result):
         return {"name": name, "value": value, "low": low, "high": high, **content, **settings}
 
     def _repr_html_(self) -> str:
-        title = (
-            f"{100.0 * self.confidence_level:g} % interval: {self.method}, "
-            f"{self.n_resamples:,} replicates, resampling {self.resampling}, seed {self.seed}"
-        )
         names = ("value", "low", "high", "standard error", "bias", "undefined")
         numbers = (self.value, *self.interval, self.standard_error, self.bias, self.n_undefined)
-        return table(title, ("metric", *names), [(self.name, *numbers)])
+        return table(self.settings, ("metric", *names), [(self.name, *numbers)])
 
     def __repr__(self) -> str:
         low, high = self.interval

@@ -94,6 +94,29 @@ class Intervals:
         drawn = type(resampling).__name__
         return cls(confidence_level, method, int(n_resamples), resampling, int(seed), drawn)
 
+    @classmethod
+    def if_any(
+        cls,
+        n_resamples: int,
+        confidence_level: float,
+        method: Method,
+        resampling: Resampling | None,
+        seed: int | None,
+    ) -> "Intervals | None":
+        """Validate settings; None without replicates, for which the others must not be set."""
+        checks.check_integer("n_resamples", n_resamples, 0)
+        if n_resamples:
+            return cls.of(n_resamples, confidence_level, method, resampling, seed)
+        for name, given, default in (
+            ("resampling", resampling, None),
+            ("seed", seed, None),
+            ("method", method, "percentile"),
+            ("confidence_level", confidence_level, 0.95),
+        ):
+            if given != default:
+                raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
+        return None
+
     def on_rows(self, data: Data, rows: Any) -> "Intervals":
         """Return the settings for the rows selected by an index."""
         return replace(self, resampling=self.resampling.on_rows(data, rows))

@@ -172,19 +172,7 @@ def evaluate(
             raise ArgumentError(
                 "predictions", f"must have names that are strings, not empty, not {name!r}"
             )
-    intervals = None
-    checks.check_integer("n_resamples", n_resamples, 0)
-    if n_resamples:
-        intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
-    else:
-        for name, given, default in (
-            ("resampling", resampling, None),
-            ("seed", seed, None),
-            ("method", method, "percentile"),
-            ("confidence_level", confidence_level, 0.95),
-        ):
-            if given != default:
-                raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
+    intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     checks.check_choice("differences", differences, (None, "first", "all"))
     return evaluate_systems(
         systems, metrics, by=by, intervals=intervals, differences=differences, progress=progress

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,10 @@ __all__ = [
     "BLOCK",
     "count_blocks",
     "cut",
+    "most_threads",
+    "on_threads",
     "over_blocks",
     "over_parts",
-    "serially",
     "sort_in_place",
     "thread_count",
     "together",
@@ -34,12 +36,18 @@ __all__ = [
 BLOCK = 4096  # rows; 32 KiB of float64, so that a block stays in the first-level cache
 _WORTH_A_THREAD = 8  # blocks; below, handing over costs more than it saves
 
-_here = threading.local()
+_own_count: ContextVar[int | None] = ContextVar("fastpsr threads", default=None)
 _pool: "ThreadPoolExecutor | None" = None
 _pool_lock = threading.Lock()
 
 
 def thread_count() -> int:
+    """Return the number of threads of calls here: that of `on_threads`, else `most_threads`."""
+    own = _own_count.get()
+    return most_threads() if own is None else own
+
+
+def most_threads() -> int:
     """Return FASTPSR_NUM_THREADS, else the number of processors that this process may use."""
     asked = os.environ.get("FASTPSR_NUM_THREADS", "")
     if asked:
@@ -94,8 +102,8 @@ def over_parts(kernel: Callable[..., Any], bounds: NDArray[np.int64], *arguments
 
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """Run calls that do not depend on one another at the same time; the first in this thread."""
-    if len(calls) == 1 or thread_count() == 1 or getattr(_here, "is_ours", False):
-        return [call() for call in calls]  # a worker thread must not wait for another one
+    if len(calls) == 1 or thread_count() == 1:  # as in our own threads, which must not wait for
+        return [call() for call in calls]  # one another
     try:
         others = [_threads().submit(call) for call in calls[1:]]
     except RuntimeError:  # the interpreter is shutting down
@@ -111,14 +119,13 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
 
 
 @contextmanager
-def serially() -> Iterator[None]:
-    """Run the kernels inside on this thread alone."""
-    before = getattr(_here, "is_ours", False)
-    _here.is_ours = True
+def on_threads(n_threads: int) -> Iterator[None]:
+    """Run the kernels inside on so many threads, of this thread (or task) of Python only."""
+    token = _own_count.set(n_threads)
     try:
         yield
     finally:
-        _here.is_ours = before
+        _own_count.reset(token)
 
 
 def sort_in_place(*arrays: NDArray[Any]) -> None:
@@ -136,13 +143,10 @@ def _threads() -> "ThreadPoolExecutor":
     global _pool
     with _pool_lock:
         if _pool is None:
-            n_threads = max(1, thread_count() - 1)
-            _pool = ThreadPoolExecutor(n_threads, "fastpsr", initializer=_mark_as_ours)
+            n_threads = max(1, most_threads() - 1)
+            _pool = ThreadPoolExecutor(n_threads, "fastpsr", initializer=_own_count.set,
+                                       initargs=(1,))  # fmt: skip
         return _pool
-
-
-def _mark_as_ours() -> None:
-    _here.is_ours = True
 
 
 def writable(argument: Any) -> Any:

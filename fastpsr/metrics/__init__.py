@@ -7,7 +7,9 @@ from typing import Any
 
 from fastpsr.metrics.base import Metric as Metric
 from fastpsr.metrics.calibration_loss import CalibrationLoss, ExpectedDivergence
-from fastpsr.metrics.calibration_loss import Decomposition as Decomposition
+from fastpsr.metrics.calibration_loss import (
+    SemiEmpiricalDecomposition as SemiEmpiricalDecomposition,
+)
 from fastpsr.metrics.detection import AUC, EER, ActDCF, Cllr, MinCllr, MinDCF
 from fastpsr.metrics.detection_costs import PRESETS as PRESETS
 from fastpsr.metrics.devpav import DevPAV

@@ -18,7 +18,7 @@ from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import ClassSummands, Summands
 from fastpsr.summaries.sums import ReferenceSummands, ReferenceSums, ScoreSums, expected_losses
 
-__all__ = ["CalibrationLoss", "Decomposition", "ExpectedDivergence"]
+__all__ = ["CalibrationLoss", "ExpectedDivergence", "SemiEmpiricalDecomposition"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class _TwoLosses(ClassSummands):
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition(Result):
+class SemiEmpiricalDecomposition(Result):
     """A semi-empirical expected score as the sum of calibration and refinement.
 
     Attributes
@@ -275,17 +275,17 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
 
-    def decompose(self, predictions: Data) -> Decomposition:
+    def decompose(self, predictions: Data) -> SemiEmpiricalDecomposition:
         """Return score, divergence and refinement, all under the calibrated reference."""
         predictions.require_posteriors("score divergences")
 
-        def plan() -> Plan[Decomposition]:
+        def plan() -> Plan[SemiEmpiricalDecomposition]:
             yield from begin(predictions)
             reference = yield from self.train.calibrated_plan(self._fitter, predictions)
             sums = yield [
                 _SumReferences(self.rule, what).over(predictions, reference) for what in _VALUES
             ]
-            return Decomposition(*(found.mean() for found in sums))
+            return SemiEmpiricalDecomposition(*(found.mean() for found in sums))
 
         return run(plan)
 

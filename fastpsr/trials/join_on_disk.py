@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -853,7 +854,7 @@ class _Workshop:
                 self._connection.unregister(name)
             return found
 
-        running = self._thread.submit(work)
+        running = self._thread.submit(copy_context().run, work)
         try:
             with _as_os_errors(self._output):
                 return running.result()

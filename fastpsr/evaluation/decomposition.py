@@ -1,0 +1,279 @@
+"""`decompose`: an expected score as miscalibration, discrimination and uncertainty."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from fastpsr.bootstrap import BootstrapResult, Resampling
+from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
+from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.calibration import PAV, TrainOnTest
+from fastpsr.calibration.base import Calibrator, SumLosses
+from fastpsr.calibration.own import FitTransform
+from fastpsr.calibration.training import Training
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.layout import with_interval
+from fastpsr.html import table
+from fastpsr.metrics import CalibrationLoss
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.results import Result
+from fastpsr.rules import Log, ScoringRule
+from fastpsr.summaries.sums import ScoreSums
+
+__all__ = ["Decomposition", "decompose"]
+
+#: The parts of a decomposition as signed sums of the terms (score, calibrated score, uncertainty).
+_SIGNS = {
+    "score": (1.0, 0.0, 0.0),
+    "miscalibration": (1.0, -1.0, 0.0),
+    "discrimination": (0.0, -1.0, 1.0),
+    "uncertainty": (0.0, 0.0, 1.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition(Result):
+    """An expected score, and its parts: score = miscalibration - discrimination + uncertainty.
+
+    Attributes
+    ----------
+    score : float
+        Mean loss of the posteriors.
+    miscalibration : float
+        The score minus that of the calibrated posteriors: what calibration would save. Negative if
+        calibration makes the score worse.
+    discrimination : float
+        The uncertainty minus the score of the calibrated posteriors: what the classifier, once
+        calibrated, is better than the class priors.
+    uncertainty : float
+        Generalized entropy of the class priors: the score of a system that always returns them.
+    unit : str
+        "nats" for the log rule, else "".
+    intervals : dict of str to BootstrapResult
+        By the names of the four parts; empty if no intervals were requested.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> print(fp.decompose(data, fp.rules.Brier()))
+    score           0.1850
+    miscalibration  0.0600
+    discrimination  0.1250
+    uncertainty     0.2500
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    unit: str = ""
+    intervals: Mapping[str, BootstrapResult] = field(default_factory=dict, repr=False)
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        return content | {"intervals": {k: r.to_dict() for k, r in self.intervals.items()}}
+
+    def _columns(self) -> dict[str, Any]:
+        columns = {"part": list(_SIGNS), "value": [getattr(self, name) for name in _SIGNS]}
+        if self.intervals:
+            found = [self.intervals[name] for name in _SIGNS]
+            columns["low"] = [result.interval.low for result in found]
+            columns["high"] = [result.interval.high for result in found]
+        return columns
+
+    def _lines(self) -> list[tuple[str, str, str]]:
+        lines = []
+        for name in _SIGNS:
+            found = self.intervals.get(name)
+            low, high = found.interval if found is not None else (None, None)
+            lines.append((name, *with_interval(getattr(self, name), low, high)))
+        return lines
+
+    def _title(self) -> str:
+        return self.intervals["score"].settings if self.intervals else ""
+
+    def _repr_html_(self) -> str:
+        title = "; ".join(filter(None, ("Decomposition", self.unit, self._title())))
+        return table(title, ("part", "value", "interval"), self._lines())
+
+    def __str__(self) -> str:
+        lines = self._lines()
+        names, values = (max(len(line[k]) for line in lines) for k in (0, 1))
+        shown = [f"{n:<{names}}  {v:>{values}}  {i}".rstrip() for n, v, i in lines]
+        return "\n".join([*filter(None, [self._title()]), *shown])
+
+
+def decompose(
+    predictions: Data,
+    rule: ScoringRule | None = None,
+    calibrator: Calibrator | FitTransform | None = None,
+    train: Training | None = None,
+    *,
+    n_resamples: int = 0,
+    confidence_level: float = 0.95,
+    method: Method = "percentile",
+    resampling: Resampling | None = None,
+    seed: int | None = None,
+    progress: bool | Progress = False,
+) -> Decomposition:
+    """Decompose an expected score into miscalibration, discrimination and uncertainty.
+
+    ``score = miscalibration - discrimination + uncertainty``, none of them normalized::
+
+        score          = mean loss(y_t, q_t)
+        miscalibration = mean loss(y_t, q_t) - mean loss(y_t, c_t)
+        discrimination = entropy(priors) - mean loss(y_t, c_t)
+        uncertainty    = entropy(priors)
+
+    with posteriors q_t, calibrated posteriors c_t, and the generalized entropy of the rule.
+
+    Parameters
+    ----------
+    predictions : Predictions, or predictions in parts
+        Labeled: N samples of K classes; posteriors or likelihoods.
+    rule : ScoringRule, optional
+        By default ``fp.rules.Log()``: all parts are in nats. Otherwise they have the unit of the
+        rule.
+    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+        By default ``fp.PAV()``, for binary tasks.
+    train : CrossFit, TrainOnTest or HeldOut, optional
+        By default ``fp.TrainOnTest()``, with which miscalibration and discrimination of PAV are
+        not negative, as the priors and, for posteriors, the identity are monotone maps. It
+        overfits: with cross-fitting they estimate the effect on new data.
+    n_resamples : int
+        Number of bootstrap replicates; with 0 there are no confidence intervals.
+    confidence_level, method, resampling, seed, progress
+        As for :func:`fastpsr.bootstrap`. Calibrators are trained again in each replicate, except on
+        held-out data. The parts of a replicate are of the same draws: they add up in each.
+
+    Returns
+    -------
+    Decomposition
+
+    Raises
+    ------
+    ValueError
+        For raw scores, more than two classes without a `calibrator`, a calibrator that cannot be
+        fitted, a resampling or seed without `n_resamples`, and as :func:`fastpsr.bootstrap`.
+
+    Warns
+    -----
+    RuntimeWarning
+        As :func:`fastpsr.bootstrap`.
+
+    Notes
+    -----
+    Equal scores get equal calibrated posteriors; a sample of weight n is equivalent to n copies.
+    With given priors, samples are reweighted to them, and the uncertainty is their entropy.
+
+    Nothing is clipped: under the log rule a posterior of 0 for a true class makes the score and the
+    miscalibration infinite. PAV trained on the same data gives no true class a posterior of 0;
+    trained on other data it may, without a `floor`: then the discrimination is -inf, and the
+    miscalibration -inf, or nan if the score is infinite, too. A replicate in which a part is
+    undefined (nan) is left out of its interval.
+
+    For two classes, the Brier score here is the mean of (q_1 - y)^2, the squared error of the
+    posterior of class 1; for K classes it is 1/K of the sum over the classes. The log rule is in
+    nats. So the parts with PAV equal those of model-diagnostics (``decompose`` with
+    ``SquaredError`` and ``LogLoss``).
+
+    References
+    ----------
+    A. Murphy, "A new vector partition of the probability score", Journal of Applied Meteorology 12,
+    1973; T. Dimitriadis, T. Gneiting and A. Jordan, "Stable reliability diagrams for probabilistic
+    classifiers", PNAS 118, 2021, doi:10.1073/pnas.2016191118, Equation 2.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
+    >>> print(fp.decompose(data))
+    score           0.5108
+    miscalibration  0.1643
+    discrimination  0.3466
+    uncertainty     0.6931
+    >>> print(fp.decompose(data, fp.rules.Brier(), n_resamples=200, seed=0))
+    95 % interval: percentile, 200 replicates, resampling IID, seed 0
+    score           0.1850  [0.1465, 0.2165]
+    miscalibration  0.0600  [0.0503, 0.0737]
+    discrimination  0.1250  [0.0997, 0.1527]
+    uncertainty     0.2500  [0.2356, 0.2500]
+    """
+    check_data(predictions)
+    if calibrator is None and predictions.n_classes != 2:
+        raise ArgumentError(
+            "calibrator",
+            f"must be given for {predictions.n_classes} classes: PAV is for two; pass "
+            "fp.DirectionPreserving() or fp.TemperatureScaling()",
+        )
+    if isinstance(predictions, Predictions):
+        _ = predictions.labels  # raises if there are none
+    intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
+    settings = (
+        Log() if rule is None else rule,
+        PAV() if calibrator is None else calibrator,
+        TrainOnTest() if train is None else train,
+    )
+    terms = [_Term(*settings, term=term) for term in ("score", "calibrated", "uncertainty")]
+    jobs = [Job(term, predictions) for term in terms]
+
+    def plan() -> Plan[list[float]]:
+        yield from begin(predictions)
+        prepare = [jobs[0].prepare()] if intervals is not None else []
+        summary, *_ = yield [terms[0]._sums(predictions), *prepare]
+        return [term.finish(summary) for term in terms]
+
+    values = run(plan)
+    parts = {name: float(_combined(signs, values)) for name, signs in _SIGNS.items()}
+    found: dict[str, BootstrapResult] = {}
+    if intervals is not None:
+        for job in jobs[1:]:
+            job.summands = jobs[0].summands
+        with in_silence():
+            replicates = run(lambda: draw_replicates(
+                jobs, intervals.resampling, intervals.n_resamples, intervals.seed, jointly=False,
+                progress=as_progress(progress),
+            ))  # fmt: skip
+        replicates[:, np.isnan(replicates).any(axis=0)] = np.nan  # undefined together
+        for name, signs in _SIGNS.items():  # warnings refer to the line of the caller
+            used = [(job, sign) for job, sign in zip(jobs, signs, strict=True) if sign]
+            found[name] = intervals.result(
+                name, parts[name], _combined(signs, replicates), [job for job, _ in used],
+                [sign for _, sign in used], stacklevel=3,
+            )  # fmt: skip
+    return Decomposition(**parts, unit=terms[0].unit, intervals=found)
+
+
+def _combined(signs: Sequence[float], terms: Sequence[Any] | Floats) -> Any:
+    """Return the signed sum of terms: numbers, or arrays of replicates."""
+    with np.errstate(invalid="ignore"):  # inf - inf is undefined
+        return sum(sign * term for sign, term in zip(signs, terms, strict=True) if sign)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Term(CalibrationLoss):
+    """A term of the decomposition; all are computed from the summary of the calibration loss."""
+
+    relative: bool = False
+    term: Literal["score", "calibrated", "uncertainty"]
+
+    @property
+    def label(self) -> str:
+        return self.term
+
+    def plan(self, data: Data) -> Plan[float]:
+        if self.term == "calibrated":
+            return (yield from super().plan(data))
+        (raw,) = yield [SumLosses(self.rule).over(data)]
+        return self.finish((raw, raw))
+
+    def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
+        raw, calibrated = summary
+        if self.term == "uncertainty":
+            return float(self.rule.entropy(raw.priors))
+        return (raw if self.term == "score" else calibrated).mean()
