@@ -397,6 +397,7 @@ class AUC(_RankMetric[RankCells]):
 
     label = "AUC"
     meaning = "area under the ROC"
+    higher_is_better = True
     unit = "fraction"
     reference_value = 0.5
 
