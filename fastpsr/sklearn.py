@@ -21,6 +21,7 @@ from fastpsr.predictions import Floats, Predictions
 try:
     from sklearn import get_config
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import check_cv
     from sklearn.utils import _safe_indexing as rows_of
     from sklearn.utils import Bunch, get_tags, indexable
@@ -202,8 +203,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     remedy='use decision_function_shape="ovr"',
                 )
             return Predictions.from_logits(labels, values, sample_weight=weights)
-        posteriors = estimator.predict_proba(X)
-        return Predictions.from_posteriors(labels, posteriors, sample_weight=weights)
+        return _from_posteriors(estimator, X, labels, weights)
 
     @property
     def _calibrator(self) -> Any:
@@ -216,16 +216,24 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             params |= {
-                f"calibrator__{name}": getattr(self.calibrator, name) for name in _options_of(self.calibrator)
+                f"calibrator__{name}": getattr(self.calibrator, name)
+                for name in _options_of(self.calibrator)
             }
         return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``calibrator__floor`` replaces the calibrator by one of that floor."""
         calibrator = params.get("calibrator", self.calibrator)
-        own = {f"calibrator__{name}": name for name in _options_of(calibrator)}
-        options = {own[name]: params.pop(name) for name in own.keys() & params.keys()}
-        if options:
+        known = _options_of(calibrator)
+        if known:
+            options = {
+                name.removeprefix("calibrator__"): params.pop(name)
+                for name in list(params)
+                if name.startswith("calibrator__")
+            }
+            for name in options.keys() - set(known):
+                rule = f"must be one of its options, {', '.join(known)}, not {name}"
+                raise ArgumentError("calibrator", rule, name=f"parameters of {calibrator!r}")
             params["calibrator"] = replace(calibrator, **options)
         super().set_params(**params)
         return self
@@ -239,9 +247,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 estimator=self.estimator,
                 method_mapping=MethodMapping().add(caller="fit", callee="fit"),
             )
-            .add(
-                splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split")
-            )
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -258,7 +264,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if sample_weight is not None:
             if has_fit_parameter(self.estimator, "sample_weight"):
                 fit_params = {**fit_params, "sample_weight": sample_weight}
-            else:
+            elif not isinstance(self.estimator, FrozenEstimator):  # which is not trained
                 warn(
                     f"{type(self.estimator).__name__} takes no sample_weight: weights are used "
                     "for the calibrator only",
@@ -376,6 +382,18 @@ class MetricScorer:
                 "has not",
                 remedy="wrap it, CalibratedClassifier(estimator)",
             )
-        return Predictions.from_posteriors(
-            y_true, estimator.predict_proba(X), sample_weight=weights, classes=classes
-        )
+        return _from_posteriors(estimator, X, y_true, weights, classes)
+
+
+def _from_posteriors(
+    estimator: Any, X: Any, y_true: Any, weights: Any, classes: list[Any] | None = None
+) -> Predictions:
+    """Return the posteriors of an estimator; errors name what is wrong in the user's terms."""
+    q = estimator.predict_proba(X)
+    try:
+        return Predictions.from_posteriors(y_true, q, sample_weight=weights, classes=classes)
+    except ArgumentError as error:
+        if error.argument != "q":
+            raise
+        remedy = "wrap the estimator in one that divides rows by their sums"
+        raise error.renamed(f"{type(estimator).__name__}.predict_proba", remedy=remedy) from None
