@@ -23,8 +23,8 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import check_cv
-    from sklearn.utils import _safe_indexing as rows_of
     from sklearn.utils import Bunch, get_tags, indexable
+    from sklearn.utils import _safe_indexing as rows_of
     from sklearn.utils.metadata_routing import (
         MetadataRequest,
         MetadataRouter,

@@ -14,7 +14,7 @@ from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.summaries.summands import Summands
 
 try:
@@ -179,20 +179,24 @@ class TorchMetric(torchmetrics.Metric):
 
     def _batch(self, preds: Any, target: Any, weights: Any) -> "_Batch":
         """Return a batch as predictions, checked."""
-        make: Callable[..., _Batch] = {
+        makers: dict[str, Callable[..., _Batch]] = {
             "posteriors": _Batch.from_posteriors,
             "logits": _Batch.from_logits,
             "llrs": _Batch.from_llrs,
             "scores": _Batch.from_raw_scores,
-        }[self.input]
+        }
         options: dict[str, Any] = {}
         if self.priors is not None:
             is_llr = self.input == "llrs"
             options = {"prior": self.priors[1]} if is_llr else {"priors": self.priors}
         try:
-            batch = make(target, preds, sample_weight=weights, **options)
+            batch = makers[self.input](target, preds, sample_weight=weights, **options)
         except ArgumentError as error:
-            raise error.renamed(_NAMES.get(error.argument, error.argument)) from None
+            remedy = "" if error.argument == "y_true" else None
+            if error.argument == "q" and error.remedy:
+                remedy = "pass preds / preds.sum(1, keepdim=True), or logits"
+            name = _NAMES.get(error.argument, error.argument)
+            raise error.renamed(name, remedy=remedy) from None
         if batch.n_classes != self.num_classes:
             raise ArgumentError(
                 "preds",
@@ -209,24 +213,21 @@ class TorchMetric(torchmetrics.Metric):
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
         example = self._batch(scores, np.array([0, 1]), None)
-        plan = self.metric.summands(example)
+        summands: Summands | None = None
         try:
-            next(plan)
+            next(self.metric.plan(example), None)  # raises for what it is not defined for
+            next(self.metric.summands(example))  # it asks for a look at the samples first
         except StopIteration as stop:
-            summands: Summands | None = stop.value
+            summands = stop.value
         except _NeedsAllError:
             return None
-        else:  # it looks at the samples first
-            plan.close()
-            return None
-        if summands is None:
-            return None
-        if summands.beside:
+        if summands is not None and summands.beside:
             raise ArgumentError(
                 "metric", f"must not hold other data sample by sample, as {self.metric.label} does"
             )
         try:
-            _summed(summands, example)
+            if summands is not None:
+                _summed(summands, example)
         except _NeedsAllError:
             return None
         return summands
@@ -238,10 +239,15 @@ class TorchMetric(torchmetrics.Metric):
         rows = state.cpu().numpy().reshape(-1, n_columns + 2)
         values = rows[:, 0] if self._is_of_one_column else np.ascontiguousarray(rows[:, :-2])
         weights = None if (rows[:, -1] == 1.0).all() else rows[:, -1]
-        kind = {"llrs": "likelihoods", "scores": "raw scores"}.get(self.input, "posteriors")
+        kinds: dict[str, Kind] = {"llrs": "likelihoods", "scores": "raw scores"}
         return (
             Predictions._make(  # not checked again: sums of float32 rows are not those of float64
-                rows[:, -2], kind, values, self.priors, weights, given=self.input == "posteriors"
+                rows[:, -2],
+                kinds.get(self.input, "posteriors"),
+                values,
+                self.priors,
+                weights,
+                given=self.input == "posteriors",
             )
         )
 

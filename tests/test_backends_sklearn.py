@@ -190,8 +190,9 @@ def test_metadata_are_routed():
         found = cross_validate(
             routed, X, y, scoring=scorer, params={"sample_weight": weights, "groups": groups}, cv=3
         )["test_score"]
+        without = make_scorer(fp.CrossEntropy()).set_score_request(sample_weight=False)
         unweighted = cross_validate(
-            routed, X, y, scoring=make_scorer(fp.CrossEntropy()).set_score_request(sample_weight=False),
+            routed, X, y, scoring=without,
             params={"sample_weight": weights, "groups": groups}, cv=3,
         )["test_score"]  # fmt: skip
     by_hand = []
@@ -257,16 +258,16 @@ def test_errors_say_what_to_do():
         CalibratedClassifier(GaussianNB(), fp.PAV()).fit(X, y)
     rare = np.where(np.arange(y.size) == 0, "bat", y)
     with (
-        pytest.warns(UserWarning),
+        pytest.warns(UserWarning, match="least populated class"),
         pytest.raises(fp.ArgumentError, match="every class to train on"),
     ):
         CalibratedClassifier(GaussianNB()).fit(X, rare)
     with pytest.raises(fp.ArgumentError, match="at least two classes"):
         CalibratedClassifier(GaussianNB()).fit(X, ["cat"] * y.size)
+    X4, y4 = make_classification(200, n_informative=4, n_classes=4, random_state=0)
     with pytest.raises(fp.ArgumentError, match='decision_function_shape="ovr"'):
-        X4, y4 = make_classification(200, n_informative=4, n_classes=4, random_state=0)
         CalibratedClassifier(SVC(decision_function_shape="ovo")).fit(X4, y4)
-    with pytest.raises(fp.ArgumentError, match="must have predict_proba.*CalibratedClassifier"):
+    with pytest.raises(fp.ArgumentError, match=r"must have predict_proba.*CalibratedClassifier"):
         make_scorer(fp.CrossEntropy())(LinearSVC().fit(X, y), X, y)
     with pytest.raises(fp.ArgumentError, match="must be a metric"):
         make_scorer(fp.CrossEntropy)
@@ -276,7 +277,7 @@ def test_errors_say_what_to_do():
         classes_=np.unique(y), predict_proba=lambda X: np.full((len(X), 3), 0.5)
     )
     with pytest.raises(
-        fp.ArgumentError, match="predict_proba.* sum to 1.*divides rows by their sums"
+        fp.ArgumentError, match=r"predict_proba.* sum to 1.*divides rows by their sums"
     ):
         make_scorer(fp.CrossEntropy())(unnormalized, X, y)
 
