@@ -107,6 +107,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> classifier.classes_.tolist(), classifier.predict(X[:2]).tolist()
     (['ham', 'spam'], ['spam', 'ham'])
     >>> classifier.predict_proba(X[:2]).round(2).tolist()
+    [[0.12, 0.88], [0.99, 0.01]]
     """
 
     def __init__(self, estimator: Any, calibrator: Any = None, cv: Any = None) -> None:
@@ -334,6 +335,7 @@ def make_scorer(metric: Metric[Any]) -> "MetricScorer":
     >>> y = ["ham" if label else "spam" for label in y]
     >>> scorer = make_scorer(fp.CrossEntropy())
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer, cv=3).round(2).tolist()
+    [-0.59, -0.63, -0.74]
     """
     return MetricScorer(metric)
 

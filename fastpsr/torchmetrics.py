@@ -215,7 +215,8 @@ class TorchMetric(torchmetrics.Metric):
         example = self._batch(scores, np.array([0, 1]), None)
         summands: Summands | None = None
         try:
-            next(self.metric.plan(example), None)  # raises for what it is not defined for
+            if self.num_classes == 2:  # of which the example has samples
+                next(self.metric.plan(example), None)  # raises for what it is not defined for
             next(self.metric.summands(example))  # it asks for a look at the samples first
         except StopIteration as stop:
             summands = stop.value
