@@ -65,7 +65,7 @@ class TorchMetric(torchmetrics.Metric):
     -----
     Expected scores, Bayes risks, Cllr, actDCF and the ECE with bins of equal width are computed
     from sums, in a state whose size depends only on the metric and on K. Two things need all
-    samples at the end, and keep them: 8 (K + 2) bytes for each (24 if K = 2).
+    samples at the end, and keep them: 8 (K + 2) bytes each, or 24 for two classes without posteriors.
 
     - Metrics of ranks (EER, minDCF, minCllr, AUC), those that refit a calibrator, quantile bins,
       and metrics of your own without ``summands``.
@@ -87,6 +87,7 @@ class TorchMetric(torchmetrics.Metric):
     >>> metric.update(torch.tensor([-1.0, 0.3]), torch.tensor([0, 1]))
     >>> metric.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
     >>> round(metric.compute().item(), 4), metric.keeps_samples
+    (0.7238, False)
     """
 
     is_differentiable = False
