@@ -65,7 +65,7 @@ class TorchMetric(torchmetrics.Metric):
     -----
     Expected scores, Bayes risks, Cllr, actDCF and the ECE with bins of equal width are computed
     from sums, in a state whose size depends only on the metric and on K. Two things need all
-    samples at the end, and keep them: 8 (K + 2) bytes each, or 24 for two classes without posteriors.
+    samples at the end, and keep them, 8 (K + 2) bytes each (two logits, LLRs and scores: 24):
 
     - Metrics of ranks (EER, minDCF, minCllr, AUC), those that refit a calibrator, quantile bins,
       and metrics of your own without ``summands``.
