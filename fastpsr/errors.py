@@ -79,8 +79,10 @@ class ArgumentError(ValueError):
             entry = f"{name}[{self.index}, {self.column}]"
         return f"{name} {self.rule}, but {entry} is {self.value}"
 
-    def renamed(self, name: str, columns: Sequence[str] = ()) -> "ArgumentError":
-        """Return the error with another name of the argument, and names of its columns.
+    def renamed(
+        self, name: str, columns: Sequence[str] = (), remedy: str | None = None
+    ) -> "ArgumentError":
+        """Return the error with another name of the argument, names of its columns, and remedy.
 
         Examples
         --------
@@ -89,9 +91,10 @@ class ArgumentError(ValueError):
         scores must lie in 0 to 1, but dog[7] is 1.2
         """
         column = columns[self.column] if columns and isinstance(self.column, int) else self.column
-        return type(self)(
-            self.argument, self.rule, **self._options | {"name": name, "column": column}
-        )
+        options = self._options | {"name": name, "column": column}
+        if remedy is not None:
+            options |= {"remedy": remedy, "pass_": {}}
+        return type(self)(self.argument, self.rule, **options)
 
     @property
     def _options(self) -> dict[str, Any]:

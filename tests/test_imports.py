@@ -15,12 +15,12 @@ PACKAGE = Path(fp.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 HEAVY = {
     "numba", "llvmlite", "scipy", "sklearn", "torch", "polars", "pandas", "typer", "rich",
-    "matplotlib",
+    "matplotlib", "torchmetrics",
 }  # fmt: skip
 
 # from the top; an import stays on its floor or goes down
 FLOORS = (
-    {"cli", "report", "__main__"},
+    {"cli", "report", "sklearn", "torchmetrics", "__main__"},
     {""},  # the package itself
     {"plotting"},
     {"trials"},
@@ -103,8 +103,14 @@ def test_only_kernels_know_numba(path):
         assert not roots & {"numba", "llvmlite"}
 
 
+ADAPTERS = {"sklearn", "torchmetrics"}  # modules of the names of what they need
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_exported_names_exist(name):
+    needed = name.removeprefix("fastpsr.")
+    if needed in ADAPTERS:
+        pytest.importorskip(needed)
     module = importlib.import_module(name)
     exported = getattr(module, "__all__", [])
     assert [each for each in exported if not hasattr(module, each)] == []
@@ -168,6 +174,16 @@ def test_what_the_command_line_needs_is_said(tmp_path, missing):
     )
     message = f'fastpsr: the command line needs {missing}: pip install "fastpsr[cli]"\n'
     assert (done.returncode, done.stderr) == (1, message)
+
+
+@pytest.mark.parametrize("needed", sorted(ADAPTERS))
+def test_what_an_adapter_needs_is_said(needed):
+    script = f"import sys; sys.modules[{needed!r}] = None; import fastpsr.{needed}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert f'pip install "fastpsr[{needed}]"' in done.stderr.splitlines()[-1]
 
 
 PUBLIC = {

@@ -5,7 +5,7 @@ import numpy as np
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
-__all__ = ["binary_margins", "check_margins", "no_optimum"]
+__all__ = ["NoOptimumError", "binary_margins", "check_margins", "no_optimum"]
 
 _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in normalizing rows
 _LARGE = 1e280  # sums of lengths above may overflow
@@ -39,9 +39,13 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
             raise no_optimum("separate the classes perfectly, and no affine map is best")
 
 
-def no_optimum(reason: str) -> ArgumentError:
+class NoOptimumError(ArgumentError):
+    """No affine map of the scores is optimal."""
+
+
+def no_optimum(reason: str) -> NoOptimumError:
     """Return the error for scores without an optimal affine map."""
-    return ArgumentError(
+    return NoOptimumError(
         "scores",
         f"{reason}; more data would help, or samples near the boundary",
         remedy="use PAV(floor=0.001)",

@@ -54,6 +54,8 @@ class Metric(ABC, Generic[Summary]):
 
     #: Whether it is only defined for two classes.
     binary_only: ClassVar[bool] = False
+    #: Whether larger values are better, for tools that search for the best.
+    higher_is_better: ClassVar[bool] = False
 
     @property
     @abstractmethod

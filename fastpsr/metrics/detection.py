@@ -398,6 +398,7 @@ class AUC(_RankMetric[RankCells]):
     label = "AUC"
     meaning = "area under the ROC"
     unit = "probability"
+    higher_is_better = True
     reference_value = 0.5
 
     def summarize(self, predictions: Predictions) -> RankCells:

@@ -1,0 +1,321 @@
+"""Metrics of fastpsr as metrics of torchmetrics.
+
+Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr.torchmetrics``.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.errors import ArgumentError
+from fastpsr.metrics import Metric
+from fastpsr.plans import Part
+from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.summaries.summands import Summands
+
+try:
+    import torch
+    import torchmetrics
+    from torch import Tensor
+except ImportError as error:
+    message = 'fastpsr.torchmetrics needs torchmetrics: pip install "fastpsr[torchmetrics]"'
+    raise ImportError(message) from error
+
+__all__ = ["TorchMetric"]
+
+Input = Literal["posteriors", "logits", "llrs", "scores"]
+
+#: Names of arguments of the constructors of `Predictions`, as they are called here.
+_NAMES = {"q": "preds", "z": "preds", "llr": "preds", "scores": "preds", "y_true": "target"}
+
+
+class TorchMetric(torchmetrics.Metric):
+    """A metric of fastpsr that is updated batch by batch, and synchronized between processes.
+
+    Parameters
+    ----------
+    metric : Metric
+    input : {"posteriors", "logits", "llrs", "scores"}
+        What ``preds`` are. It is never guessed from the values: logits between 0 and 1 are logits.
+        "llrs" are natural logarithms, and "scores" only rank.
+    num_classes : int
+        The number K of classes; LLRs and scores are of 2.
+    priors : array-like of float, shape (K,), optional
+        Class priors of the evaluation; by default the class frequencies of all samples.
+    **kwargs
+        As for ``torchmetrics.Metric``, such as ``sync_on_compute``.
+
+    Attributes
+    ----------
+    keeps_samples : bool
+        Whether the state grows with the samples.
+
+    Raises
+    ------
+    ValueError
+        If the metric is not defined for this input, as in memory, or holds other data sample by
+        sample (``SemiEmpiricalScore``). From ``update``, for invalid `preds`, `target` or
+        `sample_weight`.
+
+    Notes
+    -----
+    Expected scores, Bayes risks, Cllr, actDCF and the ECE with bins of equal width are computed
+    from sums, in a state whose size depends only on the metric and on K. Two things need all
+    samples at the end, and keep them, 8 (K + 2) bytes each (two logits, LLRs and scores: 24):
+
+    - Metrics of ranks (EER, minDCF, minCllr, AUC), those that refit a calibrator, quantile bins,
+      and metrics of your own without ``summands``.
+    - LLRs where the metric needs posteriors, and posteriors or logits where it needs LLRs (Cllr,
+      actDCF), if `priors` are not given: the class frequencies that turn one into the other are
+      known only at the end. Pass `priors` for a state of constant size.
+
+    States are float64, and sums are compensated: the number of batches, their order, and the number
+    of processes change a value by less than 1e-12 of it. Samples of weight 0 are ignored. Tensors
+    may be on any device: they are copied to the CPU. On devices without float64 (MPS), leave the
+    metric itself on the CPU. Metrics that share what they sum share it in a ``MetricCollection``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import fastpsr as fp
+    >>> from fastpsr.torchmetrics import TorchMetric
+    >>> metric = TorchMetric(fp.CrossEntropy(), "logits")
+    >>> metric.update(torch.tensor([-1.0, 0.3]), torch.tensor([0, 1]))
+    >>> metric.update(torch.tensor([0.9, 0.2]), torch.tensor([1, 0]))
+    >>> round(metric.compute().item(), 4), metric.keeps_samples
+    (0.7238, False)
+    """
+
+    is_differentiable = False
+    full_state_update = False
+
+    def __init__(
+        self,
+        metric: Metric[Any],
+        input: Input,
+        *,
+        num_classes: int = 2,
+        priors: ArrayLike | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
+        checks.check_choice("input", input, ("posteriors", "logits", "llrs", "scores"))
+        checks.check_integer("num_classes", num_classes, 2)
+        if num_classes > 2 and input in ("llrs", "scores"):
+            raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
+        self.metric, self.input, self.num_classes = metric, input, num_classes
+        self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
+        if self.priors is not None and input == "scores":
+            raise ArgumentError("priors", "must not be given for scores, which only rank")
+        self._summands = self._find_summands()
+        of_input = (input, num_classes, self.priors is None or self.priors.tolist())
+        if self._summands is None:
+            # metrics of a MetricCollection share states of the same name that are alike
+            self._state = _named("samples", of_input)
+            self.add_state(self._state, [], dist_reduce_fx="cat")
+        else:
+            self._state = _named("sums", (*of_input, metric.summary_key))
+            nothing = torch.zeros(2, self._summands.n_groups, 1 + self._summands.n_columns)
+            self.add_state(self._state, nothing, dist_reduce_fx=_added)
+        self.set_dtype(torch.float64)
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether larger values are better."""
+        return self.metric.higher_is_better
+
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether the state grows with the samples."""
+        return self._summands is None
+
+    def update(self, preds: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        preds : Tensor, shape (N, K), or (N,) for class 1 of 2
+        target : Tensor of int or bool, shape (N,)
+        sample_weight : Tensor, shape (N,), optional
+        """
+        weights = None if sample_weight is None else _array(sample_weight)
+        batch = self._batch(_array(preds), _array(target), weights)
+        state = getattr(self, self._state)
+        if self._summands is None:
+            state.append(self._tensor(_kept(batch)))
+        else:
+            sums = self._tensor(_summed(self._summands, batch))
+            setattr(self, self._state, _added(torch.stack([state, sums])))
+
+    def compute(self) -> Tensor:
+        """Return the value over all batches and processes, a tensor of float64.
+
+        Raises
+        ------
+        ValueError
+            Without samples of positive weight, and where the metric is not defined for them, as in
+            memory. ``forward`` also computes the value of each batch; ``update`` does not.
+        """
+        state = getattr(self, self._state)
+        if self._summands is None:
+            samples = torch.cat(state) if isinstance(state, list) and state else state
+            value = self.metric(self._predictions(samples))
+        else:
+            totals = state.sum(dim=0).cpu().numpy()
+            _require_samples(totals.any())
+            value = self.metric.finish(self._summands.assemble(totals[:, 0].copy(), totals[:, 1:]))
+        return self._tensor(np.float64(value))
+
+    def extra_repr(self) -> str:
+        """Return what is shown in the parentheses of ``repr``."""
+        return f"{self.metric!r}, {self.input!r}"
+
+    def _tensor(self, values: Any) -> Tensor:
+        return torch.as_tensor(values, dtype=torch.float64, device=self.device)
+
+    def _batch(self, preds: Any, target: Any, weights: Any) -> "_Batch":
+        """Return a batch as predictions, checked."""
+        makers: dict[str, Callable[..., _Batch]] = {
+            "posteriors": _Batch.from_posteriors,
+            "logits": _Batch.from_logits,
+            "llrs": _Batch.from_llrs,
+            "scores": _Batch.from_raw_scores,
+        }
+        options: dict[str, Any] = {}
+        if self.priors is not None:
+            is_llr = self.input == "llrs"
+            options = {"prior": self.priors[1]} if is_llr else {"priors": self.priors}
+        try:
+            batch = makers[self.input](target, preds, sample_weight=weights, **options)
+        except ArgumentError as error:
+            remedy = "" if error.argument == "y_true" else None
+            if error.argument == "q" and error.remedy:
+                remedy = "pass preds / preds.sum(1, keepdim=True), or logits"
+            name = _NAMES.get(error.argument, error.argument)
+            raise error.renamed(name, remedy=remedy) from None
+        if batch.n_classes != self.num_classes:
+            raise ArgumentError(
+                "preds",
+                f"must be of {self.num_classes} classes, not {batch.n_classes}",
+                pass_={"num_classes": batch.n_classes},
+            )
+        return batch
+
+    def _find_summands(self) -> Summands | None:
+        """Return what the metric sums up, or None if it needs all samples at the end."""
+        if self.metric.binary_only:
+            checks.check_binary(self.metric.label, self.num_classes)
+        scores = np.zeros(2 if self.num_classes == 2 else (2, self.num_classes))
+        if self.input == "posteriors":
+            scores += 1.0 / self.num_classes
+        example = self._batch(scores, np.array([0, 1]), None)
+        summands: Summands | None = None
+        try:
+            if self.num_classes == 2:  # of which the example has samples
+                next(self.metric.plan(example), None)  # raises for what it is not defined for
+            next(self.metric.summands(example))  # it asks for a look at the samples first
+        except StopIteration as stop:
+            summands = stop.value
+        except _NeedsAllError:
+            return None
+        if summands is not None and summands.beside:
+            raise ArgumentError(
+                "metric", f"must not hold other data sample by sample, as {self.metric.label} does"
+            )
+        try:
+            if summands is not None:
+                _summed(summands, example)
+        except _NeedsAllError:
+            return None
+        return summands
+
+    def _predictions(self, state: Any) -> Predictions:
+        """Return all samples that were kept."""
+        n_columns = 1 if self._is_of_one_column else self.num_classes
+        _require_samples(len(state) > 0)
+        rows = state.cpu().numpy().reshape(-1, n_columns + 2)
+        values = rows[:, 0] if self._is_of_one_column else np.ascontiguousarray(rows[:, :-2])
+        weights = None if (rows[:, -1] == 1.0).all() else rows[:, -1]
+        kinds: dict[str, Kind] = {"llrs": "likelihoods", "scores": "raw scores"}
+        return (
+            Predictions._make(  # not checked again: sums of float32 rows are not those of float64
+                rows[:, -2],
+                kinds.get(self.input, "posteriors"),
+                values,
+                self.priors,
+                weights,
+                given=self.input == "posteriors",
+            )
+        )
+
+    @property
+    def _is_of_one_column(self) -> bool:
+        return self.num_classes == 2 and self.input != "posteriors"
+
+
+class _NeedsAllError(Exception):
+    """Raised where a batch is asked for the class frequencies of all samples."""
+
+
+class _Batch(Predictions):
+    """Some of the samples: the class frequencies of all are not known."""
+
+    @property
+    def priors(self) -> Floats:
+        if self.given_priors is None:
+            raise _NeedsAllError
+        return self.given_priors
+
+
+def _array(values: Any) -> Any:
+    """Return a tensor as an array on the CPU."""
+    if not isinstance(values, Tensor):
+        return values
+    values = values.detach().cpu()
+    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+
+
+def _summed(summands: Summands, batch: Predictions) -> NDArray[Any]:
+    """Return the sums of a batch, and zeros for what addition rounds off, (2, G, 1 + C)."""
+    part, n_groups = Part.whole(batch), summands.n_groups
+    groups = summands.groups(part).astype(np.int32)
+    terms = [np.ones(len(batch)), *summands.columns(part)]
+    sums = [kernels.sum_by_class(term, groups, batch.weights, n_groups) for term in terms]
+    return np.stack([np.stack(sums, axis=1), np.zeros((n_groups, len(sums)))])
+
+
+def _kept(batch: Predictions) -> Floats:
+    """Return the scores, label and weight of each sample of positive weight, row after row."""
+    values = batch._values
+    if values.ndim == 1 and batch._has_posteriors:
+        values = batch.posteriors
+    weights = batch.weights if batch.weights.size else np.ones(len(batch))
+    rows = np.column_stack([values, batch.labels, weights])
+    return rows[weights > 0.0].ravel()
+
+
+def _added(stacked: Tensor) -> Tensor:
+    """Add up states along the first axis; a state is sums, and what their addition rounded off."""
+    total, rest = stacked[0]
+    for term, its_rest in stacked[1:]:
+        added = total + term
+        of_term = added - total
+        rounded_off = (total - (added - of_term)) + (term - of_term)
+        rest = rest + its_rest + torch.where(added.isfinite(), rounded_off, 0.0)
+        total = added
+    return torch.stack([total, rest])
+
+
+def _named(what: str, key: Any) -> str:
+    """Return the name of a state: metrics of a collection share states only of equal names."""
+    return f"{what}_{sha256(repr(key).encode()).hexdigest()[:8]}"
+
+
+def _require_samples(has_some: bool) -> None:
+    if not has_some:
+        raise ArgumentError("update", "must have been called with a sample of positive weight")

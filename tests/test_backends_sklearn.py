@@ -1,0 +1,335 @@
+"""Estimators and scorers for scikit-learn, against scikit-learn."""
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import fastpsr as fp
+
+pytest.importorskip("sklearn", "1.6")
+
+from sklearn import config_context, metrics
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fastpsr.sklearn import CalibratedClassifier, make_scorer
+
+NAMES = np.array(["cat", "dog", "owl"])
+
+
+def data(n_classes=2, n=300, seed=0, **options):
+    X, y = make_classification(
+        n,
+        **{"n_informative": 4, "n_classes": n_classes, "flip_y": 0.2} | options,
+        random_state=seed,
+    )
+    return X, NAMES[y]
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([CalibratedClassifier(LogisticRegression(C=1.0))])
+def test_every_check_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# What it computes
+
+
+def calibrated_by_hand(classifier, calibrator, X, y, make, method, weights=None):
+    scores = cross_val_predict(classifier, X, y, cv=StratifiedKFold(5), method=method)
+    samples = make(y, scores, classes=np.unique(y), sample_weight=weights)
+    final = getattr(classifier.fit(X, y), method)(X)
+    return calibrator.fit(samples).transform(make(None, final)).posteriors
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "classifier", "calibrator", "make", "method"),
+    [
+        (2, LinearSVC(random_state=0), fp.PAV(floor=0.01), "from_logits", "decision_function"),
+        (2, GaussianNB(), fp.HistogramBinning(5), "from_posteriors", "predict_proba"),
+        (3, GaussianNB(), fp.TemperatureScaling(), "from_posteriors", "predict_proba"),
+        (3, LinearSVC(random_state=0), None, "from_logits", "decision_function"),
+    ],
+)
+def test_it_is_cross_prediction_and_one_fit(n_classes, classifier, calibrator, make, method):
+    X, y = data(n_classes)
+    own = CalibratedClassifier(classifier, calibrator).fit(X, y)
+    by_hand = calibrated_by_hand(
+        clone(classifier), calibrator or fp.DirectionPreserving(), X, y,
+        getattr(fp.Predictions, make), method,
+    )  # fmt: skip
+    np.testing.assert_allclose(own.predict_proba(X), by_hand, rtol=1e-9)  # folds in another order
+    assert own.classes_.tolist() == NAMES[:n_classes].tolist()
+    assert (own.predict(X) == NAMES[by_hand.argmax(axis=1)]).all()
+
+
+def test_direction_preserving_is_logistic_regression_on_decisions():
+    X, y = data()
+    own = CalibratedClassifier(LinearSVC(random_state=0)).fit(X, y)
+    scores = cross_val_predict(LinearSVC(random_state=0), X, y, method="decision_function")
+    peer = LogisticRegression(C=np.inf, tol=1e-10).fit(scores[:, None], y)
+    final = LinearSVC(random_state=0).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(own.predict_proba(X), peer.predict_proba(final[:, None]), atol=1e-6)
+
+
+def test_separable_folds_fall_back_to_smoothed_targets_with_a_warning():
+    X, y = data(n=60, flip_y=0, class_sep=8.0, seed=1)
+    classifier = CalibratedClassifier(LinearSVC(random_state=0))
+    with pytest.warns(RuntimeWarning, match="separate the classes perfectly.*smoothed targets"):
+        classifier.fit(X, y)
+    scores = cross_val_predict(LinearSVC(random_state=0), X, y, method="decision_function")
+    n_1 = (y == "dog").sum()
+    targets = np.where(y == "dog", (n_1 + 1) / (n_1 + 2), 1 / (y.size - n_1 + 2))
+
+    def loss(parameters):
+        log_odds = parameters[0] * scores + parameters[1]
+        both = np.logaddexp(0, -log_odds), np.logaddexp(0, log_odds)
+        return (targets * both[0] + (1 - targets) * both[1]).sum()
+
+    best = minimize(loss, [1.0, 0.0], tol=1e-12).x
+    fitted = classifier.calibrator_
+    found = [fitted.scale_, fitted.bias_[1] - fitted.bias_[0]]
+    np.testing.assert_allclose(found, best, rtol=1e-4)
+    assert 0 < classifier.predict_proba(X).min() < 0.1
+
+
+def test_smoothed_targets_of_several_classes_and_with_weights():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = 10.0 * np.eye(3)[y] + rng.normal(size=(60, 3))
+    repeats = rng.integers(1, 4, 60)
+    folds = np.tile([0, 1], 30)
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in (0, 1)]
+    again = np.repeat(np.arange(60), repeats)
+    of_again = [tuple(np.flatnonzero(np.isin(again, half)) for half in pair) for pair in splits]
+    prior = FrozenEstimator(LogisticRegression().fit(X, y))
+    with pytest.warns(RuntimeWarning, match="smoothed"):
+        weighted = CalibratedClassifier(prior, cv=splits).fit(X, y, sample_weight=repeats)
+    with pytest.warns(RuntimeWarning, match="smoothed"):
+        repeated = CalibratedClassifier(prior, cv=of_again).fit(X[again], y[again])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-6)
+
+
+def test_weights_of_the_calibrator_and_of_the_estimator():
+    X, y = data()
+    weights = np.random.default_rng(0).uniform(size=y.size)
+    own = CalibratedClassifier(GaussianNB(), fp.PAV(floor=0.01)).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(own.estimator_.theta_, GaussianNB().fit(X, y, weights).theta_)
+    assert (
+        own.predict_proba(X) != CalibratedClassifier(GaussianNB()).fit(X, y).predict_proba(X)
+    ).any()
+
+
+class Unweighted(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_, self.is_fitted_ = np.unique(y), True
+        return self
+
+    def predict_proba(self, X):
+        q = 1 / (1 + np.exp(-X[:, 0]))
+        return np.column_stack([1 - q, q])
+
+
+def test_an_estimator_without_weights_is_told():
+    X, y = data()
+    weights = np.random.default_rng(0).uniform(size=y.size)
+    with pytest.warns(UserWarning, match="Unweighted takes no sample_weight"):
+        own = CalibratedClassifier(Unweighted()).fit(X, y, sample_weight=weights)
+    direct = fp.Predictions.from_posteriors(
+        y == "dog", Unweighted().predict_proba(X), sample_weight=weights
+    )
+    assert own.calibrator_.scale_ == pytest.approx(fp.DirectionPreserving().fit(direct).scale_)
+
+
+def test_a_trained_classifier_is_calibrated_as_it_is():
+    X, y = data()
+    trained = GaussianNB().fit(X[:100], y[:100])
+    own = CalibratedClassifier(FrozenEstimator(trained), fp.PAV()).fit(X[100:], y[100:])
+    held_out = fp.Predictions.from_posteriors(
+        y[100:], trained.predict_proba(X[100:]), classes=["cat", "dog"]
+    )
+    np.testing.assert_array_equal(
+        own.predict_proba(X[100:]), fp.PAV().fit(held_out).transform(held_out).posteriors
+    )
+
+
+# In the company of scikit-learn
+
+
+def test_metadata_are_routed():
+    X, y = data()
+    weights = np.random.default_rng(0).uniform(size=y.size)
+    groups = np.arange(y.size) % 7
+    plain = CalibratedClassifier(GaussianNB(), fp.PAV(floor=0.01), GroupKFold(3))
+    splits = list(GroupKFold(3).split(X, y, groups))
+    expected = clone(plain).set_params(cv=splits).fit(X, y, sample_weight=weights)
+    with config_context(enable_metadata_routing=True):
+        routed = clone(plain).set_fit_request(sample_weight=True)
+        routed.estimator.set_fit_request(sample_weight=True)
+        routed.fit(X, y, sample_weight=weights, groups=groups)
+        assert (routed.predict_proba(X) == expected.predict_proba(X)).all()
+        scorer = make_scorer(fp.CrossEntropy()).set_score_request(sample_weight=True)
+        found = cross_validate(
+            routed, X, y, scoring=scorer, params={"sample_weight": weights, "groups": groups}, cv=3
+        )["test_score"]
+        without = make_scorer(fp.CrossEntropy()).set_score_request(sample_weight=False)
+        unweighted = cross_validate(
+            routed, X, y, scoring=without,
+            params={"sample_weight": weights, "groups": groups}, cv=3,
+        )["test_score"]  # fmt: skip
+    by_hand = []
+    for train, test in StratifiedKFold(3).split(X, y):
+        own = clone(plain).set_params(
+            cv=list(GroupKFold(3).split(X[train], y[train], groups[train]))
+        )
+        own.fit(X[train], y[train], sample_weight=weights[train])
+        by_hand.append(scorer(own, X[test], y[test], weights[test]))
+    np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+    assert (found != unweighted).all()
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores", "ignore:invalid value")
+def test_pipelines_and_grid_search_over_options_of_the_calibrator():
+    X, y = data()
+    classifier = CalibratedClassifier(GaussianNB(), fp.PAV())
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), classifier),
+        {"calibratedclassifier__calibrator__floor": [0.0, 0.01, 0.2]},
+        scoring={"nce": make_scorer(fp.CrossEntropy()), "eer": make_scorer(fp.EER())},
+        refit="nce",
+    ).fit(X, y)
+    results = search.cv_results_["mean_test_nce"]
+    assert np.isneginf(results[0])
+    assert search.best_params_["calibratedclassifier__calibrator__floor"] == 0.01
+    assert results[1] > results[2]
+    assert search.best_estimator_[-1].calibrator_.floor == 0.01
+    assert classifier.calibrator.floor == 0.0  # what was passed is unchanged
+
+
+def test_parameters_of_the_calibrator():
+    classifier = CalibratedClassifier(GaussianNB(), fp.PAV(floor=0.1))
+    assert classifier.get_params()["calibrator__floor"] == 0.1
+    assert "calibrator__floor" not in classifier.get_params(deep=False)
+    classifier.set_params(calibrator=fp.HistogramBinning(), calibrator__bins=7, cv=3)
+    assert (classifier.calibrator.bins, classifier.cv) == (7, 3)
+    with pytest.raises(ValueError, match="one of its options, bins, floor, not flor"):
+        classifier.set_params(calibrator__flor=0.1)
+    with pytest.raises(fp.ArgumentError, match="floor"):
+        classifier.set_params(calibrator__floor=0.7)
+    assert CalibratedClassifier(GaussianNB()).get_params()["calibrator"] is None
+
+
+def test_copies():
+    X, y = data(3)
+    fitted = CalibratedClassifier(LinearSVC(random_state=0), fp.TemperatureScaling()).fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.predict_proba(X) == fitted.predict_proba(X)).all()
+    fresh = clone(fitted)
+    assert not hasattr(fresh, "calibrator_")
+    assert (fresh.fit(X, y).predict_proba(X) == fitted.predict_proba(X)).all()
+    scorer = pickle.loads(pickle.dumps(make_scorer(fp.BrierScore())))
+    assert scorer(fitted, X, y) == make_scorer(fp.BrierScore())(fitted, X, y)
+
+
+# What is refused
+
+
+def test_errors_say_what_to_do():
+    X, y = data(3)
+    with pytest.raises(fp.ArgumentError, match="must be of a binary task for PAV"):
+        CalibratedClassifier(GaussianNB(), fp.PAV()).fit(X, y)
+    rare = np.where(np.arange(y.size) == 0, "bat", y)
+    with (
+        pytest.warns(UserWarning, match="least populated class"),
+        pytest.raises(fp.ArgumentError, match="every class to train on"),
+    ):
+        CalibratedClassifier(GaussianNB()).fit(X, rare)
+    with pytest.raises(fp.ArgumentError, match="at least two classes"):
+        CalibratedClassifier(GaussianNB()).fit(X, ["cat"] * y.size)
+    X4, y4 = make_classification(200, n_informative=4, n_classes=4, random_state=0)
+    with pytest.raises(fp.ArgumentError, match='decision_function_shape="ovr"'):
+        CalibratedClassifier(SVC(decision_function_shape="ovo")).fit(X4, y4)
+    with pytest.raises(fp.ArgumentError, match=r"must have predict_proba.*CalibratedClassifier"):
+        make_scorer(fp.CrossEntropy())(LinearSVC().fit(X, y), X, y)
+    with pytest.raises(fp.ArgumentError, match="must be a metric"):
+        make_scorer(fp.CrossEntropy)
+    with pytest.raises(fp.ArgumentError, match="y_true must be one of classes"):
+        make_scorer(fp.CrossEntropy())(GaussianNB().fit(X, y), X, rare)
+    unnormalized = SimpleNamespace(
+        classes_=np.unique(y), predict_proba=lambda X: np.full((len(X), 3), 0.5)
+    )
+    with pytest.raises(
+        fp.ArgumentError, match=r"predict_proba.* sum to 1.*divides rows by their sums"
+    ):
+        make_scorer(fp.CrossEntropy())(unnormalized, X, y)
+
+
+# Scorers
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_scores_are_one_minus_ours(n_classes, is_weighted):
+    X, y = data(n_classes)
+    weights = np.random.default_rng(0).uniform(size=y.size) if is_weighted else None
+    fitted = GaussianNB().fit(X, y)
+    q = fitted.predict_proba(X)
+    for metric, peer in (
+        (fp.CrossEntropy(), metrics.d2_log_loss_score),
+        (fp.BrierScore(), metrics.d2_brier_score),
+    ):
+        theirs = peer(y, q if n_classes > 2 else q[:, 1], sample_weight=weights, **(
+            {} if peer is metrics.d2_log_loss_score or n_classes > 2 else {"pos_label": "dog"}
+        ))  # fmt: skip
+        ours = make_scorer(metric)(fitted, X, y, sample_weight=weights)
+        assert abs(theirs - (1 + ours)) < 1e-12
+
+
+def test_scorers_of_scikit_learn_agree():
+    X, y = data()
+    for metric, name in (
+        (fp.AUC(), "roc_auc"),
+        (fp.CrossEntropy(normalized=False), "neg_log_loss"),
+    ):
+        ours = cross_val_score(LogisticRegression(), X, y, scoring=make_scorer(metric))
+        theirs = cross_val_score(LogisticRegression(), X, y, scoring=name)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_ranks_need_no_posteriors_and_larger_is_better_where_it_is():
+    X, y = data()
+    svm = LinearSVC(random_state=0).fit(X, y)
+    scores = fp.Predictions.from_raw_scores(y == "dog", svm.decision_function(X))
+    assert make_scorer(fp.EER())(svm, X, y) == -fp.EER()(scores)
+    assert make_scorer(fp.AUC())(svm, X, y) == fp.AUC()(scores)
+    assert repr(make_scorer(fp.AUC())) == "make_scorer(AUC())"
+
+
+def test_a_test_fold_may_lack_a_class_that_was_trained_on():
+    X, y = data(3)
+    fitted = GaussianNB().fit(X, y)
+    rows = y != "dog"
+    expected = fp.CrossEntropy(normalized=False)(
+        fp.Predictions.from_posteriors(
+            y[rows], fitted.predict_proba(X[rows]), classes=["cat", "dog", "owl"]
+        )
+    )
+    assert make_scorer(fp.CrossEntropy(normalized=False))(fitted, X[rows], y[rows]) == -expected

@@ -1,0 +1,445 @@
+"""Metrics for torchmetrics: equal to those in memory, over batches, processes and copies."""
+
+import copy
+import os
+import pickle
+import socket
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr.metrics import METRICS
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchmetrics", "1.6")
+
+import torchmetrics
+from torch import multiprocessing
+from torch.testing import assert_close
+from torchmetrics.functional.classification import binary_auroc, binary_calibration_error
+
+from fastpsr.torchmetrics import TorchMetric
+
+N = 1_200
+MAKE = {
+    "posteriors": fp.Predictions.from_posteriors,
+    "logits": fp.Predictions.from_logits,
+    "llrs": fp.Predictions.from_llrs,
+    "scores": fp.Predictions.from_raw_scores,
+}
+
+
+def samples(n_classes=2, n=N, seed=0):
+    """Labels, logits and weights, of which some are 0."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    z = 2.0 * (y if n_classes == 2 else np.eye(n_classes)[y]) + rng.normal(
+        size=n if n_classes == 2 else (n, n_classes)
+    )
+    return y, z, rng.integers(0, 3, n).astype(float)
+
+
+def as_input(z, kind):
+    if kind != "posteriors":
+        return z
+    if z.ndim == 1:
+        return 1.0 / (1.0 + np.exp(-z))
+    return np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+
+
+def updated(metric, arrays, batches):
+    for rows in np.array_split(np.arange(len(arrays[0])), batches):
+        y, x, *weights = (torch.from_numpy(np.ascontiguousarray(array[rows])) for array in arrays)
+        metric.update(x, y, *weights)
+    return metric
+
+
+CASES = [(kind, 2) for kind in MAKE] + [("posteriors", 3), ("logits", 3)]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_every_metric_is_that_in_memory(metric, kind, n_classes):
+    y, z, weights = samples(n_classes)
+    x = as_input(z, kind)
+    data = MAKE[kind](y, x, sample_weight=weights)
+    for each in metric.examples(data):
+        try:
+            expected = each(data)
+        except fp.ArgumentError as error:
+            expected = error
+        if isinstance(expected, fp.ArgumentError) or metric is fp.SemiEmpiricalScore:
+            with pytest.raises(fp.ArgumentError):
+                TorchMetric(each, kind, num_classes=n_classes)
+            continue
+        own = updated(TorchMetric(each, kind, num_classes=n_classes), (y, x, weights), 5)
+        assert own.compute().dtype == torch.float64
+        unit = 100.0 if each.unit == "percent" else 1.0
+        assert own.compute().item() == pytest.approx(expected, rel=1e-12, abs=1e-14 * unit)
+
+
+ONE_PASS = [
+    (fp.CrossEntropy(), "logits", {}),
+    (fp.BrierScore(), "posteriors", {"priors": [0.1, 0.9]}),
+    (fp.ExpectedScore(fp.rules.Beta(2, 1)), "logits", {}),
+    (fp.BayesRisk(fp.CostMatrix.detection(1, 10)), "logits", {}),
+    (fp.ECE(), "posteriors", {}),
+    (fp.ECE(on="confidence"), "posteriors", {"num_classes": 10}),
+    (fp.CrossEntropy(), "llrs", {"priors": [0.3, 0.7]}),
+    (fp.Cllr(), "llrs", {}),
+    (fp.ActDCF(0.01), "llrs", {}),
+    (fp.ActDCF(0.01), "logits", {"priors": [0.5, 0.5]}),
+]
+ALL_SAMPLES = [
+    (fp.EER(), "scores", {}),
+    (fp.AUC(), "logits", {}),
+    (fp.ECE(binning="quantile"), "logits", {}),
+    (fp.CrossEntropy(), "llrs", {}),
+    (fp.Cllr(), "logits", {}),
+    (fp.CalibrationLoss(fp.rules.Log(), fp.PAV(floor=0.01)), "logits", {"priors": [0.5, 0.5]}),
+]
+
+
+@pytest.mark.parametrize(("metric", "kind", "options"), ONE_PASS)
+@pytest.mark.parametrize("batches", [1, 40])
+def test_states_of_scores_risks_and_ece_are_of_constant_size(metric, kind, options, batches):
+    y, z, weights = samples(options.get("num_classes", 2))
+    x = as_input(z, kind)
+    own = TorchMetric(metric, kind, **options)
+    before = len(pickle.dumps(own.metric_state))
+    updated(own, (y, x, weights), batches)
+    assert not own.keeps_samples
+    assert len(pickle.dumps(own.metric_state)) == before
+    given = {"priors": options["priors"]} if "priors" in options else {}
+    if kind == "llrs" and given:
+        given = {"prior": given["priors"][1]}
+    expected = metric(MAKE[kind](y, x, sample_weight=weights, **given))
+    assert own.compute().item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("metric", "kind", "options"), ALL_SAMPLES)
+def test_what_needs_all_samples_says_so(metric, kind, options):
+    y, z, _ = samples()
+    own = updated(TorchMetric(metric, kind, **options), (y, z), 7)
+    assert own.keeps_samples
+    (state,) = own.metric_state.values()
+    assert sum(part.nbytes for part in state) == 24 * N
+
+
+def test_many_tiny_batches_lose_no_digits():
+    own = TorchMetric(fp.BrierScore(normalized=False), "posteriors")
+    x, y = torch.tensor([0.1, 0.9, 0.7], dtype=torch.float64), torch.tensor([1, 1, 0])
+    own.update(x, y)
+    once = own.compute().item()
+    ((name, state),) = own.metric_state.items()
+    add = own._reductions[name]  # by which update adds a batch
+    total = state
+    for _ in range(30_000):
+        total = add(torch.stack([total, state]))
+    setattr(own, name, total)
+    own._computed = None
+    assert own.compute().item() == pytest.approx(once, rel=1e-15)
+    plain = float(np.add.accumulate(np.full(30_001, state[0, 1, 1].item()))[-1])
+    assert abs(plain / 30_001 / state[0, 1, 1].item() - 1.0) > 1e-14  # or it would show nothing
+
+
+@pytest.mark.large
+def test_ten_million_samples():
+    rng = np.random.default_rng(0)
+    n, batch = 10_000_000, 50_000
+    y = rng.integers(0, 2, n)
+    z = (rng.normal(size=n) + 2 * y).astype(np.float32)
+    own = torchmetrics.MetricCollection(
+        {
+            "nce": TorchMetric(fp.CrossEntropy(), "logits"),
+            "risk": TorchMetric(fp.BayesRisk(fp.CostMatrix.zero_one(2)), "logits"),
+            "ece": TorchMetric(fp.ECE(), "logits"),
+        }
+    )
+    sizes = set()
+    for first in range(0, n, batch):
+        own.update(
+            torch.from_numpy(z[first : first + batch]), torch.from_numpy(y[first : first + batch])
+        )
+        sizes.add(sum(t.nbytes for m in own.values() for t in m.metric_state.values()))
+    assert len(sizes) == 1
+    data = fp.Predictions.from_logits(y, z)
+    found = own.compute()
+    for name, metric in own.items():
+        assert found[name].item() == pytest.approx(metric.metric(data), rel=1e-12)
+
+
+# Input
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_types_of_tensors(dtype):
+    y, z, _ = samples()
+    z = torch.from_numpy(z).to(dtype)
+    own = TorchMetric(fp.CrossEntropy(), "logits")
+    own.update(z.requires_grad_(), torch.from_numpy(y == 1))
+    data = fp.Predictions.from_logits(y, z.detach().double().numpy())
+    assert own.compute().item() == pytest.approx(fp.CrossEntropy()(data), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric", [fp.BrierScore(), fp.EER(), fp.AUC(), fp.ECE(binning="quantile")]
+)
+@pytest.mark.parametrize("kind", ["posteriors", "logits"])
+def test_two_columns_are_one(metric, kind):
+    y, z, _ = samples()
+    x = as_input(z, kind)
+    other = 1.0 - x if kind == "posteriors" else np.zeros(N)
+    one = updated(TorchMetric(metric, kind), (y, x), 3)
+    two = updated(TorchMetric(metric, kind), (y, np.column_stack([other, x])), 3)
+    assert one.compute().item() == pytest.approx(two.compute().item(), rel=1e-12)
+
+
+def test_rows_of_float32_that_miss_a_sum_of_one_are_kept_as_they_are():
+    y, z, _ = samples(100)
+    x = torch.softmax(torch.from_numpy(z).float(), dim=1)
+    metric = fp.ECE(on="confidence", binning="quantile")
+    own = TorchMetric(metric, "posteriors", num_classes=100)
+    own.update(x, torch.from_numpy(y))
+    assert own.compute().item() == metric(fp.Predictions.from_posteriors(y, x.numpy()))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TorchMetric(fp.EER(), "probs"), "input must be one of 'posteriors', 'logits'"),
+        (lambda: TorchMetric(fp.EER, "scores"), "metric must be a metric.*make one, EER"),
+        (lambda: TorchMetric(fp.CrossEntropy(), "scores"), "not raw scores"),
+        (lambda: TorchMetric(fp.EER(), "logits", num_classes=3), "binary task for EER"),
+        (lambda: TorchMetric(fp.EER(), "llrs", num_classes=3), "num_classes must be 2 for llrs"),
+        (lambda: TorchMetric(fp.ECE(), "logits", num_classes=3), 'must be "confidence"'),
+        (lambda: TorchMetric(fp.EER(), "scores", priors=[0.5, 0.5]), "priors must not be given"),
+        (lambda: TorchMetric(fp.ECE(), "logits", priors=[0.5, 0.6]), "priors must sum to 1"),
+        (lambda: TorchMetric(fp.ECE(), "logits", sync_on_compute=3), "sync_on_compute"),
+    ],
+)
+def test_what_is_refused_at_once(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("kind", "preds", "target", "message"),
+    [
+        ("posteriors", [0.2, 1.2], [0, 1], r"preds must lie in 0 to 1, but preds\[1\] is 1.2"),
+        ("posteriors", [[0.2, 0.9]], [0], r"preds must have rows that sum to 1.*preds\.sum"),
+        ("logits", [0.2, float("nan")], [0, 1], r"preds must not be nan, but preds\[1\] is nan"),
+        ("logits", [0.2, 0.3], [0, 2], r"target must be integers 0 to 1, but target\[1\] is 2$"),
+        ("logits", [0.2, 0.3], [0], "target must have one entry per sample: 2, not 1"),
+        ("logits", [[0.2, 0.3, 0.1]], [0], "preds must be of 2 classes, not 3: pass num_classes=3"),
+        ("scores", [[0.2, 0.3]], [0], "preds must be 1-dimensional"),
+    ],
+)
+def test_what_is_refused_in_a_batch(kind, preds, target, message):
+    metric = fp.EER() if kind == "scores" else fp.CrossEntropy()
+    own = TorchMetric(metric, kind)
+    with pytest.raises(fp.ArgumentError, match=message):
+        own.update(torch.tensor(preds), torch.tensor(target))
+
+
+@pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
+@pytest.mark.parametrize("metric", [fp.CrossEntropy(), fp.EER()])
+def test_no_samples_have_no_value(metric):
+    own = TorchMetric(metric, "logits")
+    with pytest.raises(fp.ArgumentError, match="must have been called with a sample"):
+        own.compute()
+    own.update(torch.tensor([0.3]), torch.tensor([1]), torch.tensor([0.0]))
+    own.update(torch.tensor([]), torch.tensor([]))
+    with pytest.raises(fp.ArgumentError, match="must have been called with a sample"):
+        own.compute()
+
+
+def test_an_infinite_loss_is_infinite_and_one_of_weight_zero_is_not():
+    own = TorchMetric(fp.CrossEntropy(), "posteriors")
+    x, y = torch.tensor([0.0, 0.2, 0.9]), torch.tensor([1, 0, 1])
+    own.update(x, y, torch.tensor([0.0, 1.0, 1.0]))
+    assert np.isfinite(own.compute().item())
+    own.update(x, y)
+    own.update(x, y)
+    assert own.compute().item() == float("inf")
+
+
+# What torchmetrics expects of a metric
+
+
+@pytest.mark.parametrize(("metric", "kind", "options"), [*ONE_PASS, *ALL_SAMPLES])
+def test_life_of_a_metric(metric, kind, options):
+    y, z, weights = samples(options.get("num_classes", 2))
+    arrays = y, as_input(z, kind), weights
+    whole = updated(TorchMetric(metric, kind, **options), arrays, 3)
+    value = whole.compute()
+    halves = [
+        updated(TorchMetric(metric, kind, **options), [array[rows] for array in arrays], 2)
+        for rows in (slice(0, N // 2), slice(N // 2, N))
+    ]
+    halves[1].merge_state(halves[0])  # what comes in comes first
+    assert_close(halves[1].compute(), value, rtol=1e-12, atol=0)
+
+    other = TorchMetric(metric, kind, **options)
+    for rows in np.array_split(np.arange(N), 3):
+        batch = [array[rows] for array in arrays]
+        x, t, w = (torch.from_numpy(batch[k]) for k in (1, 0, 2))
+        alone = updated(TorchMetric(metric, kind, **options), batch, 1)
+        assert other(x, t, w) == alone.compute()
+    assert_close(other.compute(), value, rtol=1e-12, atol=0)
+
+    for again in (pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole), whole.clone()):
+        again.update(torch.from_numpy(arrays[1]), torch.from_numpy(y))
+        assert again.compute() != value
+    assert whole.to("cpu").compute() == value
+
+    whole.persistent(True)
+    saved = whole.state_dict()
+    loaded = TorchMetric(metric, kind, **options)
+    loaded.load_state_dict(saved)
+    loaded._update_count = 1  # which torchmetrics does not save: else it warns
+    assert_close(loaded.compute(), value, rtol=1e-15, atol=0)
+
+    whole.half()  # torchmetrics guards states against it
+    assert whole.compute() == value
+    whole.reset()
+    assert_close(updated(whole, arrays, 1).compute(), value, rtol=1e-12, atol=0)
+    assert metric.label in repr(whole) or type(metric).__name__ in repr(whole)
+    assert whole.higher_is_better is (type(metric) is fp.AUC)
+
+
+def test_collections_share_states_only_of_what_is_the_same():
+    y, z, _ = samples()
+    zero_one, dear = fp.CostMatrix.zero_one(2), fp.CostMatrix([[0, 1], [1.5, 0]])
+    each = {
+        "nce": (fp.CrossEntropy(), "logits"),
+        "ce": (fp.CrossEntropy(normalized=False), "logits"),
+        "risk": (fp.BayesRisk(zero_one), "logits"),
+        "dear": (fp.BayesRisk(dear), "logits"),
+        "as posteriors": (fp.BayesRisk(zero_one), "posteriors"),
+        "eer": (fp.EER(), "logits"),
+        "auc": (fp.AUC(), "logits"),
+    }
+    clipped = np.clip(z, 0.01, 0.99)  # both logits and posteriors, as a test
+    clipped[:4], y[:4] = 0.99, 1  # after which all risks have counted the same
+    own = torchmetrics.MetricCollection({k: TorchMetric(*v) for k, v in each.items()})
+    alone = {k: TorchMetric(*v) for k, v in each.items()}
+    for metric in (own, *alone.values()):
+        for rows in (slice(0, 4), slice(4, 600), slice(600, None)):
+            metric.update(torch.from_numpy(clipped[rows]), torch.from_numpy(y[rows]))
+    groups = sorted(sorted(group) for group in own.compute_groups.values())
+    assert ["ce", "nce"] in groups
+    assert ["auc", "eer"] in groups
+    assert own.compute() == {name: metric.compute() for name, metric in alone.items()}
+
+
+class Certain(fp.metrics.Metric):
+    """A metric of one's own, without summands."""
+
+    label = "certain"
+
+    def summarize(self, predictions):
+        return np.array([(predictions.positive_posteriors > 0.9).sum(), len(predictions)])
+
+    def finish(self, summary):
+        return summary[0] / summary[1]
+
+
+def test_a_metric_of_ones_own():
+    y, z, _ = samples()
+    own = updated(TorchMetric(Certain(), "logits"), (y, z), 4)
+    assert own.keeps_samples
+    assert own.compute().item() == Certain()(fp.Predictions.from_logits(y, z))
+
+
+# Processes
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def run_rank(rank, port, cases, arrays, splits, values):
+    torch.set_num_threads(1)
+    here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    os.environ |= here
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
+    try:
+        for shares in splits:
+            rows = shares[rank]
+            for metric, kind, options in cases:
+                own = TorchMetric(metric, kind, **options)
+                y, z, weights = arrays[options.get("num_classes", 2)]
+                if len(rows):
+                    updated(own, (y[rows], as_input(z, kind)[rows], weights[rows]), 3)
+                else:  # it only takes part in what the other computes
+                    own._update_count = 1
+                before = copy.deepcopy(own.metric_state)
+                values.put((rank, own.compute().item()))
+                assert_close(own.metric_state, before, rtol=0, atol=0)  # its own again
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_two_processes_are_one():
+    cases = [*ONE_PASS, *ALL_SAMPLES]
+    arrays = {2: samples(), 10: samples(10)}
+    splits = [np.split(np.arange(N), [end]) for end in (400, 0)]
+    values = multiprocessing.get_context("spawn").SimpleQueue()
+    multiprocessing.spawn(run_rank, (free_port(), cases, arrays, splits, values), nprocs=2)
+    found = {0: [], 1: []}
+    while not values.empty():
+        rank, value = values.get()
+        found[rank].append(value)
+    expected = []
+    for metric, kind, options in cases:
+        y, z, weights = arrays[options.get("num_classes", 2)]
+        one = updated(TorchMetric(metric, kind, **options), (y, as_input(z, kind), weights), 1)
+        expected.append(one.compute().item())
+    for rank in (0, 1):
+        np.testing.assert_allclose(found[rank], expected * len(splits), rtol=1e-12)
+
+
+# What torchmetrics' tracker reports
+
+
+def test_large_logits_are_not_tied():
+    # issue 2819: a sigmoid of float32 is 1 for all of these
+    preds = torch.tensor(
+        [98.0950, 98.4612, 98.1145, 98.1506, 97.6037, 98.9425, 99.2644, 99.5014, 99.7280, 99.6595,
+         99.6931, 99.4667, 99.9623, 99.8949, 99.8768]
+    )  # fmt: skip
+    target = torch.tensor([0] + [1] * 14)
+    own = TorchMetric(fp.AUC(), "logits")
+    own.update(preds, target)
+    assert own.compute().item() == pytest.approx(13 / 14, rel=1e-15)
+    assert binary_auroc(preds, target) == 0.5  # drop this test when it is repaired there
+
+
+def test_logits_are_logits_in_every_batch():
+    # issue 2195, with the reproducer of 2329: a sigmoid is taken only where a batch leaves 0 to 1
+    preds, target = torch.tensor([-1.0, 0.0, 1.0]), torch.tensor([1, 0, 1])
+    at_once, one_by_one = TorchMetric(fp.AUC(), "logits"), TorchMetric(fp.AUC(), "logits")
+    theirs = torchmetrics.AUROC(task="binary")
+    at_once.update(preds, target)
+    for k in range(3):
+        one_by_one.update(preds[k : k + 1], target[k : k + 1])
+        theirs.update(preds[k : k + 1], target[k : k + 1])
+    assert at_once.compute() == one_by_one.compute() == 0.5
+    batches = TorchMetric(fp.CrossEntropy(normalized=False), "logits")
+    for k in range(3):
+        batches.update(preds[k : k + 1], target[k : k + 1])
+    expected = np.log1p(np.exp([1.0, 0.0, -1.0])).mean()
+    assert batches.compute().item() == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_confidence_of_one_lies_in_the_last_bin():
+    # issue 3510: both are in (14/15, 1], with mean posterior 0.975 and frequency 0.5
+    preds, target = torch.tensor([0.95, 1.0]), torch.tensor([1, 0])
+    own = TorchMetric(fp.ECE(), "posteriors")
+    own.update(preds, target)
+    assert own.compute().item() == pytest.approx(0.475, abs=1e-8)
+    assert binary_calibration_error(preds, target, n_bins=15) > 0.5
