@@ -56,12 +56,14 @@ def print_evaluation(evaluation: Evaluation) -> None:
     console.print(table)
 
 
-def write_evaluation(evaluation: Evaluation, scores_are: str, outputs: Outputs) -> None:
-    """Write the requested files; JSON has the kind of scores."""
+def write_evaluation(
+    evaluation: Evaluation, scores_are: str, outputs: Outputs, **more: Any
+) -> None:
+    """Write the requested files; JSON has the kind of scores, and `more` by name."""
     lines = _lines(evaluation)
     n_names = 1 if evaluation.groups[0].system is None else 2
     alignment = "l" * n_names + "r" * (len(lines[0]) - n_names)
-    content = {"scores_are": scores_are, **evaluation.to_dict()}
+    content = {"scores_are": scores_are, **more, **evaluation.to_dict()}
     _write(outputs, content, evaluation.records(), lines, alignment)
 
 
