@@ -400,13 +400,17 @@ def may_be_nan(metric):
                                fp.SemiEmpiricalScore, fp.ExpectedDivergence))  # fmt: skip
 
 
-@case(*names([*METRICS, *TRAININGS, *CALIBRATORS.values()]), "rules", "metrics")
+@case(*names([*METRICS, *TRAININGS, *CALIBRATORS.values()]), "OperatingPoint", "rules", "metrics")
 def metrics(s):
     made = predictions_for(milder(s))
     metric, low, high = metric_for(s, made)
     check_float(metric(made), low, high, nan=may_be_nan(metric))
     assert isinstance(metric.label, str)
     assert isinstance(metric.meaning, str)
+    if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
+        point = metric.operating_point(made)
+        assert 0.0 <= point.p_miss <= 1.0
+        assert 0.0 <= point.p_fa <= 1.0
 
 
 @case()

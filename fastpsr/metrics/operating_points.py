@@ -24,12 +24,11 @@ from fastpsr.summaries.roc_steps import (
 )
 from fastpsr.summaries.step_search import (
     CellsNearLevel,
-    none_above,
     roc_step,
+    score_above,
     step_summands,
-    threshold_above,
 )
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.summands import NeedsSamplesError, Summands
 
 __all__ = ["EER", "FalseAlarmRate", "MissRate", "OperatingPoint", "PointMetric", "Threshold"]
 
@@ -91,7 +90,7 @@ def vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
         threshold = float(blocks.lowest[number])
     else:
         (highest,) = yield [HighestInSteps(np.empty(0)).over(data)]
-        threshold = none_above(float(highest[0]))
+        threshold = float("inf") if highest[0] < np.inf else float("nan")
     return OperatingPoint(threshold, float(p_miss[number]), float(p_fa[number]))
 
 
@@ -137,7 +136,7 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     def point(self, data: Data) -> Plan[OperatingPoint]:
         step = yield from roc_step(data, self.level)
         end = self.takes_end(step)
-        threshold = (yield from threshold_above(data, step.score)) if end else step.score
+        threshold = (yield from score_above(data, step)) if end else step.score
         return OperatingPoint(threshold, step.p_miss[end], step.p_fa[end])
 
 
@@ -473,8 +472,10 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel]):
             return summary.threshold
         assert isinstance(self.metric, _StepMetric)
         step = summary.step(self.metric.level)
-        ends = self.metric.takes_end(step)
-        return summary.threshold_above(step.score) if ends else step.score
+        threshold = step.above if self.metric.takes_end(step) else step.score
+        if threshold is None:
+            raise NeedsSamplesError
+        return threshold
 
 
 def _as_limit(name: str, limit: object) -> float:

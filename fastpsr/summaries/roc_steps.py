@@ -61,6 +61,9 @@ class RocStep:
     ----------
     score : float
         The lowest score that is accepted before the level, and not after it.
+    above : float or None
+        The next score, which is the lowest accepted one after the level; None if it is not known.
+        If there is none: inf, or nan if `score` is inf, as no number is above.
     p_miss, p_fa : tuple of float
         Error rates before and after the level.
     ends_nearer : bool
@@ -68,21 +71,32 @@ class RocStep:
     """
 
     score: float
+    above: float | None
     p_miss: tuple[float, float]
     p_fa: tuple[float, float]
     ends_nearer: bool
 
     @classmethod
     def of(cls, lowest: Floats, negatives: Floats, positives: Floats, level: Level) -> "RocStep":
-        """Return the step among groups of scores, in ascending order, with these weights."""
+        """Return the step among groups of scores, in ascending order, with these weights.
+
+        `lowest` is nan for a group whose lowest score is not known.
+        """
         totals = negatives.sum(), positives.sum()
         p_miss, p_fa = error_rates(negatives, positives)
         at = level.find(p_miss, p_fa)
         # in counts, since differences of rates are rounded
         misses = positives[:at].sum() + 0.5 * positives[at]
         false_alarms = negatives[at + 1 :].sum() + 0.5 * negatives[at]
+        score = float(lowest[at])
+        is_present = (negatives[at + 1 :] > 0.0) | (positives[at + 1 :] > 0.0)
+        above: float | None = float("inf") if score < np.inf else float("nan")
+        if is_present.any():
+            found = float(lowest[at + 1 + int(np.argmax(is_present))])
+            above = None if np.isnan(found) else found
         return cls(
-            float(lowest[at]),
+            score,
+            above,
             (float(p_miss[at]), float(p_miss[at + 1])),
             (float(p_fa[at]), float(p_fa[at + 1])),
             bool(misses / totals[1] <= false_alarms / totals[0]),
@@ -112,7 +126,6 @@ def error_rates(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
 
     Neither class is empty.
     """
-    p_miss = np.concatenate([[0.0], np.cumsum(positives) / positives.sum()])
-    p_fa = np.concatenate([np.cumsum(negatives[::-1])[::-1] / negatives.sum(), [0.0]])
-    p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
-    return p_miss, p_fa
+    below = np.concatenate([[0.0], np.cumsum(positives)])
+    above = np.concatenate([np.cumsum(negatives[::-1])[::-1], [0.0]])
+    return below / below[-1], above / above[0]

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,9 @@ from fastpsr.summaries.summands import NeedsSamplesError
 __all__ = [
     "CellsNearLevel",
     "StepSummands",
-    "none_above",
     "roc_step",
+    "score_above",
     "step_summands",
-    "threshold_above",
 ]
 
 _REACH = 8.0  # standard deviations
@@ -59,7 +57,7 @@ def _find_in_buckets(data: Data, level: Level) -> Plan[RocStep]:
         counts = np.bincount(places, minlength=2 * lowest.size).reshape(2, -1).T
     outside = counted.counts[:at].sum(axis=0), counted.counts[at + 1 :].sum(axis=0)
     negatives, positives = np.vstack([outside[0], counts, outside[1]]).T.astype(np.float64)
-    scores = np.concatenate([[-np.inf], lowest, [np.inf]])
+    scores = np.concatenate([[np.nan], lowest, [np.nan]])
     return RocStep.of(scores, negatives, positives, level)
 
 
@@ -109,21 +107,13 @@ class StepSummands(CellSummands):
 
 @dataclass(frozen=True, eq=False)
 class CellsNearLevel(RankCells):
-    """Rank cells whose first and last hold scores of both classes, in no known order."""
+    """Rank cells whose first and last hold scores of both classes in an unknown order."""
 
     def step(self, level: Level) -> RocStep:
         self.class_totals("error rates")
         if level.find(*error_rates(self.negatives, self.positives)) in (0, self.lowest.size - 1):
             raise NeedsSamplesError
         return super().step(level)
-
-    def threshold_above(self, score: float) -> float:
-        """Return the lowest threshold above a score at which fewer samples are accepted."""
-        present = (self.negatives > 0.0) | (self.positives > 0.0)
-        above = np.flatnonzero(present & (self.lowest > score))
-        if above.size and above[0] == self.lowest.size - 1:
-            raise NeedsSamplesError
-        return none_above(score) if not above.size else float(self.lowest[above[0]])
 
 
 def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
@@ -135,17 +125,17 @@ def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
     n_negative, n_positive = data.class_sizes
     reach = level.of_miss * _reach(step.p_miss[1], n_positive)
     reach += level.of_fa * _reach(step.p_fa[0], n_negative)
-    lowest, highest = -np.inf, np.inf
+    low, high = -np.inf, np.inf
     if level.shifted(-reach).has_points():
-        lowest = (yield from roc_step(data, level.shifted(-reach))).score
+        low = (yield from roc_step(data, level.shifted(-reach))).score
     if level.shifted(reach).has_points():
-        highest = (yield from roc_step(data, level.shifted(reach))).score
-    steps = [CollectClass(k, data.has_weights, bounds=(lowest, highest)) for k in range(2)]
+        high = (yield from roc_step(data, level.shifted(reach))).score
+    steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in range(2)]
     by_class = yield [each.over(data) for each in steps]
     edges = np.union1d(*(scores for scores, _ in by_class))
-    above = np.full(2 * edges.size + 1, np.inf)
-    above[0], above[1::2] = -np.inf, edges
-    return StepSummands(edges, above, None, None, level)
+    lowest = np.full(2 * edges.size + 1, np.nan)
+    lowest[1::2] = edges
+    return StepSummands(edges, lowest, None, None, level)
 
 
 def _reach(rate: float, n: int) -> float:
@@ -153,23 +143,17 @@ def _reach(rate: float, n: int) -> float:
     return float(_REACH * (np.sqrt(rate * (1.0 - rate) / n) + 1.0 / n))
 
 
-def threshold_above(data: Data, score: float) -> Plan[float]:
-    """Plan: return the lowest threshold at which no sample is accepted with this score or less.
-
-    It is the next score; if there is none, inf, or nan where a score is inf, as no number is above.
-    """
-    (found,) = yield [_LowestAbove(score).over(data)]
-    return none_above(score) if np.isnan(found) else float(found)
-
-
-def none_above(score: float) -> float:
-    """Return the threshold at which the highest score is rejected: inf, or nan if it is inf."""
-    return float("inf") if score < np.inf else float("nan")
+def score_above(data: Data, step: RocStep) -> Plan[float]:
+    """Plan: return the lowest score that is accepted after a step."""
+    if step.above is not None:
+        return step.above
+    (found,) = yield [_LowestAbove(step.score).over(data)]
+    return float(found)
 
 
 @dataclass(frozen=True, eq=False)
 class _LowestAbove(Step):
-    """Find the lowest score of positive weight above a score; nan if there is none."""
+    """Find the lowest score of positive weight above a score; there is one."""
 
     score: float
 
@@ -180,14 +164,14 @@ class _LowestAbove(Step):
         return ("lowest above", self.score)
 
     def start(self) -> float:
-        return float("nan")
+        return float("inf")
 
     def add(self, accumulator: float, prepared: None, part: Part) -> float:
         scores, weights = part.predictions._score_rows, part.predictions.weights
         above = scores > self.score
         if weights.size:
             above &= weights > 0.0
-        return self.merge(accumulator, scores[above].min()) if above.any() else accumulator
+        return min(accumulator, float(scores[above].min(initial=np.inf)))
 
-    def merge(self, one: float, other: float) -> Any:
-        return np.fmin(one, other)
+    def merge(self, one: float, other: float) -> float:
+        return min(one, other)
