@@ -47,6 +47,14 @@ class OperatingPoint(Result):
         Fraction of the targets' weight below the threshold.
     p_fa : float
         Fraction of the non-targets' weight at or above the threshold.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> point = fp.EER("nearest").operating_point(data)
+    >>> point.threshold, point.p_miss, round(point.p_fa, 4)
+    (4.0, 0.5, 0.3333)
     """
 
     threshold: float
