@@ -71,7 +71,8 @@ MEANS = [fp.BrierScore(), fp.CrossEntropy(normalized=False), fp.ECE(3), fp.ECE(2
 REFITS = [fp.CalibrationLoss(BRIER, fp.PAV(), fp.TrainOnTest()),
           fp.CalibrationLoss(LOG, fp.PAV(0.01), fp.TrainOnTest(), relative=False)]  # fmt: skip
 OTHERS = [fp.DevPAV(), fp.Threshold(fp.EER()), fp.ECE(2, binning="quantile"),
-          lambda p: fp.EER()(p) ** 2, fp.ExpectedDivergence(BRIER, fp.PAV(), fp.TrainOnTest())]  # fmt: skip
+          lambda p: fp.EER()(p) ** 2,
+          fp.ExpectedDivergence(BRIER, fp.PAV(), fp.TrainOnTest())]  # fmt: skip
 
 
 def check_all_outcomes(metrics, data, weights, scheme, ids, n=1_200):
