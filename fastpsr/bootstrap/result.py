@@ -43,7 +43,7 @@ class BootstrapResult(Result):
     resampling : str
         Name of the resampling scheme.
     unit : str
-        Of the value: "fraction", "percent", "nats", "bits", or "" for ratios.
+        Of the value: "fraction", "percent", "probability", "nats", "bits", or "" for ratios.
 
     Examples
     --------

@@ -41,7 +41,7 @@ from fastpsr.evaluation import (
     evaluate_systems,
     groups_of,
 )
-from fastpsr.metrics import Metric, MinDCF
+from fastpsr.metrics import EER, Metric, MinDCF
 from fastpsr.plans import run
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials import TrialSet
@@ -70,6 +70,7 @@ class TableMeasure:
     scale: str
     priors: list[float] | None
     costs: CostMatrix | None
+    eer: EER
     detection: Sequence[MinDCF]
     calibrator: Calibrator
     folds: int
@@ -91,6 +92,7 @@ class TableMeasure:
             scale,
             parse_priors(measures.priors, scale),
             read_costs(measures.costs),
+            measures.equal_rates,
             measures.detection(of_trials=False),
             loss.untrained(),
             loss.folds,
@@ -118,6 +120,7 @@ class TableMeasure:
             n_classes,
             _kind(self.scale),
             costs=self.costs,
+            eer=self.eer,
             detection=self.detection,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
@@ -135,6 +138,7 @@ class TrialMeasure:
 
     scale: TrialScale
     prior: float | None
+    eer: EER
     detection: Sequence[MinDCF]
     calibrator: Calibrator
     folds: int
@@ -159,6 +163,7 @@ class TrialMeasure:
         return cls(
             scale,
             None if priors is None else priors[1],
+            measures.equal_rates,
             measures.detection(of_trials=True),
             loss.untrained(),
             loss.folds,
@@ -180,6 +185,7 @@ class TrialMeasure:
         """Return the metrics by name; for raw scores only metrics of ranks."""
         table = detection_metrics(
             _kind(self.scale),
+            eer=self.eer,
             detection=self.detection,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),

@@ -10,7 +10,7 @@ from fastpsr.metrics.calibration_loss import CalibrationLoss, ExpectedDivergence
 from fastpsr.metrics.calibration_loss import (
     SemiEmpiricalDecomposition as SemiEmpiricalDecomposition,
 )
-from fastpsr.metrics.detection import AUC, EER, ActDCF, Cllr, MinCllr, MinDCF
+from fastpsr.metrics.detection import AUC, ActDCF, Cllr, MinCllr, MinDCF
 from fastpsr.metrics.detection_costs import PRESETS as PRESETS
 from fastpsr.metrics.devpav import DevPAV
 from fastpsr.metrics.ece import ECE
@@ -19,6 +19,13 @@ from fastpsr.metrics.expected_score import (
     CrossEntropy,
     ExpectedScore,
     SemiEmpiricalScore,
+)
+from fastpsr.metrics.operating_points import (
+    EER,
+    FalseAlarmRate,
+    MissRate,
+    OperatingPoint,
+    Threshold,
 )
 from fastpsr.metrics.pav_posterior import PavPosterior
 from fastpsr.metrics.risk import BayesRisk
@@ -33,6 +40,9 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     ExpectedDivergence,
     ECE,
     EER,
+    MissRate,
+    FalseAlarmRate,
+    Threshold,
     MinDCF,
     ActDCF,
     Cllr,
@@ -55,8 +65,12 @@ __all__ = [
     "DevPAV",
     "ExpectedDivergence",
     "ExpectedScore",
+    "FalseAlarmRate",
     "MinCllr",
     "MinDCF",
+    "MissRate",
+    "OperatingPoint",
     "PavPosterior",
     "SemiEmpiricalScore",
+    "Threshold",
 ]

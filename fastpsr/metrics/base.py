@@ -57,6 +57,10 @@ class Metric(ABC, Generic[Summary]):
     #: Whether larger values are better, for tools that search for the best.
     higher_is_better: ClassVar[bool] = False
 
+    #: Whether it changes gradually with the weights of the samples. Where it does not, as a value
+    #: read off single scores, BCa leaves out samples instead of taking derivatives.
+    has_slopes: bool = True
+
     @property
     @abstractmethod
     def label(self) -> str:
