@@ -147,8 +147,10 @@ class NestedDraws(Times):
     def within(
         self, part: Part, first: int, n_replicates: int
     ) -> tuple[int, NDArray[np.int64], NDArray[np.float32]]:
-        """Return the seed of a part, and by replicate and cluster (R, C) how many rows are drawn
-        from it, and how often it is drawn itself.
+        """Return the seed of a part, and for each cluster the numbers of rows and of its draws.
+
+        Both numbers are (R, C): how many rows of the part are drawn from a cluster that is drawn,
+        and how often the cluster is drawn.
         """
         begin = first // LANES * LANES
         sets = self._of_clusters.counts(part, begin, first - begin + n_replicates)[:, :-1]
