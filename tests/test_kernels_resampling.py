@@ -260,7 +260,7 @@ def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
     n_draws = np.tile(sizes, (n_replicates, 1))
     n_draws[2, 1] = 0
     times = rng.integers(0, 4, (n_replicates, len(sizes))).astype(np.float32)
-    blocks = blocks_of(sizes, np.arange(len(sizes)))
+    blocks = blocks_of(sizes, list(range(len(sizes))))
     n_sums = 1 + max(n_columns + degree - (degree > 0), 0)
     out = np.zeros((n_replicates, n_groups, n_sums))
     for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
