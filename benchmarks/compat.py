@@ -163,7 +163,7 @@ def main() -> None:
     of_eer()
     of_memory()
     of_intervals(fp.EER(), 4, 200)
-    of_intervals(fp.BrierScore(), 4, 200)
+    of_intervals(fp.Cllr(), 4, 200)
     of_peaks()
 
 
