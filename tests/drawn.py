@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import UnitDraws
+from fastpsr.bootstrap.draws import draws_of
 from fastpsr.bootstrap.replicates import Job, values_under
 from fastpsr.bootstrap.sums import Layout, RowDraws
 from fastpsr.bootstrap.units import Kept, sizes_by_part
@@ -35,7 +35,7 @@ def drawn_times(resampling, data, metric, seed, n):
     if resampling.draws_samples and summands_of(metric, data) is not None:
         _, draws = row_draws([summands_of(metric, data)], data, resampling, seed)
     else:
-        draws = UnitDraws(units_of(resampling, data), seed)
+        draws = draws_of(units_of(resampling, data), seed)
     return [draws.times(part, r) for r in range(n)]
 
 

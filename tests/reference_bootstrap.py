@@ -28,6 +28,12 @@ def units_of(scheme, y, weights, ids):
         ]
     if scheme == "clusters":
         return [sorted({ids[i] for i in present})], [(ids[i],) for i in range(len(y))]
+    if scheme == "nested":
+        rows = {c: [("row", i) for i in present if ids[i] == c] for c in {ids[i] for i in present}}
+        clusters = sorted(("cluster", c) for c in rows)
+        return [clusters, *rows.values()], [
+            (("cluster", ids[i]), ("row", i)) for i in range(len(y))
+        ]
     one, other = ids
     sides = [{one[i], other[i]} for i in range(len(y))]
     return [sorted(set().union(*(sides[i] for i in present)))], [tuple(side) for side in sides]
@@ -46,6 +52,22 @@ def draw(rng, scheme, y, weights=None, ids=None):
         for _ in stratum:
             drawn[stratum[rng.integers(len(stratum))]] += 1
     return np.array(times_of(drawn, units_of_samples))
+
+
+def draw_conditions(rng, conditions):
+    """Indices that confidence-intervals 0.0.3 draws where conditions are given, as its code says.
+
+    Conditions are drawn with replacement; then, for each different one that was drawn, its samples
+    with replacement, as many as it has; these are repeated as often as the condition was drawn.
+    """
+    names = sorted(set(conditions))
+    drawn = Counter(names[k] for k in rng.integers(len(names), size=len(names)))
+    indices = []
+    for name, times in drawn.items():
+        own = [i for i, condition in enumerate(conditions) if condition == name]
+        picked = [own[k] for k in rng.integers(len(own), size=len(own))]
+        indices += picked * times
+    return indices
 
 
 def every_replicate(scheme, y, weights=None, ids=None):

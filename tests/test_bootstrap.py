@@ -36,8 +36,14 @@ def ids_of(data, n=30):
 
 
 def schemes(data):
-    one, other = ids_of(data)
-    return [fp.IID(), fp.Stratified(), fp.Clusters(one), fp.TwoWay(one, other)]
+    return schemes_of(*ids_of(data))
+
+
+NAMES = ["iid", "stratified", "clusters", "nested", "two-way"]
+
+
+def schemes_of(one, other):
+    return [fp.IID(), fp.Stratified(), fp.Clusters(one), fp.Nested(one), fp.TwoWay(one, other)]
 
 
 METRICS = [
@@ -65,7 +71,7 @@ def bits(metrics, data, n=40, **options):
 # Seeds
 
 
-@pytest.mark.parametrize("scheme", range(4), ids=["iid", "stratified", "clusters", "two-way"])
+@pytest.mark.parametrize("scheme", range(5), ids=NAMES)
 def test_replicates_do_not_depend_on_threads_chunks_company_or_number(monkeypatch, scheme):
     data = detector()
     resampling = schemes(data)[scheme]
@@ -346,7 +352,7 @@ def test_weights_of_any_magnitude(scale):
         np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
-@pytest.mark.parametrize("scheme", range(4), ids=["iid", "stratified", "clusters", "two-way"])
+@pytest.mark.parametrize("scheme", range(5), ids=NAMES)
 def test_samples_of_weight_zero_are_as_if_absent(scheme):
     """Also from draws: the replicates are those of the other samples, bit by bit."""
     n = 200
@@ -368,7 +374,7 @@ def test_samples_of_weight_zero_are_as_if_absent(scheme):
     metrics = [*METRICS[:8], fp.AUC(), fp.DevPAV(), lambda p: float(p.class_weights[1])]
     found = [
         bits(metrics, predictions, resampling=[
-            fp.IID(), fp.Stratified(), fp.Clusters(a), fp.TwoWay(a, b)
+            fp.IID(), fp.Stratified(), fp.Clusters(a), fp.Nested(a), fp.TwoWay(a, b)
         ][scheme])
         for predictions, a, b in ((whole, one, other), (part, one[there], other[there]))
     ]  # fmt: skip
@@ -431,8 +437,8 @@ def test_inputs_are_not_written_to():
     before = [array.copy() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
-    for resampling in (fp.IID(), fp.Stratified(), fp.Clusters(one), fp.TwoWay(one, other)):
-        for method in ("percentile", "bca")[: 1 if isinstance(resampling, fp.TwoWay) else 2]:
+    for resampling in schemes_of(one, other):
+        for method in ("percentile", "bca")[: 1 if resampling.multiplies else 2]:
             quietly(fp.bootstrap, METRICS[:9], data, n_resamples=40, seed=0, method=method,
                     resampling=resampling)  # fmt: skip
     for array, held in zip(arrays, before, strict=True):
@@ -503,6 +509,18 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         (
             {"resampling": fp.TwoWay([1, 2] * 10, [2, 2] * 10), "method": "bca"},
             "method must not be bca with TwoWay",
+        ),
+        (
+            {"resampling": fp.Nested([1, 2] * 10), "method": "bca"},
+            "method must not be bca with Nested: units that multiply",
+        ),
+        (
+            {"resampling": fp.Nested([3] * 20)},
+            "cluster_ids must name at least two clusters, not 1",
+        ),
+        (
+            {"resampling": fp.Nested([1, 2] * 9)},
+            "cluster_ids must have one entry per sample: 20, not 18",
         ),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Replicates are distributed as the schemes say: every outcome of small sets, and large ones."""
 
 import warnings
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import fastpsr as fp
 from fastpsr.summaries import step_search
 from tests import reference_bootstrap as reference
 
-SCHEMES = ("iid", "stratified", "clusters", "two-way")
+SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 
 
@@ -18,7 +19,9 @@ def scheme_of(scheme, ids=None):
         return fp.IID()
     if scheme == "stratified":
         return fp.Stratified()
-    return fp.Clusters(ids) if scheme == "clusters" else fp.TwoWay(*ids)
+    if scheme == "two-way":
+        return fp.TwoWay(*ids)
+    return fp.Clusters(ids) if scheme == "clusters" else fp.Nested(ids)
 
 
 def value_at(metric, predictions):
@@ -56,7 +59,7 @@ def small(scheme, kind="llrs", weights=False, priors=False):
     else:
         data = fp.Predictions.from_llrs(y, llr, prior=0.4 if priors else None, sample_weight=w)
     ids = None
-    if scheme == "clusters":
+    if scheme in ("clusters", "nested"):
         ids = np.array([7, 7, -1, 2, 5, 2])
     elif scheme == "two-way":  # a trial of one speaker against himself among them
         ids = (np.array(list("abacbd")), np.array(list("bbcdcc")))
@@ -181,6 +184,18 @@ def test_replicates_without_any_trial_are_undefined():
     check_all_outcomes(metrics, data, w, "two-way", ids)
 
 
+def test_nested_draws_are_those_of_confidence_intervals():
+    """Every outcome of the scheme, as often as the algorithm of that package has it."""
+    conditions = ["b", "a", "b", "c", "b", "a"]
+    expected = Counter()
+    for times, probability in reference.every_replicate("nested", range(6), None, conditions):
+        expected[tuple(times.tolist())] += probability
+    rng = np.random.default_rng(2)
+    drawn = [reference.draw_conditions(rng, conditions) for _ in range(20_000)]
+    found = [tuple(np.bincount(indices, minlength=6).tolist()) for indices in drawn]
+    reference.assert_distributed(found, expected)
+
+
 # Sets of many blocks, against a naive bootstrap
 
 
@@ -202,7 +217,7 @@ def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     rng = np.random.default_rng(7)
     w = rng.integers(0, 4, y.size).astype(float) if weights else None
     data = fp.Predictions.from_logits(y, z, sample_weight=w)
-    ids = {"clusters": one, "two-way": (one, other)}.get(scheme)
+    ids = {"clusters": one, "nested": one, "two-way": (one, other)}.get(scheme)
     n, n_naive = 800, 200
     metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
                fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.1), fp.FalseAlarmRate(0.01),
@@ -257,4 +272,22 @@ def test_the_spread_under_clusters_is_that_of_theory():
     (values,) = replicates([fp.BrierScore(False)], data, n, resampling=fp.Clusters(ids), seed=1)
     variance = means.var() / 50
     assert abs(values.mean() - means.mean()) < 5.0 * np.sqrt(variance / n)
+    assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)
+
+
+def test_the_spread_under_nested_draws_is_that_of_theory():
+    """With clusters of equal size n: (s_b^2 + (2 - 1/C) s_w^2 / n) / C, s_b of means."""
+    rng = np.random.default_rng(11)
+    n_clusters, size = 60, 25
+    ids = np.repeat(np.arange(n_clusters), size)
+    q = 0.5 + 0.03 * rng.normal(size=n_clusters)[ids] + 0.1 * rng.normal(size=ids.size)
+    q = np.clip(q, 0.0, 1.0)
+    data = fp.Predictions.from_posteriors(np.zeros(ids.size, int), q)
+    losses = (q**2).reshape(n_clusters, size)
+    n = 4_000
+    (values,) = replicates([fp.BrierScore(False)], data, n, resampling=fp.Nested(ids), seed=1)
+    within = losses.var(axis=1).mean() / size
+    variance = (losses.mean(axis=1).var() + (2.0 - 1.0 / n_clusters) * within) / n_clusters
+    assert within > 0.2 * losses.mean(axis=1).var()
+    assert abs(values.mean() - losses.mean()) < 5.0 * np.sqrt(variance / n)
     assert abs(values.var() / variance - 1.0) < 5.0 * np.sqrt(2.0 / n)

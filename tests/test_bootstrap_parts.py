@@ -14,11 +14,11 @@ import pytest
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS, influence
 from fastpsr.bootstrap import replicates as module
-from fastpsr.bootstrap.draws import LeftOut, UnitDraws
+from fastpsr.bootstrap.draws import LeftOut, UnitDraws, draws_of
 from fastpsr.bootstrap.streams import seed_of
-from fastpsr.bootstrap.sums import DrawnSums, UnitSums
+from fastpsr.bootstrap.sums import DrawnSums, sums_of
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Step, run
+from fastpsr.plans import Part, Step, run
 from fastpsr.summaries.summands import ClassSummands, NeedsSamplesError
 from fastpsr.summaries.sums import ScoreSums
 from tests import reference_bootstrap as reference
@@ -70,7 +70,8 @@ def by_unit():
 
 
 def schemes_in_parts():
-    return [fp.IID(), fp.Stratified(), fp.Clusters("one"), fp.TwoWay("one", "other")]
+    return [fp.IID(), fp.Stratified(), fp.Clusters("one"), fp.Nested("one"),
+            fp.TwoWay("one", "other")]  # fmt: skip
 
 
 def test_every_scheme_is_listed():
@@ -154,13 +155,17 @@ def test_ids_must_be_of_one_type():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("resampling", [fp.IID(), fp.Stratified()], ids=["iid", "stratified"])
-def test_replicates_of_rows_are_of_one_law(resampling, shape):
+@pytest.mark.parametrize(
+    "scheme", [fp.IID, fp.Stratified, fp.Nested], ids=["iid", "stratified", "nested"]
+)
+def test_replicates_of_rows_are_of_one_law(scheme, shape):
     """Means and spreads of 600 replicates each, whether by sums or by samples."""
     n = 600
     data = detector(shape)
-    here = replicates(METRICS, data, n, resampling=resampling)
-    there = replicates(METRICS, in_parts(data), n, resampling=resampling)
+    nested = scheme is fp.Nested
+    in_memory, by_name = ((ids_of()[0],), ("one",)) if nested else ((), ())
+    here = replicates(METRICS, data, n, resampling=scheme(*in_memory))
+    there = replicates(METRICS, in_parts(data), n, resampling=scheme(*by_name))
     for metric, one, other in zip(METRICS, here, there, strict=True):
         error = math.sqrt((one.var() + other.var()) / n)
         assert abs(one.mean() - other.mean()) < 5.0 * error, metric
@@ -346,6 +351,29 @@ class _Polynomials(ClassSummands):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+def test_nested_draws_in_parts(shape):
+    """As many rows of each drawn cluster as it has, over all its parts; clusters as in memory."""
+    data = detector(shape)
+    ids, _ = ids_of()
+    parts = in_parts(data)
+    run(parts.find_facts)
+    draws = draws_of(units_of(fp.Nested("one"), parts), 8)
+    (times,) = run(lambda: ask(_AllTimes(draws, 24), parts))
+    there = data.weights > 0.0 if data.weights.size else np.ones(N, bool)
+    assert not times[:, ~there].any()
+    clusters = draws_of(units_of(fp.Clusters(ids), data), 8)
+    whole = Part.whole(data)
+    for replicate in range(24):
+        of_cluster = clusters.times(whole, replicate)
+        for name in set(ids):
+            rows = there & (ids == name)
+            drawn = of_cluster[rows][0]
+            counts = times[replicate, rows]
+            assert counts.sum() == drawn * rows.sum()
+            assert not drawn or not (counts % drawn).any()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("resampling", schemes_in_parts(), ids=lambda r: type(r).__name__)
 def test_sums_in_parts_are_of_the_rows_drawn(resampling, shape):
     data = detector(shape)
@@ -355,10 +383,10 @@ def test_sums_in_parts_are_of_the_rows_drawn(resampling, shape):
     layout, draws = row_draws([_Polynomials(2)], parts, by_class, 4)
     step = DrawnSums(layout, draws, 0, 11)
     if not resampling.draws_samples:
-        draws = UnitDraws(units_of(resampling, parts), 4)
-        step = UnitSums((layout,), draws, 0, 11)
+        draws = draws_of(units_of(resampling, parts), 4)
+        step = sums_of((layout,), draws, 0, 11)
     (sums,) = run(lambda: ask(step, parts))
-    sums = sums[0] if isinstance(step, UnitSums) else sums
+    sums = sums if resampling.draws_samples else sums[0]
     (times,) = run(lambda: ask(_AllTimes(draws, 11), parts))
     own = data.weights if data.weights.size else np.ones(N)
     columns = [data.llrs, np.tanh(data.llrs)]

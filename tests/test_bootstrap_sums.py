@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.draws import UnitDraws
-from fastpsr.bootstrap.sums import DrawnSums, UnitSums
-from fastpsr.bootstrap.units import Units
+from fastpsr.bootstrap.draws import draws_of
+from fastpsr.bootstrap.sums import DrawnSums, sums_of
 from fastpsr.plans import Part, run
 from fastpsr.summaries.summands import NeedsSamplesError
 from tests import reference_bootstrap as reference
@@ -303,8 +302,8 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics,
 @pytest.mark.parametrize(
     "resampling",
     [fp.IID(), fp.Stratified(), fp.Clusters(np.arange(N) % 9),
-     fp.TwoWay(np.arange(N) % 9, np.arange(N) // 9)],
-    ids=["iid", "stratified", "clusters", "two-way"],
+     fp.Nested(np.arange(N) % 9), fp.TwoWay(np.arange(N) % 9, np.arange(N) // 9)],
+    ids=["iid", "stratified", "clusters", "nested", "two-way"],
 )  # fmt: skip
 @pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
 def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, resampling):
@@ -312,15 +311,14 @@ def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, r
     summands = [summands_of(m, predictions) for m in metrics]
     first = summands[0]
     units = units_of(resampling, predictions)
-    assert isinstance(units, Units)
     layout, _ = row_draws(summands, predictions, fp.IID(), 0)
-    draws = UnitDraws(units, 12)
-    (sums,) = run(lambda: ask(UnitSums((layout,), draws, 8, 19), predictions))
+    draws = draws_of(units, 12)
+    (sums,) = run(lambda: ask(sums_of((layout,), draws, 8, 19), predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
     groups, columns = together(summands, predictions)
     assert sums.shape[0] == 19
     for place in range(19):
-        times = UnitDraws(units, 12).times(Part.whole(predictions), 8 + place)
+        times = draws_of(units, 12).times(Part.whole(predictions), 8 + place)
         expected = reference.chebyshev_sums(
             groups, first.n_groups, times * own, columns, first.degree
         )

@@ -75,6 +75,7 @@ SCHEMES = {
     "iid": ([], lambda trials: fp.IID()),
     "stratified": ([], lambda trials: fp.Stratified()),
     "session": ([], lambda trials: fp.Clusters(trials.session)),
+    "nested:session": ([], lambda trials: fp.Nested(trials.session)),
     "speaker": (SPEAKERS, lambda trials: fp.TwoWay(*trials.speakers())),
 }
 

@@ -62,18 +62,20 @@ def table_of(ending, scheme="COLUMN", n=240):
     options = ["--scores-are", "logits"]
     if ending == ".npy":
         options += ["--labels", "label.npy"]
-    names = {"iid": fp.IID(), "stratified": fp.Stratified(), "COLUMN": fp.Clusters(cluster)}
+    names = {"iid": fp.IID(), "stratified": fp.Stratified(), "COLUMN": fp.Clusters(cluster),
+             "nested:COLUMN": fp.Nested(cluster)}  # fmt: skip
     column = "cluster.npy" if ending == ".npy" else "cluster"
-    if ending == ".npz" and scheme != "COLUMN":
+    by_column = scheme.endswith("COLUMN")
+    if ending == ".npz" and not by_column:
         options += ["--columns", "s"]
-    elif scheme != "COLUMN" and ending != ".npy":
+    elif not by_column and ending != ".npy":
         options += ["--columns", "s_0,s_1"]
-    scheme_option = column if scheme == "COLUMN" else scheme
+    scheme_option = scheme.replace("COLUMN", column)
     return fp.Predictions.from_logits(y, z), options, scheme_option, names[scheme]
 
 
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
-@pytest.mark.parametrize("scheme", ["iid", "stratified", "COLUMN"])
+@pytest.mark.parametrize("scheme", ["iid", "stratified", "COLUMN", "nested:COLUMN"])
 def test_tables(ending, scheme):
     predictions, options, drawn, resampling = table_of(ending, scheme)
     run = ["evaluate", f"s{ending}", *options, "--resamples", 60, "--ci", 0.9, "--resample", drawn]
@@ -209,6 +211,7 @@ SCHEMES = {
     "iid": ([], lambda trials: fp.IID()),
     "stratified": ([], lambda trials: fp.Stratified()),
     "session": ([], lambda trials: fp.Clusters(trials.session)),
+    "nested:session": ([], lambda trials: fp.Nested(trials.session)),
     "speaker": (SPEAKERS, lambda trials: fp.TwoWay(*trials.speakers())),
 }
 

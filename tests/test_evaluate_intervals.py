@@ -13,6 +13,7 @@ SCHEMES = {
     "IID": None,
     "Stratified": fp.Stratified(),
     "Clusters": fp.Clusters(np.arange(300) % 40),
+    "Nested": fp.Nested(np.arange(300) % 40),
     "TwoWay": fp.TwoWay(np.arange(300) % 40, np.arange(300) // 8),
 }
 

@@ -25,6 +25,7 @@ FLOORS = (
     {"plotting"},
     {"trials"},
     {"evaluation"},
+    {"compat"},
     {"bootstrap"},
     {"dask"},
     {"curves"},

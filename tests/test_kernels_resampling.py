@@ -226,6 +226,54 @@ def test_draws_over_parts_by_stratum():
     np.testing.assert_array_equal(kernels.divide_over_parts(7, 1_500, 9, sizes), counts[1500:1509])
 
 
+def test_draws_in_one_part_of_many():
+    """Over all parts, the multinomial; each part is drawn without the others."""
+    sizes = np.array([[1, 0, 2], [1, 0, 0], [1, 5, 1]])  # (parts, strata)
+    ends = [np.cumsum(column[column > 0]) for column in sizes.T]
+    bounds = np.concatenate([[0], np.cumsum([e.size for e in ends])])
+    n = 40_000
+    found = np.zeros((n, *sizes.shape), np.int64)
+    for part, row in enumerate(sizes):
+        strata = np.flatnonzero(row)
+        places = bounds[strata] + np.count_nonzero(sizes[:part, strata], axis=0)
+        of_strata = (strata, bounds, places, np.concatenate(ends))
+        found[:, part, strata] = kernels.draws_in_part(5, 0, n, *of_strata)
+        some = kernels.draws_in_part(5, 700, 3, *of_strata)
+        np.testing.assert_array_equal(some, found[700:703, part, strata])
+    np.testing.assert_array_equal(found.sum(axis=1), np.tile(sizes.sum(axis=0), (n, 1)))
+    reference.assert_distributed(list(map(tuple, found[:, :, 0].tolist())), multinomial(3))
+    assert (found[:, 2, 1] == 5).all()
+    share = found[:, 0, 2] / 3.0
+    assert abs(share.mean() - 2.0 / 3.0) < 5.0 * np.sqrt(2.0 / 27.0 / n)
+    assert abs(np.corrcoef(found[:, 0, 0], found[:, 0, 2])[0, 1]) < 5.0 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 3)])
+def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
+    rng = np.random.default_rng(3)
+    sizes, n_replicates = [3, 5_000, 1, 40], 11
+    n, n_groups = sum(sizes), 5
+    groups = rng.integers(0, n_groups, n)
+    weights = rng.uniform(0.5, 2.0, n) if weighted else np.empty(0)
+    columns = rng.uniform(-1.0, 1.0, (n_columns, n))
+    n_draws = np.tile(sizes, (n_replicates, 1))
+    n_draws[2, 1] = 0
+    times = rng.integers(0, 4, (n_replicates, len(sizes))).astype(np.float32)
+    blocks = blocks_of(sizes, list(range(len(sizes))))
+    n_sums = 1 + max(n_columns + degree - (degree > 0), 0)
+    out = np.zeros((n_replicates, n_groups, n_sums))
+    for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
+        kernels.sum_nested(4, 16, n_draws, times, blocks, groups, weights, columns, degree, out)
+    rows = kernels.draw_units(4, 16, n_draws, blocks, np.arange(n), n)
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    for replicate in range(n_replicates):
+        drawn = rows[replicate // 8, :n, replicate % 8].astype(float) * times[replicate][clusters]
+        drawn = drawn * weights if weighted else drawn
+        expected = reference.chebyshev_sums(groups, n_groups, drawn, columns, degree)
+        np.testing.assert_allclose(out[replicate] / 2.0, expected, rtol=1e-12, atol=1e-11)
+
+
 def test_numbers_of_draws_may_differ_from_those_of_rows():
     """A part takes more or fewer draws than it has rows."""
     n_draws = np.array([[0, 7], [3, 0], [9_000, 2]])

@@ -358,6 +358,10 @@ def is_drawn_as_counts(name, case):
     return has_counts and (name != "ActDCF" or case.memory.has_fixed_llrs)
 
 
+#: What parts share, and is drawn as in memory; rows are drawn within parts.
+SHARED = (fp.Clusters, fp.TwoWay)
+
+
 def check_replicates(kind, metric_kind, case, n_resamples):
     """Compare replicates drawn in memory and in parts: the same, or of the same law."""
     name = metric_kind.__name__
@@ -367,7 +371,7 @@ def check_replicates(kind, metric_kind, case, n_resamples):
         tolerance = tolerance_of(name, case)
         if metric.unit == "percent":
             tolerance *= 100.0
-        if fields(kind) or is_drawn_as_counts(name, case):
+        if kind in SHARED or (kind is not fp.Nested and is_drawn_as_counts(name, case)):
 
             def call(data, ids, metric=metric, in_parts=in_parts):
                 chosen = metric if isinstance(data, fp.Predictions) else in_parts
@@ -411,7 +415,7 @@ def test_resampling(kind, case):
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
 def test_laws_of_replicates(kind, metric_kind, case):
     n_resamples = 60 if metric_kind is fp.ExpectedDivergence else 400  # each of which is a fit
-    check_replicates(kind, metric_kind, case, 8 if fields(kind) else n_resamples)
+    check_replicates(kind, metric_kind, case, 8 if kind in SHARED else n_resamples)
 
 
 # What is compared are values, not only refusals

@@ -5,16 +5,17 @@
 
 from fastpsr.bootstrap.bootstrap import bootstrap, compare
 from fastpsr.bootstrap.intervals import Interval as Interval
-from fastpsr.bootstrap.resampling import IID, Clusters, Stratified, TwoWay
+from fastpsr.bootstrap.resampling import IID, Clusters, Nested, Stratified, TwoWay
 from fastpsr.bootstrap.resampling import Resampling as Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 
-RESAMPLINGS: tuple[type[Resampling], ...] = (IID, Stratified, Clusters, TwoWay)
+RESAMPLINGS: tuple[type[Resampling], ...] = (IID, Stratified, Clusters, Nested, TwoWay)
 
 __all__ = [
     "IID",
     "BootstrapResult",
     "Clusters",
+    "Nested",
     "Stratified",
     "TwoWay",
     "bootstrap",

@@ -83,7 +83,7 @@ def bootstrap(
     method : {"percentile", "basic", "bca", "normal"}
         How the interval is computed from the replicates. "normal" subtracts the estimated bias from
         the value.
-    resampling : IID, Stratified, Clusters or TwoWay, optional
+    resampling : IID, Stratified, Clusters, Nested or TwoWay, optional
         Resampling scheme; by default samples are drawn independently, ``IID()``.
     seed : int, optional
         Random seed. The same seed gives identical results, for any number of threads, and whether
@@ -100,7 +100,7 @@ def bootstrap(
     ------
     ValueError
         If a metric is undefined on the data, a callable does not return a number, there are too few
-        replicates for the confidence level, or BCa is combined with TwoWay.
+        replicates for the confidence level, or BCa is combined with Nested or TwoWay.
 
     Warns
     -----

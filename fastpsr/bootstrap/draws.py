@@ -9,13 +9,22 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.bootstrap.streams import seed_of
-from fastpsr.bootstrap.units import IdUnits, RowUnits, Units
+from fastpsr.bootstrap.units import IdUnits, NestedUnits, RowUnits, Units
 from fastpsr.kernels.sizes import LANES
-from fastpsr.plans import Transform
+from fastpsr.plans import LABELS, Transform
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["Draws", "LeftOut", "PartDraws", "Reweighted", "Times", "UnitDraws"]
+__all__ = [
+    "Draws",
+    "LeftOut",
+    "NestedDraws",
+    "PartDraws",
+    "Reweighted",
+    "Times",
+    "UnitDraws",
+    "draws_of",
+]
 
 _TABLE = 256  # replicates
 _MOST_TABLES = 8
@@ -117,6 +126,56 @@ class UnitDraws(Draws):
             n_draws = np.full((n_replicates, 1), units.ids.size, np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", number))
         return kernels.draw_units(seed, first, n_draws, blocks, order, units.size_in(part))
+
+
+class NestedDraws(Times):
+    """Clusters drawn with replacement; and from each drawn cluster as many rows as it has.
+
+    All appearances of a cluster in a replicate have the same rows.
+    """
+
+    def __init__(self, units: NestedUnits, seed: int) -> None:
+        self.units = units
+        self.reads = LABELS | units.clusters.reads
+        self._of_clusters = UnitDraws(units.clusters, seed)
+        self._seed = seed
+
+    @property
+    def n_shared(self) -> int:
+        return self._of_clusters.n_shared
+
+    def within(
+        self, part: Part, first: int, n_replicates: int
+    ) -> tuple[int, NDArray[np.int64], NDArray[np.float32]]:
+        """Return the seed of a part, and for each cluster the numbers of rows and of its draws.
+
+        Both numbers are (R, C): how many rows of the part are drawn from a cluster that is drawn,
+        and how often the cluster is drawn.
+        """
+        begin = first // LANES * LANES
+        sets = self._of_clusters.counts(part, begin, first - begin + n_replicates)[:, :-1]
+        times = np.moveaxis(sets, 2, 1).reshape(-1, sets.shape[1])
+        times = np.ascontiguousarray(times[first - begin :][:n_replicates])
+        units, n_rows = self.units, np.zeros(times.shape, np.int64)
+        here, places = units.places(part)
+        n_rows[:, here] = kernels.draws_in_part(
+            seed_of(self._seed, ("nested", "parts")), first, n_replicates, here, units.bounds,
+            places, units.ends,
+        )  # fmt: skip
+        n_rows[times == 0.0] = 0  # they would not count
+        return seed_of(self._seed, ("nested", "part", part.number)), n_rows, times
+
+    def times(self, part: Part, replicate: int) -> Floats:
+        n = len(part.predictions)
+        seed, n_rows, times = self.within(part, replicate, 1)
+        order, blocks = self.units.order(part)
+        drawn = kernels.draw_units(seed, replicate, n_rows, blocks, order, n)[0, :n, 0]
+        return np.asarray(drawn * times[0].astype(np.float64)[self.units.numbers(part)])
+
+
+def draws_of(units: Units | NestedUnits, seed: int) -> Draws | NestedDraws:
+    """Return the draws of units."""
+    return NestedDraws(units, seed) if isinstance(units, NestedUnits) else UnitDraws(units, seed)
 
 
 class LeftOut(Draws):

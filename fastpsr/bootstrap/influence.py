@@ -34,6 +34,7 @@ def acceleration(
     are centered within strata.
     """
     units = yield from resampling.units(jobs[0].data)
+    assert isinstance(units, Units)  # others have no influence: BCa is refused
     if all(_has_slopes(job) for job in jobs):
         return (yield from _by_slopes(jobs, signs, units))
     return (yield from _by_leaving_out(jobs, signs, units, seed))

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import Draws, Reweighted, Times, UnitDraws
+from fastpsr.bootstrap.draws import Draws, NestedDraws, Reweighted, Times, draws_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.sums import (
     DrawnSums,
     Layout,
     RowDraws,
-    UnitSums,
     known_counts,
     known_sums,
+    sums_of,
 )
 from fastpsr.bootstrap.units import Kept, sizes_by_part
 from fastpsr.caching import cached_property
@@ -204,7 +204,7 @@ def draw_replicates(
         kinds = []
     if kinds or others:
         units = yield from resampling.units(jobs[0].data)
-        draws = UnitDraws(units, seed)
+        draws = draws_of(units, seed)
         plans += _plans_under(jobs, kinds, others, draws, out, advance)
     yield plans
     return out
@@ -329,7 +329,7 @@ def _plans_under(
     jobs: list[Job],
     kinds: list[_Kind],
     others: list[int],
-    draws: Draws,
+    draws: Draws | NestedDraws,
     out: Floats,
     advance: Callable[[int], object],
 ) -> list[Plan[None]]:
@@ -346,7 +346,7 @@ def _plans_under(
 def _sum_units(
     data: Data,
     kinds: list[_Kind],
-    draws: Draws,
+    draws: Draws | NestedDraws,
     out: Floats,
     advance: Callable[[int], object],
     n_sharing: int,
@@ -363,7 +363,7 @@ def _sum_units(
         size = LANES * thread_count()
         chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
     for chunk in chunks:
-        (pieces,) = yield [UnitSums(layouts, draws, chunk.start, len(chunk)).over(*beside)]
+        (pieces,) = yield [sums_of(layouts, draws, chunk.start, len(chunk)).over(*beside)]
         for kind, sums in zip(kinds, pieces, strict=True):
             yield from kind.write(sums, chunk.start, draws, out)
             advance(len(chunk))
@@ -371,7 +371,7 @@ def _sum_units(
 
 def _go_to_samples(
     jobs: dict[int, Job],
-    draws: Draws,
+    draws: Times,
     out: Floats,
     advance: Callable[[int], object],
     n_sharing: int,

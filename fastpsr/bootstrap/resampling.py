@@ -1,4 +1,4 @@
-"""Resampling schemes: draws of samples, samples of each class, clusters, or speakers."""
+"""Resampling schemes: draws of samples, samples of each class, clusters (and samples), speakers."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -6,10 +6,18 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from fastpsr.bootstrap.units import IdUnits, RowUnits, Units, id_units, row_units
+from fastpsr.bootstrap.units import (
+    IdUnits,
+    NestedUnits,
+    RowUnits,
+    Units,
+    id_units,
+    nested_units,
+    row_units,
+)
 from fastpsr.plans import Data, Plan, picked_ids
 
-__all__ = ["IID", "Clusters", "Resampling", "Stratified", "TwoWay"]
+__all__ = ["IID", "Clusters", "Nested", "Resampling", "Stratified", "TwoWay"]
 
 
 class Resampling(ABC):
@@ -18,9 +26,11 @@ class Resampling(ABC):
     #: Whether samples are drawn one by one, and in strata of their classes.
     draws_samples = False
     by_class = False
+    #: Whether the draw counts of two units multiply, so that BCa intervals are not defined.
+    multiplies = False
 
     @abstractmethod
-    def units(self, data: Data) -> Plan[Units]:
+    def units(self, data: Data) -> Plan[Units | NestedUnits]:
         """Plan: return the units that are drawn; samples of weight 0 are ignored."""
 
     def on_rows(self, data: Data, rows: Any) -> "Resampling":
@@ -100,6 +110,57 @@ class Clusters(Resampling):
 
 
 @dataclass(frozen=True, eq=False)
+class Nested(Resampling):
+    """Draw clusters, then samples within each drawn cluster.
+
+    Clusters are drawn with replacement, as many as there are. From each drawn cluster, samples are
+    drawn with replacement, as many as it has; a cluster that is drawn several times has the same
+    samples each time. The weight of a sample is thus multiplied by its draw count within its
+    cluster, and by that of the cluster.
+
+    Parameters
+    ----------
+    cluster_ids : array-like of shape (N,), or str
+        Cluster of each sample: integers or strings; for data in parts, the name of the column.
+
+    Raises
+    ------
+    ValueError
+        When used, for ids of the wrong length or fewer than two clusters, or with BCa intervals.
+
+    Notes
+    -----
+    This is the law of the package confidence-intervals where conditions are given. Drawing whole
+    clusters (:class:`Clusters`) already has the variance of a mean between and within clusters;
+    `Nested` has three times that within clusters, because samples are drawn again and the draw
+    counts of a cluster multiply the result. Its intervals are wider.
+
+    References
+    ----------
+    L. Ferrer and P. Riera, "Confidence Intervals for evaluation in machine learning",
+    https://github.com/luferrer/ConfidenceIntervals; A. Davison and D. Hinkley, "Bootstrap methods
+    and their application", 1997, section 3.8.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> nested = fp.Nested(["a", "b", "a", "b"])
+    >>> fp.bootstrap(fp.BrierScore(False), data, resampling=nested, seed=0).value
+    0.185
+    """
+
+    cluster_ids: ArrayLike | str
+    multiplies = True
+
+    def units(self, data: Data) -> Plan[NestedUnits]:
+        return (yield from nested_units("cluster_ids", self.cluster_ids, data))
+
+    def on_rows(self, data: Data, rows: Any) -> "Nested":
+        return Nested(picked_ids("cluster_ids", self.cluster_ids, data, rows))
+
+
+@dataclass(frozen=True, eq=False)
 class TwoWay(Resampling):
     """Draw speakers: for trials that share speakers on both sides.
 
@@ -136,6 +197,7 @@ class TwoWay(Resampling):
 
     enroll_speakers: ArrayLike | str
     test_speakers: ArrayLike | str
+    multiplies = True
 
     def units(self, data: Data) -> Plan[IdUnits]:
         names = ("enroll_speakers", "test_speakers")
@@ -149,6 +211,3 @@ class TwoWay(Resampling):
     @property
     def _sides(self) -> tuple[ArrayLike | str, ArrayLike | str]:
         return self.enroll_speakers, self.test_speakers
-
-
-#: All ways to draw replicates.

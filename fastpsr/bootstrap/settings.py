@@ -13,7 +13,7 @@ from fastpsr import checks
 from fastpsr.bootstrap.influence import acceleration
 from fastpsr.bootstrap.intervals import Interval, Method, interval
 from fastpsr.bootstrap.replicates import Job, Progress, in_silence
-from fastpsr.bootstrap.resampling import IID, Resampling, TwoWay
+from fastpsr.bootstrap.resampling import IID, Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
@@ -75,13 +75,14 @@ class Intervals:
         resampling = IID() if resampling is None else resampling
         if not isinstance(resampling, Resampling):
             raise ArgumentError(
-                "resampling", f"must be IID, Stratified, Clusters or TwoWay, not {resampling!r}"
+                "resampling",
+                f"must be IID, Stratified, Clusters, Nested or TwoWay, not {resampling!r}",
             )
-        if method == "bca" and isinstance(resampling, TwoWay):
+        if method == "bca" and resampling.multiplies:
             raise ArgumentError(
                 "method",
-                "must not be bca with TwoWay: units that multiply have no influence of their own; "
-                "use percentile or basic",
+                f"must not be bca with {type(resampling).__name__}: units that multiply have no "
+                "influence of their own; use percentile or basic",
             )
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.bootstrap.draws import Draws, PartDraws, Times
+from fastpsr.bootstrap.draws import Draws, NestedDraws, PartDraws, Times
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import Kept
 from fastpsr.kernels.blocks import thread_count
@@ -18,7 +18,16 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["DrawnSums", "Layout", "RowDraws", "UnitSums", "known_counts", "known_sums"]
+__all__ = [
+    "DrawnSums",
+    "Layout",
+    "NestedSums",
+    "RowDraws",
+    "UnitSums",
+    "known_counts",
+    "known_sums",
+    "sums_of",
+]
 
 
 _WHOLE = 1 << 62  # rows: groups are not cut
@@ -303,9 +312,7 @@ class UnitSums(Step):
         return layout.kept.of(layout.own(parts), ("units", id(layout), id(draws)), make)
 
     def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
-        for mine, theirs in zip(one, other, strict=True):
-            mine += theirs
-        return one
+        return _merged(one, other)
 
     def finish(self, accumulator: list[Floats]) -> list[Floats]:
         """Return (R, G, 1 + sums) of each layout."""
@@ -314,3 +321,69 @@ class UnitSums(Step):
             by_replicate = np.ascontiguousarray(np.moveaxis(sums, -1, 1))
             found.append(by_replicate.reshape(-1, *sums.shape[1:3])[: self.n_replicates])
         return found
+
+
+# Rows drawn within drawn clusters
+
+
+@dataclass(frozen=True, eq=False)
+class NestedSums(Step):
+    """Sums of several layouts in several replicates, with common draws of clusters and rows."""
+
+    layouts: tuple[Layout, ...]
+    draws: NestedDraws
+    first: int
+    n_replicates: int
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.draws.reads.union(*(layout.reads for layout in self.layouts))
+
+    @property
+    def key(self) -> Hashable:
+        return ("sums in clusters", id(self.draws), self.first)
+
+    def start(self) -> list[Floats]:
+        return [np.zeros((self.n_replicates, one.n_groups, 1 + one.n_sums)) for one in self.layouts]
+
+    def add(self, accumulator: list[Floats], prepared: None, *parts: Part) -> list[Floats]:
+        at_once = LANES * thread_count()  # draw counts of all replicates would take much memory
+        _, blocks = self.draws.units.order(parts[0])
+        for begin in range(0, self.n_replicates, at_once):
+            size = min(at_once, self.n_replicates - begin)
+            seed, n_rows, times = self.draws.within(parts[0], self.first + begin, size)
+            for layout, sums in zip(self.layouts, accumulator, strict=True):
+                groups, weights, columns = self._rows(layout, parts)
+                kernels.sum_nested(seed, self.first + begin, n_rows, times, blocks, groups, weights,
+                                   columns, layout.degree, sums[begin : begin + size])  # fmt: skip
+        return accumulator
+
+    def _rows(self, layout: Layout, parts: tuple[Part, ...]) -> Any:
+        """Return group, weight and columns of the rows sorted by cluster; sorted once in memory."""
+
+        def make() -> tuple[NDArray[Any], Floats, Floats]:
+            order, _ = self.draws.units.order(parts[0])
+            weights, columns = layout.own(parts).predictions.weights, layout.columns(parts)
+            held = np.array([column[order] for column in columns]).reshape(-1, order.size)
+            own = weights[order] if weights.size else weights
+            return layout.groups(parts)[order], own, held
+
+        return layout.kept.of(layout.own(parts), ("nested", id(layout), id(self.draws)), make)
+
+    def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
+        return _merged(one, other)
+
+
+def sums_of(
+    layouts: tuple[Layout, ...], draws: Draws | NestedDraws, first: int, n_replicates: int
+) -> UnitSums | NestedSums:
+    """Return the step that sums what was drawn."""
+    if isinstance(draws, NestedDraws):
+        return NestedSums(layouts, draws, first, n_replicates)
+    return UnitSums(layouts, draws, first, n_replicates)
+
+
+def _merged(one: list[Floats], other: list[Floats]) -> list[Floats]:
+    for mine, theirs in zip(one, other, strict=True):
+        mine += theirs
+    return one

@@ -16,7 +16,17 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import group_type
 
-__all__ = ["IdUnits", "Kept", "RowUnits", "Units", "id_units", "row_units", "sizes_by_part"]
+__all__ = [
+    "IdUnits",
+    "Kept",
+    "NestedUnits",
+    "RowUnits",
+    "Units",
+    "id_units",
+    "nested_units",
+    "row_units",
+    "sizes_by_part",
+]
 
 Ints = NDArray[Any]
 
@@ -189,6 +199,92 @@ class _DistinctIds(Step):
                 f"must be ids of one type in all parts, not {one.dtype} and {other.dtype}",
             )
         return np.union1d(one, other)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedUnits:
+    """Clusters of the whole, and rows of positive weight within each of them.
+
+    Attributes
+    ----------
+    clusters : IdUnits
+    bounds : ndarray of int64, shape (C + 1,)
+        The parts with rows of cluster c are the entries from bounds[c] to bounds[c + 1].
+    parts, ends : ndarray of int64
+        The numbers of these parts in ascending order, and the rows of the cluster up to the end of
+        each.
+    """
+
+    clusters: IdUnits
+    bounds: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    kept: Kept
+
+    def numbers(self, part: Part) -> Ints:
+        """Return the cluster of each row of a part, (n,)."""
+        return self.clusters.numbers(part)[0]
+
+    def order(self, part: Part) -> tuple[Ints, Any]:
+        """Return the rows of a part sorted by cluster, and the blocks that they are drawn in."""
+        return self.kept.of(part, "order", lambda: self._order(part))  # type: ignore[no-any-return]
+
+    def _order(self, part: Part) -> tuple[Ints, Any]:
+        rows = _present(part.predictions)
+        clusters, n_clusters = self.numbers(part)[rows], self.clusters.ids.size
+        bounds = np.concatenate([[0], np.cumsum(np.bincount(clusters, minlength=n_clusters))])
+        order = rows[kernels.order_by_group(clusters, bounds)]
+        # a cluster is cut into blocks as a group is, so that no block has rows of two clusters
+        blocks = kernels.cut_into_blocks(bounds, np.arange(n_clusters))
+        return order.astype(group_type(len(part.predictions))), blocks
+
+    def places(self, part: Part) -> tuple[Ints, Ints]:
+        """Return the clusters with rows in a part, and the entry of the part for each."""
+        places = np.flatnonzero(self.parts == part.number)
+        return np.searchsorted(self.bounds, places, side="right") - 1, places
+
+
+@dataclass(frozen=True, eq=False)
+class _RowsByCluster(Step):
+    """Count the rows of positive weight of each cluster: (cluster, part, rows), (3, n)."""
+
+    clusters: IdUnits
+    is_exact = True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return LABELS | self.clusters.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("rows by cluster", id(self.clusters))
+
+    def start(self) -> NDArray[np.int64]:
+        return np.empty((3, 0), np.int64)
+
+    def add(self, accumulator: NDArray[np.int64], prepared: None, part: Part) -> Any:
+        rows = _present(part.predictions)
+        counts = np.bincount(self.clusters.numbers(part)[0][rows])
+        here = np.flatnonzero(counts)
+        found = np.stack([here, np.full(here.size, part.number), counts[here]])
+        return self.merge(accumulator, found)
+
+    def merge(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate([one, other], axis=1)
+
+    def finish(self, accumulator: NDArray[np.int64]) -> NDArray[np.int64]:
+        cluster, number, _ = accumulator
+        return accumulator[:, np.lexsort((number, cluster))]
+
+
+def nested_units(name: str, spec: Any, data: Data) -> Plan[NestedUnits]:
+    """Plan: return the rows of positive weight, and their clusters, as units."""
+    clusters = yield from id_units((name,), (spec,), "clusters", data)
+    ((cluster, parts, rows),) = yield [_RowsByCluster(clusters).over(data)]
+    bounds = np.searchsorted(cluster, np.arange(clusters.ids.size + 1))
+    ends = np.cumsum(rows)
+    before = (ends - rows)[bounds[:-1]]  # rows of the clusters before, each of which has some
+    return NestedUnits(clusters, bounds, parts, ends - before[cluster], Kept())
 
 
 def id_units(

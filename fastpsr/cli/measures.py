@@ -8,11 +8,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap import Clusters, TwoWay
+from fastpsr.bootstrap import TwoWay
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options import (
     BY_WHAT_IS_KNOWN,
+    NESTED,
     SCHEMES,
     SPEAKERS,
     CalibratorOptions,
@@ -21,6 +22,7 @@ from fastpsr.cli.options import (
     TrialScale,
     check_folds,
     check_speakers_are_drawn,
+    drawn_in_clusters,
     parse_priors,
     read_costs,
     table_scale,
@@ -275,11 +277,16 @@ def shared(tables: Sequence[Metrics]) -> Metrics:
 
 def drawn_of_table(intervals: Intervals, clusters: tuple[Any, ...]) -> Intervals:
     """Return intervals that draw what was asked for, of a table with these ids or columns."""
+    if len(clusters) == 2 and intervals.drawn.startswith(NESTED):
+        raise ValueError(
+            f"--resample {intervals.drawn} must name one column of cluster ids, not the speakers "
+            "of both sides: rename the column, or use --resample speaker"
+        )
     if len(clusters) == 2:
         check_speakers_are_drawn(intervals)
         return replace(intervals, drawn=SPEAKERS, resampling=TwoWay(*clusters))
     if clusters:
-        return replace(intervals, resampling=Clusters(*clusters))
+        return drawn_in_clusters(intervals, *clusters)
     if intervals.drawn == BY_WHAT_IS_KNOWN:
         return replace(intervals, drawn="iid")
     return intervals
@@ -292,6 +299,7 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
         return intervals
     if name == SPEAKERS:
         return replace(intervals, resampling=TwoWay(*made.speakers))
+    name = name.removeprefix(NESTED)
     if name not in made.columns:
         known = ", ".join(made.columns) or "they have none"
         raise ValueError(
@@ -300,7 +308,7 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
         )
     column = made.columns[name]
     ids = column.codes if isinstance(column, Coded) else column
-    return replace(intervals, resampling=Clusters(ids))
+    return drawn_in_clusters(intervals, ids)
 
 
 def _kind(scale: str) -> Kind:

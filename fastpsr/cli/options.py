@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fastpsr import checks
-from fastpsr.bootstrap import IID, Resampling, Stratified
+from fastpsr.bootstrap import IID, Clusters, Nested, Resampling, Stratified
 from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.modes import refuse
@@ -52,6 +52,7 @@ __all__ = [
     "check_outputs",
     "check_speakers_are_drawn",
     "column_of",
+    "drawn_in_clusters",
     "from_stdin",
     "is_stdin",
     "kinds_of",
@@ -67,6 +68,7 @@ __all__ = [
 #: Values of `--resample` other than columns.
 SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
 SPEAKERS = "speaker"
+NESTED = "nested:"  # before the name of a column of cluster ids
 BY_WHAT_IS_KNOWN = "speaker or iid"  # of a table, as long as its columns are not known
 _STDIN = Path("/dev/stdin")
 TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
@@ -480,8 +482,9 @@ class IntervalOptions:
             _INTERVALS,
             "What is resampled: samples (iid), samples within each class (stratified), speakers "
             "of both sides of trials (speaker), or clusters: the name of a column of cluster ids "
-            "(for .npy tables, a .npy file). By default speakers if they are known, else samples.",
-            metavar="iid|stratified|speaker|COLUMN",
+            "(for .npy tables, a .npy file); after nested:, clusters, then samples within each. By "
+            "default speakers if they are known, else samples.",
+            metavar="iid|stratified|speaker|[nested:]COLUMN",
         ),
     ] = None
     interval: Annotated[
@@ -514,6 +517,10 @@ class IntervalOptions:
                     f"--resample speaker needs to know the speakers: give {TELL_SPEAKERS}"
                 )
             check_speakers_are_drawn(intervals)
+        if intervals.method == "bca" and drawn.startswith(NESTED):
+            raise ValueError(
+                f"--interval must not be bca with --resample {drawn}: use percentile or basic"
+            )
         return intervals
 
     def caution(self, intervals: Intervals | None, speakers: SpeakerOptions) -> str:
@@ -632,7 +639,15 @@ def check_speakers_are_drawn(intervals: Intervals) -> None:
 
 def column_of(intervals: Intervals | None) -> str | None:
     """Return the column of cluster ids of a table, or what is drawn by default."""
-    return None if intervals is None or intervals.drawn in SCHEMES else intervals.drawn
+    if intervals is None or intervals.drawn in SCHEMES:
+        return None
+    return intervals.drawn.removeprefix(NESTED)
+
+
+def drawn_in_clusters(intervals: Intervals, ids: Any) -> Intervals:
+    """Return intervals that draw clusters, and samples within them if that is asked for."""
+    nested = intervals.drawn.startswith(NESTED)
+    return replace(intervals, resampling=Nested(ids) if nested else Clusters(ids))
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:

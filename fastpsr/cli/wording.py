@@ -12,6 +12,7 @@ __all__ = ["in_options", "in_words", "worded"]
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
     "calibrator": "--calibrator",
+    "cluster_ids": "--resample",
     "columns": "--columns",
     "confidence_level": "--ci",
     "duplicates": "--duplicates",

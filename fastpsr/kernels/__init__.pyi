@@ -214,12 +214,33 @@ def divide_over_parts(seed: int, first: int, n_replicates: int, sizes: _Counts) 
 def draw_units(
     seed: int, first: int, n_draws: _Counts, blocks: _Blocks, order: _Codes, n_units: int
 ) -> NDArray[np.float32]: ...
+def draws_in_part(
+    seed: int,
+    first: int,
+    n_replicates: int,
+    strata: _Codes,
+    bounds: _Counts,
+    places: _Counts,
+    ends: _Counts,
+) -> _Counts: ...
 def sum_draws(
     seed: int,
     first: int,
     n_draws: _Counts,
     blocks: _Blocks,
     bounds: _Counts,
+    weights: _Floats,
+    columns: _Floats,
+    degree: int,
+    out: _Floats,
+) -> _Floats: ...
+def sum_nested(
+    seed: int,
+    first: int,
+    n_draws: _Counts,
+    times: NDArray[np.float32],
+    blocks: _Blocks,
+    groups: _Codes,
     weights: _Floats,
     columns: _Floats,
     degree: int,

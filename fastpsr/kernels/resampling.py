@@ -32,6 +32,20 @@ def divide_over_parts(seed, first, n_replicates, sizes):
     return out
 
 
+def draws_in_part(seed, first, n_replicates, strata, bounds, places, ends):
+    """Return (R, S): how many of each stratum's draws fall in one part.
+
+    The part has rows of the S strata `strata`. The parts that have rows of stratum s are the
+    entries from `bounds[s]` to `bounds[s + 1]` of `ends`: the rows of s up to the end of a part.
+    This part is entry `places[k]` of stratum `strata[k]`. The draws of a stratum are divided in a
+    binary tree over its parts, so that only the way to this part is drawn.
+    """
+    out = np.zeros((n_replicates, strata.size), np.int64)
+    over_blocks(_draws_in_part, n_replicates, np.uint64(seed), first, strata, bounds, places, ends,
+                out)  # fmt: skip
+    return out
+
+
 def sum_draws(seed, first, n_draws, blocks, bounds, weights, columns, degree, out):
     """Add weight and sums of each group in replicates from `first` on to `out` (R, G, 1 + sums).
 
@@ -70,6 +84,20 @@ def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree, 
     return out
 
 
+def sum_nested(seed, first, n_draws, times, blocks, groups, weights, columns, degree, out):
+    """Add sums of rows drawn within clusters to `out` (R, G, 1 + sums).
+
+    Rows lie sorted by cluster: `n_draws` (R, C) of them are drawn from each, in the blocks that
+    `draw_units` draws in, and count `times` (R, C).
+    """
+    start, _, cluster = blocks
+    over_blocks(
+        _sum_nested, out.shape[0], np.uint64(seed), first, n_draws, times, start, cluster, groups,
+        weights, columns, degree, out, worth_a_thread=1,
+    )  # fmt: skip
+    return out
+
+
 @kernel
 def _divide_over_parts(first_place, last_place, seed, first, sizes, out):
     for stratum in range(sizes.shape[1]):
@@ -85,6 +113,29 @@ def _divide_over_parts(first_place, last_place, seed, first, sizes, out):
                     out[place, part, stratum] = count
                     draws_left -= count
                     rows_left -= size
+
+
+@kernel
+def _draws_in_part(first_place, last_place, seed, first, strata, bounds, places, ends, out):
+    for place in range(first_place, last_place):
+        for k in range(strata.size):
+            key = stream_of(seed, first + place, strata[k])
+            begin, low, high = bounds[strata[k]], bounds[strata[k]], bounds[strata[k] + 1]
+            rows_before = 0
+            n_draws = ends[high - 1]
+            while high - low > 1:
+                middle = (low + high) // 2
+                share = (ends[middle - 1] - rows_before) / (ends[high - 1] - rows_before)
+                state = stream_of(key, low - begin, high - begin)
+                count, state = draw_binomial(n_draws, share, state)
+                if places[k] < middle:
+                    high = middle
+                    n_draws = count
+                else:
+                    low = middle
+                    rows_before = ends[middle - 1]
+                    n_draws -= count
+            out[place, k] = n_draws
 
 
 @kernel
@@ -316,3 +367,41 @@ def _add_to_lanes(w, factor, size, total):
     total[5] += f
     total[6] += g
     total[7] += h
+
+
+@kernel
+def _sum_nested(
+    first_place, last_place, seed, first, n_draws, times, start, cluster, groups, weights, columns,
+    degree, out,
+):  # fmt: skip
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    counts = np.empty((last_place - first_place, cluster.size), np.int64)
+    for place in range(first_place, last_place):
+        state = stream_of(seed, first + place, _MULTINOMIAL)
+        _divide_draws(state, start, cluster, n_draws[place], counts[place - first_place])
+    most = counts.max() if counts.size else 0
+    places = np.empty(most + _PER_NUMBER, np.int32)
+    for block in range(cluster.size):  # outside, so that its rows stay in the cache
+        begin = start[block]
+        size = start[block + 1] - begin
+        for place in range(first_place, last_place):
+            n_here = counts[place - first_place, block]
+            if n_here == 0:
+                continue
+            _pick(stream_of(seed, first + place, block), size, n_here, places)
+            total = out[place]
+            count = np.float64(times[place, cluster[block]])
+            for j in range(n_here):
+                row = np.uint64(begin + places[j])
+                group = np.uint64(groups[row])
+                w = count * weights[row] if weights.size else count
+                total[group, 0] += w
+                for c in range(n_plain):
+                    total[group, 1 + c] += w * columns[c, row]
+                if degree:
+                    t = columns[n_plain, row]
+                    before = 1.0
+                    now = t
+                    for k in range(1 + n_plain, 1 + n_plain + degree):
+                        total[group, k] += w * now
+                        before, now = now, 2.0 * t * now - before

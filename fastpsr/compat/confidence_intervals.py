@@ -1,0 +1,142 @@
+"""The main function of the package confidence-intervals, version 0.0.3."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr import checks
+from fastpsr.bootstrap import IID, Nested, Resampling, bootstrap
+from fastpsr.bootstrap.draws import draws_of
+from fastpsr.compat.inputs import as_array
+from fastpsr.errors import ArgumentError
+from fastpsr.metrics.base import Metric, check_metric
+from fastpsr.plans import Part, run
+from fastpsr.predictions import Floats, Predictions
+
+__all__ = ["evaluate_with_conf_int"]
+
+_SEED = 0  # results are the same in each call, as in the package
+_FEWEST = 4  # replicates that fp.bootstrap computes
+
+
+def evaluate_with_conf_int(
+    samples: ArrayLike,
+    metric: Metric[Any] | Callable[..., float],
+    labels: ArrayLike | None = None,
+    conditions: ArrayLike | None = None,
+    num_bootstraps: int = 1000,
+    alpha: float = 5,
+    samples2: ArrayLike | None = None,
+) -> tuple[float, tuple[float, float]]:
+    """Return a metric and its bootstrap interval by percentiles.
+
+    Parameters
+    ----------
+    samples : array-like or tensor of shape (N, ...)
+        Decisions, scores or losses.
+    metric : metric, or callable
+        Called as ``metric(labels, samples, samples2)``, without those that are None. A metric of
+        fastpsr takes labels, and posteriors, LLRs or scores, as ``metric(y_true, x)`` does.
+    labels, samples2 : array-like or tensor of shape (N, ...), optional
+    conditions : array-like or tensor of shape (N,), optional
+        Integers or strings: conditions are drawn with replacement, then samples within each
+        (:class:`fastpsr.Nested`). Without them samples are drawn (:class:`fastpsr.IID`).
+    num_bootstraps : int
+        Number of replicates.
+    alpha : float
+        Percentage outside of the interval, which lies between the percentiles alpha / 2 and
+        100 - alpha / 2.
+
+    Returns
+    -------
+    value : float
+    interval : tuple of two floats
+
+    Raises
+    ------
+    ValueError
+        For arrays of different lengths, fewer than two conditions, or numbers out of range.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a metric of fastpsr is undefined in some replicates, which are left out.
+
+    Notes
+    -----
+    Metrics of fastpsr are computed from sums or counts of each replicate: no indices are stored,
+    and no samples copied. Other callables are called with the samples of each replicate, in the
+    order of the data, and take their own time.
+
+    Replicates have the law of the package, but are other draws. It seeds condition and samples of a
+    replicate alike, so that conditions of equal size draw the same places; here they are
+    independent. Percentiles are interpolated between replicates if all are finite.
+
+    References
+    ----------
+    https://github.com/luferrer/ConfidenceIntervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastpsr as fp
+    >>> from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
+    >>> rng = np.random.default_rng(0)
+    >>> labels, speakers = rng.integers(0, 2, 500), rng.integers(0, 20, 500)
+    >>> llrs = 2.0 * labels - 1.0 + rng.normal(size=500)
+    >>> value, interval = evaluate_with_conf_int(llrs, fp.Cllr(), labels, speakers)
+    >>> round(value, 3), [round(end, 3) for end in interval]
+    (0.524, [0.472, 0.581])
+    >>> value, interval = evaluate_with_conf_int(llrs > 0.0, np.mean, conditions=speakers)
+    >>> round(float(value), 3), [round(end, 3) for end in interval]
+    (0.526, [0.449, 0.593])
+    """
+    check_metric(metric)
+    checks.check_integer("num_bootstraps", num_bootstraps, 1)
+    checks.check_number("alpha", alpha, 0.0, 100.0, "lie in 0 to 100")
+    named = {"labels": labels, "samples": samples, "samples2": samples2}
+    arrays = {name: as_array(each) for name, each in named.items() if each is not None}
+    n = len(arrays["samples"])
+    for name, array in arrays.items():
+        checks.check_length(name, len(array), n)
+    scheme: Resampling = IID() if conditions is None else Nested(as_array(conditions))
+    try:
+        if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
+            found = bootstrap(
+                metric, metric._predictions(arrays["labels"], arrays["samples"]), seed=_SEED,
+                n_resamples=max(num_bootstraps, _FEWEST), confidence_level=0.5, resampling=scheme,
+            )  # fmt: skip
+            value, values = found.value, found.replicates[:num_bootstraps]
+        else:
+            value = metric(*arrays.values())
+            values = np.array([
+                metric(*(array[rows] for array in arrays.values()))
+                for rows in _drawn(scheme, n, num_bootstraps)
+            ])  # fmt: skip
+    except ArgumentError as error:
+        if error.argument != "cluster_ids":
+            raise
+        raise error.renamed("conditions") from None
+    return value, _percentiles(values, alpha)
+
+
+def _drawn(scheme: Resampling, n: int, n_replicates: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of each replicate."""
+    data = Predictions.from_raw_scores(np.zeros(n, np.int64), np.zeros(n))
+    draws = draws_of(run(lambda: scheme.units(data)), _SEED)
+    part = Part.whole(data)
+    for replicate in range(n_replicates):
+        yield np.repeat(np.arange(n), draws.times(part, replicate).astype(np.int64))
+
+
+def _percentiles(values: Floats, alpha: float) -> tuple[float, float]:
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return float("nan"), float("nan")
+    finite = bool(np.isfinite(defined).all())
+    low, high = np.percentile(
+        defined, [alpha / 2, 100 - alpha / 2], method="linear" if finite else "inverted_cdf"
+    )
+    return float(low), float(high)

@@ -1,0 +1,68 @@
+"""`fp.Nested` and `fastpsr.compat.confidence_intervals` against confidence-intervals itself."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+theirs = pytest.importorskip("confidence_intervals")
+
+import fastpsr as fp
+from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
+from tests import reference_bootstrap as reference
+
+N = 600
+
+
+def sample(seed=0):
+    """Labels, LLRs, and conditions of different sizes that shift the LLRs."""
+    rng = np.random.default_rng(seed)
+    conditions = rng.choice(25, N, p=rng.dirichlet(np.full(25, 3.0)))
+    labels = (rng.random(N) < 0.3).astype(int)
+    return (
+        labels,
+        3.0 * labels - 1.0 + rng.normal(size=N) + rng.normal(size=25)[conditions],
+        conditions,
+    )
+
+
+def test_signatures_are_equal():
+    ours, original = map(inspect.signature, (evaluate_with_conf_int, theirs.evaluate_with_conf_int))
+    assert list(ours.parameters) == list(original.parameters)
+    for name, parameter in original.parameters.items():
+        assert ours.parameters[name].default == parameter.default
+
+
+@pytest.mark.parametrize("metric", [fp.Cllr(), fp.EER(), fp.ActDCF(0.2)], ids=lambda m: m.label)
+@pytest.mark.parametrize("kind", ["conditions", "none"])
+def test_replicates_are_distributed_alike(metric, kind):
+    """Kolmogorov-Smirnov, means and spreads: 1,500 replicates against 400 of the package."""
+    labels, llrs, conditions = sample()
+    given = conditions if kind == "conditions" else None
+    scheme = fp.IID() if given is None else fp.Nested(given)
+    data = fp.Predictions.from_llrs(labels, llrs)
+    ours = fp.bootstrap(metric, data, n_resamples=1_500, resampling=scheme, seed=1).replicates
+    # a generator: with an integer, conditions of equal size would draw the same places
+    state = np.random.RandomState(3)
+    rows = [theirs.get_bootstrap_indices(N, given, random_state=state) for _ in range(400)]
+    original = np.array([metric(labels[r], llrs[r]) for r in rows])
+    reference.assert_same_distribution(ours, original)
+    error = np.sqrt(ours.var() / ours.size + original.var() / original.size)
+    assert abs(ours.mean() - original.mean()) < 5.0 * error
+    assert abs(np.log(ours.std() / original.std())) < 5.0 * np.sqrt(0.5 / 1_500 + 0.5 / 400)
+
+
+@pytest.mark.parametrize("kind", ["conditions", "none"])
+def test_intervals_are_alike(kind):
+    """Ends within 5 standard errors of a percentile of 400 nearly normal replicates."""
+    labels, llrs, conditions = sample(1)
+    given = conditions if kind == "conditions" else None
+    calls = [(call, fp.Cllr()) for call in (evaluate_with_conf_int, theirs.evaluate_with_conf_int)]
+    (value, ours), (expected, original) = (
+        call(llrs, metric, labels, given, num_bootstraps=400) for call, metric in calls
+    )
+    assert value == expected
+    spread = (original[1] - original[0]) / 3.92
+    # of the 2.5 % point: sqrt(p (1 - p) / n) / density = 2.7 spread / sqrt(n), of each of both
+    error = 2.7 * spread * np.sqrt(2.0 / 400.0)
+    np.testing.assert_allclose(ours, original, rtol=0.0, atol=5.0 * error)
