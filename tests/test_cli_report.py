@@ -73,7 +73,7 @@ def test_many_classes_and_raw_scores():
     samples = reports.many_classes()
     write("k.npz", y_true=samples.labels, z=samples.scores)
     succeed("evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html")
-    assert len(page().all("svg")) == 2
+    assert len(page().all("svg")) == 4
     write("s.csv", y_true=np.arange(40) % 2, s=np.random.default_rng(0).random(40))
     succeed("evaluate", "s.csv", "--scores-are", "raw", "--report", "r.html")
     assert "only rank" in page().text
@@ -93,7 +93,9 @@ def test_trials():
     text = page().text
     for words in ("Metrics by system and condition", "session=3", "EER by condition"):
         assert words in text
-    assert len(page().all("svg")) == 10
+    assert len(page().all("svg")) == 12
+    labels = [svg["aria-label"] for svg in page().all("svg")]
+    assert sum("trade-off of" in label and "by condition" in label for label in labels) == 2
 
 
 def test_a_condition_without_targets_is_said():

@@ -152,8 +152,9 @@ def test_raw_scores():
 def test_unlabeled_and_multiclass_are_refused(name):
     with pytest.raises(ValueError, match="labeled"):
         draw(name, fp.Predictions.from_llrs(None, [1.0], prior=0.5))
-    with pytest.raises(ValueError, match="binary"):
-        draw(name, fp.Predictions.from_posteriors([0, 1, 2], np.eye(3)))
+    if name != "reliability":  # which draws several classes
+        with pytest.raises(ValueError, match="binary"):
+            draw(name, fp.Predictions.from_posteriors([0, 1, 2], np.eye(3)))
 
 
 def test_infinite_and_undefined_bars_are_said():

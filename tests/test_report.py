@@ -13,9 +13,13 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 import fastpsr as fp
+from fastpsr import plotting
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.layout import with_interval
+from fastpsr.plotting.notes import take_notes
 from fastpsr.report import Report, Result, render, write_report
+from fastpsr.report.svg import legend_above, new_axes
+from fastpsr.report.tables import metric_tables
 from fastpsr.report.verdict import verdicts
 from tests import reports
 from tests.reports import Page
@@ -67,7 +71,63 @@ def test_figures_fit_the_data(two):
         "Score histogram", "PAV map",
     ]  # fmt: skip
     many = titles(page_of({"k": reports.many_classes()}))
-    assert many == ["Normalized metrics", "Reliability of the confidence"]
+    assert many == [
+        "Normalized metrics",
+        "Reliability of the confidence",
+        "Reliability of the confidence in bins",
+        "Reliability of k, classes 0, 1, 2, 3",
+    ]
+
+
+def test_det_curves_by_condition_and_operating_points():
+    page = Page(render(reports.grid()))
+    titles = re.findall(r"<h3>(.*?)</h3>", page.html)
+    assert sum("by condition" in title and "trade-off" in title for title in titles) == 5
+    det = next(svg["aria-label"] for svg in page.all("svg") if "trade-off" in svg["aria-label"])
+    assert "operating points" in det
+    for words in ("Hollow marks", "Detection costs", "cost of a false alarm", "divided by the",
+                  "minDCF(0.3), actDCF(0.3)"):  # fmt: skip
+        assert words in page.text
+    drawn = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", page.html))
+    for words in ("minDCF(0.1:1:2)", "actDCF(0.3)", "microphone", "EER (percent)"):
+        assert words in drawn
+    assert "condition=microphone" not in drawn
+
+
+def test_tables_have_few_columns():
+    tables = metric_tables(reports.grid())[:3]
+    assert all(len(table.header) <= 2 + 6 for table in tables)
+    named = [name for table in tables for name in table.header[2:]]
+    assert len(named) == len(set(named)) == 2 + 11
+    assert [table.caption[-11:] for table in tables] == [f"part {k} of 3" for k in (1, 2, 3)]
+
+
+def test_the_most_frequent_of_many_classes_are_drawn():
+    sizes = np.repeat(np.arange(20), np.where(np.arange(20) % 2, 9, 3))
+    data = fp.Predictions.from_logits(sizes, 2.0 * np.eye(20)[sizes])
+    page = page_of({"k": data}, metrics={"NCE": fp.CrossEntropy()})
+    titles = re.findall(r"<h3>(.*?)</h3>", page.html)[-2:]
+    assert titles == [
+        "Reliability of k, classes 0, 1, 2, 3, 5, 7",
+        "Reliability of k, classes 9, 11, 13, 15, 17, 19",
+    ]
+    assert "the 12 most frequent of 20 classes" in page.text
+
+
+def test_legends_lie_above_the_axes():
+    with new_axes() as ax:
+        names = [f"system number {k}, with a long name" for k in range(6)]
+        plotting.det({name: reports.llrs(seed=k) for k, name in enumerate(names)}, ax=ax)
+        notes = take_notes(ax)
+        legend_above(ax)
+        ax.figure.draw_without_rendering()
+        legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert legend.y0 >= axes.y1
+        whole = ax.figure.bbox
+        assert 0 <= legend.x0 < legend.x1 <= whole.x1
+        assert legend.y1 <= whole.y1
+        assert "lie beyond the axes" in notes
+        assert not ax.texts
 
 
 def test_a_report_without_predictions_has_tables_and_bars():

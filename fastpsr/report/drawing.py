@@ -226,7 +226,7 @@ def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int
             some = classes[first : first + _MOST_SYSTEMS]
             with new_axes() as ax:
                 plotting.reliability(samples, on="class", classes=some, band=None, ax=ax)
-                title = f"Reliability of {names[system]}, classes {some[0]} to {some[-1]}"
+                title = f"Reliability of {names[system]}, classes {', '.join(map(str, some))}"
                 pen.keep(ax, title, caption, [f"class {k}" for k in some])
 
 
