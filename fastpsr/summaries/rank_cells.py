@@ -218,10 +218,10 @@ class CollectClass(Step):
     def add(self, accumulator: "_Held", prepared: None, part: Part) -> "_Held":
         predictions = part.predictions
         scores, weights = self.scores(predictions), predictions.weights
-        members = np.flatnonzero(predictions.labels == self.take)  # faster than by a mask
+        is_member = predictions.labels == self.take
         if self.bounds != (-np.inf, np.inf):
-            own = scores[members]
-            members = members[(own >= self.bounds[0]) & (own <= self.bounds[1])]
+            is_member &= (scores >= self.bounds[0]) & (scores <= self.bounds[1])
+        members = np.flatnonzero(is_member)  # faster than by a mask
         if weights.size:
             members = members[weights[members] > 0.0]
             own = weights[members]
