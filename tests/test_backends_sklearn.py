@@ -218,9 +218,9 @@ def test_pipelines_and_grid_search_over_options_of_the_calibrator():
     ).fit(X, y)
     results = search.cv_results_["mean_test_nce"]
     assert np.isneginf(results[0])
-    assert search.best_params_["calibratedclassifier__calibrator__floor"] == 0.01
-    assert results[1] > results[2]
-    assert search.best_estimator_[-1].calibrator_.floor == 0.01
+    assert search.best_params_["calibratedclassifier__calibrator__floor"] == 0.2
+    assert results[2] > results[1]
+    assert search.best_estimator_[-1].calibrator_.floor == 0.2
     assert classifier.calibrator.floor == 0.0  # what was passed is unchanged
 
 
