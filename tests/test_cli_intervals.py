@@ -288,6 +288,10 @@ def test_tables_with_speakers(ending):
     assert refused.err.startswith("error: --interval must not be bca with --resample speaker")
     assert resampling_of(*run[:-2], "--resample", "iid") == ("iid", False)
     assert resampling_of(*run[:-2], "--resample", "test_speaker") == ("test_speaker", False)
+    nested = resampling_of(*run[:-2], "--resample", "nested:test_speaker")
+    assert nested == ("nested:test_speaker", False)
+    refused = fastpsr(*run, "--resample", "nested:speaker")
+    assert refused.err.startswith("error: --resample nested:speaker must name one column of")
     pair = ["compare", f"s{ending}", f"o{ending}", *run[2:-2]]
     assert resampling_of(*pair) == ("speaker", False)
 
@@ -396,6 +400,14 @@ BAD = {
     "speakers that are known and bca": (
         [*TRIALS, *CI, *SPEAKERS, "--interval", "bca"],
         ["--interval must not be bca with --resample speaker", "default", "or --resample iid"],
+    ),
+    "nested and bca": (
+        [*TRIALS, *CI, "--resample", "nested:session", "--interval", "bca"],
+        ["--interval must not be bca with --resample nested:session: use percentile or basic"],
+    ),
+    "nested speakers": (
+        [*TRIALS, *CI, "--resample", "nested:speaker", *SPEAKERS],
+        ["--resample must", "a column of the files", "'speaker'"],
     ),
     "nothing": ([*RUN, *CI, "--resample", ""], ["--resample must", "not ''"]),
     "column of a key": (
