@@ -15,7 +15,6 @@ from tests import pages
 ROOT = Path(__file__).parents[1]
 _DOCS = (
     "guide", "definitions", "parts", "clusters", "trials", "formats", "intervals", "embedding",
-    "backends-compat-part",
 )  # fmt: skip
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
 

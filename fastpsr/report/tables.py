@@ -69,7 +69,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table | None:
             lines.append([*names, _value(row), Cell(verdict.short)])
     if len(lines) < 2:
         return None
-    header = ["system", "condition", "RCL, % of cross-entropy", "in words"]
+    header = ["system", "condition", "relative calibration loss", "in words"]
     return _without_conditions(Table("Relative calibration loss", header, lines))
 
 
