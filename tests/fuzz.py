@@ -367,6 +367,10 @@ def metric_for(s, predictions):
         fp.ExpectedDivergence: lambda: fp.ExpectedDivergence(
             rule_for(s, K), calibrator_for(s, K), training_for(s, predictions)
         ),
+        fp.EER: lambda: fp.EER(s.of(["hull", "crossing", "nearest", "x"])),
+        fp.MissRate: lambda: fp.MissRate(p),
+        fp.FalseAlarmRate: lambda: fp.FalseAlarmRate(p),
+        fp.Threshold: lambda: fp.Threshold(s.of([fp.EER("nearest"), fp.MissRate(p), fp.AUC()])),
         fp.MinDCF: lambda: fp.MinDCF(p, s.number(1.0), s.number(10.0)),
         fp.ActDCF: lambda: fp.ActDCF(p, s.number(1.0), s.number(10.0)),
         fp.Cllr: lambda: fp.Cllr(p),
@@ -375,7 +379,8 @@ def metric_for(s, predictions):
     }  # fmt: skip
     ranges = {
         fp.CrossEntropy: (0.0, inf), fp.BrierScore: (0.0, inf), fp.ECE: (0.0, 1.0 + 1e-9),
-        fp.ExpectedDivergence: (0.0, inf), fp.EER: (0.0, 0.5 + 1e-12),
+        fp.ExpectedDivergence: (0.0, inf), fp.EER: (0.0, 1.0),
+        fp.MissRate: (0.0, 1.0), fp.FalseAlarmRate: (0.0, 1.0),
         fp.MinDCF: (0.0, 1.0 + 1e-12), fp.ActDCF: (0.0, inf), fp.Cllr: (0.0, inf),
         fp.MinCllr: (0.0, 1.0 + 1e-9), fp.AUC: (0.0, 1.0 + 1e-12), fp.DevPAV: (0.0, inf),
         fp.PavPosterior: (0.0, 1.0),
@@ -391,17 +396,21 @@ def names(kinds):
 
 def may_be_nan(metric):
     """Costs may overflow, and calibration may leave inf - inf: documented as nan."""
-    return isinstance(metric, (fp.CalibrationLoss, fp.ExpectedScore, fp.BayesRisk,
+    return isinstance(metric, (fp.CalibrationLoss, fp.ExpectedScore, fp.BayesRisk, fp.Threshold,
                                fp.SemiEmpiricalScore, fp.ExpectedDivergence))  # fmt: skip
 
 
-@case(*names([*METRICS, *TRAININGS, *CALIBRATORS.values()]), "rules", "metrics")
+@case(*names([*METRICS, *TRAININGS, *CALIBRATORS.values()]), "OperatingPoint", "rules", "metrics")
 def metrics(s):
     made = predictions_for(milder(s))
     metric, low, high = metric_for(s, made)
     check_float(metric(made), low, high, nan=may_be_nan(metric))
     assert isinstance(metric.label, str)
     assert isinstance(metric.meaning, str)
+    if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
+        point = metric.operating_point(made)
+        assert 0.0 <= point.p_miss <= 1.0
+        assert 0.0 <= point.p_fa <= 1.0
 
 
 @case()
@@ -409,7 +418,8 @@ def metrics_of_arrays(s):
     n, K = s.size(), classes(s)
     metric, low, high = metric_for(milder(s), predictions_for(s, K, n))
     kind = "posteriors"
-    if isinstance(metric, (fp.EER, fp.AUC, fp.MinCllr, fp.MinDCF)):
+    if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate, fp.Threshold, fp.AUC,
+                           fp.MinCllr, fp.MinDCF)):  # fmt: skip
         kind = "raw_scores"
     elif isinstance(metric, (fp.Cllr, fp.ActDCF, fp.DevPAV)):
         kind = "llrs"

@@ -1,6 +1,8 @@
 """Naive versions of the detection metrics: every pair of trials, every threshold, every segment."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -113,3 +115,47 @@ def devpav(llrs, y, weights, steps=200_001):
                 curve.append((math.log(tar / non) - math.log(targets / nontargets)) / math.log(10))
     grid = np.linspace(x[0], x[-1], steps)
     return float(np.mean(np.abs(np.interp(grid, x, curve) - grid)))
+
+
+# Operating points: every distinct score as a threshold, in exact arithmetic
+
+
+def points(scores, y, weights):
+    """(threshold, P_miss, P_fa) as fractions, at each score of positive weight and above all."""
+    used = [(s, int(h), Fraction(w)) for s, h, w in zip(scores, y, weights, strict=True) if w > 0]
+    totals = [sum(w for _, h, w in used if h == k) for k in range(2)]
+    thresholds = sorted({float(s) for s, _, _ in used})
+    found = []
+    for t in thresholds:
+        miss = sum(w for s, h, w in used if h == 1 and s < t)
+        fa = sum(w for s, h, w in used if h == 0 and s >= t)
+        found.append((t, miss / totals[1], fa / totals[0]))
+    above = math.nan if thresholds[-1] == math.inf else math.inf
+    return [*found, (above, Fraction(1), Fraction(0))]
+
+
+def nearest(scores, y, weights):
+    """The point of least |P_miss - P_fa|, of several the last."""
+    found = points(scores, y, weights)
+    least = min(abs(miss - fa) for _, miss, fa in found)
+    return [point for point in found if abs(point[1] - point[2]) == least][-1]
+
+
+def crossing(scores, y, weights):
+    """P_miss = P_fa on the segments that join the points in order."""
+    found = points(scores, y, weights)
+    for (_, miss_a, fa_a), (_, miss_b, fa_b) in itertools.pairwise(found):
+        if miss_a < fa_a and miss_b >= fa_b:
+            share = (fa_a - miss_a) / ((fa_a - miss_a) + (miss_b - fa_b))
+            return miss_a + share * (miss_b - miss_a)
+    raise AssertionError
+
+
+def miss_rate(scores, y, weights, p_fa):
+    """The point of the lowest threshold that keeps the limit."""
+    return next(p for p in points(scores, y, weights) if p[2] <= Fraction(p_fa))
+
+
+def false_alarm_rate(scores, y, weights, p_miss):
+    """The point of the highest threshold that keeps the limit."""
+    return [p for p in points(scores, y, weights) if p[1] <= Fraction(p_miss)][-1]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.summaries import step_search
 from tests import reference_bootstrap as reference
 
 SCHEMES = ("iid", "stratified", "clusters", "two-way")
@@ -63,11 +64,14 @@ def small(scheme, kind="llrs", weights=False, priors=False):
 
 
 RANKS = [fp.EER(), fp.MinDCF(0.2), fp.MinCllr(), fp.AUC()]
+STEPS = [fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.4), fp.FalseAlarmRate(0.4),
+         fp.Threshold(fp.EER("nearest")), fp.Threshold(fp.MissRate(0.4))]  # fmt: skip
 MEANS = [fp.BrierScore(), fp.CrossEntropy(normalized=False), fp.ECE(3), fp.ECE(2, norm=2),
          fp.BayesRisk(fp.CostMatrix.zero_one(2)), fp.ActDCF(0.45), fp.Cllr(0.2)]  # fmt: skip
 REFITS = [fp.CalibrationLoss(BRIER, fp.PAV(), fp.TrainOnTest()),
           fp.CalibrationLoss(LOG, fp.PAV(0.01), fp.TrainOnTest(), relative=False)]  # fmt: skip
-OTHERS = [fp.DevPAV(), fp.ECE(2, binning="quantile"), lambda p: fp.EER()(p) ** 2,
+OTHERS = [fp.DevPAV(), fp.Threshold(fp.EER()), fp.ECE(2, binning="quantile"),
+          lambda p: fp.EER()(p) ** 2,
           fp.ExpectedDivergence(BRIER, fp.PAV(), fp.TrainOnTest())]  # fmt: skip
 
 
@@ -107,6 +111,16 @@ def test_every_outcome_of_metrics_of_posteriors(scheme, weights):
 def test_every_outcome_of_metrics_that_need_the_samples(scheme):
     data, w, ids = small(scheme, weights=scheme == "iid")
     check_all_outcomes(OTHERS, data, w, scheme, ids, n=600)
+
+
+@pytest.mark.parametrize("reach", [8.0, 0.1])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_outcome_of_operating_points(scheme, weights, reach, monkeypatch):
+    """Also where most replicates step at scores that were not expected."""
+    monkeypatch.setattr(step_search, "_REACH", reach)
+    data, w, ids = small(scheme, weights=weights)
+    check_all_outcomes(STEPS, data, w, scheme, ids, n=600)
 
 
 def test_every_outcome_of_raw_scores():
@@ -190,7 +204,9 @@ def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     data = fp.Predictions.from_logits(y, z, sample_weight=w)
     ids = {"clusters": one, "two-way": (one, other)}.get(scheme)
     n, n_naive = 800, 200
-    metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2))]
+    metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
+               fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.1), fp.FalseAlarmRate(0.01),
+               fp.Threshold(fp.MissRate(0.1))]  # fmt: skip
     found = np.array(replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=8))
     naive = np.empty((len(metrics), n_naive))
     strata, units = reference.units_of(scheme, y, w, ids)

@@ -466,7 +466,16 @@ BAD = {
     "two points": ({}, [*TELL, "sre16"], ["one operating point", "sre16"]),
     "threshold's dcf": ({}, [*TELL, "high"], ["--dcf", "'high'"]),
     "key alone": ({}, [*TELL, "0.1", "--key", "key"], ["--key needs --scores"]),
-    "threshold of nothing": ({}, ["threshold"], ["--dcf"]),
+    "threshold of nothing": ({}, ["threshold"], ["--dcf, --fa, --miss"]),
+    "thresholds of two kinds": ({}, [*TELL, "0.1", "--fa", "0.1"], ["one of --dcf, --fa, --miss"]),
+    "threshold of no trials": ({}, ["threshold", "--fa", "0.1"], ["--fa needs --scores"]),
+    "threshold out of range": (
+        {}, ["threshold", "--fa", "1.5"], ["--fa must be at least 0 and below 1, not 1.5"]
+    ),
+    "another eer": ({}, [*RUN, "--eer", "exact"], ["--eer", "hull"]),
+    "eer of no table": (
+        {}, [*RUN, "--eer", "nearest", "--metrics", "AUC"], ["--eer is for tables with the EER"]
+    ),
 }  # fmt: skip
 
 
@@ -670,6 +679,69 @@ def test_threshold_of_posteriors_and_of_scores_with_labels():
     actual = fp.ActDCF(0.5)(llrs(x=x * np.log(10)))
     assert f"of calibrated LLRs: normalized cost {actual:.4f}" in base10
     assert "scores taken as log10-llr" in base10
+
+
+LIMITS = {
+    "--fa": (fp.MissRate, "lowest with P_fa of at most 0.1"),
+    "--miss": (fp.FalseAlarmRate, "highest with P_miss of at most 0.1"),
+}
+
+
+@pytest.mark.parametrize("option", LIMITS)
+def test_threshold_at_a_limit(option):
+    kind, says = LIMITS[option]
+    save(s=lines(X.round(3)))
+    data = fp.Predictions.from_raw_scores(Y, X.round(3))
+    point = kind(0.1).operating_point(data)
+    run = ["threshold", option, "0.1", "--key", "key", "--scores", "s"]
+    out = succeed(*run)
+    said = f"P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}; scores taken as llr"
+    assert out.endswith(f"{says} on these trials: {point.threshold!r}: {said}\n")
+    drawn = ["--speaker-pattern", "^[^/]+", "--ci", "0.9", "--resamples", "60", "--seed", "3"]
+    out = succeed(*run, *drawn, "--json", "t.json")
+    found = strict_json("t.json")
+    assert found["operating_point"] == point.to_dict()
+    speakers = fp.TwoWay(ENROLL, TEST)
+    metrics = {"threshold": fp.Threshold(kind(0.1)), kind(0.1).label: kind(0.1)}
+    expected = fp.bootstrap(
+        metrics, data, n_resamples=60, confidence_level=0.9, seed=3, resampling=speakers
+    )
+    for row, result in zip(found["rows"], expected, strict=True):
+        assert (row["metric"], row["value"]) == (result.name, result.value)
+        assert (row["low"], row["high"]) == result.interval
+    assert f"{result.name}: [{result.interval.low:.4f}, {result.interval.high:.4f}]" in out
+    assert "resampling speaker" in out
+
+
+def test_threshold_of_a_cost_has_an_interval():
+    run = ["threshold", "--dcf", "0.1", "--key", "key", "--scores", "s", "--ci", "0.9"]
+    out = succeed(*run, "--resamples", "40", "--resample", "iid", "--json", "t.json")
+    low, high = (strict_json("t.json")["rows"][1][end] for end in ("low", "high"))
+    assert f"minDCF(0.1): [{low:.4f}, {high:.4f}]" in out
+    assert strict_json("t.json")["operating_point"] == (
+        fp.MinDCF(0.1).operating_point(llrs()).to_dict()
+    )
+
+
+def test_a_limit_that_nothing_keeps():
+    x = np.where(Y == 0, 9.0, X)
+    save(s=lines(x))
+    out = succeed("threshold", "--fa", "0", "--key", "key", "--scores", "s")
+    assert "on these trials: none: accept nothing: P_miss 1.0000, P_fa 0.000000" in out
+
+
+@pytest.mark.parametrize("definition", ["hull", "crossing", "nearest"])
+def test_definitions_of_the_eer(definition):
+    evaluated("--eer", definition, "--metrics", "minCllr,EER", "--by", "take")
+    metric = fp.EER(definition)
+    check(llrs(), {"minCllr": fp.MinCllr(), metric.label: metric})
+    rows = [row for row in strict_json("t.json")["rows"] if row["metric"] == metric.label]
+    assert {row["note"] for row in rows} == {metric.meaning}
+    save(b=lines(X + 0.5 * np.sin(9.0 * X)))
+    run = ["compare", "s", "b", "--key", "key", "--resamples", "40", "--eer", definition]
+    succeed(*run, "--json", "c.json")
+    row = strict_json("c.json")["rows"][0]
+    assert row["metric"] == metric.label
 
 
 # Files as people have them

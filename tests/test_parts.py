@@ -37,12 +37,14 @@ nasty = pytest.mark.parametrize("name", partitions.NASTY)
 
 #: What depends on counts and ranks alone: without weights, equal bit by bit.
 COUNTED = {
-    "EER", "MinDCF", "MinCllr", "AUC", "PavPosterior", "DevPAV", "BayesRisk", "ActDCF",
-    "roc", "pav_steps", "bayes_error", "tippett", "score_histogram", "risk_curve", "PAV",
+    "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinCllr", "AUC", "PavPosterior",
+    "DevPAV", "BayesRisk", "ActDCF", "roc", "pav_steps", "bayes_error", "tippett",
+    "score_histogram", "risk_curve", "PAV",
 }  # fmt: skip
 #: What needs all samples, all cells, or all scores of the minority at once, beyond the budget.
 REFUSED = {
-    "AUC", "roc", "tippett", "ECE", "DevPAV", "EER", "MinDCF", "MinCllr", "PavPosterior",
+    "AUC", "roc", "tippett", "ECE", "DevPAV", "EER", "MissRate", "FalseAlarmRate", "Threshold",
+    "MinDCF", "MinCllr", "PavPosterior",
     "bayes_error", "empirical_cross_entropy", "pav_steps", "divergence_curve", "consistency_band",
 }  # fmt: skip
 REFUSAL = "FASTPSR_MEMORY"
@@ -326,7 +328,7 @@ def resampling(kind, ids):
 
 
 #: Counts of cells alone: drawn as such, the same draws in parts.
-DRAWN_AS_COUNTS = COUNTED & {kind.__name__ for kind in METRICS} - {"DevPAV"}
+DRAWN_AS_COUNTS = COUNTED & {kind.__name__ for kind in METRICS} - {"DevPAV", "Threshold"}
 RESAMPLED = [
     partitions.NASTY["LLRs without a prior, one class in a part"],
     partitions.NASTY["LLRs, weights, given prior"],

@@ -330,7 +330,9 @@ def test_weighted_quantiles(kind, budget, n, monkeypatch):
 # Everything, on hostile parts
 
 METRICS = [
-    fp.EER(), fp.AUC(), fp.MinDCF(0.01), fp.MinDCF(0.3, 10.0, 1.0), fp.MinCllr(), fp.MinCllr(0.1),
+    fp.EER(), fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.01), fp.FalseAlarmRate(0.2),
+    fp.Threshold(fp.EER("nearest")), fp.Threshold(fp.MissRate(0.0)), fp.AUC(),
+    fp.MinDCF(0.01), fp.MinDCF(0.3, 10.0, 1.0), fp.MinCllr(), fp.MinCllr(0.1),
     fp.DevPAV(), fp.PavPosterior(0.3), fp.PavPosterior(-np.inf),
     fp.ECE(), fp.ECE(binning="quantile"), fp.ECE(40, on="confidence", norm=2, binning="quantile"),
 ]  # fmt: skip

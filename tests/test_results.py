@@ -44,6 +44,8 @@ CURVES_FOUND = {
 RESULTS = {
     **CURVES_FOUND,
     **intervals(),
+    "point": fp.EER().operating_point(LLRS),
+    "point without threshold": fp.OperatingPoint(np.nan, 1.0, 0.0),
     "decomposition": fp.ExpectedDivergence(
         fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest()
     ).decompose(LLRS),

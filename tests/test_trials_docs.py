@@ -13,7 +13,7 @@ from fastpsr.trials import FORMATS
 from tests import pages
 
 ROOT = Path(__file__).parents[1]
-_DOCS = ("guide", "parts", "clusters", "trials", "formats", "intervals")
+_DOCS = ("guide", "definitions", "parts", "clusters", "trials", "formats", "intervals")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
 
 

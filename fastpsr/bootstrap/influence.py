@@ -44,7 +44,7 @@ def acceleration(
 
 def _has_slopes(job: Job) -> bool:
     summands = job.summands
-    if summands is None or summands.degree:
+    if summands is None or summands.degree or not getattr(job.metric, "has_slopes", True):
         return False
     return summands.n_groups * (1 + summands.n_sums) <= _MOST_SLOPES
 

@@ -238,7 +238,7 @@ class CountGroups(Step):
 
 def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
     """Plan: return the counts of groups if these are sufficient, else None."""
-    if layout.n_sums or data[0].has_weights:
+    if layout.n_sums or data[0].has_weights or layout.summands[0].needs_rows:
         return None
     counts = layout.summands[0].known_counts
     if counts is None:

@@ -40,7 +40,7 @@ from fastpsr.evaluation import (
     detection_metrics,
     evaluate_systems,
 )
-from fastpsr.metrics import Metric, MinDCF
+from fastpsr.metrics import EER, Metric, MinDCF
 from fastpsr.plans import run
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials import TrialSet
@@ -69,6 +69,7 @@ class TableMeasure:
     scale: str
     priors: list[float] | None
     costs: CostMatrix | None
+    eer: EER
     detection: Sequence[MinDCF]
     calibrator: Calibrator
     folds: int
@@ -90,6 +91,7 @@ class TableMeasure:
             scale,
             parse_priors(measures.priors, scale),
             read_costs(measures.costs),
+            measures.equal_rates,
             measures.detection(of_trials=False),
             loss.untrained(),
             loss.folds,
@@ -117,6 +119,7 @@ class TableMeasure:
             n_classes,
             _kind(self.scale),
             costs=self.costs,
+            eer=self.eer,
             detection=self.detection,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
@@ -134,6 +137,7 @@ class TrialMeasure:
 
     scale: TrialScale
     prior: float | None
+    eer: EER
     detection: Sequence[MinDCF]
     calibrator: Calibrator
     folds: int
@@ -158,6 +162,7 @@ class TrialMeasure:
         return cls(
             scale,
             None if priors is None else priors[1],
+            measures.equal_rates,
             measures.detection(of_trials=True),
             loss.untrained(),
             loss.folds,
@@ -179,6 +184,7 @@ class TrialMeasure:
         """Return the metrics by name; for raw scores only metrics of ranks."""
         table = detection_metrics(
             _kind(self.scale),
+            eer=self.eer,
             detection=self.detection,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),

@@ -21,7 +21,7 @@ from fastpsr.cli.show import console
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
-from fastpsr.metrics import PRESETS, Metric, MinDCF
+from fastpsr.metrics import EER, PRESETS, Metric, MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
@@ -104,6 +104,14 @@ class First(StrEnum):
 
     ERROR = "error"
     FIRST = "first"
+
+
+class Equal(StrEnum):
+    """Definitions of the EER."""
+
+    HULL = "hull"
+    CROSSING = "crossing"
+    NEAREST = "nearest"
 
 
 class Method(StrEnum):
@@ -189,6 +197,13 @@ class MeasureOptions:
             "repeated. By default 0.01 for trials, none for tables."
         ),
     ] = None
+    eer: Annotated[
+        Equal | None,
+        typer.Option(
+            help="Definition of the EER: on the convex hull of the ROC (the default), or on its "
+            "steps, by interpolation or at the nearest threshold."
+        ),
+    ] = None
     metrics: Annotated[
         str | None,
         typer.Option(help="Metrics of the table by name, with commas between, in this order."),
@@ -205,11 +220,27 @@ class MeasureOptions:
         """Return the requested detection costs."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
 
+    @property
+    def equal_rates(self) -> EER:
+        """The EER by its definition."""
+        return EER() if self.eer is None else EER(self.eer.value)
+
     def chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
         """Return the metrics of a table that are asked for, all by default."""
+        found = self._chosen(table)
+        if self.eer is not None and self.equal_rates.label not in found:
+            raise ValueError(
+                f"--eer is for tables with the EER, not for one of {', '.join(found)}: trials, or "
+                "LLRs or raw scores of two classes, have it"
+            )
+        return found
+
+    def _chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
         if self.metrics is None:
             return table
         by_name = {name.lower(): name for name in table}
+        if self.equal_rates.label in table:
+            by_name["eer"] = self.equal_rates.label
         found = {}
         for text in self.metrics.split(","):
             if text.strip().lower() not in by_name:

@@ -53,9 +53,14 @@ def print_evaluation(evaluation: Evaluation) -> None:
     console.print(table)
 
 
-def write_evaluation(evaluation: Evaluation, scores_are: str, outputs: Outputs) -> None:
-    """Write the requested files; JSON has the kind of scores, other tables only differences."""
-    content = {"scores_are": scores_are, **evaluation.to_dict()}
+def write_evaluation(
+    evaluation: Evaluation, scores_are: str, outputs: Outputs, **more: Any
+) -> None:
+    """Write the requested files; JSON has the kind of scores, and `more` by name.
+
+    Other tables have only differences, if there are any.
+    """
+    content = {"scores_are": scores_are, **more, **evaluation.to_dict()}
     differences = [each.to_dict() for each in evaluation.differences]
     lines = compared(evaluation) if differences else _lines(evaluation)
     n_names = 1 if lines[0][0] == "metric" else 2

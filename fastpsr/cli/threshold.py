@@ -1,30 +1,39 @@
 """`fastpsr threshold`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from fastpsr.cli.command import in_groups
+from fastpsr.cli.measures import drawn_of_trials
 from fastpsr.cli.modes import given, refuse, refuse_for_mode
 from fastpsr.cli.options import (
     Columns,
+    IntervalOptions,
     KeyOptions,
+    OutputOptions,
     ScoresAre,
+    SpeakerOptions,
     TrialOptions,
     check_outputs,
     parse_dcf,
     trial_scale,
 )
-from fastpsr.cli.show import console
+from fastpsr.cli.show import console, say
+from fastpsr.cli.tables import Outputs, write_evaluation
 from fastpsr.cli.trial_files import TrialReader, predictions_of
-from fastpsr.curves import roc
+from fastpsr.cli.wording import worded
+from fastpsr.evaluation import Evaluation, evaluate_systems
+from fastpsr.evaluation.layout import with_interval
+from fastpsr.metrics import FalseAlarmRate, MinDCF, MissRate, OperatingPoint, Threshold
 from fastpsr.metrics.detection_costs import DetectionCost
 from fastpsr.predictions import Predictions
-from fastpsr.trials import TrialSet
 
 __all__ = ["threshold"]
+
+_CHOICES = ("--dcf", "--fa", "--miss")
 
 
 @in_groups
@@ -32,9 +41,21 @@ def threshold(
     context: typer.Context,
     keys: KeyOptions,
     trials: TrialOptions,
+    speakers: SpeakerOptions,
+    drawn: IntervalOptions,
+    outputs: OutputOptions,
     dcf: Annotated[
-        str, typer.Option(help="Target prior, P:CMISS:CFA, or a preset with one operating point.")
-    ],
+        str | None,
+        typer.Option(help="Target prior, P:CMISS:CFA, or a preset with one operating point."),
+    ] = None,
+    fa: Annotated[
+        float | None,
+        typer.Option(metavar="P_FA", help="Limit of the false-alarm rate: the lowest threshold."),
+    ] = None,
+    miss: Annotated[
+        float | None,
+        typer.Option(metavar="P_MISS", help="Limit of the miss rate: the highest threshold."),
+    ] = None,
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -47,42 +68,91 @@ def threshold(
     ] = None,
     columns: Columns = None,
 ) -> None:
-    """Print the threshold of calibrated LLRs for a prior and costs, and the best one for trials.
+    """Print the threshold for a prior and costs, or for a limit of an error rate.
 
+    --dcf prints the threshold of calibrated LLRs, and with --scores the best one for these trials.
     Scores at or above the threshold are accepted.
     """
-    at = parse_dcf(dcf)
-    if len(at.costs) != 1:
-        raise ValueError(f"--dcf must have one operating point for a threshold, not those of {dcf}")
-    (cost,) = at.costs
+    metric = _metric_of(dcf, fa, miss)
     scale = trial_scale(scores_are)
     systems = [] if scores is None else [scores]
     if not (keys.files or systems):
         refuse(context, set(given(context)) - {"--dcf"}, "needs --scores FILE")
     refuse_for_mode(context, of_trials=True, has_key=keys.has_key(systems))
-    check_outputs({}, keys.inputs(systems))
+    intervals = drawn.parse(context, of_trials=True, speakers=speakers)
+    inputs = [*keys.inputs(systems), speakers.speakers]
+    check_outputs(outputs.files, inputs)
     reader = TrialReader.of(
-        keys.keys, trials, columns, classes=keys.classes, has_scores=bool(systems)
+        keys.keys, trials, columns, speakers, classes=keys.classes, has_scores=bool(systems)
     )
-    console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
-    for path in keys.systems(systems):
-        made = reader.read(path)
-        predictions = predictions_of(made, path, scale)
-        _print_best(cost, made, scale)
-        if scale in ("llr", "log10-llr"):
-            _print_actual(cost, predictions)
+    cost = metric.costs[0] if isinstance(metric, MinDCF) else None
+    if cost is not None:
+        console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
+    if not (keys.files or systems):
+        return
+    (path,) = keys.systems(systems)
+    made = reader.read(path)
+    predictions = predictions_of(made, path, scale)
+    ranks = made.predictions("raw")  # thresholds in the units of the file
+    point = metric.operating_point(ranks)
+    _print_point(metric, point, scale)
+    table = evaluate_systems(
+        {None: ranks},
+        {"threshold": Threshold(metric), metric.label: metric},
+        intervals=None if intervals is None else drawn_of_trials(intervals, made),
+    )
+    if intervals is not None:
+        _print_intervals(table)
+        if caution := drawn.caution(intervals, speakers):
+            say(caution)
+    content: dict[str, Any] = {"operating_point": point.to_dict()}
+    if cost is not None and scale in ("llr", "log10-llr"):
+        _print_actual(cost, predictions)
+    write_evaluation(table, scale, Outputs(outputs.files, inputs), **content)
 
 
-def _print_best(cost: DetectionCost, made: TrialSet, scale: str) -> None:
-    """Print the best threshold, in the units of the file."""
-    curve = roc(made.predictions("raw"))
-    costs = cost.normalized(curve.p_miss, curve.p_fa)
-    best = int(np.argmin(costs))
-    shown = "none: accept nothing" if best == costs.size - 1 else repr(float(curve.threshold[best]))
+def _metric_of(
+    dcf: str | None, fa: float | None, miss: float | None
+) -> MinDCF | MissRate | FalseAlarmRate:
+    """Return the metric with the operating point that is asked for."""
+    if sum(choice is not None for choice in (dcf, fa, miss)) != 1:
+        raise ValueError(f"give one of {', '.join(_CHOICES)}")
+    with worded(p_fa="--fa", p_miss="--miss"):
+        if fa is not None:
+            return MissRate(fa)
+        if miss is not None:
+            return FalseAlarmRate(miss)
+    assert dcf is not None
+    at = parse_dcf(dcf)
+    if len(at.costs) != 1:
+        raise ValueError(f"--dcf must have one operating point for a threshold, not those of {dcf}")
+    return at
+
+
+def _print_point(
+    metric: MinDCF | MissRate | FalseAlarmRate, point: OperatingPoint, scale: str
+) -> None:
+    """Print a threshold for these trials, in the units of the file."""
+    what, cost = "best for these trials", ""
+    if isinstance(metric, MissRate):
+        what = f"lowest with P_fa of at most {metric.p_fa:g} on these trials"
+    elif isinstance(metric, FalseAlarmRate):
+        what = f"highest with P_miss of at most {metric.p_miss:g} on these trials"
+    else:
+        cost = f"normalized cost {metric.costs[0].normalized(point.p_miss, point.p_fa):.4f}, "
+    accepts_nothing = (point.p_miss, point.p_fa) == (1.0, 0.0)
+    shown = "none: accept nothing" if accepts_nothing else repr(point.threshold)
     console.print(
-        f"best for these trials: {shown}: normalized cost {costs[best]:.4f}, "
-        f"P_miss {curve.p_miss[best]:.4f}, P_fa {curve.p_fa[best]:.6f}; scores taken as {scale}"
+        f"{what}: {shown}: {cost}P_miss {point.p_miss:.4f}, P_fa {point.p_fa:.6f}; "
+        f"scores taken as {scale}"
     )
+
+
+def _print_intervals(table: Evaluation) -> None:
+    """Print the intervals of the threshold and of the metric on which it is based."""
+    console.print(str(table.intervals))
+    for row in table.rows:
+        console.print(f"{row.metric}: {with_interval(row.value, row.low, row.high)[1]}")
 
 
 def _print_actual(cost: DetectionCost, predictions: Predictions) -> None:

@@ -11,6 +11,7 @@ from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import RankCells, rank_cells
+from fastpsr.summaries.roc_steps import error_rates
 
 __all__ = ["Roc", "roc", "roc_plan"]
 
@@ -56,12 +57,10 @@ class Roc(Result):
     @classmethod
     def of(cls, cells: RankCells) -> Self:
         """Return the ROC of rank cells."""
-        totals = cells.class_totals("error rates")
+        cells.class_totals("error rates")
         filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
         negatives, positives = cells.negatives[filled], cells.positives[filled]
-        p_miss = np.concatenate([[0.0], np.cumsum(positives) / totals[1]])
-        p_fa = np.concatenate([np.cumsum(negatives[::-1])[::-1] / totals[0], [0.0]])
-        p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
+        p_miss, p_fa = error_rates(negatives, positives)
         threshold = np.append(cells.lowest[filled], np.inf)
         blocks = kernels.pool_adjacent_violators(negatives, positives)
         return cls(threshold, p_miss, p_fa, np.append(blocks, filled.size))

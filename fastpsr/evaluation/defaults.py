@@ -27,6 +27,7 @@ from fastpsr.rules import Log
 __all__ = ["default_metrics", "detection_metrics"]
 
 Metrics = dict[str, Metric[Any]]
+_EER = EER()
 
 
 def default_metrics(
@@ -34,6 +35,7 @@ def default_metrics(
     kind: Kind = "posteriors",
     *,
     costs: CostMatrix | None = None,
+    eer: EER = _EER,
     detection: Sequence[MinDCF] = (),
     calibrator: Calibrator | None = None,
     train: Training | None = None,
@@ -45,7 +47,7 @@ def default_metrics(
     `costs` adds its Bayes risk, and each metric of `detection` its minimal and actual cost.
     """
     if kind == "raw scores":
-        ranks: Metrics = {"EER": EER(), "minCllr": MinCllr(), "AUC": AUC()}
+        ranks: Metrics = {eer.label: eer, "minCllr": MinCllr(), "AUC": AUC()}
         return ranks | _costs(detection, kind)
     table: Metrics = {
         "NCE": CrossEntropy(),
@@ -60,19 +62,20 @@ def default_metrics(
         table["ECE"] = ECE()
     table["ECEmc"] = ECE(on="confidence")
     if kind == "likelihoods" and n_classes == 2:
-        table |= {"EER": EER(), "Cllr": Cllr(), "minCllr": MinCllr()}
+        table |= {eer.label: eer, "Cllr": Cllr(), "minCllr": MinCllr()}
     return table | _costs(detection, kind)
 
 
 def detection_metrics(
     kind: Kind = "likelihoods",
     *,
+    eer: EER = _EER,
     detection: Sequence[MinDCF] = (),
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
     """Return the default metrics of a trial list by name; for raw scores only metrics of ranks."""
-    table: Metrics = {"EER": EER()} | _costs(detection, kind)
+    table: Metrics = {eer.label: eer} | _costs(detection, kind)
     if kind == "raw scores":
         return table | {"minCllr": MinCllr(), "AUC": AUC()}
     return table | {

@@ -8,7 +8,7 @@ from typing import Any
 from fastpsr.metrics.base import Metric as Metric
 from fastpsr.metrics.calibration_loss import CalibrationLoss, ExpectedDivergence
 from fastpsr.metrics.calibration_loss import Decomposition as Decomposition
-from fastpsr.metrics.detection import AUC, EER, ActDCF, Cllr, MinCllr, MinDCF
+from fastpsr.metrics.detection import AUC, ActDCF, Cllr, MinCllr, MinDCF
 from fastpsr.metrics.detection_costs import PRESETS as PRESETS
 from fastpsr.metrics.devpav import DevPAV
 from fastpsr.metrics.ece import ECE
@@ -17,6 +17,13 @@ from fastpsr.metrics.expected_score import (
     CrossEntropy,
     ExpectedScore,
     SemiEmpiricalScore,
+)
+from fastpsr.metrics.operating_points import (
+    EER,
+    FalseAlarmRate,
+    MissRate,
+    OperatingPoint,
+    Threshold,
 )
 from fastpsr.metrics.pav_posterior import PavPosterior
 from fastpsr.metrics.risk import BayesRisk
@@ -31,6 +38,9 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     ExpectedDivergence,
     ECE,
     EER,
+    MissRate,
+    FalseAlarmRate,
+    Threshold,
     MinDCF,
     ActDCF,
     Cllr,
@@ -53,8 +63,12 @@ __all__ = [
     "DevPAV",
     "ExpectedDivergence",
     "ExpectedScore",
+    "FalseAlarmRate",
     "MinCllr",
     "MinDCF",
+    "MissRate",
+    "OperatingPoint",
     "PavPosterior",
     "SemiEmpiricalScore",
+    "Threshold",
 ]

@@ -55,6 +55,10 @@ class Metric(ABC, Generic[Summary]):
     #: Whether it is only defined for two classes.
     binary_only: ClassVar[bool] = False
 
+    #: Whether it changes gradually with the weights of the samples. Where it does not, as a value
+    #: read off single scores, BCa leaves out samples instead of taking derivatives.
+    has_slopes: bool = True
+
     @property
     @abstractmethod
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Detection metrics: error rates and costs of binary systems."""
+"""Detection metrics: costs of binary systems, and the area under the ROC."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -7,93 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr import checks
-from fastpsr.metrics.base import Metric, Summary
+from fastpsr.errors import ArgumentError
+from fastpsr.metrics.base import Metric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
+from fastpsr.metrics.operating_points import OperatingPoint, PointMetric, vertex
+from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import AcceptanceSummands, DecisionCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks, rank_cells
+from fastpsr.summaries.rank_cells import RankCells, pav_blocks, rank_cells
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import LossSummands, ScoreSums
 
-__all__ = ["AUC", "EER", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
-
-
-class _RankMetric(Metric[Summary]):
-    """A metric that depends only on the order of the scores."""
-
-    binary_only = True
-
-    def summands(self, data: Data) -> Plan[Summands]:
-        return (yield from cell_summands(data))
-
-    _takes = "scores"
-
-    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
-        scores = checks.read("scores", x)
-        if scores.ndim == 2 and scores.shape[1] == 2:  # posteriors of both classes
-            return Predictions.from_posteriors(y_true, scores, **options)
-        return Predictions.from_raw_scores(y_true, scores, **options)
-
-
-class _HullMetric(_RankMetric[PavBlocks | RankCells]):
-    """A metric of the convex hull of the ROC; bootstrap replicates are given as rank cells."""
-
-    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return run(lambda: pav_blocks(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from pav_blocks(data)))
-
-
-@dataclass(frozen=True, eq=False)
-class EER(_HullMetric):
-    """Equal error rate: where the convex hull of the ROC meets P_miss = P_fa.
-
-    The intersection is exact (ROCCH-EER) and does not depend on the order of tied scores: if all
-    scores are equal, the EER is 0.5.
-
-    Returns
-    -------
-    float
-        A fraction, 0 to 0.5.
-
-    Raises
-    ------
-    ValueError
-        For more than 2 classes, or if a class has no samples.
-
-    Notes
-    -----
-    Weights are used within each class; priors have no effect.
-
-    References
-    ----------
-    N. Brummer and E. de Villiers, "The BOSARIS Toolkit user guide", 2011, section 3.
-
-    Examples
-    --------
-    >>> import fastpsr as fp
-    >>> fp.EER()([0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0])
-    0.2222222222222222
-    """
-
-    label = "EER"
-    meaning = "equal error rate on the convex hull of the ROC"
-    unit = "fraction"
-    reference_value = 0.5
-
-    def finish(self, summary: PavBlocks | RankCells) -> float:
-        p_miss, p_fa = summary.blocks.hull
-        after = int(np.argmax(p_miss >= p_fa))  # the first vertex has P_miss 0 and P_fa 1
-        gap_before = p_fa[after - 1] - p_miss[after - 1]
-        gap_after = p_miss[after] - p_fa[after]
-        share = gap_before / (gap_before + gap_after)
-        return float(p_miss[after - 1] + share * (p_miss[after] - p_miss[after - 1]))
+__all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +61,7 @@ class _MeanCost:
 
 
 @dataclass(frozen=True, eq=False)
-class MinDCF(_MeanCost, _HullMetric):
+class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
     """Normalized detection cost at the best threshold on the evaluated data.
 
     ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
@@ -168,6 +97,17 @@ class MinDCF(_MeanCost, _HullMetric):
     def finish(self, summary: PavBlocks | RankCells) -> float:
         hull = summary.blocks.hull
         return float(np.mean([cost.normalized(*hull).min() for cost in self.costs]))
+
+    def point(self, data: Data) -> Plan[OperatingPoint]:
+        if len(self.costs) > 1:
+            raise ArgumentError(
+                "p_target",
+                f"must be one prior for an operating point, not {self.p_target!r}, a mean over "
+                f"{self._priors}: take MinDCF({self.costs[0].p_target:g})",
+            )
+        blocks = yield from pav_blocks(data)
+        best = int(np.argmin(self.costs[0].normalized(*blocks.hull)))
+        return (yield from vertex(data, blocks, best))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +268,7 @@ class Cllr(Metric[ScoreSums]):
 
 
 @dataclass(frozen=True, eq=False)
-class MinCllr(_HullMetric):
+class MinCllr(HullMetric):
     """Cllr after the best monotone map of the scores to LLRs (PAV on the evaluated data).
 
     Parameters
@@ -378,7 +318,7 @@ class MinCllr(_HullMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class AUC(_RankMetric[RankCells]):
+class AUC(RankMetric[RankCells]):
     """Area under the ROC: the probability that a target scores above a non-target.
 
     Ties count half.

@@ -198,7 +198,9 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
     conditions = _short([result.condition for result in report.results], 20)
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
-    for metric in ("EER", "minCllr") if report.is_raw else ("EER", "Cllr"):
+    names_of_metrics = (row.metric for result in report.results for row in result.rows)
+    eer = next((name for name in names_of_metrics if name.startswith("EER")), "EER")
+    for metric in (eer, "minCllr" if report.is_raw else "Cllr"):
         systems: dict[str, list[Row]] = {}
         for result in report.results:
             row = result.row(metric)

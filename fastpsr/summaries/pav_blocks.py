@@ -9,13 +9,15 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats, class_factors
+from fastpsr.summaries.roc_steps import Level, RocStep, error_rates
 
 __all__ = ["ClassTotals", "PavBlocks", "require_both_classes"]
 
 
 class ClassTotals:
-    """Totals of the two classes, for rank cells and PAV blocks."""
+    """What rank cells and PAV blocks derive from the weights of both classes."""
 
+    lowest: Floats
     negatives: Floats
     positives: Floats
 
@@ -24,6 +26,11 @@ class ClassTotals:
         totals = np.array([self.negatives.sum(), self.positives.sum()])
         require_both_classes(what, totals)
         return totals
+
+    def step(self, level: Level) -> RocStep:
+        """Return the operating points around a level."""
+        self.class_totals("error rates")
+        return RocStep.of(self.lowest, self.negatives, self.positives, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +77,8 @@ class PavBlocks(ClassTotals):
     @cached_property
     def hull(self) -> tuple[Floats, Floats]:
         """Miss and false-alarm rates at the vertices of the ROC's convex hull, (0, 1) first."""
-        totals = self.class_totals("error rates")
-        p_miss = np.concatenate([[0.0], np.cumsum(self.positives) / totals[1]])
-        p_fa = np.concatenate([np.cumsum(self.negatives[::-1])[::-1] / totals[0], [0.0]])
-        p_miss[-1] = p_fa[0] = 1.0  # not 1 - rounding
-        return p_miss, p_fa
+        self.class_totals("error rates")
+        return error_rates(self.negatives, self.positives)
 
     @property
     def log_odds(self) -> Floats:

@@ -198,18 +198,19 @@ def _count_cells(data: Data) -> Plan[RankCells]:
 
 @dataclass(frozen=True, eq=False)
 class CollectClass(Step):
-    """Collect the distinct scores of a class, and the weight at each."""
+    """Collect the distinct scores of a class within bounds, and the weight at each."""
 
     take: int
     has_weights: bool
     scores: Scores = field(default_factory=Scores)
     what: str = "ranks"
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     is_exact = True
 
     @property
     def key(self) -> Hashable:
-        return ("scores of class", self.take, self.scores.key)
+        return ("scores of class", self.take, self.scores.key, self.bounds)
 
     def start(self) -> "_Held":
         return _Held()
@@ -218,6 +219,9 @@ class CollectClass(Step):
         predictions = part.predictions
         scores, weights = self.scores(predictions), predictions.weights
         members = np.flatnonzero(predictions.labels == self.take)  # faster than by a mask
+        if self.bounds != (-np.inf, np.inf):
+            own = scores[members]
+            members = members[(own >= self.bounds[0]) & (own <= self.bounds[1])]
         if weights.size:
             members = members[weights[members] > 0.0]
             own = weights[members]

@@ -40,6 +40,9 @@ class Summands(ABC):
         Number of samples of the whole in each group, where it is known already.
     reads : frozenset of str
         What is read of a part for groups and columns, as for steps.
+    needs_rows : bool
+        Whether rows are drawn even where counts of groups would do, as some replicates may need
+        the samples.
     beside : tuple of data
         Further row-aligned data, whose parts are also passed to `groups` and `columns`.
     """
@@ -51,6 +54,7 @@ class Summands(ABC):
     degree: int = 0
     known_counts: NDArray[np.int64] | None = None
     reads: frozenset[str] = ROWS
+    needs_rows: bool = False
     beside: tuple[Any, ...] = ()
 
     @property

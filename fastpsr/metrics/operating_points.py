@@ -1,0 +1,493 @@
+"""Error rates at one operating point, and its threshold."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.errors import ArgumentError
+from fastpsr.metrics.base import Metric, Summary
+from fastpsr.metrics.ranks import RankMetric
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Predictions
+from fastpsr.results import Result
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import HighestInSteps, RankCells, pav_blocks, rank_cells
+from fastpsr.summaries.roc_steps import (
+    EQUAL_RATES,
+    Level,
+    RocStep,
+    limit_of_fa,
+    limit_of_miss,
+)
+from fastpsr.summaries.step_search import (
+    CellsNearLevel,
+    roc_step,
+    score_above,
+    step_summands,
+)
+from fastpsr.summaries.summands import NeedsSamplesError, Summands
+
+__all__ = ["EER", "FalseAlarmRate", "MissRate", "OperatingPoint", "PointMetric", "Threshold"]
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoint(Result):
+    """A threshold and the error rates at it.
+
+    Attributes
+    ----------
+    threshold : float
+        Scores at or above it are accepted; on the scale of ``fp.roc(predictions).threshold`` (LLRs,
+        log-odds or raw scores). It is the lowest accepted score, or inf if no score is accepted;
+        nan, which no score reaches, if none is although the highest is inf.
+    p_miss : float
+        Fraction of the targets' weight below the threshold.
+    p_fa : float
+        Fraction of the non-targets' weight at or above the threshold.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 0, 1, 0, 1], [1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> point = fp.EER("nearest").operating_point(data)
+    >>> point.threshold, point.p_miss, round(point.p_fa, 4)
+    (4.0, 0.5, 0.3333)
+    """
+
+    threshold: float
+    p_miss: float
+    p_fa: float
+
+
+class PointMetric(RankMetric[Summary]):
+    """A metric with an operating point."""
+
+    @abstractmethod
+    def point(self, data: Data) -> Plan[OperatingPoint]:
+        """Plan: return the operating point of data whose facts are known."""
+
+    def operating_point(self, predictions: Data) -> OperatingPoint:
+        """Return the threshold on which the value is based, and the error rates at it.
+
+        Parameters
+        ----------
+        predictions : Predictions or PartitionedPredictions
+            Labeled, of two classes.
+
+        Returns
+        -------
+        OperatingPoint
+            Counting the scores at or above its threshold gives its rates.
+        """
+        check_data(predictions)
+
+        def plan() -> Plan[OperatingPoint]:
+            yield from begin(predictions)
+            return (yield from self.point(predictions))
+
+        return run(plan, predictions)
+
+
+def vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
+    """Plan: return the operating point at a vertex of the ROC's convex hull."""
+    p_miss, p_fa = blocks.hull
+    if number < blocks.lowest.size:
+        threshold = float(blocks.lowest[number])
+    else:
+        (highest,) = yield [HighestInSteps(np.empty(0)).over(data)]
+        threshold = float("inf") if highest[0] < np.inf else float("nan")
+    return OperatingPoint(threshold, float(p_miss[number]), float(p_fa[number]))
+
+
+class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
+    """A metric of the two operating points of the ROC around a level."""
+
+    @property
+    @abstractmethod
+    def level(self) -> Level:
+        """What is sought along the ROC."""
+
+    @abstractmethod
+    def takes_end(self, step: RocStep) -> bool:
+        """Return whether the operating point is that after the level."""
+
+    @abstractmethod
+    def value_of(self, step: RocStep) -> float:
+        """Return the value."""
+
+    #: Whether the value depends on single scores in a run of one class, which rank cells pool.
+    needs_scores = False
+
+    def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
+        """Plan: return what the value is computed from."""
+        if data.has_weights and not self.needs_scores:
+            return (yield from rank_cells(data))
+        return (yield from roc_step(data, self.level))
+
+    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells | RocStep:
+        return run(lambda: self.steps(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self.steps(data)))
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        if self.needs_scores:
+            return (yield from step_summands(data, self.level))
+        return (yield from super().summands(data))
+
+    def finish(self, summary: PavBlocks | RankCells | RocStep) -> float:
+        return self.value_of(summary.step(self.level))
+
+    def point(self, data: Data) -> Plan[OperatingPoint]:
+        step = yield from roc_step(data, self.level)
+        end = self.takes_end(step)
+        threshold = (yield from score_above(data, step)) if end else step.score
+        return OperatingPoint(threshold, step.p_miss[end], step.p_fa[end])
+
+
+@dataclass(frozen=True, eq=False)
+class EER(_StepMetric):
+    """Equal error rate: where P_miss = P_fa, on the convex hull of the ROC or on its steps.
+
+    Parameters
+    ----------
+    definition : {"hull", "crossing", "nearest"}
+        - "hull": the exact intersection of the ROC's convex hull with P_miss = P_fa (ROCCH-EER).
+        - "crossing": linear interpolation between the two operating points around P_miss = P_fa.
+        - "nearest": (P_miss + P_fa) / 2 at the threshold of least |P_miss - P_fa|; of two, at the
+          higher one.
+
+    Returns
+    -------
+    float
+        A fraction; on the hull 0 to 0.5, and never above "crossing".
+
+    Raises
+    ------
+    ValueError
+        For more than 2 classes, or if a class has no samples.
+
+    Notes
+    -----
+    None depends on the order of tied scores: if all scores are equal, each is 0.5. Weights are used
+    within each class; priors have no effect. ``operating_point(predictions)`` returns, of the two
+    operating points around P_miss = P_fa, the one where the rates differ less: on the hull these
+    are vertices. Other tools mostly use the steps; the page of definitions lists which.
+
+    References
+    ----------
+    N. Brummer and E. de Villiers, "The BOSARIS Toolkit user guide", 2011, section 3 (hull).
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> y, scores = [0, 0, 0, 1, 1, 1], [-2.0, -1.0, 1.5, -0.5, 1.0, 2.0]
+    >>> fp.EER()(y, scores)
+    0.2222222222222222
+    >>> fp.EER("nearest")(y, scores)
+    0.3333333333333333
+    >>> data = fp.Predictions.from_raw_scores(y, scores)
+    >>> fp.EER("nearest").operating_point(data)
+    OperatingPoint(threshold=1.0, p_miss=0.3333333333333333, p_fa=0.3333333333333333)
+    """
+
+    definition: Literal["hull", "crossing", "nearest"] = "hull"
+
+    unit = "fraction"
+    reference_value = 0.5
+    level = EQUAL_RATES
+
+    def __post_init__(self) -> None:
+        checks.check_choice("definition", self.definition, tuple(_EER_MEANINGS))
+
+    @property
+    def label(self) -> str:
+        return "EER" if self.definition == "hull" else f"EER({self.definition})"
+
+    @property
+    def meaning(self) -> str:
+        return f"equal error rate {_EER_MEANINGS[self.definition]}"
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(), cls("crossing"), cls("nearest")]
+
+    @property
+    def needs_scores(self) -> bool:  # type: ignore[override]
+        """Whether the nearest of the operating points in a run of one class is sought."""
+        return self.definition == "nearest"
+
+    @property
+    def has_slopes(self) -> bool:  # type: ignore[override]
+        """Whether it is a function of the hull."""
+        return self.definition == "hull"
+
+    def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
+        if self.definition == "hull":
+            return (yield from pav_blocks(data))
+        return (yield from super().steps(data))
+
+    def finish(self, summary: PavBlocks | RankCells | RocStep) -> float:
+        if self.definition == "hull" and not isinstance(summary, RocStep):
+            summary = summary.blocks
+        return super().finish(summary)
+
+    def takes_end(self, step: RocStep) -> bool:
+        return step.ends_nearer
+
+    def value_of(self, step: RocStep) -> float:
+        return step.nearest_rate if self.definition == "nearest" else step.equal_rate
+
+    def point(self, data: Data) -> Plan[OperatingPoint]:
+        if self.definition != "hull":
+            return (yield from super().point(data))
+        blocks = yield from pav_blocks(data)
+        nearer = blocks.step(self.level).ends_nearer
+        return (yield from vertex(data, blocks, self.level.find(*blocks.hull) + nearer))
+
+
+_EER_MEANINGS = {
+    "hull": "on the convex hull of the ROC",
+    "crossing": "by interpolation between the operating points around it",
+    "nearest": "as (P_miss + P_fa) / 2 at the threshold where they differ least",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MissRate(_StepMetric):
+    """Miss rate at a limit of the false-alarm rate (FNMR at FMR; 1 - TAR at FAR).
+
+    The lowest P_miss of the thresholds with P_fa of at most `p_fa`, without interpolation.
+
+    Parameters
+    ----------
+    p_fa : float
+        Limit of the false-alarm rate, at least 0 and below 1.
+
+    Returns
+    -------
+    float
+        A fraction, 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        For a limit out of range, more than 2 classes, or if a class has no samples.
+
+    Notes
+    -----
+    Equal scores are accepted together; the value does not depend on their order. Weights are used
+    within each class; priors have no effect. ``operating_point(predictions)`` returns the lowest
+    threshold that keeps the limit.
+
+    References
+    ----------
+    ISO/IEC 19795-1:2021, "Biometric performance testing and reporting" (FNMR at a given FMR).
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 0, 0, 0, 1, 1], [1.0, 2.0, 3.0, 6.0, 4.0, 7.0])
+    >>> fp.MissRate(0.0)(data), fp.MissRate(0.25)(data)
+    (0.5, 0.0)
+    >>> fp.MissRate(0.25).operating_point(data)
+    OperatingPoint(threshold=4.0, p_miss=0.0, p_fa=0.25)
+    """
+
+    p_fa: float
+
+    unit = "fraction"
+    has_slopes = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_fa", _as_limit("p_fa", self.p_fa))
+
+    @property
+    def label(self) -> str:
+        return f"P_miss(P_fa={self.p_fa:g})"
+
+    @property
+    def meaning(self) -> str:
+        return f"lowest miss rate with a false-alarm rate of at most {self.p_fa:g}"
+
+    @property
+    def reference_value(self) -> float:
+        return 1.0 - self.p_fa
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.1), cls(0.0), cls(0.5)]
+
+    @property
+    def level(self) -> Level:
+        return limit_of_fa(self.p_fa)
+
+    def takes_end(self, step: RocStep) -> bool:
+        return True
+
+    def value_of(self, step: RocStep) -> float:
+        return step.p_miss[1]
+
+
+@dataclass(frozen=True, eq=False)
+class FalseAlarmRate(_StepMetric):
+    """False-alarm rate at a limit of the miss rate (FMR at FNMR).
+
+    The lowest P_fa of the thresholds with P_miss of at most `p_miss`, without interpolation.
+
+    Parameters
+    ----------
+    p_miss : float
+        Limit of the miss rate, at least 0 and below 1.
+
+    Returns
+    -------
+    float
+        A fraction, 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        For a limit out of range, more than 2 classes, or if a class has no samples.
+
+    Notes
+    -----
+    Equal scores are accepted together; the value does not depend on their order. Weights are used
+    within each class; priors have no effect. ``operating_point(predictions)`` returns the highest
+    threshold that keeps the limit.
+
+    References
+    ----------
+    ISO/IEC 19795-1:2021, "Biometric performance testing and reporting".
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 0, 0, 0, 1, 1], [1.0, 2.0, 3.0, 6.0, 4.0, 7.0])
+    >>> fp.FalseAlarmRate(0.0)(data), fp.FalseAlarmRate(0.5)(data)
+    (0.25, 0.0)
+    >>> fp.FalseAlarmRate(0.5).operating_point(data)
+    OperatingPoint(threshold=7.0, p_miss=0.5, p_fa=0.0)
+    """
+
+    p_miss: float
+
+    unit = "fraction"
+    has_slopes = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_miss", _as_limit("p_miss", self.p_miss))
+
+    @property
+    def label(self) -> str:
+        return f"P_fa(P_miss={self.p_miss:g})"
+
+    @property
+    def meaning(self) -> str:
+        return f"lowest false-alarm rate with a miss rate of at most {self.p_miss:g}"
+
+    @property
+    def reference_value(self) -> float:
+        return 1.0 - self.p_miss
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(0.1), cls(0.0), cls(0.5)]
+
+    @property
+    def level(self) -> Level:
+        return limit_of_miss(self.p_miss)
+
+    def takes_end(self, step: RocStep) -> bool:
+        return False
+
+    def value_of(self, step: RocStep) -> float:
+        return step.p_fa[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold(RankMetric[OperatingPoint | CellsNearLevel]):
+    """The threshold of an operating point, as a metric, so that it can be bootstrapped.
+
+    Parameters
+    ----------
+    metric : EER, MissRate, FalseAlarmRate or MinDCF
+        ``metric.operating_point(predictions)`` has the threshold.
+
+    Returns
+    -------
+    float
+        Accept scores at or above it; on the scale of the scores (LLRs, log-odds or raw scores).
+        inf if nothing is accepted, nan if no threshold accepts nothing as a score is inf.
+
+    Raises
+    ------
+    ValueError
+        For another metric, more than 2 classes, or if a class has no samples.
+
+    Notes
+    -----
+    Ties and weights are treated as by the metric.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 0, 0, 0, 1, 1], [1.0, 2.0, 3.0, 6.0, 4.0, 7.0])
+    >>> fp.Threshold(fp.MissRate(0.25))(data)
+    4.0
+    """
+
+    metric: PointMetric[Any]
+
+    has_slopes = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, PointMetric):
+            raise ArgumentError(
+                "metric",
+                "must have an operating point, as EER, MissRate, FalseAlarmRate and MinDCF have, "
+                f"not be {self.metric!r}",
+            )
+
+    @property
+    def label(self) -> str:
+        return f"threshold of {self.metric.label}"
+
+    @property
+    def meaning(self) -> str:
+        return f"threshold of: {self.metric.meaning}"
+
+    @classmethod
+    def examples(cls, data: Data) -> list[Metric[Any]]:
+        return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
+
+    def summarize(self, predictions: Predictions) -> OperatingPoint | CellsNearLevel:
+        return run(lambda: self.metric.point(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self.metric.point(data)))
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        if not isinstance(self.metric, _StepMetric) or self.metric.has_slopes:
+            return None  # vertices of the hull, the scores of which rank cells may not have kept
+        return (yield from step_summands(data, self.metric.level))
+
+    def finish(self, summary: OperatingPoint | CellsNearLevel) -> float:
+        if isinstance(summary, OperatingPoint):
+            return summary.threshold
+        assert isinstance(self.metric, _StepMetric)
+        step = summary.step(self.metric.level)
+        threshold = step.above if self.metric.takes_end(step) else step.score
+        if threshold is None:
+            raise NeedsSamplesError
+        return threshold
+
+
+def _as_limit(name: str, limit: object) -> float:
+    number = checks.as_number(name, limit)
+    if not 0.0 <= number < 1.0:
+        raise ArgumentError(name, f"must be at least 0 and below 1, not {number}")
+    return number

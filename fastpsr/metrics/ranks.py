@@ -1,0 +1,42 @@
+"""Base classes of metrics that depend only on the order of the scores."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from fastpsr import checks
+from fastpsr.metrics.base import Metric, Summary
+from fastpsr.plans import Data, Plan, run
+from fastpsr.predictions import Predictions
+from fastpsr.summaries.pav_blocks import PavBlocks
+from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
+from fastpsr.summaries.summands import Summands
+
+__all__ = ["HullMetric", "RankMetric"]
+
+
+class RankMetric(Metric[Summary]):
+    """A metric that depends only on the order of the scores."""
+
+    binary_only = True
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        return (yield from cell_summands(data))
+
+    _takes = "scores"
+
+    def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
+        scores = checks.read("scores", x)
+        if scores.ndim == 2 and scores.shape[1] == 2:  # posteriors of both classes
+            return Predictions.from_posteriors(y_true, scores, **options)
+        return Predictions.from_raw_scores(y_true, scores, **options)
+
+
+class HullMetric(RankMetric[PavBlocks | RankCells]):
+    """A metric of the convex hull of the ROC; bootstrap replicates are given as rank cells."""
+
+    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
+        return run(lambda: pav_blocks(predictions))
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from pav_blocks(data)))

@@ -1,0 +1,131 @@
+"""The step of a ROC at which an error rate passes a limit, or the error rates meet."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastpsr.predictions import Floats
+
+__all__ = ["EQUAL_RATES", "Level", "RocStep", "error_rates", "limit_of_fa", "limit_of_miss"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is sought along the ROC: where a gap that grows with the threshold reaches 0.
+
+    The gap is ``of_miss * P_miss - of_fa * P_fa + offset``. It is not reached if all samples are
+    accepted, and is if none is.
+    """
+
+    of_miss: float
+    of_fa: float
+    offset: float = 0.0
+    is_strict: bool = False  # a gap of 0 is not reached yet
+
+    def gap(self, p_miss: Floats, p_fa: Floats) -> Floats:
+        """Return the gap at error rates."""
+        return self.of_miss * p_miss - self.of_fa * p_fa + self.offset
+
+    def find(self, p_miss: Floats, p_fa: Floats) -> int:
+        """Return the index of the last point before the level, -1 if none is."""
+        gap = self.gap(p_miss, p_fa)
+        return int(np.argmax(gap > 0.0 if self.is_strict else gap >= 0.0)) - 1
+
+    def shifted(self, by: float) -> "Level":
+        """Return the level at which the gap is `by`."""
+        return replace(self, offset=self.offset - by)
+
+    def has_points(self) -> bool:
+        """Whether the level is reached, and not at once: a shifted one may not be."""
+        return self.find(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == 0
+
+
+EQUAL_RATES = Level(1.0, 1.0)
+
+
+def limit_of_fa(p_fa: float) -> Level:
+    """Return the level that is reached where P_fa is at most `p_fa`, at least 0 and below 1."""
+    return Level(0.0, 1.0, p_fa)
+
+
+def limit_of_miss(p_miss: float) -> Level:
+    """Return the level that is reached where P_miss exceeds `p_miss`, at least 0 and below 1."""
+    return Level(1.0, 0.0, -p_miss, is_strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class RocStep:
+    """The two operating points around a level: with a score accepted, and with it rejected.
+
+    Attributes
+    ----------
+    score : float
+        The lowest score that is accepted before the level, and not after it.
+    above : float or None
+        The next score, which is the lowest accepted one after the level; None if it is not known.
+        If there is none: inf, or nan if `score` is inf, as no number is above.
+    p_miss, p_fa : tuple of float
+        Error rates before and after the level.
+    ends_nearer : bool
+        Whether P_miss and P_fa differ after the level by no more than before it.
+    """
+
+    score: float
+    above: float | None
+    p_miss: tuple[float, float]
+    p_fa: tuple[float, float]
+    ends_nearer: bool
+
+    @classmethod
+    def of(cls, lowest: Floats, negatives: Floats, positives: Floats, level: Level) -> "RocStep":
+        """Return the step among groups of scores, in ascending order, with these weights.
+
+        `lowest` is nan for a group whose lowest score is not known.
+        """
+        totals = negatives.sum(), positives.sum()
+        p_miss, p_fa = error_rates(negatives, positives)
+        at = level.find(p_miss, p_fa)
+        # in counts, since differences of rates are rounded
+        misses = positives[:at].sum() + 0.5 * positives[at]
+        false_alarms = negatives[at + 1 :].sum() + 0.5 * negatives[at]
+        score = float(lowest[at])
+        is_present = (negatives[at + 1 :] > 0.0) | (positives[at + 1 :] > 0.0)
+        above: float | None = float("inf") if score < np.inf else float("nan")
+        if is_present.any():
+            found = float(lowest[at + 1 + int(np.argmax(is_present))])
+            above = None if np.isnan(found) else found
+        return cls(
+            score,
+            above,
+            (float(p_miss[at]), float(p_miss[at + 1])),
+            (float(p_fa[at]), float(p_fa[at + 1])),
+            bool(misses / totals[1] <= false_alarms / totals[0]),
+        )
+
+    def step(self, level: Level) -> "RocStep":
+        """Itself, as other summaries return their step."""
+        return self
+
+    @property
+    def equal_rate(self) -> float:
+        """The rate where the segment between both points meets P_miss = P_fa."""
+        if self.p_fa[0] == self.p_fa[1]:
+            return self.p_fa[0]
+        gap_before, gap_after = self.p_fa[0] - self.p_miss[0], self.p_miss[1] - self.p_fa[1]
+        share = gap_before / (gap_before + gap_after)
+        return self.p_miss[0] + share * (self.p_miss[1] - self.p_miss[0])
+
+    @property
+    def nearest_rate(self) -> float:
+        """The mean of P_miss and P_fa at the point where they differ less."""
+        return 0.5 * (self.p_miss[self.ends_nearer] + self.p_fa[self.ends_nearer])
+
+
+def error_rates(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
+    """Return P_miss and P_fa at each threshold: of each group of scores, and above all.
+
+    Neither class is empty.
+    """
+    below = np.concatenate([[0.0], np.cumsum(positives)])
+    above = np.concatenate([np.cumsum(negatives[::-1])[::-1], [0.0]])
+    return below / below[-1], above / above[0]

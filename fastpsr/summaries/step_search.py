@@ -1,0 +1,177 @@
+"""Plans that find a step of the ROC, whose scores rank cells may not have kept."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks
+from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.predictions import Floats
+from fastpsr.summaries.buckets import Counted, ScoresByClass, count_until_few, pick
+from fastpsr.summaries.pav_blocks import require_both_classes
+from fastpsr.summaries.rank_cells import CellSummands, CollectClass, RankCells, rank_cells
+from fastpsr.summaries.roc_steps import EQUAL_RATES, Level, RocStep, error_rates
+from fastpsr.summaries.summands import NeedsSamplesError
+
+__all__ = [
+    "CellsNearLevel",
+    "StepSummands",
+    "roc_step",
+    "score_above",
+    "step_summands",
+]
+
+_REACH = 8.0  # standard deviations
+
+
+def roc_step(data: Data, level: Level) -> Plan[RocStep]:
+    """Plan: return the operating points around a level, and the score between them."""
+    checks.check_binary("ranks", data.n_classes)
+    if data.has_weights:
+        return (yield from _find_in_cells(data, level))
+    return (yield from _find_in_buckets(data, level))
+
+
+def _find_in_buckets(data: Data, level: Level) -> Plan[RocStep]:
+    """Count the scores in buckets, and look into the one that holds the step."""
+    require_both_classes("error rates", data.class_sizes.astype(np.float64))
+    column = ScoresByClass()
+
+    def holding(counted: Counted) -> int:
+        return level.find(*error_rates(*counted.counts.T))
+
+    def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
+        flags = np.zeros(counted.places.size, bool)
+        flags[holding(counted)] = True
+        return flags & ~counted.are_alike
+
+    counted, _, flags = yield from count_until_few(column, data, needed)
+    by_class = yield from pick(column, data, counted, flags)
+    at = holding(counted)
+    lowest, counts = counted.lowest[at : at + 1], counted.counts[at : at + 1]
+    if flags[at]:
+        lowest, places = np.unique(np.concatenate(by_class), return_inverse=True)
+        places[by_class[0].size :] += lowest.size
+        counts = np.bincount(places, minlength=2 * lowest.size).reshape(2, -1).T
+    outside = counted.counts[:at].sum(axis=0), counted.counts[at + 1 :].sum(axis=0)
+    negatives, positives = np.vstack([outside[0], counts, outside[1]]).T.astype(np.float64)
+    scores = np.concatenate([[np.nan], lowest, [np.nan]])
+    return RocStep.of(scores, negatives, positives, level)
+
+
+def _find_in_cells(data: Data, level: Level) -> Plan[RocStep]:
+    """Find the rank cell of the step, and look into it if it is a run of the larger class."""
+    cells = yield from rank_cells(data)
+    cells.class_totals("error rates")
+    at = level.find(*error_rates(cells.negatives, cells.positives))
+    if at % 2 == 1:  # one score
+        return cells.step(level)
+    of_run = int(cells.positives[at] > 0.0)
+    after = cells.edges[at // 2 : at // 2 + 1]
+    highest = float(np.nextafter(after[0], -np.inf)) if after.size else np.inf
+    bounds = float(cells.lowest[at]), highest
+    (run,) = yield [CollectClass(of_run, True, bounds=bounds).over(data)]
+    scores, weights = run
+    other = np.zeros(scores.size)
+
+    def spliced(values: Floats, of_scores: Floats) -> Floats:
+        return np.concatenate([values[:at], of_scores, values[at + 1 :]])
+
+    return RocStep.of(
+        spliced(cells.lowest, scores),
+        spliced(cells.negatives, other if of_run else weights),
+        spliced(cells.positives, weights if of_run else other),
+        level,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class StepSummands(CellSummands):
+    """Samples grouped by class and score near a level; all below, and all above, are a cell."""
+
+    level: Level = EQUAL_RATES
+
+    stream = ("roc steps",)
+    needs_rows = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("roc steps", self.level)
+
+    def assemble(self, weight: Floats, sums: Floats) -> "CellsNearLevel":
+        n_cells = self.lowest.size
+        return CellsNearLevel(self.edges, self.lowest, weight[:n_cells], weight[n_cells:], None)
+
+
+@dataclass(frozen=True, eq=False)
+class CellsNearLevel(RankCells):
+    """Rank cells whose first and last hold scores of both classes in an unknown order."""
+
+    def step(self, level: Level) -> RocStep:
+        self.class_totals("error rates")
+        if level.find(*error_rates(self.negatives, self.positives)) in (0, self.lowest.size - 1):
+            raise NeedsSamplesError
+        return super().step(level)
+
+
+def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
+    """Plan: return summands with all scores that replicates are likely to step at.
+
+    Replicates that step elsewhere are computed from their samples.
+    """
+    step = yield from roc_step(data, level)
+    n_negative, n_positive = data.class_sizes
+    reach = level.of_miss * _reach(step.p_miss[1], n_positive)
+    reach += level.of_fa * _reach(step.p_fa[0], n_negative)
+    low, high = -np.inf, np.inf
+    if level.shifted(-reach).has_points():
+        low = (yield from roc_step(data, level.shifted(-reach))).score
+    if level.shifted(reach).has_points():
+        high = (yield from roc_step(data, level.shifted(reach))).score
+    steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in range(2)]
+    by_class = yield [each.over(data) for each in steps]
+    edges = np.union1d(*(scores for scores, _ in by_class))
+    lowest = np.full(2 * edges.size + 1, np.nan)
+    lowest[1::2] = edges
+    return StepSummands(edges, lowest, None, None, level)
+
+
+def _reach(rate: float, n: int) -> float:
+    """Return how far a rate of n samples is likely to move in a replicate."""
+    return float(_REACH * (np.sqrt(rate * (1.0 - rate) / n) + 1.0 / n))
+
+
+def score_above(data: Data, step: RocStep) -> Plan[float]:
+    """Plan: return the lowest score that is accepted after a step."""
+    if step.above is not None:
+        return step.above
+    (found,) = yield [_LowestAbove(step.score).over(data)]
+    return float(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _LowestAbove(Step):
+    """Find the lowest score of positive weight above a score; there is one."""
+
+    score: float
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("lowest above", self.score)
+
+    def start(self) -> float:
+        return float("inf")
+
+    def add(self, accumulator: float, prepared: None, part: Part) -> float:
+        scores, weights = part.predictions._score_rows, part.predictions.weights
+        above = scores > self.score
+        if weights.size:
+            above &= weights > 0.0
+        return min(accumulator, float(scores[above].min(initial=np.inf)))
+
+    def merge(self, one: float, other: float) -> float:
+        return min(one, other)
