@@ -14,7 +14,7 @@ from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.curves import *  # noqa: F403
 from fastpsr.dask import from_dask
 from fastpsr.errors import ArgumentError, SuspicionWarning
-from fastpsr.evaluation import Evaluation, evaluate
+from fastpsr.evaluation import Evaluation, SharedTargets, evaluate
 from fastpsr.metrics import *  # noqa: F403
 from fastpsr.plans import PartitionedPredictions, from_parts
 from fastpsr.plans.parquet import scan_parquet
@@ -31,6 +31,7 @@ __all__ = [
     "Evaluation",
     "PartitionedPredictions",
     "Predictions",
+    "SharedTargets",
     "SuspicionWarning",
     "bayes_decisions",
     "calibration",

@@ -4,7 +4,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.comparison import Difference, Pairs
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
-from fastpsr.evaluation.groups import Grouping
+from fastpsr.evaluation.groups import Grouping, SharedTargets
 from fastpsr.evaluation.table import Evaluation, Group, Row
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "NoIntervalsWarning",
     "Pairs",
     "Row",
+    "SharedTargets",
     "default_metrics",
     "detection_metrics",
     "evaluate",

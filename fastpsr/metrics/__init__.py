@@ -27,6 +27,7 @@ from fastpsr.metrics.operating_points import (
 )
 from fastpsr.metrics.pav_posterior import PavPosterior
 from fastpsr.metrics.risk import BayesRisk
+from fastpsr.metrics.spoofing import ActADCF, MinADCF
 
 METRICS: tuple[type[Metric[Any]], ...] = (
     CrossEntropy,
@@ -43,6 +44,8 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     Threshold,
     MinDCF,
     ActDCF,
+    MinADCF,
+    ActADCF,
     Cllr,
     MinCllr,
     AUC,
@@ -54,6 +57,7 @@ __all__ = [
     "AUC",
     "ECE",
     "EER",
+    "ActADCF",
     "ActDCF",
     "BayesRisk",
     "BrierScore",
@@ -64,6 +68,7 @@ __all__ = [
     "ExpectedDivergence",
     "ExpectedScore",
     "FalseAlarmRate",
+    "MinADCF",
     "MinCllr",
     "MinDCF",
     "MissRate",
