@@ -38,8 +38,8 @@ nasty = pytest.mark.parametrize("name", partitions.NASTY)
 #: What depends on counts and ranks alone: without weights, equal bit by bit.
 COUNTED = {
     "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinCllr", "AUC", "PavPosterior",
-    "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "ActADCF", "roc", "pav_steps", "bayes_error", "tippett",
-    "score_histogram", "risk_curve", "PAV",
+    "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "ActADCF", "roc", "pav_steps", "bayes_error",
+    "tippett", "score_histogram", "risk_curve", "PAV",
 }  # fmt: skip
 #: What needs all samples, all cells, or all scores of the minority at once, beyond the budget.
 REFUSED = {

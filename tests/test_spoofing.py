@@ -109,7 +109,7 @@ def test_one_kind_of_negatives_is_the_dcf():
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    ("options", "message"),
     [
         ({"p_spoof": 0.0}, "p_spoof must lie strictly between 0 and 1, not 0.0"),
         ({"p_nontarget": 1.5}, "p_nontarget must lie strictly between 0 and 1, not 1.5"),
@@ -127,7 +127,7 @@ def test_costs_that_are_none(kind, options, message):
 
 
 @pytest.mark.parametrize(
-    "spoof, message",
+    ("spoof", "message"),
     [
         ([True, False], "spoof must have .* 4"),
         ([0, 0, 2, 1], r"spoof must be True for spoofed .*, but spoof\[2\] is 2"),
