@@ -54,7 +54,5 @@ def conditions_of(made: TrialSet, name: str | None, spoof: NDArray[np.bool_] | N
             f"{KIND}={_SPOOF} (SPF-EER) share all targets"
         )
     else:
-        tell_once(
-            f"--by {name}: all conditions share all targets, as some have spoofed trials only"
-        )
+        tell_once(f"--by {name}: conditions share all targets, as some have spoofed trials only")
     return {name or KIND: SharedTargets(grouping)}
