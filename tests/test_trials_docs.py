@@ -13,7 +13,8 @@ from fastpsr.trials import FORMATS
 from tests import pages
 
 ROOT = Path(__file__).parents[1]
-_DOCS = ("guide", "definitions", "parts", "clusters", "trials", "formats", "intervals")
+_DOCS = ("guide", "definitions", "parts", "clusters", "trials", "formats", "intervals",
+         "backends-spoof-part")  # fmt: skip
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
 
 
