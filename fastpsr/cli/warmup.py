@@ -169,7 +169,8 @@ def _parts() -> None:
     for weight in (None, rng.random(n)):
         whole = fp.Predictions.from_logits(y, scores, sample_weight=weight)
         cuts = [slice(k, k + n // 4) for k in range(0, n, n // 4)]
-        parts = fp.from_parts((whole[cut], {"spoof": ~y[cut]}) for cut in cuts)
+        spoof = ~y & (scores > 0.0)
+        parts = fp.from_parts((whole[cut], {"spoof": spoof[cut]}) for cut in cuts)
         for kind in METRICS:
             for metric in kind.examples(parts):
                 metric(parts)
