@@ -345,6 +345,13 @@ def training_for(s, predictions):
     return s.of(made)()
 
 
+def spoof_for(s, predictions):
+    """Which non-targets are spoofed, or ids of any type."""
+    if s.bad():
+        return ids_for(s, len(predictions))
+    return s.give(fp.MinADCF.examples(predictions)[0].spoof)
+
+
 def metric_for(s, predictions):
     """Any metric of the registry, with options that may be bad, and what its value lies between."""
     K, inf = predictions.n_classes, np.inf
@@ -373,6 +380,8 @@ def metric_for(s, predictions):
         fp.Threshold: lambda: fp.Threshold(s.of([fp.EER("nearest"), fp.MissRate(p), fp.AUC()])),
         fp.MinDCF: lambda: fp.MinDCF(p, s.number(1.0), s.number(10.0)),
         fp.ActDCF: lambda: fp.ActDCF(p, s.number(1.0), s.number(10.0)),
+        fp.MinADCF: lambda: fp.MinADCF(spoof_for(s, predictions), p, s.number(0.05), s.number(1.0)),
+        fp.ActADCF: lambda: fp.ActADCF(spoof_for(s, predictions), p, s.number(0.05), s.number(1.0)),
         fp.Cllr: lambda: fp.Cllr(p),
         fp.MinCllr: lambda: fp.MinCllr(p),
         fp.PavPosterior: lambda: fp.PavPosterior(s.number(float(s.scores(1)[0]))),
@@ -383,7 +392,7 @@ def metric_for(s, predictions):
         fp.MissRate: (0.0, 1.0), fp.FalseAlarmRate: (0.0, 1.0),
         fp.MinDCF: (0.0, 1.0 + 1e-12), fp.ActDCF: (0.0, inf), fp.Cllr: (0.0, inf),
         fp.MinCllr: (0.0, 1.0 + 1e-9), fp.AUC: (0.0, 1.0 + 1e-12), fp.DevPAV: (0.0, inf),
-        fp.PavPosterior: (0.0, 1.0),
+        fp.PavPosterior: (0.0, 1.0), fp.MinADCF: (0.0, 1.0 + 1e-12), fp.ActADCF: (0.0, inf),
     }  # fmt: skip
     kind = s.of(METRICS)
     metric = made.get(kind, lambda: s.of(kind.examples(predictions)))()
@@ -419,9 +428,9 @@ def metrics_of_arrays(s):
     metric, low, high = metric_for(milder(s), predictions_for(s, K, n))
     kind = "posteriors"
     if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate, fp.Threshold, fp.AUC,
-                           fp.MinCllr, fp.MinDCF)):  # fmt: skip
+                           fp.MinCllr, fp.MinDCF, fp.MinADCF)):  # fmt: skip
         kind = "raw_scores"
-    elif isinstance(metric, (fp.Cllr, fp.ActDCF, fp.DevPAV)):
+    elif isinstance(metric, (fp.Cllr, fp.ActDCF, fp.DevPAV, fp.ActADCF)):
         kind = "llrs"
     K = K if kind == "posteriors" else 2
     y, x = s.give(s.labels(n, K), whole=True), s.give(scores_for(s, kind, n, K))
@@ -651,7 +660,7 @@ def numbers_of_threads(s):
         check_float(fp.AUC()(made), 0.0, 1.0)
 
 
-@case("evaluate", "Evaluation", "SuspicionWarning")
+@case("evaluate", "Evaluation", "SharedTargets", "SuspicionWarning")
 def tables(s):
     made = predictions_for(milder(s), n=s.of([1, 5, 30, 64]))
     chosen = None
@@ -659,7 +668,8 @@ def tables(s):
         chosen = {str(k): metric_for(s, made)[0] for k in range(s.of([0, 1, 3]))}
     options = bootstrap_options(s, len(made)) if s.chance(0.2) else {}
     if s.chance(0.3):
-        options["by"] = s.of([{"a": s.give(s.labels(len(made), 2))}, "a", {}, None])
+        ids = s.give(s.labels(len(made), 2))
+        options["by"] = s.of([{"a": ids}, {"a": fp.SharedTargets(ids)}, "a", {}, None])
     systems = {"one": made, "other": made} if s.chance(0.2) else made
     if (s.chance(0.3) and isinstance(systems, dict)) or s.bad():
         options["differences"] = s.of(["first", "all", None])
