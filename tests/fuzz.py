@@ -33,7 +33,7 @@ COVERED = set()  # public names that a case calls
 
 #: Warnings that docstrings announce.
 DOCUMENTED = (
-    "the fitted scale is",
+    "(.*: )?the fitted scale is",
     ".* is undefined in .* of .* replicates",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
