@@ -11,6 +11,7 @@ from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.reading import Reading
+from fastpsr.trials.repeats import hashes_of
 
 __all__ = ["Joined", "join", "keep_numbers"]
 
@@ -130,6 +131,9 @@ def _pairs(
     Strings of the scores that the key does not know follow the key's own.
     """
     pl = polars()
+    if _in_one_order(key_ids, score_ids) and _all_differ(key_ids):
+        rows = np.arange(len(key_ids[0]))
+        return rows, rows
     key_pairs = np.zeros(len(key_ids[0]), np.int64)
     score_pairs = np.zeros(len(score_ids[0]), np.int64)
     total = 1
@@ -147,9 +151,27 @@ def _pairs(
     return key_pairs, score_pairs
 
 
+def _in_one_order(key_ids: list[Coded], score_ids: list[Coded]) -> bool:
+    """Whether both lists have the same trials in the same order; False if strings were coded."""
+    both = []
+    for mine, theirs in zip(key_ids, score_ids, strict=True):
+        a, b = mine.uncoded, theirs.uncoded
+        if a is None or b is None or len(a) != len(b) or a[-1] != b[-1]:
+            return False
+        both.append((a, b))
+    return all(a is b or (a == b).all() for a, b in both)
+
+
+def _all_differ(ids: list[Coded]) -> bool:
+    """Whether no trial occurs twice, by hashes of the strings: False may be wrong."""
+    frame = polars().DataFrame({str(k): column.series() for k, column in enumerate(ids)})
+    hashes = hashes_of(frame, frame.columns)
+    return bool(hashes.n_unique() == len(hashes))
+
+
 def _first_of_each(pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
     series = polars().Series(pairs)
-    if series.n_unique() == pairs.size:
+    if (pairs[1:] > pairs[:-1]).all() or series.n_unique() == pairs.size:
         return np.ones(pairs.size, bool)
     return np.asarray(series.is_first_distinct().to_numpy())
 
