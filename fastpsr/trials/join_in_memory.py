@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Joined", "join", "keep_numbers"]
 
 _MAX_PAIRS = 2**62
+_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +184,10 @@ def _match_hashes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched | No
     their_first = np.ones(theirs.size, bool)
     score_of = _match(ours, theirs, all_first, their_first)
     rows = np.flatnonzero(score_of >= 0)
-    if not all_equal((a.gather(rows), b.gather(score_of[rows])) for a, b in both):
-        return None
+    both = [(a.rechunk(), b.rechunk()) for a, b in both]
+    for some in np.split(rows, range(_ROWS, rows.size, _ROWS)):  # copies of strings take memory
+        if not all_equal((a.gather(some), b.gather(score_of[some])) for a, b in both):
+            return None
     return _Matched(ours, theirs, all_first, their_first, score_of)
 
 
