@@ -80,7 +80,7 @@ def read(
     Notes
     -----
     Ids are compared as text. If both files have a column `side`, trials are also joined on it. Time
-    and memory are linear in the number of trials: about 1.5 GB for 10 million trials.
+    and memory are linear in the number of trials: about 2.5 GB for 10 million trials.
 
     Examples
     --------

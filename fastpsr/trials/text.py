@@ -52,6 +52,8 @@ def read_text(
             mine = [row for row in rows if first <= row < first + height]
             found |= zip(mine, places_in(path, piece, [row - first for row in mine]), strict=True)
             first += height
+            if len(found) == len(set(rows)):
+                break
         return [found[row] for row in rows]
 
     whole = pl.concat(frames)
