@@ -58,7 +58,7 @@ class TorchMetric(torchmetrics.Metric):
     ------
     ValueError
         If the metric is not defined for this input, as in memory, or holds other data sample by
-        sample (``SemiEmpiricalScore``). From ``update``, for invalid `preds`, `target` or
+        sample (``SemiEmpiricalScore``, a-DCF). From ``update``, for invalid `preds`, `target` or
         `sample_weight`.
 
     Notes
@@ -214,6 +214,11 @@ class TorchMetric(torchmetrics.Metric):
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
         example = self._batch(scores, np.array([0, 1]), None)
+        own_data = f"must not hold other data sample by sample, as {self.metric.label} does"
+        try:
+            self.metric.on_rows(example, np.array([0, 1]))
+        except ArgumentError:
+            raise ArgumentError("metric", own_data) from None
         summands: Summands | None = None
         try:
             if self.num_classes == 2:  # of which the example has samples
@@ -224,9 +229,7 @@ class TorchMetric(torchmetrics.Metric):
         except _NeedsAllError:
             return None
         if summands is not None and summands.beside:
-            raise ArgumentError(
-                "metric", f"must not hold other data sample by sample, as {self.metric.label} does"
-            )
+            raise ArgumentError("metric", own_data)
         try:
             if summands is not None:
                 _summed(summands, example)
