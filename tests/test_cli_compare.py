@@ -431,6 +431,21 @@ def test_systems_by_condition():
     assert all(line[2] == "equal" for line in markdown if line[0] == "a - c")
 
 
+def test_what_is_said_once():
+    write_trials(n_target=3, n_nontarget=40)  # 5 % of the replicates have no target
+    write_third()
+    options = ["--resample", "iid", *SPEAKERS, *FEW, "--metrics", "EER,Cllr", "--json", "t.json"]
+    outcome = fastpsr(*TRIALS, "c", *options)
+    assert outcome.code == 0, outcome.err
+    content = strict_json("t.json")
+    undefined = [row for row in content["rows"] if row["n_undefined"]]
+    assert undefined and any(row["n_undefined"] for row in content["differences"])
+    warned = [line for line in outcome.err.splitlines() if "is undefined in" in line]
+    assert len(warned) == len(undefined)  # of systems, and not of their differences too
+    said = [line for line in outcome.out.splitlines() if "speakers: " in line]
+    assert len(said) == 1, said  # which the key has for all systems
+
+
 def test_the_first_with_each_other():
     write_trials()
     write_third()

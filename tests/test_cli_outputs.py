@@ -27,6 +27,7 @@ from tests.commands import (
     snapshot,
     surroundings,
     write,
+    write_trials,
 )
 
 
@@ -284,6 +285,19 @@ def test_output_that_a_locale_has_no_letters_for():
     done = program("evaluate", "s.csv", **ASCII)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"scores: gr\xf6\xdfe; labels: label" in done.stdout
+
+
+def test_messages_are_a_line_each_in_a_pipe():
+    name = f"{'long' * 20}.txt"
+    write_trials()
+    Path("a").rename(name)
+    outcome = program("threshold", "--dcf", "0.01", "--key", "key", "--scores", name, COLUMNS="80")
+    assert outcome.returncode == 0, outcome.stderr
+    calibrated, key, scores, best, actual = outcome.stdout.splitlines()
+    assert calibrated.startswith("calibrated LLRs: ")
+    assert key.startswith("key: ") and scores.startswith(f"{name}: ")
+    assert best.startswith("best for these trials: ") and best.endswith("scores taken as llr")
+    assert actual.startswith("at the threshold of calibrated LLRs: ")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import subprocess
 import sys
 
@@ -212,6 +213,18 @@ def test_det_axes_grow_with_systems_and_ticks_are_percent():
     assert [formatter(rate) for rate in (0.001, 0.05, 0.999)] == ["0.1", "5", "99.9"]
     ax.set_xlim(-1.0, 2.0)  # beyond rates
     ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("low", [1e-9, 1e-6, 1e-4, 1e-3, 0.005])
+@pytest.mark.parametrize("high", [0.5, 0.9, 0.99])
+def test_labels_of_det_axes_do_not_touch(low, high):
+    ax = draw("det", {"A": A})
+    ax.set_xlim(low, high)
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert len(boxes) > 5
+    gaps = [b.x0 - a.x1 for a, b in itertools.pairwise(boxes)]
+    assert min(gaps) > 2.0, (gaps, [label.get_text() for label in ax.get_xticklabels()])
 
 
 POINTS = [fp.MinDCF(0.3), fp.ActDCF(0.3), fp.MinDCF(0.6, 1.0, 2.0)]

@@ -155,7 +155,8 @@ def with_intervals(
     """Return the intervals of given values, then of differences; the jobs must be prepared.
 
     With `pairs`, the places of two jobs by the name of their difference, all jobs are drawn
-    jointly. Without `names` there are only differences.
+    jointly. Without `names` there are only differences; with them, replicates in which a metric is
+    undefined are warned of once, not of each difference too.
     """
     with in_silence():
         replicates = run(lambda: draw_replicates(
@@ -169,7 +170,9 @@ def with_intervals(
         with np.errstate(invalid="ignore"):  # inf - inf is undefined
             value, row = values[a] - values[b], replicates[a] - replicates[b]
         both = [jobs[a], jobs[b]]
-        results.append(intervals.result(name, value, row, both, [1.0, -1.0], stacklevel))
+        results.append(
+            intervals.result(name, value, row, both, [1.0, -1.0], stacklevel, is_known=bool(names))
+        )
     return results
 
 

@@ -146,11 +146,16 @@ class Intervals:
         jobs: list[Job],
         signs: list[float],
         stacklevel: int = 4,
+        *,
+        is_known: bool = False,
     ) -> BootstrapResult:
-        """Return the interval of a value, with a warning if it is not reliable."""
+        """Return the interval of a value, with a warning if it is not reliable.
+
+        `is_known` says that the replicates left out have been warned of.
+        """
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
-        if n_undefined:
+        if n_undefined and not is_known:
             warn(
                 f"{name} is undefined in {n_undefined:,} of {replicates.size:,} replicates, which "
                 "are left out: a class is missing there, or a calibrator has no optimum",

@@ -65,12 +65,12 @@ def demo(
     simulated = f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets"
     reading = _READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"])
     said = _SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers)
-    console.print(simulated)
+    console.print(simulated, soft_wrap=False)
     _print_systems(rows)
-    console.print(reading)
+    console.print(reading, soft_wrap=False)
     console.print()
     _print_intervals(by_trial, by_speaker)
-    console.print(said)
+    console.print(said, soft_wrap=False)
     if to_report is not None:
         _write_report(
             to_report,
@@ -117,7 +117,7 @@ def _print_systems(rows: dict[str, fp.Evaluation]) -> None:
         table.add_row(f"simulated, {proc}", *map(_cell, _metrics(), values))
     for proc, printed in _PRINTED.items():
         table.add_row(f"SITW, {proc}", *map(_cell, _metrics(), printed), style="dim")
-    console.print(table)
+    console.print(table, soft_wrap=False)
 
 
 def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None:
@@ -132,7 +132,7 @@ def _print_intervals(by_trial: fp.Evaluation, by_speaker: fp.Evaluation) -> None
             for row in (one, other)
         ]
         table.add_row(one.metric, _cell(one.metric, one.value), *ends)
-    console.print(table)
+    console.print(table, soft_wrap=False)
 
 
 def _metrics() -> dict[str, fp.metrics.Metric]:  # type: ignore[type-arg]

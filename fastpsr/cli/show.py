@@ -1,6 +1,7 @@
 """Output of the commands other than tables: progress and warnings."""
 
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,8 @@ from fastpsr.evaluation import NoIntervalsWarning
 
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
 
-console = Console(highlight=False, markup=False, emoji=False)
+# messages are wrapped on a terminal alone: a pipe and a file get each as one line
+console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not sys.stdout.isatty())
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 _REMEDIES: dict[LooksLike, str] = {

@@ -50,7 +50,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
     table.add_column("meaning")
     for line, row in zip(lines, evaluation.rows, strict=True):
         table.add_row(*line, row.note)
-    console.print(table)
+    console.print(table, soft_wrap=False)
 
 
 def write_evaluation(

@@ -96,6 +96,7 @@ class TrialReader:
     has_scores: bool = True  # else the classes are the scores
     clock: Clock = field(default_factory=Clock)
     progress: Callable[..., object] = _no_progress
+    _of_speakers: set[str] = field(default_factory=set)  # lines that hold for several systems
 
     @classmethod
     def of(
@@ -142,7 +143,8 @@ class TrialReader:
         n_said = len(made.taken)
         with self.clock.on("join"):
             made = _with_speakers(made, self.speakers)
-        self._print(made.taken[n_said:])
+        self._print([line for line in made.taken[n_said:] if line not in self._of_speakers])
+        self._of_speakers.update(made.taken[n_said:])
         return made
 
     def common(self, systems: Mapping[Path, TrialSet]) -> dict[Path, TrialSet]:

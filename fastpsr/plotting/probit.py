@@ -14,6 +14,7 @@ LEAST = 1e-12  # rates nearer to 0 or 1 lie here
 _LOW = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 _HIGH = tuple(1.0 - rate for rate in reversed(_LOW) if rate not in (0.005, 0.02))  # less crowded
 TICKS = (*_LOW, *_HIGH)
+_WIDTH = 0.013  # of half a character of a label and what is between labels, as a share of the axis
 
 
 class ProbitScale(ScaleBase):
@@ -28,12 +29,33 @@ class ProbitScale(ScaleBase):
         return _Probit()
 
     def set_default_locators_and_formatters(self, axis: Axis) -> None:
-        axis.set_major_locator(FixedLocator(list(TICKS)))
-        axis.set_major_formatter(FuncFormatter(lambda rate, _: f"{round(100.0 * rate, 8):g}"))
+        axis.set_major_locator(_Ticks(TICKS))
+        axis.set_major_formatter(FuncFormatter(lambda rate, _: _percent(rate)))
         axis.set_minor_locator(NullLocator())
 
     def limit_range_for_scale(self, vmin: float, vmax: float, minpos: float) -> tuple[float, float]:
         return max(vmin, LEAST), min(vmax, 1.0 - LEAST)
+
+
+class _Ticks(FixedLocator):
+    """Fixed ticks without those whose labels would touch that of the tick before."""
+
+    def __call__(self) -> Any:
+        assert self.axis is not None
+        first, last = np.sort(self.axis.get_view_interval())
+        shown = [tick for tick in super().__call__() if first <= tick <= last]
+        places = _Probit().transform_non_affine([first, *shown, last])
+        width = _WIDTH * (places[-1] - places[0])
+        kept: list[tuple[float, float]] = []
+        for tick, place in zip(shown, places[1:-1], strict=True):
+            n_characters = len(_percent(tick)) + (len(_percent(kept[-1][0])) if kept else 0)
+            if not kept or place - kept[-1][1] >= width * n_characters:
+                kept.append((tick, place))
+        return np.array([tick for tick, _ in kept])
+
+
+def _percent(rate: float) -> str:
+    return f"{round(100.0 * rate, 8):g}"
 
 
 class _Probit(Transform):

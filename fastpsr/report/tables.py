@@ -165,7 +165,7 @@ def _value(row: Row) -> Cell:
 
 
 def _undefined(row: Row) -> tuple[str, ...]:
-    return (f"undefined in {row.n_undefined:,} replicates",) if row.n_undefined else ()
+    return (f"undefined replicates: {row.n_undefined:,}",) if row.n_undefined else ()
 
 
 def _counted(result: Result) -> str:
