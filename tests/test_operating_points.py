@@ -202,6 +202,7 @@ def speechbrain_eer(positive, negative):
 @pytest.mark.parametrize("share", [0.1, 0.5])
 @pytest.mark.parametrize("seed", range(5))
 def test_nearest_is_that_of_speechbrain_and_torchmetrics(seed, share):
+    """By their definitions; `test_backends_*.py` have the packages."""
     y, scores, _ = make("plain", 1_000, share, seed)
     value, smaller = fp.EER("nearest")(y, scores), min(y.sum(), (1 - y).sum())
     expected = speechbrain_eer(scores[y == 1], scores[y == 0])

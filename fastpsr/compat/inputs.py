@@ -12,8 +12,12 @@ __all__ = ["as_array", "as_scores"]
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Return an array, or the values of a tensor of any device."""
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    """Return an array, or the values of a tensor of any device and type."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        if str(getattr(values, "dtype", "")) == "torch.bfloat16":  # which NumPy lacks
+            values = values.float()
+    return np.asarray(values)
 
 
 def as_scores(name: str, values: ArrayLike) -> Floats:
