@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.compat.inputs import as_array
+from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
@@ -144,8 +144,8 @@ class TorchMetric(torchmetrics.Metric):
         target : Tensor of int or bool, shape (N,)
         sample_weight : Tensor, shape (N,), optional
         """
-        weights = None if sample_weight is None else as_array(sample_weight)
-        batch = self._batch(as_array(preds), as_array(target), weights)
+        weights = None if sample_weight is None else from_tensor(sample_weight)
+        batch = self._batch(from_tensor(preds), from_tensor(target), weights)
         state = getattr(self, self._state)
         if self._summands is None:
             state.append(self._tensor(_kept(batch)))

@@ -294,6 +294,10 @@ RATES = ([0.5, 1.0], [0.5, 0.0])
             r"^labels must be .*: pass np.unique\(labels, return_inverse=True\)\[1\]$",
         ),
         (lambda: evaluate_with_conf_int([1.0, 2.0], np.mean, labels=[1]), "labels must have one"),
+        (lambda: evaluate_with_conf_int(1.0, np.mean, [1]), "^samples must have a row per sample"),
+        (lambda: evaluate_with_conf_int([], np.mean), r"^samples must have.* of shape \(0,\)"),
+        (lambda: evaluate_with_conf_int([[1], [1, 2]], np.mean), "^samples must be an array of"),
+        (lambda: EER([[1], [1, 2]], [1.0]), "^positive_scores must be an array of real numbers"),
         (
             lambda: evaluate_with_conf_int([1.0, 2.0], np.mean, conditions=[1]),
             "conditions must have",

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling, bootstrap
 from fastpsr.bootstrap.draws import draws_of
-from fastpsr.compat.inputs import as_array
+from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, check_metric
 from fastpsr.plans import Part, run
@@ -102,13 +102,20 @@ def evaluate_with_conf_int(
     (0.526, [0.449, 0.593])
     """
     checks.check_integer("num_bootstraps", num_bootstraps, 1)
-    checks.check_number("alpha", alpha, 0.0, 100.0, "lie in 0 to 100")
+    alpha = checks.check_number("alpha", alpha, 0.0, 100.0, "lie in 0 to 100")
     named = {"labels": labels, "samples": samples, "samples2": samples2}
-    arrays = {name: as_array(each) for name, each in named.items() if each is not None}
+    arrays = {
+        name: checks.as_array(name, from_tensor(each), "samples")
+        for name, each in named.items()
+        if each is not None
+    }
+    for name, array in arrays.items():
+        if array.ndim == 0 or array.size == 0:
+            raise ArgumentError(name, f"must have a row per sample, not be of shape {array.shape}")
     n = len(arrays["samples"])
     for name, array in arrays.items():
         checks.check_length(name, len(array), n)
-    scheme: Resampling = IID() if conditions is None else Nested(as_array(conditions))
+    scheme: Resampling = IID() if conditions is None else Nested(from_tensor(conditions))
     try:
         check_metric(metric)
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:

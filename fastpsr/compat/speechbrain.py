@@ -118,9 +118,10 @@ def minDCF(  # noqa: N802
     """
     positives = np.sort(as_scores("positive_scores", positive_scores))
     negatives = np.sort(as_scores("negative_scores", negative_scores))
-    checks.check_number("c_miss", c_miss, 0.0, np.finfo(float).max, "be finite and at least 0")
-    checks.check_number("c_fa", c_fa, 0.0, np.finfo(float).max, "be finite and at least 0")
-    checks.check_number("p_target", p_target, 0.0, 1.0, "lie in 0 to 1")
+    huge, rule = np.finfo(float).max, "be finite and at least 0"
+    c_miss = checks.check_number("c_miss", c_miss, 0.0, huge, rule)
+    c_fa = checks.check_number("c_fa", c_fa, 0.0, huge, rule)
+    p_target = checks.check_number("p_target", p_target, 0.0, 1.0, "lie in 0 to 1")
     thresholds = np.unique(np.concatenate([positives, negatives]))
     p_miss = np.searchsorted(positives, thresholds, "right") / positives.size
     p_fa = (negatives.size - np.searchsorted(negatives, thresholds, "right")) / negatives.size
