@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
@@ -143,8 +144,8 @@ class TorchMetric(torchmetrics.Metric):
         target : Tensor of int or bool, shape (N,)
         sample_weight : Tensor, shape (N,), optional
         """
-        weights = None if sample_weight is None else _array(sample_weight)
-        batch = self._batch(_array(preds), _array(target), weights)
+        weights = None if sample_weight is None else from_tensor(sample_weight)
+        batch = self._batch(from_tensor(preds), from_tensor(target), weights)
         state = getattr(self, self._state)
         if self._summands is None:
             state.append(self._tensor(_kept(batch)))
@@ -273,14 +274,6 @@ class _Batch(Predictions):
         if self.given_priors is None:
             raise _NeedsAllError
         return self.given_priors
-
-
-def _array(values: Any) -> Any:
-    """Return a tensor as an array on the CPU."""
-    if not isinstance(values, Tensor):
-        return values
-    values = values.detach().cpu()
-    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
 
 
 def _summed(summands: Summands, batch: Predictions) -> NDArray[Any]:

@@ -24,8 +24,11 @@ import numpy as np
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
+from fastpsr.compat import nist, speechbrain
+from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
+from fastpsr.metrics.operating_points import PointMetric
 from tests.hostile import Source
 
 CASES = {}
@@ -416,7 +419,7 @@ def metrics(s):
     check_float(metric(made), low, high, nan=may_be_nan(metric))
     assert isinstance(metric.label, str)
     assert isinstance(metric.meaning, str)
-    if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
+    if isinstance(metric, PointMetric):
         point = metric.operating_point(made)
         assert 0.0 <= point.p_miss <= 1.0
         assert 0.0 <= point.p_fa <= 1.0
@@ -653,6 +656,30 @@ def decompositions(s):
         check_result(result, nan=True)
 
 
+@case()
+def functions_of_other_packages(s):
+    n, m = s.of([1, 2, 30]), s.of([1, 2, 30])
+    classes = s.give(s.scores(n)), s.give(s.scores(m))
+    costs = s.number(1.0), s.number(1.0), s.number(0.01)
+    for value, threshold in (speechbrain.EER(*classes), speechbrain.minDCF(*classes, *costs)):
+        check_float(value, 0.0)
+        check_float(threshold)
+    n = s.of([2, 30])
+    y, scores = s.give(s.labels(n, 2), whole=True), s.give(s.scores(n))
+    rates = nist.compute_pmiss_pfa_rbst(scores, y)
+    value, threshold = nist.compute_eer(*rates, scores)
+    check_float(value, 0.0, 1.0)
+    check_float(threshold)
+    check_float(nist.compute_c_norm(*rates, costs[2], *costs[:2]), 0.0)
+    conditions = ids_for(s, n) if s.chance(0.5) else None
+    metric = s.of([fp.EER(), fp.AUC(), lambda labels, samples: labels.mean()])
+    value, (low, high) = evaluate_with_conf_int(
+        scores, metric, y, conditions, s.number(20), s.number(5.0)
+    )
+    check_float(value)
+    assert not low > high
+
+
 @case("threads")
 def numbers_of_threads(s):
     made = predictions_for(milder(s))
@@ -716,6 +743,9 @@ def _argument_names():
                 function = getattr(function, "__func__", function)
                 if inspect.isfunction(function) or function is each:
                     found |= set(inspect.signature(function).parameters)
+    for function in (speechbrain.EER, speechbrain.minDCF, nist.compute_pmiss_pfa_rbst,
+                     nist.compute_eer, nist.compute_c_norm, evaluate_with_conf_int):  # fmt: skip
+        found |= set(inspect.signature(function).parameters)
     return found | {"index", "costs", "scores"}
 
 
