@@ -5,12 +5,13 @@ Promised is a relative error of 1e-12, or an absolute one of 1e-14.
 
 import warnings
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 
 import fastpsr as fp
-from tests import exact, samples
+from tests import exact, reference_detection, samples
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14
 N = 40
@@ -201,6 +202,7 @@ def _detection(errors, kind, weights, seed):
         errors.add("MinDCF", fp.MinDCF(*point)(raw), exact.min_dcf(s, y, mass, *point), where)
         errors.add("ActDCF", fp.ActDCF(*point)(llrs), exact.act_dcf(s, y, mass, *point), where)
     errors.add("DevPAV", fp.DevPAV()(llrs), exact.dev_pav(s, y, mass), where)
+    _operating_points(errors, raw, llrs, (s, y, np.ones(y.size) if w is None else w), where)
     curve = fp.roc(raw)
     used = sorted({float(x) for x, m in zip(s, mass, strict=True) if m})
     at = dict(zip(used, exact.rate_points(s, y, mass)[:-1], strict=True))
@@ -210,6 +212,33 @@ def _detection(errors, kind, weights, seed):
     _curves(errors, y, s, w, mass, where)
     if kind in ("plain", "reversed"):
         _affine(errors, y, s, w, mass, where)
+
+
+def _operating_points(errors, raw, llrs, trials, where):
+    s, y, w = trials
+    value = exact.number(reference_detection.crossing(*trials))
+    errors.add("EER, crossing", fp.EER("crossing")(raw), value, where)
+    _, p_miss, p_fa = reference_detection.nearest(*trials)
+    errors.add("EER, nearest", fp.EER("nearest")(raw), exact.number((p_miss + p_fa) / 2), where)
+    for metric, (threshold, p_miss, p_fa) in (
+        (fp.MissRate(0.13), reference_detection.miss_rate(*trials, 0.13)),
+        (fp.FalseAlarmRate(0.13), reference_detection.false_alarm_rate(*trials, 0.13)),
+    ):
+        name, point = type(metric).__name__, metric.operating_point(raw)
+        value = p_miss if isinstance(metric, fp.MissRate) else p_fa
+        errors.add(name, metric(raw), exact.number(value), where)
+        errors.add("OperatingPoint, p_miss", point.p_miss, exact.number(p_miss), where)
+        errors.add("OperatingPoint, p_fa", point.p_fa, exact.number(p_fa), where)
+        errors.add("Threshold", fp.Threshold(metric)(raw), exact.exactly(threshold), where)
+    kinds = np.where(y == 1, "target", np.where(np.arange(y.size) % 3 == 0, "spoof", "nontarget"))
+    used = [(x, kind, Fraction(u)) for x, kind, u in zip(s, kinds, w, strict=True) if u]
+    if len({kind for _, kind, _ in used}) == 3:
+        columns = list(zip(*used, strict=True))
+        costs = [Fraction(c) for c in (0.05, 0.05, 1.0, 10.0, 20.0)]
+        value = exact.number(reference_detection.min_adcf(*columns, costs))
+        errors.add("MinADCF", fp.MinADCF(kinds == "spoof")(raw), value, where)
+        value = exact.number(reference_detection.act_adcf(*columns, costs))
+        errors.add("ActADCF", fp.ActADCF(kinds == "spoof")(llrs), value, where)
 
 
 def _curves(errors, y, s, w, mass, where):

@@ -126,8 +126,16 @@ def _values(n):
     for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE()):
         found[f"posteriors: {metric.label}"] = metric(bare)
     few = fp.Predictions.from_raw_scores(np.arange(n) % 200 == 0, np.sin(np.arange(n) ** 2))
-    for metric in (fp.EER(), fp.MinDCF(0.1), fp.AUC(), fp.MinCllr()):
+    for metric in (fp.EER(), fp.EER("nearest"), fp.MinDCF(0.1), fp.AUC(), fp.MinCllr()):
         found[f"rare targets: {metric.label}"] = metric(few)
+        if hasattr(metric, "operating_point"):
+            point = metric.operating_point(few)
+            found[f"rare targets: {metric.label} at"] = [point.threshold, point.p_miss, point.p_fa]
+    for name, calibrator in (("PAV", fp.PAV()), ("affine", fp.DirectionPreserving())):
+        parts = fp.decompose(data["binary, weighted"], fp.rules.Brier(), calibrator)
+        found[f"decomposition, {name}"] = [parts.score, parts.miscalibration, parts.discrimination]
+    with fp.threads(1):
+        found["one thread"] = fp.BrierScore()(data["binary"])
     given = fp.Predictions.from_posteriors(None, np.full((n, 2), 0.5))
     found["semi-empirical"] = fp.SemiEmpiricalScore(fp.rules.Log(), given)(data["binary"])
     return found

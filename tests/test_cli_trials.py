@@ -11,7 +11,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS as MAKERS
-from fastpsr.evaluation.layout import number
+from fastpsr.evaluation.layout import number, with_interval
 from tests.commands import (
     check_refusal,
     csv_rows,
@@ -237,7 +237,7 @@ def test_a_narrow_screen_gets_several_tables(monkeypatch):
     monkeypatch.setattr("fastpsr.cli.show.console._width", 28)  # of `width` undoing sets this too
     out = evaluated("--by", "take")
     assert max(map(len, out.splitlines()[-24:])) <= 28
-    assert len(re.findall(r"(?m)^EER ( +[\d.]+)+ *$", out)) == 3
+    assert len(re.findall(r"(?m)^EER ( +[\d.]+ %)+ *$", out)) == 3
     assert all(f" {value}" in out for value in shown_of("s", "take=b"))
 
 
@@ -715,15 +715,17 @@ def test_threshold_at_a_limit(option):
     for row, result in zip(found["rows"], expected, strict=True):
         assert (row["metric"], row["value"]) == (result.name, result.value)
         assert (row["low"], row["high"]) == result.interval
-    assert f"{result.name}: [{result.interval.low:.4f}, {result.interval.high:.4f}]" in out
+    shown = with_interval(result.value, *result.interval, "fraction")
+    assert f"{result.name}: {' '.join(shown)}\n" in out
     assert "resampling speaker" in out
 
 
 def test_threshold_of_a_cost_has_an_interval():
     run = ["threshold", "--dcf", "0.1", "--key", "key", "--scores", "s", "--ci", "0.9"]
     out = succeed(*run, "--resamples", "40", "--resample", "iid", "--json", "t.json")
-    low, high = (strict_json("t.json")["rows"][1][end] for end in ("low", "high"))
-    assert f"minDCF(0.1): [{low:.4f}, {high:.4f}]" in out
+    row = strict_json("t.json")["rows"][1]
+    shown = with_interval(row["value"], row["low"], row["high"])
+    assert f"minDCF(0.1): {' '.join(shown)}\n" in out
     assert strict_json("t.json")["operating_point"] == (
         fp.MinDCF(0.1).operating_point(llrs()).to_dict()
     )

@@ -121,6 +121,14 @@ NOT_WARMED = {
     "axis._fit_features",  # these three await calibrators of more features than a score and a bias
     "axis._slopes_of_features",
     "axis._solve_free",
+    "embedded.log_loss",  # these are compiled into the loops of users (fastpsr.compiled)
+    "embedded.brier_loss",
+    "embedded.isotonic_fit",
+    "embedded.place_among",
+    "embedded.random_stream",
+    "embedded.draw_uniform",
+    "embedded.draw_integer",
+    "embedded.draw_binomial",
 }
 
 
