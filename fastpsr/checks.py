@@ -55,7 +55,7 @@ _FINITE = float(np.finfo(np.float64).max)
 
 def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[Any]:
     """Return `values` as an array of numbers; the dtype is kept."""
-    array = _as_array(name, values, what)
+    array = as_array(name, values, what)
     try:
         if array.dtype == object:
             array = array.astype(np.float64)
@@ -66,7 +66,8 @@ def read(name: str, values: ArrayLike, what: str = "real numbers") -> NDArray[An
     return array
 
 
-def _as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
+def as_array(name: str, values: ArrayLike, what: str) -> NDArray[Any]:
+    """Return `values` as an array of any dtype."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ArgumentError(name, "must not have masked entries")
     try:
@@ -254,7 +255,7 @@ def as_labels(
     if classes is not None:
         array = _places(name, labels, classes, n_classes)
     else:
-        array = _as_array(name, labels, "integers")
+        array = as_array(name, labels, "integers")
         if array.dtype.kind in "OUS":
             _require_no_words(name, array, n_classes, takes_classes)
         array = read(name, array, "integers")
@@ -289,7 +290,7 @@ def as_labels(
 
 def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:
     """Return the index of each label in `classes`."""
-    given = _as_array("classes", classes, "labels")
+    given = as_array("classes", classes, "labels")
     as_they_are = isinstance(classes, (list, tuple))  # NumPy would convert mixed types to strings
     listed: Any = list(classes) if as_they_are else given.tolist()  # type: ignore[arg-type]
     rule = f"must list {n_classes} different labels, one per column, not {listed!r}"
@@ -298,7 +299,7 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
     place_of = {label: place for place, label in enumerate(listed)}
     if len(listed) != n_classes or len(place_of) != n_classes:
         raise ArgumentError("classes", rule)
-    array = _as_array(name, labels, "labels")
+    array = as_array(name, labels, "labels")
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
         array = np.asarray(labels, object)  # NumPy would convert mixed types to strings
     if array.dtype.kind in "OSM" or n_classes > _FEW_CLASSES:

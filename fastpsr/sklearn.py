@@ -145,7 +145,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         routed = self._routed(sample_weight, fit_params)
-        calibrator = as_calibrator(self._calibrator)
+        calibrator = as_calibrator(_or_default(self.calibrator))
         calibrator.check_classes(self.classes_.size)
         parts = []
         splits = check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split)
@@ -206,10 +206,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return Predictions.from_logits(labels, values, sample_weight=weights)
         return _from_posteriors(estimator, X, labels, weights)
 
-    @property
-    def _calibrator(self) -> Any:
-        return DirectionPreserving() if self.calibrator is None else self.calibrator
-
     # Parameters and metadata, in the words of scikit-learn
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -223,18 +219,21 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``calibrator__floor`` replaces the calibrator by one of that floor."""
-        calibrator = params.get("calibrator", self.calibrator)
+        """Set parameters; ``calibrator__floor`` replaces the calibrator by one of that floor.
+
+        Without a calibrator, these are options of the default, ``DirectionPreserving()``.
+        """
+        calibrator = _or_default(params.get("calibrator", self.calibrator))
         known = _options_of(calibrator)
-        if known:
-            options = {
-                name.removeprefix("calibrator__"): params.pop(name)
-                for name in list(params)
-                if name.startswith("calibrator__")
-            }
-            for name in options.keys() - set(known):
-                rule = f"must be one of its options, {', '.join(known)}, not {name}"
-                raise ArgumentError("calibrator", rule, name=f"parameters of {calibrator!r}")
+        options = {
+            name.removeprefix("calibrator__"): params.pop(name)
+            for name in list(params)
+            if name.startswith("calibrator__") and known
+        }
+        for name in options.keys() - set(known):
+            rule = f"must be one of its options, {', '.join(known)}, not {name}"
+            raise ArgumentError("calibrator", rule, name=f"parameters of {calibrator!r}")
+        if options:
             params["calibrator"] = replace(calibrator, **options)
         super().set_params(**params)
         return self
@@ -273,6 +272,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     stacklevel=3,
                 )
         return Bunch(estimator=Bunch(fit=fit_params), splitter=Bunch(split={}))
+
+
+def _or_default(calibrator: Any) -> Any:
+    return DirectionPreserving() if calibrator is None else calibrator
 
 
 def _options_of(calibrator: Any) -> list[str]:

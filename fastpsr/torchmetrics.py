@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
@@ -58,7 +59,7 @@ class TorchMetric(torchmetrics.Metric):
     ------
     ValueError
         If the metric is not defined for this input, as in memory, or holds other data sample by
-        sample (``SemiEmpiricalScore``). From ``update``, for invalid `preds`, `target` or
+        sample (``SemiEmpiricalScore``, a-DCF). From ``update``, for invalid `preds`, `target` or
         `sample_weight`.
 
     Notes
@@ -143,8 +144,8 @@ class TorchMetric(torchmetrics.Metric):
         target : Tensor of int or bool, shape (N,)
         sample_weight : Tensor, shape (N,), optional
         """
-        weights = None if sample_weight is None else _array(sample_weight)
-        batch = self._batch(_array(preds), _array(target), weights)
+        weights = None if sample_weight is None else from_tensor(sample_weight)
+        batch = self._batch(from_tensor(preds), from_tensor(target), weights)
         state = getattr(self, self._state)
         if self._summands is None:
             state.append(self._tensor(_kept(batch)))
@@ -214,6 +215,11 @@ class TorchMetric(torchmetrics.Metric):
         if self.input == "posteriors":
             scores += 1.0 / self.num_classes
         example = self._batch(scores, np.array([0, 1]), None)
+        own_data = f"must not hold other data sample by sample, as {self.metric.label} does"
+        try:
+            self.metric.on_rows(example, np.array([0, 1]))
+        except ArgumentError:
+            raise ArgumentError("metric", own_data) from None
         summands: Summands | None = None
         try:
             if self.num_classes == 2:  # of which the example has samples
@@ -224,9 +230,7 @@ class TorchMetric(torchmetrics.Metric):
         except _NeedsAllError:
             return None
         if summands is not None and summands.beside:
-            raise ArgumentError(
-                "metric", f"must not hold other data sample by sample, as {self.metric.label} does"
-            )
+            raise ArgumentError("metric", own_data)
         try:
             if summands is not None:
                 _summed(summands, example)
@@ -270,14 +274,6 @@ class _Batch(Predictions):
         if self.given_priors is None:
             raise _NeedsAllError
         return self.given_priors
-
-
-def _array(values: Any) -> Any:
-    """Return a tensor as an array on the CPU."""
-    if not isinstance(values, Tensor):
-        return values
-    values = values.detach().cpu()
-    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()
 
 
 def _summed(summands: Summands, batch: Predictions) -> NDArray[Any]:

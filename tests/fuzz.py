@@ -24,8 +24,11 @@ import numpy as np
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
+from fastpsr.compat import nist, speechbrain
+from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
+from fastpsr.metrics.operating_points import PointMetric
 from tests.hostile import Source
 
 CASES = {}
@@ -33,7 +36,7 @@ COVERED = set()  # public names that a case calls
 
 #: Warnings that docstrings announce.
 DOCUMENTED = (
-    "the fitted scale is",
+    "(.*: )?the fitted scale is",
     ".* is undefined in .* of .* replicates",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
@@ -345,6 +348,13 @@ def training_for(s, predictions):
     return s.of(made)()
 
 
+def spoof_for(s, predictions):
+    """Which non-targets are spoofed, or ids of any type."""
+    if s.bad():
+        return ids_for(s, len(predictions))
+    return s.give(fp.MinADCF.examples(predictions)[0].spoof)
+
+
 def metric_for(s, predictions):
     """Any metric of the registry, with options that may be bad, and what its value lies between."""
     K, inf = predictions.n_classes, np.inf
@@ -373,6 +383,8 @@ def metric_for(s, predictions):
         fp.Threshold: lambda: fp.Threshold(s.of([fp.EER("nearest"), fp.MissRate(p), fp.AUC()])),
         fp.MinDCF: lambda: fp.MinDCF(p, s.number(1.0), s.number(10.0)),
         fp.ActDCF: lambda: fp.ActDCF(p, s.number(1.0), s.number(10.0)),
+        fp.MinADCF: lambda: fp.MinADCF(spoof_for(s, predictions), p, s.number(0.05), s.number(1.0)),
+        fp.ActADCF: lambda: fp.ActADCF(spoof_for(s, predictions), p, s.number(0.05), s.number(1.0)),
         fp.Cllr: lambda: fp.Cllr(p),
         fp.MinCllr: lambda: fp.MinCllr(p),
         fp.PavPosterior: lambda: fp.PavPosterior(s.number(float(s.scores(1)[0]))),
@@ -383,7 +395,7 @@ def metric_for(s, predictions):
         fp.MissRate: (0.0, 1.0), fp.FalseAlarmRate: (0.0, 1.0),
         fp.MinDCF: (0.0, 1.0 + 1e-12), fp.ActDCF: (0.0, inf), fp.Cllr: (0.0, inf),
         fp.MinCllr: (0.0, 1.0 + 1e-9), fp.AUC: (0.0, 1.0 + 1e-12), fp.DevPAV: (0.0, inf),
-        fp.PavPosterior: (0.0, 1.0),
+        fp.PavPosterior: (0.0, 1.0), fp.MinADCF: (0.0, 1.0 + 1e-12), fp.ActADCF: (0.0, inf),
     }  # fmt: skip
     kind = s.of(METRICS)
     metric = made.get(kind, lambda: s.of(kind.examples(predictions)))()
@@ -407,7 +419,7 @@ def metrics(s):
     check_float(metric(made), low, high, nan=may_be_nan(metric))
     assert isinstance(metric.label, str)
     assert isinstance(metric.meaning, str)
-    if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
+    if isinstance(metric, PointMetric):
         point = metric.operating_point(made)
         assert 0.0 <= point.p_miss <= 1.0
         assert 0.0 <= point.p_fa <= 1.0
@@ -419,9 +431,9 @@ def metrics_of_arrays(s):
     metric, low, high = metric_for(milder(s), predictions_for(s, K, n))
     kind = "posteriors"
     if isinstance(metric, (fp.EER, fp.MissRate, fp.FalseAlarmRate, fp.Threshold, fp.AUC,
-                           fp.MinCllr, fp.MinDCF)):  # fmt: skip
+                           fp.MinCllr, fp.MinDCF, fp.MinADCF)):  # fmt: skip
         kind = "raw_scores"
-    elif isinstance(metric, (fp.Cllr, fp.ActDCF, fp.DevPAV)):
+    elif isinstance(metric, (fp.Cllr, fp.ActDCF, fp.DevPAV, fp.ActADCF)):
         kind = "llrs"
     K = K if kind == "posteriors" else 2
     y, x = s.give(s.labels(n, K), whole=True), s.give(scores_for(s, kind, n, K))
@@ -644,6 +656,30 @@ def decompositions(s):
         check_result(result, nan=True)
 
 
+@case()
+def functions_of_other_packages(s):
+    n, m = s.of([1, 2, 30]), s.of([1, 2, 30])
+    classes = s.give(s.scores(n)), s.give(s.scores(m))
+    costs = s.number(1.0), s.number(1.0), s.number(0.01)
+    for value, threshold in (speechbrain.EER(*classes), speechbrain.minDCF(*classes, *costs)):
+        check_float(value, 0.0)
+        check_float(threshold)
+    n = s.of([2, 30])
+    y, scores = s.give(s.labels(n, 2), whole=True), s.give(s.scores(n))
+    rates = nist.compute_pmiss_pfa_rbst(scores, y)
+    value, threshold = nist.compute_eer(*rates, scores)
+    check_float(value, 0.0, 1.0)
+    check_float(threshold)
+    check_float(nist.compute_c_norm(*rates, costs[2], *costs[:2]), 0.0)
+    conditions = ids_for(s, n) if s.chance(0.5) else None
+    metric = s.of([fp.EER(), fp.AUC(), lambda labels, samples: labels.mean()])
+    value, (low, high) = evaluate_with_conf_int(
+        scores, metric, y, conditions, s.number(20), s.number(5.0)
+    )
+    check_float(value)
+    assert not low > high
+
+
 @case("threads")
 def numbers_of_threads(s):
     made = predictions_for(milder(s))
@@ -651,7 +687,7 @@ def numbers_of_threads(s):
         check_float(fp.AUC()(made), 0.0, 1.0)
 
 
-@case("evaluate", "Evaluation", "SuspicionWarning")
+@case("evaluate", "Evaluation", "SharedTargets", "SuspicionWarning")
 def tables(s):
     made = predictions_for(milder(s), n=s.of([1, 5, 30, 64]))
     chosen = None
@@ -659,7 +695,8 @@ def tables(s):
         chosen = {str(k): metric_for(s, made)[0] for k in range(s.of([0, 1, 3]))}
     options = bootstrap_options(s, len(made)) if s.chance(0.2) else {}
     if s.chance(0.3):
-        options["by"] = s.of([{"a": s.give(s.labels(len(made), 2))}, "a", {}, None])
+        ids = s.give(s.labels(len(made), 2))
+        options["by"] = s.of([{"a": ids}, {"a": fp.SharedTargets(ids)}, "a", {}, None])
     systems = {"one": made, "other": made} if s.chance(0.2) else made
     if (s.chance(0.3) and isinstance(systems, dict)) or s.bad():
         options["differences"] = s.of(["first", "all", None])
@@ -706,6 +743,9 @@ def _argument_names():
                 function = getattr(function, "__func__", function)
                 if inspect.isfunction(function) or function is each:
                     found |= set(inspect.signature(function).parameters)
+    for function in (speechbrain.EER, speechbrain.minDCF, nist.compute_pmiss_pfa_rbst,
+                     nist.compute_eer, nist.compute_c_norm, evaluate_with_conf_int):  # fmt: skip
+        found |= set(inspect.signature(function).parameters)
     return found | {"index", "costs", "scores"}
 
 

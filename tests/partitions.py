@@ -67,7 +67,8 @@ class Case:
     @property
     def ids(self):
         """Columns of ids by name."""
-        return {name: self.arrays[0][name] for name in ("unit", "left", "right", "fold")}
+        found = {name: self.arrays[0][name] for name in ("unit", "left", "right", "fold")}
+        return found | {"spoof": fp.MinADCF.examples(self.memory)[0].spoof}
 
     def make(self, rows=slice(None), counter=None):
         """Return the predictions of some rows."""
@@ -231,6 +232,12 @@ def _partition(rng, layout, y, x, w):
     elif layout == "many parts":  # several runs of the tree in which sums are joined
         cuts = np.linspace(0, n, 53).astype(int)[1:-1]
     return order, [0, *sorted(cuts.clip(0, n).tolist()), n]
+
+
+def with_columns(case):
+    """Return a case whose parts have columns."""
+    without = {"predictions": "pairs", "functions": "functions of pairs"}
+    return changed(case, form=without.get(case.form, case.form))
 
 
 def changed(case, **changes):

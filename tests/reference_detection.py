@@ -159,3 +159,30 @@ def miss_rate(scores, y, weights, p_fa):
 def false_alarm_rate(scores, y, weights, p_miss):
     """The point of the highest threshold that keeps the limit."""
     return [p for p in points(scores, y, weights) if p[1] <= Fraction(p_miss)][-1]
+
+
+def adcf(scores, kinds, weights, threshold, costs):
+    """a-DCF if scores at or above the threshold are accepted; kinds are words."""
+    p_nontarget, p_spoof, c_miss, c_fa, c_fa_spoof = costs
+
+    def share(kind, accepted):
+        own = [(s, w) for s, k, w in zip(scores, kinds, weights, strict=True) if k == kind]
+        return sum(w for s, w in own if (s >= threshold) == accepted) / sum(w for _, w in own)
+
+    of_target = c_miss * (1 - p_nontarget - p_spoof)
+    of_nontarget, of_spoof = c_fa * p_nontarget, c_fa_spoof * p_spoof
+    cost = of_target * share("target", False) + of_nontarget * share("nontarget", True)
+    return (cost + of_spoof * share("spoof", True)) / min(of_target, of_nontarget + of_spoof)
+
+
+def min_adcf(scores, kinds, weights, costs):
+    """The least a-DCF over all thresholds."""
+    return min(adcf(scores, kinds, weights, t, costs) for t in [*scores, math.inf])
+
+
+def act_adcf(llrs, kinds, weights, costs):
+    """The a-DCF at the Bayes threshold."""
+    p_nontarget, p_spoof, c_miss, c_fa, c_fa_spoof = costs
+    of_rest = c_fa * p_nontarget + c_fa_spoof * p_spoof
+    threshold = math.log(of_rest / (c_miss * (1 - p_nontarget - p_spoof)))
+    return adcf(llrs, kinds, weights, threshold, costs)

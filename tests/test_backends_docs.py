@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn", "1.6")
 pytest.importorskip("torchmetrics", "1.6")
+pytest.importorskip("model_diagnostics")
 
 from tests import pages
 

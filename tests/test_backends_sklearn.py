@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 import fastpsr as fp
 
@@ -235,6 +235,11 @@ def test_parameters_of_the_calibrator():
     with pytest.raises(fp.ArgumentError, match="floor"):
         classifier.set_params(calibrator__floor=0.7)
     assert CalibratedClassifier(GaussianNB()).get_params()["calibrator"] is None
+    default = CalibratedClassifier(GaussianNB()).set_params(calibrator__floor=0.2)
+    assert type(default.calibrator) is fp.DirectionPreserving
+    assert default.calibrator.floor == 0.2
+    assert CalibratedClassifier(GaussianNB()).set_params(cv=3).calibrator is None
+    assert classifier.set_params(cv=4).calibrator is classifier.calibrator
 
 
 def test_copies():
@@ -247,6 +252,16 @@ def test_copies():
     assert (fresh.fit(X, y).predict_proba(X) == fitted.predict_proba(X)).all()
     scorer = pickle.loads(pickle.dumps(make_scorer(fp.BrierScore())))
     assert scorer(fitted, X, y) == make_scorer(fp.BrierScore())(fitted, X, y)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_crossing_is_brentq_on_the_roc_curve(share):
+    rng = np.random.default_rng(0)
+    y = rng.random(3_000) < share
+    scores = 1.5 * y + rng.normal(size=3_000)
+    fpr, tpr, _ = metrics.roc_curve(y, scores)
+    expected = brentq(lambda x: 1.0 - x - np.interp(x, fpr, tpr), 0.0, 1.0, xtol=1e-13)
+    assert fp.EER("crossing")(y, scores) == pytest.approx(expected, abs=1e-9)
 
 
 # What is refused

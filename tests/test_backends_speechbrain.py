@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 speechbrain = pytest.importorskip("speechbrain.utils.metric_stats")
 
+import fastpsr as fp
 from fastpsr.compat.speechbrain import EER, minDCF
 
 SINGLE = 2e-7  # rounding of rates in single precision
@@ -39,3 +40,18 @@ def test_detection_costs(scores, costs):
     above = every[every > threshold]
     # a middle between two scores accepts what the lower one does
     assert threshold <= middle < (above[0].item() if len(above) else np.inf)
+
+
+@pytest.mark.parametrize("scores", LISTS[:3], ids=["untied", "more targets", "few targets"])
+def test_nearest_is_within_a_sample_of_it(scores):
+    data = fp.Predictions.from_target_nontarget(*(each.numpy() for each in scores))
+    smaller = min(map(len, scores))
+    assert fp.EER("nearest")(data) == pytest.approx(speechbrain.EER(*scores)[0], abs=1 / smaller)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int64])
+def test_tensors_of_any_type(dtype):
+    scores = tuple((2.0 * each).to(dtype) for each in LISTS[0])
+    as_float64 = [each.double().numpy() for each in scores]
+    assert EER(*scores) == EER(*as_float64)
+    assert minDCF(*scores) == minDCF(*as_float64)

@@ -17,7 +17,11 @@ pytest.importorskip("torchmetrics", "1.6")
 import torchmetrics
 from torch import multiprocessing
 from torch.testing import assert_close
-from torchmetrics.functional.classification import binary_auroc, binary_calibration_error
+from torchmetrics.functional.classification import (
+    binary_auroc,
+    binary_calibration_error,
+    binary_eer,
+)
 
 from fastpsr.torchmetrics import TorchMetric
 
@@ -55,6 +59,7 @@ def updated(metric, arrays, batches):
     return metric
 
 
+HOLD_OTHER_DATA = (fp.SemiEmpiricalScore, fp.MinADCF, fp.ActADCF)
 CASES = [(kind, 2) for kind in MAKE] + [("posteriors", 3), ("logits", 3)]
 
 
@@ -69,7 +74,7 @@ def test_every_metric_is_that_in_memory(metric, kind, n_classes):
             expected = each(data)
         except fp.ArgumentError as error:
             expected = error
-        if isinstance(expected, fp.ArgumentError) or metric is fp.SemiEmpiricalScore:
+        if isinstance(expected, fp.ArgumentError) or metric in HOLD_OTHER_DATA:
             with pytest.raises(fp.ArgumentError):
                 TorchMetric(each, kind, num_classes=n_classes)
             continue
@@ -168,6 +173,19 @@ def test_ten_million_samples():
     found = own.compute()
     for name, metric in own.items():
         assert found[name].item() == pytest.approx(metric.metric(data), rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.9])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_nearest_eer_is_that_of_torchmetrics(share, seed):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(2_000) < share).astype(int)
+    q = 1.0 / (1.0 + np.exp(-rng.normal(size=2_000) - y))  # untied
+    x, target = torch.from_numpy(q), torch.from_numpy(y)
+    own = TorchMetric(fp.EER("nearest"), "posteriors")
+    own.update(x, target)
+    smaller = min(y.sum(), (1 - y).sum())
+    assert own.compute().item() == pytest.approx(binary_eer(x, target).item(), abs=1.0 / smaller)
 
 
 # Input

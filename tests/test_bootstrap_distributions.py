@@ -68,7 +68,8 @@ def small(scheme, kind="llrs", weights=False, priors=False):
 
 RANKS = [fp.EER(), fp.MinDCF(0.2), fp.MinCllr(), fp.AUC()]
 STEPS = [fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.4), fp.FalseAlarmRate(0.4),
-         fp.Threshold(fp.EER("nearest")), fp.Threshold(fp.MissRate(0.4))]  # fmt: skip
+         fp.Threshold(fp.EER("nearest")), fp.Threshold(fp.MissRate(0.4)),
+         fp.Threshold(fp.FalseAlarmRate(0.4))]  # fmt: skip
 MEANS = [fp.BrierScore(), fp.CrossEntropy(normalized=False), fp.ECE(3), fp.ECE(2, norm=2),
          fp.BayesRisk(fp.CostMatrix.zero_one(2)), fp.ActDCF(0.45), fp.Cllr(0.2)]  # fmt: skip
 REFITS = [fp.CalibrationLoss(BRIER, fp.PAV(), fp.TrainOnTest()),
@@ -221,7 +222,7 @@ def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     n, n_naive = 800, 200
     metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
                fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.1), fp.FalseAlarmRate(0.01),
-               fp.Threshold(fp.MissRate(0.1))]  # fmt: skip
+               fp.Threshold(fp.MissRate(0.1)), fp.Threshold(fp.FalseAlarmRate(0.1))]  # fmt: skip
     found = np.array(replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=8))
     naive = np.empty((len(metrics), n_naive))
     strata, units = reference.units_of(scheme, y, w, ids)

@@ -23,7 +23,9 @@ def lists(seed, n_targets=40, n_nontargets=150, digits=None):
 LISTS = [lists(k) for k in range(6)] + [lists(k, digits=1) for k in range(6)]
 LISTS += [lists(9, 1, 1), lists(9, 1, 30), lists(9, 30, 1), (np.arange(3.0), np.arange(3.0)),
           (np.zeros(2), np.zeros(2)), (np.ones(3), np.zeros(4)), (np.zeros(3), np.ones(4)),
-          (np.array([-np.inf, 0.0, np.inf]), np.array([-np.inf, 0.5]))]  # fmt: skip
+          (np.arange(2.0), np.full(1, 2.0)),
+          (np.array([-np.inf, 0.0, np.inf]), np.array([-np.inf, 0.5])),
+          *((np.full(2, x), np.full(3, x)) for x in (np.inf, -np.inf))]  # fmt: skip
 
 
 # speechbrain
@@ -274,8 +276,28 @@ RATES = ([0.5, 1.0], [0.5, 0.0])
             lambda: nist.compute_pmiss_pfa_rbst([1.0, 2.0], [0, 1], [0, 1]),
             "with label 0 and weight",
         ),
-        (lambda: evaluate_with_conf_int([1.0], 3), "metrics must be callable, not 3"),
+        (lambda: evaluate_with_conf_int([1.0], 3), "^metric must be callable, not 3"),
+        (
+            lambda: evaluate_with_conf_int([1.0], fp.EER, [1]),
+            r"^metric must be metrics, not the class EER: make one, EER\(...\)",
+        ),
+        (
+            lambda: evaluate_with_conf_int([0.5, 1.5], fp.CrossEntropy(), [0, 1]),
+            r"^samples must lie in 0 to 1, but samples\[1\] is 1.5$",
+        ),
+        (
+            lambda: evaluate_with_conf_int([[0.5, 0.1]] * 2, fp.CrossEntropy(), [0, 1]),
+            r"^samples must have rows that sum to 1.*: pass samples / samples.sum",
+        ),
+        (
+            lambda: evaluate_with_conf_int([0.5, 0.1], fp.EER(), ["a", "b"]),
+            r"^labels must be .*: pass np.unique\(labels, return_inverse=True\)\[1\]$",
+        ),
         (lambda: evaluate_with_conf_int([1.0, 2.0], np.mean, labels=[1]), "labels must have one"),
+        (lambda: evaluate_with_conf_int(1.0, np.mean, [1]), "^samples must have a row per sample"),
+        (lambda: evaluate_with_conf_int([], np.mean), r"^samples must have.* of shape \(0,\)"),
+        (lambda: evaluate_with_conf_int([[1], [1, 2]], np.mean), "^samples must be an array of"),
+        (lambda: EER([[1], [1, 2]], [1.0]), "^positive_scores must be an array of real numbers"),
         (
             lambda: evaluate_with_conf_int([1.0, 2.0], np.mean, conditions=[1]),
             "conditions must have",

@@ -1,5 +1,6 @@
 """Several systems, and groups: each as if it were evaluated alone."""
 
+import inspect
 import json
 import math
 import pickle
@@ -466,7 +467,12 @@ def test_every_metric_of_a_group_is_that_of_its_samples_alone(kind, awkwardness,
     data, by = memory, {"g": ids}
     if in_parts:
         cuts = [slice(*at) for at in ((0, 210), (210, 210), (210, 600))]
-        data, by = fp.from_parts([(memory[cut], {"g": ids[cut]}) for cut in cuts]), "g"
+        columns = {"g": ids}
+        if "spoof" in inspect.signature(kind).parameters:
+            columns["spoof"] = kind.examples(memory)[0].spoof
+        data, by = fp.from_parts([
+            (memory[cut], {name: column[cut] for name, column in columns.items()}) for cut in cuts
+        ]), "g"  # fmt: skip
     metrics = {str(place): metric for place, metric in enumerate(kind.examples(data))}
     table = fp.evaluate(data, metrics, by=by)
     assert len(table.groups) == 4

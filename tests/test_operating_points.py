@@ -202,6 +202,7 @@ def speechbrain_eer(positive, negative):
 @pytest.mark.parametrize("share", [0.1, 0.5])
 @pytest.mark.parametrize("seed", range(5))
 def test_nearest_is_that_of_speechbrain_and_torchmetrics(seed, share):
+    """By their definitions; `test_backends_*.py` have the packages."""
     y, scores, _ = make("plain", 1_000, share, seed)
     value, smaller = fp.EER("nearest")(y, scores), min(y.sum(), (1 - y).sum())
     expected = speechbrain_eer(scores[y == 1], scores[y == 0])
@@ -236,6 +237,32 @@ def test_they_work_wherever_metrics_do(metric):
         assert found.n_undefined == 0
     found = fp.compare(metric, a, b, n_resamples=60, resampling=fp.Clusters(ids), seed=2)
     assert found.value == metric(a) - metric(b)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_weights_are_none(seed):
+    """Also at limits that are rates, and at ties: sums of 0.1 are rounded."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 200))
+    y, scores, _ = make("tied" if seed % 2 else "plain", n, 0.4, seed)
+    plain = fp.Predictions.from_raw_scores(y, scores)
+    weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=np.full(n, 0.1))
+    curve = fp.roc(plain)
+    metrics = [fp.EER("nearest"), fp.EER("crossing")]
+    metrics += [fp.MissRate(p) for p in curve.p_fa if p < 1.0]
+    metrics += [fp.FalseAlarmRate(p) for p in curve.p_miss if p < 1.0]
+    for metric in metrics:
+        assert metric(weighted) == pytest.approx(metric(plain), rel=1e-12, abs=1e-15)
+        one, other = (metric.operating_point(data) for data in (plain, weighted))
+        assert fields(other) == close(fields(one))
+
+
+def test_a_limit_may_be_next_to_one():
+    y, scores, _ = make("plain")
+    data = fp.Predictions.from_raw_scores(y, scores)
+    limit = np.nextafter(1.0, 0.0)
+    assert fp.MissRate(limit).operating_point(data).p_fa < 1.0
+    assert fp.FalseAlarmRate(limit).operating_point(data).p_miss < 1.0
 
 
 @pytest.mark.parametrize("limit", [-0.1, 1.0, np.nan, np.inf])

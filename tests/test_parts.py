@@ -38,13 +38,13 @@ nasty = pytest.mark.parametrize("name", partitions.NASTY)
 #: What depends on counts and ranks alone: without weights, equal bit by bit.
 COUNTED = {
     "EER", "MissRate", "FalseAlarmRate", "Threshold", "MinDCF", "MinCllr", "AUC", "PavPosterior",
-    "DevPAV", "BayesRisk", "ActDCF", "roc", "pav_steps", "bayes_error", "tippett",
-    "score_histogram", "risk_curve", "PAV",
+    "DevPAV", "BayesRisk", "ActDCF", "MinADCF", "ActADCF", "roc", "pav_steps", "bayes_error",
+    "tippett", "score_histogram", "risk_curve", "PAV",
 }  # fmt: skip
 #: What needs all samples, all cells, or all scores of the minority at once, beyond the budget.
 REFUSED = {
     "AUC", "roc", "tippett", "ECE", "DevPAV", "EER", "MissRate", "FalseAlarmRate", "Threshold",
-    "MinDCF", "MinCllr", "PavPosterior",
+    "MinDCF", "MinADCF", "MinCllr", "PavPosterior",
     "bayes_error", "empirical_cross_entropy", "pav_steps", "divergence_curve", "consistency_band",
 }  # fmt: skip
 REFUSAL = "FASTPSR_MEMORY"
@@ -168,14 +168,18 @@ def tolerance_of(name, case):
 
 
 def check_metric(kind, case):
+    if "spoof" in inspect.signature(kind).parameters:
+        case = partitions.with_columns(case)
     for metric, in_parts in zip(
         kind.examples(case.memory), kind.examples(case.parts()), strict=True
     ):
         tolerance = tolerance_of(kind.__name__, case)
         if metric.unit == "percent":
             tolerance *= 100.0
-        if hasattr(metric, "c_miss"):  # what a rate is multiplied by
+        if hasattr(metric, "costs"):  # what a rate is multiplied by
             tolerance *= max(float(cost.normalized(1.0, 1.0)) for cost in metric.costs)
+        if hasattr(metric, "spoof"):
+            tolerance *= metric.normalized(1.0, 1.0, 1.0)
 
         def call(data, ids, metric=metric, in_parts=in_parts):
             return (metric if isinstance(data, fp.Predictions) else in_parts)(data)
@@ -312,8 +316,7 @@ def check_training(kind, case):
 @pytest.mark.parametrize("kind", TRAININGS, ids=lambda kind: kind.__name__)
 def test_trainings(kind, name):
     case = partitions.NASTY[name]
-    if case.form in ("predictions", "functions"):
-        case = partitions.changed(case, form="pairs")  # folds and groups are columns
+    case = partitions.with_columns(case)
     check_training(kind, case)
 
 
@@ -355,7 +358,7 @@ def replicates(kind, metric, data, ids, n_resamples):
 def is_drawn_as_counts(name, case):
     """Whether replicates are of counts alone; LLRs that follow frequencies cross thresholds."""
     has_counts = name in DRAWN_AS_COUNTS and case.weights == "none"
-    return has_counts and (name != "ActDCF" or case.memory.has_fixed_llrs)
+    return has_counts and (name not in ("ActDCF", "ActADCF") or case.memory.has_fixed_llrs)
 
 
 #: What parts share, and is drawn as in memory; rows are drawn within parts.
@@ -404,8 +407,7 @@ def require_same_law(a, b):
 @pytest.mark.parametrize("case", RESAMPLED, ids=repr)
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
 def test_resampling(kind, case):
-    if case.form in ("predictions", "functions"):
-        case = partitions.changed(case, form="pairs")  # ids are columns
+    case = partitions.with_columns(case)
     for metric_kind in METRICS:
         check_replicates(kind, metric_kind, case, 4)
 

@@ -3,12 +3,19 @@
 import gzip
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import hypothesis.strategies as st
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 
 from fastpsr import trials
+from fastpsr.trials import join_in_memory, pieces, text
+from fastpsr.trials.reading import read_file
+from fastpsr.trials.request import Request
+from fastpsr.trials.sample import Sample
 
 KEY = "ann a target\nann b nontarget\nbob a target\n"
 
@@ -313,3 +320,139 @@ def test_any_ids_are_read_as_split_would(tmp_path_factory, pairs, gaps, end):
     path = tmp_path_factory.mktemp("ids") / "key"
     found = trials.read_key(save(path, end.join(lines) + end), format="kaldi-trials")
     assert rows(found) == pairs
+
+
+WORDS = ["a", "é/b.wav", "target", "1.5", "-2", "nan", "inf", "-Infinity", "1e400", "1_0", "x\0",
+         "#", '"', "a,b", "1e", "\ufeffa", "\x0b1", "\xa0"]  # fmt: skip
+GAPS = [" ", " ", " ", "\t", "  ", " \t"]
+ENDS = ["\n", "\n", "\n", "\r\n", "\n\n", " \n", "\n ", "\r"]
+
+
+def outcome(read):
+    """Return the columns, or the message of the error."""
+    try:
+        frame = read()
+    except ValueError as error:
+        return str(error)
+    return [[repr(x) for x in column] for column in frame]
+
+
+def hostile(rng, n_columns):
+    """Return a text that is regular, or nearly so."""
+    strange = rng.random() * 0.3
+    gap, content = rng.choice([" ", "\t"]), b""
+    for _ in range(rng.integers(0, 6)):
+        n = n_columns if rng.random() > strange / 3 else rng.integers(0, 5)
+        row = [str(w) for w in rng.choice(WORDS if rng.random() < strange else WORDS[:5], n)]
+        if n and rng.random() > strange:
+            row[-1] = rng.choice(["0.25", "-3", "1e-5"])
+        gaps = [rng.choice(GAPS) if rng.random() < strange / 3 else gap for _ in row]
+        line = "".join(word + space for word, space in zip(row, gaps, strict=True))
+        if rng.random() > strange / 3:
+            line = line.rstrip(" \t")
+        end = str(rng.choice(ENDS)) if rng.random() < strange else "\n"
+        content += (line + end).encode()
+    if rng.random() < strange / 3:
+        place = rng.integers(0, len(content) + 1)
+        content = content[:place] + bytes([rng.choice([0xFF, 0x01, 0x85])]) + content[place:]
+    return content.removesuffix(b"\n") if rng.random() < 0.3 else content
+
+
+@pytest.mark.parametrize(
+    "roles", [("enroll", "test", "label"), ("enroll", "test", "score"), ("score",)]
+)
+def test_regular_text_is_read_as_any_text_is(tmp_path, roles):
+    rng = np.random.default_rng(len(roles))
+    taken = 0
+    for _ in range(600):
+        content = hostile(rng, len(roles))
+        piece = pieces.Piece(content, 7, 1.0)
+        found = text._split_regular(content, roles)
+        if found is not None:
+            taken += 1
+            assert outcome(lambda found=found: found) == outcome(
+                lambda piece=piece: text._split_any(tmp_path / "key", piece, roles)
+            ), content
+    assert 100 < taken < 600
+
+
+@pytest.mark.parametrize("size", [1, 5, 40])
+def test_pieces_are_read_as_the_whole(tmp_path, monkeypatch, size):
+    rng = np.random.default_rng(size)
+    roles = ("enroll", "test", "score")
+    for k in range(100):
+        path = save(tmp_path / "key", b"\xef\xbb\xbf" * (k % 3) + hostile(rng, 3) + b"x y 1\n")
+        sample = Sample("text", packed=False)
+        whole = [piece.content for piece in pieces.pieces(path, sample)]
+        parts = [*pieces.pieces(path, sample, size)]
+        joined = b"".join(part.content for part in parts)
+        assert joined.replace(b"\n", b"") == b"".join(whole).replace(b"\n", b"")
+        for part in parts[1:]:
+            above = path.read_bytes().split(b"\n")[: part.lines_before]
+            assert part.lines_before < 0 or len(above) == part.lines_before
+            assert all(a.share <= b.share for a, b in pairwise(parts))
+
+        def read(path=path, sample=sample):
+            columns, where = text.read_text(path, sample, roles)
+            n = len(columns["enroll"])
+            strings = [columns[role].strings().tolist() for role in roles[:2]]
+            return [*strings, columns["score"].tolist(), where([*range(n)])]
+
+        expected = outcome(read)
+        with monkeypatch.context() as patch:
+            patch.setattr(text, "pieces", lambda *given: pieces.pieces(*given, size))
+            assert outcome(read) == expected
+
+
+def test_the_share_that_was_read_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "pieces", lambda *given: pieces.pieces(*given, 1 << 17))
+    lines = [f"speaker{k % 700} test{k} {'non' * (k % 9 > 0)}target\n" for k in range(100_000)]
+    for content in ("".join(lines).encode(), gzip.compress("".join(lines).encode())):
+        path, heard = save(tmp_path / "key", content), []
+        request = Request("key", progress=lambda *said, heard=heard: heard.append(said))
+        assert len(read_file(path, request)) == 100_000
+        names, done, totals = zip(*heard, strict=True)
+        assert set(names) == {f"reading {path}"}
+        assert len(done) > 2
+        assert all(0 < a < b for a, b in pairwise(done))
+        assert all(50_000 < total < 200_000 for total in totals)
+        assert heard[-1][1:] == (100_000, 100_000)
+
+
+@pytest.mark.parametrize("equal_hashes", [False, True])
+def test_lists_in_any_order_are_matched_without_codes(tmp_path, monkeypatch, equal_hashes):
+    if equal_hashes:  # then trials are told apart by codes
+        monkeypatch.setattr(
+            join_in_memory, "hashes_of", lambda frame, roles: frame[roles[0]].hash() % 3
+        )
+    rng = np.random.default_rng(0)
+    n = 2000
+    ids = [f"{'x' * (k % 20)}é{k}" for k in rng.integers(0, 300, n)]
+    scores = rng.normal(size=n)
+    save(tmp_path / "key", "".join(f"{a} t{k} {k % 2}\n" for k, a in enumerate(ids)))
+    rows = [f"{a} t{k} {s!r}\n" for k, (a, s) in enumerate(zip(ids, scores.tolist(), strict=True))]
+    for order in (np.arange(n), np.arange(n)[::-1], rng.permutation(n)):
+        save(tmp_path / "scores", "".join(rows[k] for k in order))
+        found = trials.read(tmp_path / "key", tmp_path / "scores")
+        assert all((column.uncoded is None) == equal_hashes for column in found.ids)
+        assert (found.score == scores).all()
+        assert found.enroll.tolist() == ids
+    rows[n - 5] = rows[n - 5].replace(" ", " x", 1)
+    save(tmp_path / "scores", "".join(rows))
+    with pytest.raises(ValueError, match=rf"1 score of no trial in the key .*scores:{n - 4}\)"):
+        trials.read(tmp_path / "key", tmp_path / "scores", missing="drop")
+    save(tmp_path / "scores", "".join([*rows, "a b z\n"]))
+    with pytest.raises(ValueError, match=rf"scores:{n + 1}: a score must be a number, not 'z'"):
+        trials.read(tmp_path / "key", tmp_path / "scores")
+
+
+def test_equal_hashes_of_other_strings_match_nothing(tmp_path, monkeypatch):
+    """Hashes that are distinct in each list, but those of other trials are the same."""
+
+    def rows_as_hashes(frame, roles):
+        return frame.with_row_index("row")["row"].cast(pl.UInt64)
+
+    monkeypatch.setattr(join_in_memory, "hashes_of", rows_as_hashes)
+    save(tmp_path / "key", "a x 1\nb y 0\nc z 1\n")
+    save(tmp_path / "scores", "c z 3\na x 1\nb y 2\n")
+    assert trials.read(tmp_path / "key", tmp_path / "scores").score.tolist() == [1, 2, 3]

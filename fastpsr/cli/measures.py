@@ -30,20 +30,21 @@ from fastpsr.cli.options import (
 )
 from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import tell
+from fastpsr.cli.spoofing import grouped_by, spoofed_trials
 from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options, worded
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import (
     Evaluation,
-    Grouping,
     Intervals,
     Pairs,
+    SharedTargets,
     default_metrics,
     detection_metrics,
     evaluate_systems,
     groups_of,
 )
-from fastpsr.metrics import EER, Metric, MinDCF
+from fastpsr.metrics import EER, ActADCF, Metric, MinADCF, MinDCF
 from fastpsr.plans import run
 from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials import TrialSet
@@ -183,12 +184,15 @@ class TrialMeasure:
         with worded(columns="--equalize"):
             return made.equalized_weights(names)
 
-    def metrics(self, groups: Any) -> dict[str, Metric[Any]]:
+    def metrics(
+        self, groups: Any, spoof: NDArray[np.bool_] | None = None
+    ) -> dict[str, Metric[Any]]:
         """Return the metrics by name; for raw scores only metrics of ranks."""
         table = detection_metrics(
             _kind(self.scale),
             eer=self.eer,
             detection=self.detection,
+            spoof=spoof,
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )
@@ -211,11 +215,16 @@ def evaluate_trials(
     (first, made), *_ = systems.items()
     measure = measures[first]
     weights = measure.weights(made)
-    by = _groups(made, measure.by)
+    spoof = spoofed_trials(made)
+    by = _groups(made, measure.by, spoof)
     predictions = _predictions(systems, measures, weights)
     if measure.folds_are_given:
         check_folds(measure.folds, predictions[str(first)], groups)
-    metrics = shared([each.metrics(groups) for each in measures.values()])
+    metrics = shared([each.metrics(groups, spoof) for each in measures.values()])
+    of_groups = metrics
+    if by is not None and any(isinstance(each, SharedTargets) for each in by.values()):
+        costs = (MinADCF, ActADCF)  # of all three kinds of trials
+        of_groups = {k: each for k, each in metrics.items() if not isinstance(each, costs)}
     drawn = None if intervals is None else drawn_of_trials(intervals, made)
     if drawn is not None:
         try:
@@ -224,35 +233,42 @@ def evaluate_trials(
             raise ValueError(f"{first}: {in_options(error)}") from None
 
     def evaluate(
-        predictions: dict[str, Predictions], by: Any, *, with_all: bool = True
+        predictions: dict[str, Predictions], metrics: Metrics, by: Any, *, with_all: bool = True
     ) -> Evaluation:
         return evaluate_systems(
             predictions, metrics, by=by, intervals=drawn, differences=differences,
             progress=progress, with_all=with_all,
         )  # fmt: skip
 
-    if by is None or weights is None:
-        return evaluate(predictions, by), predictions
-    # weights make conditions count alike in the pooled result, and nowhere else
-    alike = _predictions(systems, measures, None)
-    both = [evaluate(predictions, None), evaluate(alike, by, with_all=False)]
-    return Evaluation.joined(both), predictions
+    if by is None or (weights is None and of_groups == metrics):
+        return evaluate(predictions, metrics, by), predictions
+    found = [evaluate(predictions, metrics, None)]
+    if of_groups:
+        # weights make conditions count alike in the pooled result, and nowhere else
+        alike = predictions if weights is None else _predictions(systems, measures, None)
+        found.append(evaluate(alike, of_groups, by, with_all=False))
+    return Evaluation.joined(found), predictions
 
 
 def conditions_of(
     systems: Mapping[Path, TrialSet], measures: Mapping[Path, TrialMeasure]
 ) -> dict[str, dict[str, Predictions]]:
     """Return the predictions of each condition, all of whose trials count alike, by path."""
-    by = {str(path): _groups(made, measures[path].by) for path, made in systems.items()}
+    by = {
+        str(path): _groups(made, measures[path].by, spoofed_trials(made))
+        for path, made in systems.items()
+    }
     return {
         path: {name: cast(Predictions, part) for name, part, _ in groups_of(each, by[path])}
         for path, each in _predictions(systems, measures, None).items()
     }
 
 
-def _groups(made: TrialSet, by: str | None) -> dict[str, Any] | None:
-    """Return the conditions by the name of their column, None if none were asked for."""
-    return None if by is None else {by: _grouping(made.columns[check_column(made, "--by", by)])}
+def _groups(made: TrialSet, by: str | None, spoof: NDArray[np.bool_] | None) -> Any:
+    """Return the conditions of `--by`, or those of the kinds of trials, None without."""
+    if by is not None:
+        check_column(made, "--by", by)
+    return grouped_by(made, by, spoof)
 
 
 def _predictions(
@@ -315,9 +331,3 @@ def _kind(scale: str) -> Kind:
     if scale in ("llr", "log10-llr", "log-likelihoods"):
         return "likelihoods"
     return "raw scores" if scale == "raw" else "posteriors"
-
-
-def _grouping(column: Any) -> Grouping:
-    if isinstance(column, Coded):
-        return Grouping(column.names.to_list(), column.codes)
-    return Grouping.of("by", column, len(column))

@@ -22,7 +22,7 @@ from fastpsr.cli.wording import in_options
 from fastpsr.errors import LooksLike, SuspicionWarning
 from fastpsr.evaluation import NoIntervalsWarning
 
-__all__ = ["console", "errors", "heard", "say", "steps", "tell", "warnings_as_lines"]
+__all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
 
 # each message is one line, which a terminal wraps
 console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -54,6 +54,12 @@ def tell(message: str) -> None:
     console.print(message)
     for bar in bars:
         bar.start()
+
+
+def tell_once(message: str) -> None:
+    """Print as `tell` does, unless a collector of messages has the message already."""
+    if not any(message in lines for lines in _listeners):
+        tell(message)
 
 
 @contextmanager

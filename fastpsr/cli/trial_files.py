@@ -20,7 +20,8 @@ from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats import endings_of, may_end_in
-from fastpsr.trials.request import Wanted
+from fastpsr.trials.reading import read_file
+from fastpsr.trials.request import Request, Wanted
 from fastpsr.trials.several import concatenated
 
 __all__ = [
@@ -58,10 +59,6 @@ class FileOptions:
             )
         return cls(format, chosen, transpose)
 
-    def as_arguments(self) -> dict[str, Any]:
-        """Return them as arguments of `read_key` and `read_scores`."""
-        return {"format": self.format, "columns": self.columns, "transpose": self.transpose}
-
 
 @dataclass(eq=False)
 class Clock:
@@ -82,7 +79,7 @@ class Clock:
         return ", ".join(f"{what} {seconds:.1f} s" for what, seconds in self.spent.items())
 
 
-def _no_progress(step: str) -> None:
+def _no_progress(step: str, done: int | None = None, out_of: int | None = None) -> None:
     pass
 
 
@@ -98,7 +95,7 @@ class TrialReader:
     classes: tuple[Path, Path] | None = None  # files of targets and of non-targets
     has_scores: bool = True  # else the classes are the scores
     clock: Clock = field(default_factory=Clock)
-    progress: Callable[[str], object] = _no_progress
+    progress: Callable[..., object] = _no_progress
     _of_speakers: set[str] = field(default_factory=set)  # lines that hold for several systems
 
     @classmethod
@@ -137,7 +134,7 @@ class TrialReader:
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
-                scores = trials.read_scores(path, **self.score_options.as_arguments())
+                scores = self._read_file(path, "scores", self.score_options)
             tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
@@ -196,12 +193,20 @@ class TrialReader:
         for path in self.keys:
             self.progress(f"reading {path}")
             with self.clock.on("read"), worded(of_key=True):
-                found.append(trials.read_key(path, **self.key_options.as_arguments()))
+                found.append(self._read_file(path, "key", self.key_options))
         if not found:
             return None
         key = concatenated(found)
         self._print(key.taken.splitlines())
         return key
+
+    def _read_file(
+        self, path: Path, wanted: Wanted, options: FileOptions, prefix: str = ""
+    ) -> Reading:
+        """Read a file, and show how much of it was read."""
+        columns = options.columns or {}
+        request = Request(wanted, options.format, columns, options.transpose, prefix, self.progress)
+        return read_file(path, request)
 
     def _of_classes(self, of: Wanted, format: str | None) -> Reading:
         """Read the files of targets and of non-targets."""
@@ -217,18 +222,18 @@ class TrialReader:
             made = trials.read(found, **policies)
             return replace(made, taken=(*found.taken.splitlines(), *made.taken[1:]))
         self.progress(f"reading {path}")
-        options = {f"score_{k}": v for k, v in self.score_options.as_arguments().items()}
-        options["transpose"] = options.pop("score_transpose")
         policies = {name: self._policies[name] for name in ("duplicates", "nan")}
         with self.clock.on("read"):
             if not labeled:
-                return trials.read(None, path, **options, **policies)
+                found = self._read_file(path, "scores", self.score_options, "score_")
+                return trials.read(None, found, **policies)
             try:
-                return trials.read(path, **options, **policies)
+                found = self._read_file(path, "labeled scores", self.score_options, "score_")
+                return trials.read(found, **policies)
             except ValueError:
                 if not path.is_file():  # a pipe is read once
                     raise
-                if trials.read_scores(path, **self.score_options.as_arguments()).y_true is None:
+                if self._read_file(path, "scores", self.score_options).y_true is None:
                     raise ValueError(f"{path} has no labels: give a key with --key") from None
                 raise
 

@@ -168,7 +168,9 @@ def _parts() -> None:
     y = rng.random(n) < 1.0 / (1.0 + np.exp(-scores))
     for weight in (None, rng.random(n)):
         whole = fp.Predictions.from_logits(y, scores, sample_weight=weight)
-        parts = fp.from_parts(whole[k : k + n // 4] for k in range(0, n, n // 4))
+        cuts = [slice(k, k + n // 4) for k in range(0, n, n // 4)]
+        spoof = ~y & (scores > 0.0)
+        parts = fp.from_parts((whole[cut], {"spoof": spoof[cut]}) for cut in cuts)
         for kind in METRICS:
             for metric in kind.examples(parts):
                 metric(parts)

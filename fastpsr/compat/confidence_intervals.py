@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling, bootstrap
 from fastpsr.bootstrap.draws import draws_of
-from fastpsr.compat.inputs import as_array
+from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, check_metric
 from fastpsr.plans import Part, run
@@ -19,6 +19,14 @@ __all__ = ["evaluate_with_conf_int"]
 
 _SEED = 0  # results are the same in each call, as in the package
 _FEWEST = 4  # replicates that fp.bootstrap computes
+
+# Names of arguments of fastpsr as they are called here, and what to do where an option is missing.
+_NAMES = {"cluster_ids": "conditions", "metrics": "metric", "y_true": "labels"}
+_NAMES |= dict.fromkeys(("q", "llr", "scores"), "samples")
+_REMEDIES = {
+    "q": "pass samples / samples.sum(axis=1, keepdims=True)",
+    "y_true": "pass np.unique(labels, return_inverse=True)[1]",
+}
 
 
 def evaluate_with_conf_int(
@@ -93,16 +101,23 @@ def evaluate_with_conf_int(
     >>> round(float(value), 3), [round(end, 3) for end in interval]
     (0.526, [0.449, 0.593])
     """
-    check_metric(metric)
     checks.check_integer("num_bootstraps", num_bootstraps, 1)
-    checks.check_number("alpha", alpha, 0.0, 100.0, "lie in 0 to 100")
+    alpha = checks.check_number("alpha", alpha, 0.0, 100.0, "lie in 0 to 100")
     named = {"labels": labels, "samples": samples, "samples2": samples2}
-    arrays = {name: as_array(each) for name, each in named.items() if each is not None}
+    arrays = {
+        name: checks.as_array(name, from_tensor(each), "samples")
+        for name, each in named.items()
+        if each is not None
+    }
+    for name, array in arrays.items():
+        if array.ndim == 0 or array.size == 0:
+            raise ArgumentError(name, f"must have a row per sample, not be of shape {array.shape}")
     n = len(arrays["samples"])
     for name, array in arrays.items():
         checks.check_length(name, len(array), n)
-    scheme: Resampling = IID() if conditions is None else Nested(as_array(conditions))
+    scheme: Resampling = IID() if conditions is None else Nested(from_tensor(conditions))
     try:
+        check_metric(metric)
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
             found = bootstrap(
                 metric, metric._predictions(arrays["labels"], arrays["samples"]), seed=_SEED,
@@ -116,10 +131,10 @@ def evaluate_with_conf_int(
                 for rows in _drawn(scheme, n, num_bootstraps)
             ])  # fmt: skip
     except ArgumentError as error:
-        if error.argument != "cluster_ids":
-            raise
-        raise error.renamed("conditions") from None
-    return value, _percentiles(values, alpha)
+        remedy = _REMEDIES.get(error.argument) if error.remedy else None
+        name = _NAMES.get(error.argument, error.argument)
+        raise error.renamed(name, remedy=remedy) from None
+    return float(value), _percentiles(values, alpha)
 
 
 def _drawn(scheme: Resampling, n: int, n_replicates: int) -> Iterator[NDArray[np.int64]]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.compat.inputs import as_array, as_scores
+from fastpsr.compat.inputs import as_scores, from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats
 
@@ -57,8 +57,8 @@ def compute_pmiss_pfa_rbst(
     ([0.0, 0.5, 1.0, 1.0], [0.5, 0.5, 0.0, 0.0])
     """
     scores = as_scores("scores", scores)
-    y = checks.as_labels("labels", as_array(labels), scores.size, 2)
-    given = None if weights is None else as_array(weights)
+    y = checks.as_labels("labels", from_tensor(labels), scores.size, 2)
+    given = None if weights is None else from_tensor(weights)
     w = checks.as_weights("weights", given, scores.size)
     order = np.argsort(scores)
     w = w[order] if w.size else np.ones(scores.size)
@@ -179,9 +179,11 @@ def compute_c_norm(
     """
     miss, false_alarm = _rates(fnr, fpr)
     tiny, huge = np.finfo(float).tiny, np.finfo(float).max
-    checks.check_number("p_target", p_target, tiny, 1.0 - 2.0**-53, "lie between 0 and 1")
-    checks.check_number("c_miss", c_miss, tiny, huge, "be finite and above 0")
-    checks.check_number("c_fa", c_fa, tiny, huge, "be finite and above 0")
+    p_target = checks.check_number(
+        "p_target", p_target, tiny, 1.0 - 2.0**-53, "lie between 0 and 1"
+    )
+    c_miss = checks.check_number("c_miss", c_miss, tiny, huge, "be finite and above 0")
+    c_fa = checks.check_number("c_fa", c_fa, tiny, huge, "be finite and above 0")
     of_miss, of_false_alarm = c_miss * p_target, c_fa * (1.0 - p_target)
     least = float((of_miss * miss + of_false_alarm * false_alarm).min())
     return least / min(of_miss, of_false_alarm)

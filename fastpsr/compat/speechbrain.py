@@ -1,14 +1,16 @@
 """Functions of `speechbrain.utils.metric_stats`, version 1.1.2."""
 
-from bisect import bisect_left
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.compat.inputs import as_scores
+from fastpsr.metrics import operating_points
+from fastpsr.predictions import Predictions
 
 __all__ = ["EER", "minDCF"]
+
+_NEAREST = operating_points.EER("nearest")
 
 
 def EER(positive_scores: ArrayLike, negative_scores: ArrayLike) -> tuple[float, float]:  # noqa: N802
@@ -36,11 +38,11 @@ def EER(positive_scores: ArrayLike, negative_scores: ArrayLike) -> tuple[float, 
 
     Notes
     -----
-    Sorts the scores and bisects, instead of N comparisons with each of 2 N thresholds. Equal
-    scores are accepted or rejected together, as in speechbrain. That computes rates in single
-    precision, so that its values have 7 digits, and two thresholds where the rates differ alike may
-    change places. It also tries the middle between two scores, which accepts what the lower score
-    accepts. The metric :class:`fastpsr.EER` is lower: it is that of the convex hull of the ROC.
+    Counts the scores, instead of N comparisons with each of 2 N thresholds. Equal scores are
+    accepted or rejected together, as in speechbrain. That computes rates in single precision, so
+    that its values have 7 digits, and two thresholds where the rates differ alike may change
+    places. It also tries the middle between two scores, which accepts what the lower score accepts.
+    The metric :class:`fastpsr.EER` is lower: it is that of the convex hull of the ROC.
 
     References
     ----------
@@ -52,28 +54,15 @@ def EER(positive_scores: ArrayLike, negative_scores: ArrayLike) -> tuple[float, 
     >>> EER([0.6, 0.7, 0.8, 0.3], [0.4, 0.3, 0.2, 0.1])
     (0.25, 0.3)
     """
-    positives = np.sort(as_scores("positive_scores", positive_scores))
-    negatives = np.sort(as_scores("negative_scores", negative_scores))
-
-    def errors(threshold: float) -> tuple[int, int]:
-        """Return misses times negatives, false alarms times positives: exact rates to compare."""
-        accepted = negatives.size - int(np.searchsorted(negatives, threshold, "right"))
-        misses = int(np.searchsorted(positives, threshold, "right"))
-        return misses * negatives.size, accepted * positives.size
-
-    def has_crossed(threshold: float) -> bool:
-        misses, false_alarms = errors(threshold)
-        return misses >= false_alarms
-
-    both = (positives, negatives)
-    places = [bisect_left(scores, True, key=has_crossed) for scores in both]
-    crossing = min(s[k] for s, k in zip(both, places, strict=True) if k < s.size)
-    places = [int(np.searchsorted(scores, crossing)) for scores in both]
-    below = [s[k - 1] for s, k in zip(both, places, strict=True) if k > 0]
-    candidates = [max(below), crossing] if below else [crossing]
-    best = min(candidates, key=lambda t: abs(errors(t)[0] - errors(t)[1]))  # the first of equals
-    total = sum(errors(best))
-    return total / (2 * positives.size * negatives.size), float(best)
+    positives = as_scores("positive_scores", positive_scores)
+    negatives = as_scores("negative_scores", negative_scores)
+    scores = np.concatenate([positives, negatives])
+    # with signs and classes changed, what is accepted at or above a threshold is what was rejected,
+    # and the higher of two thresholds is the lower
+    is_negative = np.arange(scores.size) >= positives.size
+    point = _NEAREST.operating_point(Predictions.from_raw_scores(is_negative, -scores))
+    threshold = max(scores.min(), -point.threshold)  # inf or nan if all scores are equal
+    return (point.p_miss + point.p_fa) / 2.0, float(threshold)
 
 
 def minDCF(  # noqa: N802
@@ -129,9 +118,10 @@ def minDCF(  # noqa: N802
     """
     positives = np.sort(as_scores("positive_scores", positive_scores))
     negatives = np.sort(as_scores("negative_scores", negative_scores))
-    checks.check_number("c_miss", c_miss, 0.0, np.finfo(float).max, "be finite and at least 0")
-    checks.check_number("c_fa", c_fa, 0.0, np.finfo(float).max, "be finite and at least 0")
-    checks.check_number("p_target", p_target, 0.0, 1.0, "lie in 0 to 1")
+    huge, rule = np.finfo(float).max, "be finite and at least 0"
+    c_miss = checks.check_number("c_miss", c_miss, 0.0, huge, rule)
+    c_fa = checks.check_number("c_fa", c_fa, 0.0, huge, rule)
+    p_target = checks.check_number("p_target", p_target, 0.0, 1.0, "lie in 0 to 1")
     thresholds = np.unique(np.concatenate([positives, negatives]))
     p_miss = np.searchsorted(positives, thresholds, "right") / positives.size
     p_fa = (negatives.size - np.searchsorted(negatives, thresholds, "right")) / negatives.size

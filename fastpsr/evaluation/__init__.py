@@ -5,7 +5,7 @@ from fastpsr.evaluation.comparison import Difference, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
-from fastpsr.evaluation.groups import Grouping, groups_of
+from fastpsr.evaluation.groups import Grouping, SharedTargets, groups_of
 from fastpsr.evaluation.table import Evaluation, Group, Row
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "NoIntervalsWarning",
     "Pairs",
     "Row",
+    "SharedTargets",
     "decompose",
     "default_metrics",
     "detection_metrics",

@@ -11,6 +11,7 @@ from fastpsr.metrics import (
     AUC,
     ECE,
     EER,
+    ActADCF,
     ActDCF,
     BayesRisk,
     BrierScore,
@@ -18,6 +19,7 @@ from fastpsr.metrics import (
     Cllr,
     CrossEntropy,
     Metric,
+    MinADCF,
     MinCllr,
     MinDCF,
 )
@@ -71,11 +73,18 @@ def detection_metrics(
     *,
     eer: EER = _EER,
     detection: Sequence[MinDCF] = (),
+    spoof: Any = None,
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
-    """Return the default metrics of a trial list by name; for raw scores only metrics of ranks."""
+    """Return the default metrics of a trial list by name; for raw scores only metrics of ranks.
+
+    `spoof` says which trials are spoofed, if any are: then the a-DCF is among them.
+    """
     table: Metrics = {eer.label: eer} | _costs(detection, kind)
+    if spoof is not None:
+        both: list[Metric[Any]] = [MinADCF(spoof), ActADCF(spoof)]
+        table |= {each.label: each for each in (both[:1] if kind == "raw scores" else both)}
     if kind == "raw scores":
         return table | {"minCllr": MinCllr(), "AUC": AUC()}
     return table | {

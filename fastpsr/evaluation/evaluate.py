@@ -87,7 +87,9 @@ def evaluate(
         upper bound, and calibration errors; for raw scores EER, minCllr and AUC.
     by : dict of name to array-like of shape (N,), optional
         Group of each sample, for one or more groupings: the metrics are also computed for the
-        samples of each group alone. For data in parts, the name of a column, or a list of names.
+        samples of each group alone. For data in parts, the name of a column, or a list of names, or
+        a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each group has all
+        targets.
         LLRs without a prior are completed with the class frequencies of the group, which
         ``predictions[mask]`` does not do.
     n_resamples : int

@@ -29,6 +29,7 @@ from fastpsr.metrics.operating_points import (
 )
 from fastpsr.metrics.pav_posterior import PavPosterior
 from fastpsr.metrics.risk import BayesRisk
+from fastpsr.metrics.spoofing import ActADCF, MinADCF
 
 METRICS: tuple[type[Metric[Any]], ...] = (
     CrossEntropy,
@@ -45,6 +46,8 @@ METRICS: tuple[type[Metric[Any]], ...] = (
     Threshold,
     MinDCF,
     ActDCF,
+    MinADCF,
+    ActADCF,
     Cllr,
     MinCllr,
     AUC,
@@ -56,6 +59,7 @@ __all__ = [
     "AUC",
     "ECE",
     "EER",
+    "ActADCF",
     "ActDCF",
     "BayesRisk",
     "BrierScore",
@@ -66,6 +70,7 @@ __all__ = [
     "ExpectedDivergence",
     "ExpectedScore",
     "FalseAlarmRate",
+    "MinADCF",
     "MinCllr",
     "MinDCF",
     "MissRate",

@@ -281,7 +281,8 @@ class MissRate(_StepMetric):
     -----
     Equal scores are accepted together; the value does not depend on their order. Weights are used
     within each class; priors have no effect. ``operating_point(predictions)`` returns the lowest
-    threshold that keeps the limit.
+    threshold that keeps the limit. A P_fa that exceeds the limit by less than 1e-12 of it
+    keeps it: sums of weights are rounded.
 
     References
     ----------
@@ -357,7 +358,8 @@ class FalseAlarmRate(_StepMetric):
     -----
     Equal scores are accepted together; the value does not depend on their order. Weights are used
     within each class; priors have no effect. ``operating_point(predictions)`` returns the highest
-    threshold that keeps the limit.
+    threshold that keeps the limit. A P_miss that exceeds the limit by less than 1e-12 of it
+    keeps it: sums of weights are rounded.
 
     References
     ----------

@@ -35,6 +35,7 @@ __all__ = [
     "RankCells",
     "Scores",
     "cell_summands",
+    "minority_of",
     "pav_blocks",
     "rank_cells",
 ]
@@ -152,6 +153,12 @@ def rank_cells(data: Data) -> Plan[RankCells]:
     return found
 
 
+def minority_of(data: Data) -> int:
+    """Return the class whose distinct scores are the edges of the rank cells."""
+    n_negative, n_positive = data.class_sizes
+    return int(n_positive <= n_negative)
+
+
 def cell_summands(data: Data) -> Plan[CellSummands]:
     """Plan: request the rank cells, and return their summands."""
     cells = yield from rank_cells(data)
@@ -170,8 +177,7 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
 
 
 def _count_cells(data: Data) -> Plan[RankCells]:
-    sizes = data.class_sizes
-    minority = int(sizes[1] <= sizes[0])
+    sizes, minority = data.class_sizes, minority_of(data)
     n_members, n_rows = int(sizes.min()), int(sizes.sum())
     if (
         not data.has_weights

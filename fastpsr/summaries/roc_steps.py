@@ -42,15 +42,23 @@ class Level:
 
 EQUAL_RATES = Level(1.0, 1.0)
 
+# Sums of weights are rounded: rates that differ relatively by less are taken as equal. A limit is
+# compared with cumulated sums, which are less accurate, and is a rounded number itself.
+_OF_LIMITS, _OF_SUMS = 1e-12, 1e-14
+
 
 def limit_of_fa(p_fa: float) -> Level:
     """Return the level that is reached where P_fa is at most `p_fa`, at least 0 and below 1."""
-    return Level(0.0, 1.0, p_fa)
+    return Level(0.0, 1.0, _rounded_up(p_fa))
 
 
 def limit_of_miss(p_miss: float) -> Level:
     """Return the level that is reached where P_miss exceeds `p_miss`, at least 0 and below 1."""
-    return Level(1.0, 0.0, -p_miss, is_strict=True)
+    return Level(1.0, 0.0, -_rounded_up(p_miss), is_strict=True)
+
+
+def _rounded_up(limit: float) -> float:
+    return min(limit * (1.0 + _OF_LIMITS), float(np.nextafter(1.0, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +107,7 @@ class RocStep:
             above,
             (float(p_miss[at]), float(p_miss[at + 1])),
             (float(p_fa[at]), float(p_fa[at + 1])),
-            bool(misses / totals[1] <= false_alarms / totals[0]),
+            bool(misses / totals[1] <= (1.0 + _OF_SUMS) * false_alarms / totals[0]),
         )
 
     def step(self, level: Level) -> "RocStep":

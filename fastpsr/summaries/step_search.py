@@ -119,7 +119,8 @@ class CellsNearLevel(RankCells):
 def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
     """Plan: return summands with all scores that replicates are likely to step at.
 
-    Replicates that step elsewhere are computed from their samples.
+    Replicates that step elsewhere are computed from their samples. A limit of P_miss is passed at
+    the score of a target: non-targets are counted between these.
     """
     step = yield from roc_step(data, level)
     n_negative, n_positive = data.class_sizes
@@ -130,9 +131,10 @@ def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
         low = (yield from roc_step(data, level.shifted(-reach))).score
     if level.shifted(reach).has_points():
         high = (yield from roc_step(data, level.shifted(reach))).score
-    steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in range(2)]
+    classes = (0, 1) if level.of_fa else (1,)
+    steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in classes]
     by_class = yield [each.over(data) for each in steps]
-    edges = np.union1d(*(scores for scores, _ in by_class))
+    edges = np.unique(np.concatenate([scores for scores, _ in by_class]))
     lowest = np.full(2 * edges.size + 1, np.nan)
     lowest[1::2] = edges
     return StepSummands(edges, lowest, None, None, level)

@@ -1,6 +1,5 @@
 """String columns encoded as integers, since a list of millions of trials has few distinct ids."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["Coded", "Column", "as_column", "categorical", "encode", "pick", "recode"]
 
 
-@dataclass(frozen=True, eq=False)
 class Coded:
     """A column of N strings: each row's place in a table of the distinct ones.
 
@@ -26,17 +24,50 @@ class Coded:
         Distinct strings in ascending order; rows need not use all of them.
     """
 
-    codes: NDArray[np.int32]
-    names: "Series"
+    _held: "Series | tuple[NDArray[np.int32], Series]"
+
+    def __init__(self, codes: NDArray[np.int32], names: "Series") -> None:
+        self._held = codes, names
+
+    @classmethod
+    def of(cls, series: "Series") -> "Coded":
+        """Return a column of strings, without nulls, that are coded once codes are asked for."""
+        made = cls.__new__(cls)
+        made._held = series
+        return made
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        return self._coded()[0]
+
+    @property
+    def names(self) -> "Series":
+        return self._coded()[1]
+
+    @property
+    def uncoded(self) -> "Series | None":
+        """The strings, if they are not coded yet."""
+        return None if isinstance(self._held, tuple) else self._held
+
+    def _coded(self) -> "tuple[NDArray[np.int32], Series]":
+        held = self._held
+        if not isinstance(held, tuple):
+            coded = encode(held)
+            held = self._held = coded.codes, coded.names
+        return held
 
     def __len__(self) -> int:
-        return int(self.codes.size)
+        held = self._held
+        return len(held[0] if isinstance(held, tuple) else held)
 
     def __getitem__(self, row: int) -> str:
-        return str(self.names[int(self.codes[row])])
+        held = self._held
+        return str(held[1][int(held[0][row])] if isinstance(held, tuple) else held[int(row)])
 
     def pick(self, index: Any) -> "Coded":
-        """Return the rows that a mask or row numbers pick."""
+        """Return the rows that a mask, a slice or row numbers pick; the names stay."""
+        if isinstance(index, slice) and index == slice(None):
+            return self
         return Coded(np.ascontiguousarray(self.codes[index]), self.names)
 
     def strings(self) -> NDArray[np.object_]:
@@ -46,7 +77,8 @@ class Coded:
 
     def series(self) -> "Series":
         """Return the strings as a polars Series."""
-        return self.names.gather(self.codes)
+        held = self._held
+        return held[1].gather(held[0]) if isinstance(held, tuple) else held
 
 
 Column = Coded | NDArray[Any]
@@ -89,14 +121,12 @@ def as_column(series: "Series") -> Column:
         series = series.cast(pl.Float64)
     if series.dtype.is_numeric():
         return np.asarray(series.to_numpy())
-    return encode(series.cast(pl.String).fill_null(""))
+    return Coded.of(series.cast(pl.String).fill_null(""))
 
 
 def pick(column: Column, index: Any) -> Column:
-    """Return the rows of a column that a mask or row numbers pick."""
-    if isinstance(column, Coded):
-        return column.pick(index)
-    return np.ascontiguousarray(column[index])
+    """Return the rows of a column that a mask, a slice or row numbers pick."""
+    return column.pick(index) if isinstance(column, Coded) else np.array(column[index])
 
 
 def recode(column: Coded, names: "Series") -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """Join a key and scores on (enroll, test), and report all mismatches."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,15 @@ from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.reading import Reading
+from fastpsr.trials.repeats import hashes_of
+
+if TYPE_CHECKING:
+    from polars import Series
 
 __all__ = ["Joined", "join", "keep_numbers"]
 
 _MAX_PAIRS = 2**62
+_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +45,17 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     both_sides = "side" in key.names and "side" in scores.names
     key_ids, score_ids = (_ids(reading, with_side=both_sides) for reading in (key, scores))
     of_key, of_scores = Trials(key_ids, key.where), Trials(score_ids, scores.where)
-    key_pairs, score_pairs = _pairs(key_ids, score_ids)
+    matched = _match_hashes(key_ids, score_ids) or _match_codes(key_ids, score_ids)
+    key_first, score_first, score_of = matched.key_first, matched.score_first, matched.score_of
     found = Findings(policies)
 
-    key_first = _first_of_each(key_pairs)
-    twice, differ = _again(key_pairs, key_first, key.y_true)
+    twice, differ = _again(matched.key_pairs, key_first, key.y_true)
     found.add(of_key, twice[differ], "duplicate trial", "in the key with another label")
     found.add(of_key, twice[~differ], "duplicate trial", "in the key", "duplicates")
-    score_first = _first_of_each(score_pairs)
-    twice, differ = _again(score_pairs, score_first, scores.score)
+    twice, differ = _again(matched.score_pairs, score_first, scores.score)
     found.add(of_scores, twice[differ], "duplicate score", "with another value", "duplicates")
     found.add(of_scores, twice[~differ], "duplicate score", "with the same value", "duplicates")
 
-    score_of = _match(key_pairs, score_pairs, key_first, score_first)
     key_rows = np.flatnonzero(score_of >= 0)
     score_rows = score_of[key_rows]
     if key_rows.size == 0:
@@ -90,8 +94,8 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     keep = ~np.isnan(scores.score)
     found.add(trials, np.flatnonzero(~keep), "nan score", "", "nan")
     if has_ids:
-        pairs, _ = _pairs(ids, ids)
-        first = _first_of_each(pairs)
+        matched = _match_hashes(ids, ids) or _match_codes(ids, ids)
+        pairs, first = matched.key_pairs, matched.key_first
         twice, differ = _again(pairs, first, scores.score)
         if scores.y_true is not None:
             _, at_odds = _again(pairs, first, scores.y_true)
@@ -120,6 +124,71 @@ def _column(reading: Reading, role: str) -> Coded:
     column = reading.columns[reading.names[role]]
     assert isinstance(column, Coded)
     return column
+
+
+@dataclass(frozen=True, eq=False)
+class _Matched:
+    """The score of each trial of the key.
+
+    Attributes
+    ----------
+    key_pairs, score_pairs : ndarray of int64
+        A number for each row: rows of a list have equal numbers if and only if their ids are equal.
+    key_first, score_first : ndarray of bool
+        Whether a trial did not occur before.
+    score_of : ndarray of int64
+        The score's row for each row of the key, -1 for none, or for a repeated row.
+    """
+
+    key_pairs: NDArray[np.int64]
+    score_pairs: NDArray[np.int64]
+    key_first: NDArray[np.bool_]
+    score_first: NDArray[np.bool_]
+    score_of: NDArray[np.int64]
+
+
+def _match_codes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched:
+    key_pairs, score_pairs = _pairs(key_ids, score_ids)
+    firsts = _first_of_each(key_pairs), _first_of_each(score_pairs)
+    return _Matched(key_pairs, score_pairs, *firsts, _match(key_pairs, score_pairs, *firsts))
+
+
+def _match_hashes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched | None:
+    """Match strings without coding them; None if some are coded, or trials occur twice.
+
+    Hashes that are all distinct prove that trials are, and strings of equal hashes are compared.
+    """
+    pl = polars()
+    strings = [(a.uncoded, b.uncoded) for a, b in zip(key_ids, score_ids, strict=True)]
+    both = [(a, b) for a, b in strings if a is not None and b is not None]
+    if len(both) < len(strings):
+        return None
+
+    def all_equal(pairs: "Iterable[tuple[Series, Series]]") -> bool:
+        return all(a is b or (a == b).all() for a, b in pairs)
+
+    def distinct_hashes(columns: "list[Series]") -> NDArray[np.int64] | None:
+        frame = pl.DataFrame({str(k): column for k, column in enumerate(columns)})
+        hashes = hashes_of(frame, frame.columns)
+        return hashes.to_numpy().view(np.int64) if hashes.n_unique() == len(hashes) else None
+
+    ours = distinct_hashes([a for a, _ in both])
+    if ours is None:
+        return None
+    all_first = np.ones(ours.size, bool)
+    if all(len(a) == len(b) and a[-1] == b[-1] for a, b in both) and all_equal(both):
+        return _Matched(ours, ours, all_first, all_first, np.arange(ours.size))
+    theirs = distinct_hashes([b for _, b in both])
+    if theirs is None:
+        return None
+    their_first = np.ones(theirs.size, bool)
+    score_of = _match(ours, theirs, all_first, their_first)
+    rows = np.flatnonzero(score_of >= 0)
+    both = [(a.rechunk(), b.rechunk()) for a, b in both]
+    for some in np.split(rows, range(_ROWS, rows.size, _ROWS)):  # copies of strings take memory
+        if not all_equal((a.gather(some), b.gather(score_of[some])) for a, b in both):
+            return None
+    return _Matched(ours, theirs, all_first, their_first, score_of)
 
 
 def _pairs(

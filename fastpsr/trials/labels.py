@@ -31,6 +31,8 @@ VOCABULARIES: dict[str, tuple[str, ...]] = {
     ]
 }
 
+_MOST_WORDS = 100  # a label may be in upper and lower case
+
 
 def vocabularies_of(words: Iterable[str]) -> list[str]:
     """Return the vocabularies that hold all words; upper and lower case are the same.
@@ -46,15 +48,17 @@ def vocabularies_of(words: Iterable[str]) -> list[str]:
 
 def decode_labels(labels: Coded, where: Where) -> tuple[NDArray[np.uint8], str | None]:
     """Return 1 for target and 0 for non-target, and the vocabulary; errors name file and line."""
-    words = labels.names
-    used = np.bincount(labels.codes, minlength=len(words)) > 0
-    seen = [str(word) for word in words.filter(used.tolist())] if used.sum() <= 3 else []
-    fitting = vocabularies_of(seen) if seen else []
+    series = labels.series()
+    words = series.unique()
+    fitting = vocabularies_of(words) if len(words) <= _MOST_WORDS else []
     if not fitting:
         raise ValueError(_what_is_wrong(labels, where))
     target = VOCABULARIES[fitting[0]][0]
-    is_target = np.array([str(word).lower() == target for word in words], np.uint8)
-    return is_target[labels.codes], fitting[0]
+    is_target = np.zeros(len(labels), bool)
+    for word in words:
+        if word.lower() == target:
+            is_target |= (series == word).to_numpy()
+    return is_target.view(np.uint8), fitting[0]
 
 
 class LabelWords:

@@ -1,6 +1,6 @@
 """The purpose of reading a file, and the caller's arguments about its format."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -37,6 +37,8 @@ class Request:
         Whether the columns of a square matrix are models.
     prefix : str
         Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
+    progress : callable or None
+        Called with (name of the step, rows done, approximate total number of rows) as text is read.
     """
 
     wanted: Wanted
@@ -44,6 +46,7 @@ class Request:
     columns: Mapping[str, str] = field(default_factory=dict)
     transpose: bool | None = None
     prefix: str = ""
+    progress: Callable[[str, int, int], object] | None = None
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.columns if role not in ROLES]
@@ -55,6 +58,13 @@ class Request:
     def needed(self) -> tuple[str, ...]:
         """Roles that the file must have."""
         return _NEEDED[self.wanted]
+
+    def progress_of(self, path: Path) -> Callable[[int, int], object] | None:
+        """Return what to call with rows done and about how many there are as `path` is read."""
+        progress = self.progress
+        if progress is None:
+            return None
+        return lambda done, out_of: progress(f"reading {path}", done, out_of)
 
     def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
         """Return the error of a file that does not tell what `argument` could say."""

@@ -140,6 +140,9 @@ def _stacked(parts: Sequence[Column], readings: Sequence[Reading], name: str) ->
             f"column {name} is text in {text} and numbers elsewhere: of "
             f"{counted(len(parts), 'file')} it must be of one kind"
         )
+    uncoded = [part.uncoded for part in coded if part.uncoded is not None]
+    if len(uncoded) == len(parts):
+        return Coded.of(polars().concat(uncoded))
     names = polars().concat([part.names for part in coded]).unique().sort()
     codes = np.concatenate([recode(part, names) for part in coded])
     return Coded(codes.astype(np.int32), names)

@@ -1,13 +1,10 @@
 """Text files of trials of any size, read part by part, as often as needed."""
 
 import csv
-import gzip
 import os
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastpsr.trials.content import say_taken
 from fastpsr.trials.detect import detect
@@ -16,25 +13,15 @@ from fastpsr.trials.formats.separated import Rows, split_rows
 from fastpsr.trials.labels import LabelWords
 from fastpsr.trials.names import KIND, WITH_SPOOF, check_roles, find_roles
 from fastpsr.trials.optional import polars
+from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
-from fastpsr.trials.sample import Sample, broken_gzip
-from fastpsr.trials.text import Where, lines_of_rows, split_lines
+from fastpsr.trials.sample import Sample
+from fastpsr.trials.text import Where, places_in, split_lines
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
 __all__ = ["Feed", "TrialFile", "TrialFiles"]
-
-_BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Some lines of a file, and how many come before them."""
-
-    content: bytes
-    lines_before: int
-    share: float  # of the file that was read with it
 
 
 class TrialFile:
@@ -63,7 +50,7 @@ class TrialFile:
                 f"{self.path}: only text is joined part by part, not {sample.kind}: read it "
                 "whole (fastpsr evaluate)"
             )
-        self.format, self._packed = format.name, sample.packed
+        self.format, self._sample = format.name, sample
         self._separator, self._columns = format.separator, format.roles
         self._has_header = not self._columns
         # lines, up to that of the header, or up to the first
@@ -170,12 +157,10 @@ class TrialFile:
                 break
         return [found[row] for row in rows]
 
-    def _split(self, piece: _Piece) -> "DataFrame":
+    def _split(self, piece: Piece) -> "DataFrame":
         pl = polars()
         if not self._separator:
-            return split_lines(
-                self.path, piece.content, self._columns, pl.String, piece.lines_before
-            )
+            return split_lines(self.path, piece, self._columns)
         if not piece.content.strip(b"\r\n"):
             return pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String))  # type: ignore[no-any-return]
         rows = self._rows(piece)
@@ -183,7 +168,7 @@ class TrialFile:
         check_roles(frame, self.roles, rows.where)
         return frame
 
-    def _rows(self, piece: _Piece) -> Rows:
+    def _rows(self, piece: Piece) -> Rows:
         """Return the rows of a piece below a line like the header's."""
         before = piece.lines_before
         if not self._has_header:
@@ -191,53 +176,17 @@ class TrialFile:
         header = self._separator.join("x" for _ in self._columns).encode() + b"\n"
         return Rows(self.path, header + piece.content, self._separator, before - 1)
 
-    def _where_in(self, piece: _Piece) -> Where:
+    def _where_in(self, piece: Piece) -> Where:
         if self._separator:
             return self._rows(piece).where
+        return lambda rows: places_in(self.path, piece, rows)
 
-        def where(rows: Sequence[int]) -> list[str]:
-            lines = lines_of_rows(self.path, piece.content)
-            return [f"{self.path}:{piece.lines_before + lines[row]}" for row in rows]
-
-        return where
-
-    def _pieces(self) -> Iterator[_Piece]:
-        """Yield whole lines: without the header, and without a byte order mark."""
-        size = max(self.path.stat().st_size, 1)
-        n_lines = 0
-        with open(self.path, "rb") as raw:
-            file: Any = gzip.GzipFile(fileobj=raw) if self._packed else raw
-            for content in self._whole_lines(file):
-                before, n_lines = n_lines, n_lines + content.count(b"\n")
-                if before == 0:
-                    content = content.removeprefix(_BOM)
-                if before < self._skipped:
-                    start = 0
-                    while before < self._skipped and start < len(content):
-                        start = content.find(b"\n", start) + 1 or len(content)
-                        before += 1
-                    content = content[start:]
-                elif content.startswith(_BOM):  # here it is part of an id
-                    content, before = b"\n" + content, before - 1
-                yield _Piece(content, before, max(min(raw.tell() / size, 1.0), 1e-9))
-
-    def _whole_lines(self, file: Any) -> Iterator[bytes]:
+    def _pieces(self) -> Iterator[Piece]:
+        """Yield whole lines below the header."""
         quotes = self._separator == ","
-        held = b""
-        while True:
-            try:
-                more = file.read(self._piece_bytes)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(broken_gzip(self.path, error)) from None
-            if not more:
-                break
-            held += more
-            cut = _end_of_lines(held, quotes)
-            if cut:
-                yield held[:cut]
-                held = held[cut:]
-        if held:
-            yield held
+        return pieces(
+            self.path, self._sample, self._piece_bytes, skipped=self._skipped, quotes=quotes
+        )
 
 
 class TrialFiles(TrialFile):
@@ -300,18 +249,6 @@ class TrialFiles(TrialFile):
 
 def _filled(series: "Series") -> "Series":
     return series if series.dtype.is_numeric() else series.fill_null("")
-
-
-def _end_of_lines(content: bytes, quotes: bool) -> int:
-    """Return where the last whole line ends; in CSV a line break within quotes ends none."""
-    cut = content.rfind(b"\n") + 1
-    if quotes and b'"' in content:
-        n_quotes = content.count(b'"', 0, cut)
-        while n_quotes % 2 and cut:
-            before = content.rfind(b"\n", 0, cut - 1) + 1
-            n_quotes -= content.count(b'"', before, cut)
-            cut = before
-    return cut
 
 
 class Feed:

@@ -5,98 +5,140 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastpsr.trials.coded import Column, as_column, categorical
+from fastpsr.trials.coded import Column, as_column
 from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
+from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.sample import Sample, fields_of
 from fastpsr.trials.too_large import is_too_large
 from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame, Series
+    from polars import DataFrame, LazyFrame
 
-__all__ = ["Where", "lines_of_rows", "read_text", "split_lines", "utf8_error"]
+__all__ = ["Progress", "Where", "places_in", "read_text", "split_lines", "utf8_error"]
 
 #: Names the file and the line of some rows.
 Where = Callable[[Sequence[int]], list[str]]
+#: Is called with the rows so far and about how many there are.
+Progress = Callable[[int, int], object]
 
 _NEVER = "\x01"  # separates nothing: a line is one column
 
 
 def read_text(
-    path: Path, sample: Sample, roles: tuple[str, ...]
+    path: Path, sample: Sample, roles: tuple[str, ...], progress: Progress | None = None
 ) -> tuple[dict[str, Column], Where]:
-    """Read all columns of a text file, in one streaming pass.
+    """Read all columns of a text file, in one pass.
 
     Returns the columns by role, and a function that names the file and line of rows.
     """
-    source = sample.source(path)
-    frame = split_lines(path, source, roles, categorical())  # one table of strings for a file
-    if frame.is_empty():
+    pl = polars()
+    frames: list[DataFrame] = []
+    n_rows = 0
+    for piece in pieces(path, sample):
+        frames.append(split_lines(path, piece, roles))
+        n_rows += frames[-1].height
+        if progress is not None:
+            progress(n_rows, round(n_rows / piece.share))
+    if n_rows == 0:
         raise ValueError(f"{path}: the file is empty")
+    heights = [frame.height for frame in frames]
 
     def where(rows: Sequence[int]) -> list[str]:
-        again = _lines(sample.source(path))  # the text itself is not kept
-        some = again.with_row_index("row").filter(polars().col("row").is_in(list(rows)))
-        found = dict(_collect(path, path, some.select("row", "line")).iter_rows())
-        return [f"{path}:{found[row]}" for row in rows]
+        found: dict[int, str] = {}
+        first = 0
+        for piece, height in zip(pieces(path, sample), heights, strict=True):  # text is not kept
+            mine = [row for row in rows if first <= row < first + height]
+            found |= zip(mine, places_in(path, piece, [row - first for row in mine]), strict=True)
+            first += height
+            if len(found) == len(set(rows)):
+                break
+        return [found[row] for row in rows]
 
-    return {role: as_column(frame.drop_in_place(role)) for role in roles}, where
+    whole = pl.concat(frames)
+    del frames
+    return {role: as_column(whole.drop_in_place(role)) for role in roles}, where
 
 
-def split_lines(
-    path: Path, source: Path | bytes, roles: tuple[str, ...], ids: Any, lines_before: int = 0
-) -> "DataFrame":
-    """Return the columns of text by role, that of ids and labels of a type of polars.
+def split_lines(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
+    """Return the columns of some lines of a file by role: strings, and numbers."""
+    frame = _split_regular(piece.content, roles)
+    return _split_any(path, piece, roles) if frame is None else frame
 
-    `source` may be a part of the file, below so many lines, for errors.
+
+def _split_regular(content: bytes, roles: tuple[str, ...]) -> "DataFrame | None":
+    """Return the columns as polars reads them; None unless single blanks or tabs separate them.
+
+    polars raises, or has nulls, where a line has more words or fewer, or a word is no number.
     """
     pl = polars()
-    split = _split(_lines(source), roles)
-    kinds: Any = {role: pl.Float64 if _is_number(role) else ids for role in roles}
-    frame = _collect(path, source, split.select("wrong", *kinds).cast(kinds), lines_before)
+    separator = "\t" if b"\t" in content else " "
+    if b"\r" in content or _NEVER.encode() in content or (separator == "\t" and b" " in content):
+        return None
+    try:
+        frame: DataFrame = pl.read_csv(
+            content,
+            separator=separator,
+            has_header=False,
+            schema={role: pl.Float64 if _is_number(role) else pl.String for role in roles},
+            quote_char=None,
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    is_whole = not any(column.null_count() for column in frame)
+    is_finite = all(frame[role].is_finite().all() for role in filter(_is_number, roles))
+    return frame if is_whole and is_finite and frame.height else None
+
+
+def _split_any(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
+    """Return the columns, whatever blanks and tabs are between them; raise if a line is wrong."""
+    pl = polars()
+    split = _split(_lines(piece), roles)
+    kinds: Any = {role: pl.Float64 if _is_number(role) else pl.String for role in roles}
+    frame = _collect(path, piece, split.select("wrong", *kinds))
     if frame.drop_in_place("wrong").any():
-        first = _collect(path, source, split.filter("wrong").head(1))
-        line = lines_before + first["line"][0]
-        raise ValueError(f"{path}:{line}: {_what_is_wrong(first['text'][0], roles)}")
+        first = _collect(path, piece, split.filter("wrong").head(1))
+        raise ValueError(f"{path}:{first['line'][0]}: {_what_is_wrong(first['text'][0], roles)}")
     for role in filter(_is_number, roles):
         if frame[role].is_infinite().any():  # seldom: only then their words are read
-            _check_infinite(path, source, roles, role, lines_before)
+            _check_infinite(path, piece, roles, role)
     return frame
 
 
-def lines_of_rows(path: Path, source: bytes) -> "Series":
-    """Return the numbers of the lines that are not blank, from 1."""
-    return _collect(path, source, _lines(source).select("line"))["line"]
+def places_in(path: Path, piece: Piece, rows: Sequence[int]) -> list[str]:
+    """Name the file and the lines of rows of a piece."""
+    if not rows:
+        return []
+    lines = _collect(path, piece, _lines(piece).select("line"))["line"]
+    return [f"{path}:{lines[row]}" for row in rows]
 
 
-def _check_infinite(
-    path: Path, source: Path | bytes, roles: Sequence[str], role: str, lines_before: int
-) -> None:
+def _check_infinite(path: Path, piece: Piece, roles: Sequence[str], role: str) -> None:
     """Raise where a number is infinite that is not written so, but is too large for a float64."""
     word = polars().col(role)
     too_large = is_too_large(word.cast(polars().Float64, strict=False), word)
-    first = _collect(path, source, _words(_lines(source), roles).filter(too_large).head(1))
+    first = _collect(path, piece, _words(_lines(piece), roles).filter(too_large).head(1))
     if not first.is_empty():
         raise ValueError(
-            f"{path}:{lines_before + first['line'][0]}: a {role} must be a number that a float64 "
-            f"holds, not {shorten(first[role][0])!r}"
+            f"{path}:{first['line'][0]}: a {role} must be a number that a float64 holds, not "
+            f"{shorten(first[role][0])!r}"
         )
 
 
-def _lines(source: Path | bytes) -> "LazyFrame":
+def _lines(piece: Piece) -> "LazyFrame":
     """Return the lines that are not blank, without blanks around them, and their numbers."""
     pl = polars()
     scanned: LazyFrame = pl.scan_csv(
-        BytesIO(source) if isinstance(source, bytes) else source,
+        BytesIO(piece.content),
         separator=_NEVER,
         has_header=False,
         schema={"text": pl.String},
         quote_char=None,
-        glob=False,
     )
     text = pl.col("text").fill_null("").str.strip_chars(" \t\r")
-    return scanned.with_row_index("line", 1).with_columns(text).filter(pl.col("text") != "")
+    numbered = scanned.with_row_index("line", piece.lines_before + 1).with_columns(text)
+    return numbered.filter(pl.col("text") != "")
 
 
 def _words(lines: "LazyFrame", roles: Sequence[str]) -> "LazyFrame":
@@ -149,14 +191,12 @@ def _is_number(role: str) -> bool:
     return role == "score" or role in NORM_COLUMNS
 
 
-def _collect(
-    path: Path, source: Path | bytes, frame: "LazyFrame", lines_before: int = 0
-) -> "DataFrame":
+def _collect(path: Path, piece: Piece, frame: "LazyFrame") -> "DataFrame":
     pl = polars()
     try:
         made: DataFrame = frame.collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError):
-        raise ValueError(utf8_error(path, source, lines_before)) from None
+        raise ValueError(utf8_error(path, piece.content, piece.lines_before)) from None
     return made
 
 

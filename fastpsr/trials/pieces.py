@@ -1,0 +1,86 @@
+"""Text files in pieces of whole lines."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastpsr.trials.sample import Sample, broken_gzip
+
+__all__ = ["PIECE_BYTES", "Piece", "pieces"]
+
+#: Larger ones take longer: the memory of small ones is used again.
+PIECE_BYTES = 1 << 24
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some lines of a file.
+
+    Attributes
+    ----------
+    content : bytes
+        The lines; the last of the file may lack its newline.
+    lines_before : int
+        How many lines of the file come before.
+    share : float
+        Share of the file's bytes that were read by now, in (0, 1].
+    """
+
+    content: bytes
+    lines_before: int
+    share: float
+
+
+def pieces(
+    path: Path,
+    sample: Sample,
+    n_bytes: int = PIECE_BYTES,
+    *,
+    skipped: int = 0,
+    quotes: bool = False,
+) -> Iterator[Piece]:
+    """Yield the lines of a file below those `skipped`, about so many bytes at a time.
+
+    Gzip is unpacked, and a byte order mark left out. With `quotes`, a line break within quotes ends
+    no line.
+    """
+    n_lines = 0
+    with open(path, "rb") if sample.content is None else BytesIO(sample.content) as raw:
+        size = path.stat().st_size if sample.content is None else len(sample.content)
+        is_packed = sample.packed and sample.content is None
+        file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+        for content in _whole_lines(path, file, n_bytes, quotes):
+            before = n_lines
+            n_lines += int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord("\n")))
+            if before == 0:
+                content = content.removeprefix(_BOM)
+            if before < skipped:
+                start = 0
+                while before < skipped and start < len(content):
+                    start = content.find(b"\n", start) + 1 or len(content)
+                    before += 1
+                content = content[start:]
+            elif content.startswith(_BOM):  # it is part of an id; polars would leave it out
+                content, before = b"\n" + content, before - 1
+            yield Piece(content, before, max(min(raw.tell() / max(size, 1), 1.0), 1e-9))
+
+
+def _whole_lines(path: Path, file: Any, n_bytes: int, quotes: bool) -> Iterator[bytes]:
+    try:
+        while content := file.read(n_bytes):
+            parts = [content, file.readline()]
+            n_quotes = sum(part.count(b'"') for part in parts) if quotes else 0
+            while n_quotes % 2 and (line := file.readline()):
+                parts.append(line)
+                n_quotes += line.count(b'"')
+            yield b"".join(parts)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(broken_gzip(path, error)) from None
