@@ -295,8 +295,10 @@ def test_messages_are_a_line_each_in_a_pipe():
     assert outcome.returncode == 0, outcome.stderr
     calibrated, key, scores, best, actual = outcome.stdout.splitlines()
     assert calibrated.startswith("calibrated LLRs: ")
-    assert key.startswith("key: ") and scores.startswith(f"{name}: ")
-    assert best.startswith("best for these trials: ") and best.endswith("scores taken as llr")
+    assert key.startswith("key: ")
+    assert scores.startswith(f"{name}: ")
+    assert best.startswith("best for these trials: ")
+    assert best.endswith("scores taken as llr")
     assert actual.startswith("at the threshold of calibrated LLRs: ")
 
 

@@ -1,7 +1,6 @@
 """Output of the commands other than tables: progress and warnings."""
 
 import re
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +24,8 @@ from fastpsr.evaluation import NoIntervalsWarning
 
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
 
-# messages are wrapped on a terminal alone: a pipe and a file get each as one line
-console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not sys.stdout.isatty())
+# each message is one line, which a terminal wraps
+console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 _REMEDIES: dict[LooksLike, str] = {
