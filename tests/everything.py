@@ -16,6 +16,7 @@ from tests import samples
 
 MANY = 140_001  # blocks for 4 threads each, and enough samples for fits by sums on an axis
 FEWER = 20_000  # for intervals, whose threads share replicates
+HOLD_OTHER_DATA = (fp.SemiEmpiricalScore, fp.MinADCF, fp.ActADCF)  # sample by sample
 RULES = {
     "log": fp.rules.Log(),
     "brier": fp.rules.Brier(),
@@ -134,6 +135,9 @@ def _values(n):
     for name, calibrator in (("PAV", fp.PAV()), ("affine", fp.DirectionPreserving())):
         parts = fp.decompose(data["binary, weighted"], fp.rules.Brier(), calibrator)
         found[f"decomposition, {name}"] = [parts.score, parts.miscalibration, parts.discrimination]
+    by = {"third": fp.SharedTargets(np.arange(n) % 3)}
+    table = fp.evaluate(data["binary, weighted"], [fp.EER(), fp.BrierScore()], by=by)
+    found["sharing targets"] = [row.value for row in table.rows]
     with fp.threads(1):
         found["one thread"] = fp.BrierScore()(data["binary"])
     given = fp.Predictions.from_posteriors(None, np.full((n, 2), 0.5))
@@ -197,7 +201,7 @@ def _parts(n):
         data = binary(n, weighted=weighted)
         parts = fp.from_parts(data[a:b] for a, b in itertools.pairwise(cuts))
         for name, metric in metrics(data).items():
-            if not isinstance(metric, fp.SemiEmpiricalScore):  # of other predictions
+            if not isinstance(metric, HOLD_OTHER_DATA):
                 found[f"in parts, weighted {weighted}: {name}"] = metric(parts)
     few = min(n, 2_000)
     parts = fp.from_parts(binary(n)[a : a + few // 2] for a in (0, few // 2))
