@@ -46,25 +46,24 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     key_ids, score_ids = (_ids(reading, with_side=both_sides) for reading in (key, scores))
     of_key, of_scores = Trials(key_ids, key.where), Trials(score_ids, scores.where)
     matched = _match_hashes(key_ids, score_ids) or _match_codes(key_ids, score_ids)
-    key_first, score_first, score_of = matched.key_first, matched.score_first, matched.score_of
     found = Findings(policies)
-
-    twice, differ = _again(matched.key_pairs, key_first, key.y_true)
-    found.add(of_key, twice[differ], "duplicate trial", "in the key with another label")
-    found.add(of_key, twice[~differ], "duplicate trial", "in the key", "duplicates")
-    twice, differ = _again(matched.score_pairs, score_first, scores.score)
-    found.add(of_scores, twice[differ], "duplicate score", "with another value", "duplicates")
-    found.add(of_scores, twice[~differ], "duplicate score", "with the same value", "duplicates")
-
-    key_rows = np.flatnonzero(score_of >= 0)
-    score_rows = score_of[key_rows]
+    key_rows = score_rows = np.arange(len(key))
+    if matched.score_of is not None:
+        twice, differ = _again(matched.key_pairs, matched.key_first, key.y_true)
+        found.add(of_key, twice[differ], "duplicate trial", "in the key with another label")
+        found.add(of_key, twice[~differ], "duplicate trial", "in the key", "duplicates")
+        twice, differ = _again(matched.score_pairs, matched.score_first, scores.score)
+        found.add(of_scores, twice[differ], "duplicate score", "with another value", "duplicates")
+        found.add(of_scores, twice[~differ], "duplicate score", "with the same value", "duplicates")
+        key_rows = np.flatnonzero(matched.score_of >= 0)
+        score_rows = matched.score_of[key_rows]
+        missing = np.flatnonzero((matched.score_of < 0) & matched.key_first)
+        found.add(of_key, missing, "trial", "without a score", "missing")
+        unused = matched.score_first.copy()
+        unused[score_rows] = False
+        found.add(of_scores, np.flatnonzero(unused), "score", "of no trial in the key", "extra")
     if key_rows.size == 0:
         raise ValueError(_nothing_in_common(key, scores, key_ids, score_ids))
-    missing = np.flatnonzero((score_of < 0) & key_first)
-    found.add(of_key, missing, "trial", "without a score", "missing")
-    unused = score_first.copy()
-    unused[score_rows] = False
-    found.add(of_scores, np.flatnonzero(unused), "score", "of no trial in the key", "extra")
     is_nan = np.isnan(scores.score[score_rows])
     found.add(of_scores, score_rows[is_nan], "nan score", "", "nan")
     if scores.y_true is not None:
@@ -136,15 +135,16 @@ class _Matched:
         A number for each row: rows of a list have equal numbers if and only if their ids are equal.
     key_first, score_first : ndarray of bool
         Whether a trial did not occur before.
-    score_of : ndarray of int64
-        The score's row for each row of the key, -1 for none, or for a repeated row.
+    score_of : ndarray of int64, or None
+        The score's row for each row of the key, -1 for none, or for a repeated row; None if both
+        lists have the same trials in the same order, each once.
     """
 
     key_pairs: NDArray[np.int64]
     score_pairs: NDArray[np.int64]
     key_first: NDArray[np.bool_]
     score_first: NDArray[np.bool_]
-    score_of: NDArray[np.int64]
+    score_of: NDArray[np.int64] | None
 
 
 def _match_codes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched:
@@ -177,7 +177,7 @@ def _match_hashes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched | No
         return None
     all_first = np.ones(ours.size, bool)
     if all(len(a) == len(b) and a[-1] == b[-1] for a, b in both) and all_equal(both):
-        return _Matched(ours, ours, all_first, all_first, np.arange(ours.size))
+        return _Matched(ours, ours, all_first, all_first, None)
     theirs = distinct_hashes([b for _, b in both])
     if theirs is None:
         return None

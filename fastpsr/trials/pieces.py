@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from fastpsr.trials.sample import Sample, broken_gzip
 __all__ = ["PIECE_BYTES", "Piece", "pieces"]
 
 #: Larger ones take longer: the memory of small ones is used again.
-PIECE_BYTES = 1 << 24
+PIECE_BYTES = 1 << 23
+_AHEAD = 1 << 16  # bytes in which the end of a line is looked for
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -57,7 +58,10 @@ def pieces(
         size = path.stat().st_size if sample.content is None else len(sample.content)
         is_packed = sample.packed and sample.content is None
         file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
-        for content in _whole_lines(path, file, n_bytes, quotes):
+        seekable = not (is_packed or quotes)
+        for content in (
+            _cut_at_lines(file, n_bytes) if seekable else _whole_lines(path, file, n_bytes, quotes)
+        ):
             before = n_lines
             n_lines += int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord("\n")))
             if before == 0:
@@ -71,6 +75,25 @@ def pieces(
             elif content.startswith(_BOM):  # it is part of an id; polars would leave it out
                 content, before = b"\n" + content, before - 1
             yield Piece(content, before, max(min(raw.tell() / max(size, 1), 1.0), 1e-9))
+
+
+def _cut_at_lines(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:
+    """Yield the lines of a file whose end can be looked for ahead, so that nothing is copied."""
+    begin = 0
+    while True:
+        end = begin + n_bytes - 1
+        file.seek(end)
+        while ahead := file.read(_AHEAD):
+            place = ahead.find(b"\n")
+            end += len(ahead) if place < 0 else place + 1
+            if place >= 0:
+                break
+        file.seek(begin)
+        content = file.read(end - begin)
+        if not content:
+            return
+        yield content
+        begin += len(content)
 
 
 def _whole_lines(path: Path, file: Any, n_bytes: int, quotes: bool) -> Iterator[bytes]:

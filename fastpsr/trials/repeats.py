@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.trials.optional import polars
+
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
@@ -18,11 +20,14 @@ Hashes = NDArray[np.uint64]
 
 def hashes_of(frame: "DataFrame", roles: Sequence[str]) -> "Series":
     """Return a number for each row: equal ids have equal numbers, others hardly ever."""
+    pl = polars()
     first, *others = roles
-    hashed = frame[first].hash(1)
+    hashed = pl.col(first).hash(1)
     for k, role in enumerate(others):
-        hashed = hashed * 0x9E3779B97F4A7C15 + frame[role].hash(k + 2)  # modulo 2^64
-    return hashed
+        hashed = hashed * pl.lit(0x9E3779B97F4A7C15, pl.UInt64) + pl.col(role).hash(
+            k + 2
+        )  # mod 2^64
+    return frame.select(hashed).to_series()
 
 
 class Repeats:
