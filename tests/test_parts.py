@@ -176,8 +176,6 @@ def check_metric(kind, case):
         tolerance = tolerance_of(kind.__name__, case)
         if metric.unit == "percent":
             tolerance *= 100.0
-        if hasattr(metric, "costs"):  # what a rate is multiplied by
-            tolerance *= max(float(cost.normalized(1.0, 1.0)) for cost in metric.costs)
         if hasattr(metric, "spoof"):
             tolerance *= metric.normalized(1.0, 1.0, 1.0)
 
