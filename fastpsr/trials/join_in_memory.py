@@ -165,7 +165,11 @@ def _match_hashes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched | No
         return None
 
     def all_equal(pairs: "Iterable[tuple[Series, Series]]") -> bool:
-        return all(a is b or (a == b).all() for a, b in pairs)
+        others = [pair for pair in pairs if pair[0] is not pair[1]]
+        columns = {f"{k}{n}": pair[n] for k, pair in enumerate(others) for n in (0, 1)}
+        equal = [(pl.col(f"{k}0") == pl.col(f"{k}1")).all() for k in range(len(others))]
+        # columns of one selection are compared side by side
+        return not others or all(pl.DataFrame(columns).select(equal).row(0))
 
     def distinct_hashes(columns: "list[Series]") -> NDArray[np.int64] | None:
         frame = pl.DataFrame({str(k): column for k, column in enumerate(columns)})

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -102,19 +103,25 @@ def read(
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
-    if key is not None:
+    wanted: Wanted = "labeled scores" if alone else "scores"
+    if key is None:
+        request = Request(wanted, score_format, score_columns or {}, transpose, "score_")
+        scores = _read(scores, request)
+    else:
         keys = [key] if isinstance(key, Reading | str | os.PathLike) else [*key]
         if not keys:
             raise ArgumentError("key", "must name at least one file")
         *turns, transpose = _of_hdf5(transpose, *keys, scores)
-        key = concatenated(
-            [
-                _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
-                for each, turn in zip(keys, turns, strict=True)
-            ]
-        )
-    wanted: Wanted = "labeled scores" if alone else "scores"
-    scores = _read(scores, Request(wanted, score_format, score_columns or {}, transpose, "score_"))
+        request = Request(wanted, score_format, score_columns or {}, transpose, "score_")
+        with ThreadPoolExecutor(1) as beside:  # much of the time polars leaves the interpreter free
+            later = beside.submit(_read, scores, request)
+            key = concatenated(
+                [
+                    _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
+                    for each, turn in zip(keys, turns, strict=True)
+                ]
+            )
+            scores = later.result()
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
     if key is not None:
