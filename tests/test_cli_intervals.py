@@ -499,11 +499,11 @@ def test_nothing_of_a_bar_is_left_on_a_terminal(command):
     write_trials()
     files = ["--scores", "a", "b"] if command == "evaluate" else ["a", "b"]
     run = [command, "--key", "key", *files, *SPEAKERS, "--resamples", "100"]
+    with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
+        piped = program(*run).stdout  # first: on a terminal compiling would be announced
     shown = shown_on_a_terminal(*run)
     assert "━" in shown
     left = screen(shown)
-    with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
-        piped = program(*run).stdout
 
     def without_times(text):
         return re.sub(r"\d+\.\d s| +$", "", text, flags=re.MULTILINE).strip()
