@@ -470,7 +470,7 @@ def test_bins_show_what_the_ece_sums():
     ece = fp.ECE(bins=8)
     ax = plotting.reliability_bins(A, ece=ece, ax=fresh())
     bars, gaps = ax.containers
-    shares, hits, _ = ece.summarize(A).at_priors()
+    shares, hits, _ = ece.summarize(A).shares
     used = shares > 0
     np.testing.assert_allclose([bar.get_height() for bar in bars], (hits / shares)[used])
     np.testing.assert_allclose(

@@ -5,14 +5,13 @@ from typing import NoReturn, overload
 
 import numpy as np
 
+from fastpsr.bootstrap.evidence import Sum, gather
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import (
     AnyMetric,
     Job,
     Progress,
     as_number,
-    draw_replicates,
-    in_silence,
     name_of,
 )
 from fastpsr.bootstrap.resampling import Resampling
@@ -62,7 +61,7 @@ def bootstrap(
     *,
     n_resamples: int = 1000,
     confidence_level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
     progress: bool | Progress = False,
@@ -80,9 +79,10 @@ def bootstrap(
         Number of replicates.
     confidence_level : float
         Between 0 and 1.
-    method : {"percentile", "basic", "bca", "normal"}
-        How the interval is computed from the replicates. "normal" subtracts the estimated bias from
-        the value.
+    method : {"auto", "percentile", "basic", "bca", "normal", "subsampling"}
+        How the interval is computed: "auto" takes what covers best for each metric, see Notes.
+        "normal" subtracts the estimated bias from the value; "subsampling" uses values on halves
+        and quarters of the data, drawn without replacement.
     resampling : IID, Stratified, Clusters, Nested or TwoWay, optional
         Resampling scheme; by default samples are drawn independently, ``IID()``.
     seed : int, optional
@@ -158,21 +158,17 @@ def with_intervals(
     jointly. Without `names` there are only differences; with them, replicates in which a metric is
     undefined are warned of once, not of each difference too.
     """
-    with in_silence():
-        replicates = run(lambda: draw_replicates(
-            list(jobs), intervals.resampling, intervals.n_resamples, intervals.seed,
-            jointly=pairs is not None, progress=progress,
-        ))  # fmt: skip
+    alone: list[Sum] = [[(job, 1.0)] for job, _ in zip(jobs, names, strict=False)]
+    between: list[Sum] = [[(jobs[a], 1.0), (jobs[b], -1.0)] for a, b in (pairs or {}).values()]
+    evidence = gather(
+        intervals, list(jobs), values, [*alone, *between],
+        jointly=pairs is not None, progress=progress,
+    )  # fmt: skip
     results = []  # not a comprehension, so that warnings refer to the line of the caller
-    for name, job, value, row in zip(names, jobs, values, replicates, strict=False):
-        results.append(intervals.result(name, value, row, [job], [1.0], stacklevel))
-    for name, (a, b) in (pairs or {}).items():
-        with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            value, row = values[a] - values[b], replicates[a] - replicates[b]
-        both = [jobs[a], jobs[b]]
-        results.append(
-            intervals.result(name, value, row, both, [1.0, -1.0], stacklevel, is_known=bool(names))
-        )
+    for name, terms in zip(names, alone, strict=True):
+        results.append(evidence.result(name, terms, stacklevel))
+    for name, terms in zip(pairs or {}, between, strict=True):
+        results.append(evidence.result(name, terms, stacklevel, is_known=bool(names)))
     return results
 
 
@@ -213,7 +209,7 @@ def compare(
     *,
     n_resamples: int = 1000,
     confidence_level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
     progress: bool | Progress = False,

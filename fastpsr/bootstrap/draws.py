@@ -1,7 +1,7 @@
 """Draw counts of rows and units in each replicate."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = [
+    "Dealt",
     "Draws",
-    "LeftOut",
     "NestedDraws",
     "PartDraws",
     "Reweighted",
@@ -178,50 +178,110 @@ def draws_of(units: Units | NestedUnits, seed: int) -> Draws | NestedDraws:
     return NestedDraws(units, seed) if isinstance(units, NestedUnits) else UnitDraws(units, seed)
 
 
-class LeftOut(Draws):
-    """All units except one random subset of a stratum, for each subset in turn (jackknife).
+class Dealt(Draws):
+    """Units dealt at random to shares of equal size, once or more; replicates keep some shares.
 
-    Units are permuted at random, then assigned to the subsets of their stratum in turn.
+    Replicates are those of the first deal, then those of the next. If rows depend on two units and
+    some are left out, rows of one unit on both sides would be too many: they weigh
+    (S' - 1) / (S - 1) there, for S' of S units.
+
+    Parameters
+    ----------
+    units : Units
+    keeps : ndarray of bool, shape (R, shares)
+        Which shares each replicate of a deal keeps.
+    n_deals : int
+    apart : bool
+        Whether strata have shares of their own, one stratum's after another's; else each share has
+        units of all strata.
     """
 
-    def __init__(self, units: Units, n_shares: Sequence[int], seed: int) -> None:
+    def __init__(
+        self, units: Units, keeps: NDArray[np.bool_], seed: int, n_deals: int = 1, *,
+        apart: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(units)
-        self._n_shares = np.asarray(n_shares)
-        self._seed = seed
-        self._dealt: tuple[int, NDArray[Any]] | None = None
+        self._keeps, self._n_deals, self._apart = keeps, n_deals, apart
+        self._dealings: list[tuple[Counts, Counts, NDArray[np.uint64]]] = []
+        for deal in range(n_deals):
+            rng = np.random.default_rng(seed_of(seed, ("dealt units", deal)))
+            self._dealings.append(kernels.shuffle_ranks(units.n_in_strata, rng))
+        self._dealt: dict[Any, NDArray[Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_dealt": None}
+        return {**super().__getstate__(), "_dealt": {}}
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of replicates of all deals."""
+        return int(self._keeps.shape[0]) * self._n_deals
+
+    @property
+    def deals_counts(self) -> bool:
+        """Whether replicates can be had from counts of rows alone, by `of_counts`."""
+        return not self.units.are_shared and (not self._apart or self.units.n_in_strata.size == 1)
+
+    def of_counts(self, counts: Counts, strata: Counts) -> Iterator[Floats]:
+        """Yield, by deal, (R, G) numbers of rows of each group that replicates keep.
+
+        Parameters
+        ----------
+        counts, strata : ndarray of int64, shape (G,)
+            Number of rows of each group, and its stratum.
+        """
+        for dealing in self._dealings:
+            dealt = kernels.deal_counts(
+                counts, strata, self.units.n_in_strata, *dealing, self._n_shares
+            ).astype(np.float64)
+            if (self._keeps.sum(axis=1) == self._n_shares - 1).all():
+                yield counts - dealt[self._keeps.argmin(axis=1)]
+            else:
+                yield self._keeps.astype(np.float64) @ dealt
 
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
-        place = self._place(part)
-        if self._dealt is None or self._dealt[0] != place:
-            self._dealt = (place, self._deal(part))
-        share = self._dealt[1]
-        n_sets = -(-n_replicates // LANES)
-        times = np.ones((n_sets, share.size + 1, LANES), np.float32)
-        wanted = np.flatnonzero((share >= first) & (share < first + n_sets * LANES))
-        of_wanted = share[wanted] - first
-        times[of_wanted // LANES, wanted, of_wanted % LANES] = 0.0
+        n_units, n_sets = self.units.size_in(part), -(-n_replicates // LANES)
+        per_deal, n_shares = self._keeps.shape
+        times = np.zeros((n_sets, n_units + 1, LANES), np.float32)
+        for k in range(n_sets):
+            replicates = np.arange(first + k * LANES, first + (k + 1) * LANES)
+            replicates = replicates[replicates < self.n_replicates]
+            for deal in np.unique(replicates // per_deal):
+                mine = replicates // per_deal == deal
+                lanes = np.flatnonzero(mine)
+                keeps = self._keeps[replicates[mine] % per_deal].T.astype(np.float32)
+                share = self._shares(part, int(deal))
+                if lanes.size == LANES:
+                    np.take(keeps, share, axis=0, out=times[k, :n_units])
+                else:
+                    times[k, :n_units, lanes] = keeps[share].T
+                times[k, n_units, lanes] = 1.0
+                if self.units.come_in_pairs:
+                    kept = np.bincount(share, minlength=n_shares) @ keeps
+                    times[k, n_units, lanes] = (kept - 1.0) / (n_units - 1.0)
         return times
 
-    def _deal(self, part: Part) -> NDArray[Any]:
-        """Return the subset of each unit, (U,); -1 for units in none."""
-        order, bounds = self.units.order(part)
-        number = max(self._place(part), 0)
-        stream = seed_of(self._seed, ("left out", number))
-        rng = np.random.default_rng(stream)
-        before = np.zeros(bounds.size - 1, np.int64)
-        if isinstance(self.units, RowUnits):
-            before = self.units.sizes[:number].sum(axis=0)
-        share = np.full(self.units.size_in(part), -1)
-        begun = 0
-        for stratum, n_shares in enumerate(self._n_shares.tolist()):
-            units = rng.permutation(order[bounds[stratum] : bounds[stratum + 1]])
-            if units.size:
-                share[units] = begun + (before[stratum] + np.arange(units.size)) % n_shares
-            begun += n_shares
-        return share
+    def _shares(self, part: Part, deal: int) -> NDArray[Any]:
+        """Return the share of each unit of a part, (U,)."""
+        key = (self._place(part), deal)
+        if key not in self._dealt:
+            self._dealt = {}  # one deal after another
+            self._dealt[key] = self._deal(part, deal)
+        return self._dealt[key]
+
+    def _deal(self, part: Part, deal: int) -> NDArray[Any]:
+        units = self.units
+        strata, weights, before = units.in_strata(part)
+        sizes = units.n_in_strata
+        nothing, n_shares = np.zeros(sizes.size, np.int64), self._n_shares
+        share = kernels.deal_ranks(
+            strata, weights, before, sizes, nothing, *self._dealings[deal], n_shares
+        )
+        return share + strata * np.uint16(n_shares) if self._apart else share
+
+    @property
+    def _n_shares(self) -> int:
+        """Number of shares of a stratum."""
+        return int(self._keeps.shape[1]) // (self.units.n_in_strata.size if self._apart else 1)
 
 
 class PartDraws:

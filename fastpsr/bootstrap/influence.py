@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import LeftOut
+from fastpsr.bootstrap.draws import Dealt
 from fastpsr.bootstrap.replicates import Job, values_under
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.sums import Layout
@@ -17,11 +17,11 @@ from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["acceleration"]
+__all__ = ["LEFT_OUT", "acceleration"]
 
 _MOST_SLOPES = 20_000  # largest size of a summary for which slopes are computed
 _LEAST_SHARE = 1e-5  # width of difference quotients, as a fraction of the weight of a group
-_LEFT_OUT = 400  # otherwise, number of random subsets of units that are left out in turn
+LEFT_OUT = 400  # otherwise, number of random subsets of units that are left out in turn
 
 
 def acceleration(
@@ -263,17 +263,16 @@ def _slopes(
 
 def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int) -> Plan[float]:
     """Plan: request the values without each random subset of units, and return skewness / 6."""
-    if isinstance(units, RowUnits):
-        sizes = units.sizes.sum(axis=0)
-    else:
-        assert isinstance(units, IdUnits)
-        sizes = np.array([units.ids.size])
-    most = max(_LEFT_OUT // max(int(np.count_nonzero(sizes)), 1), 2)
-    n_shares = np.minimum(most, sizes)
-    draws = LeftOut(units, n_shares.tolist(), seed)
-    found = yield from values_under(jobs, draws, int(n_shares.sum()))
+    sizes = units.n_in_strata
+    n_shares = max(LEFT_OUT // max(int(np.count_nonzero(sizes)), 1), 2)
+    taken = np.minimum(n_shares, sizes)  # shares that have units, which are dealt in turn
+    shares = [stratum * n_shares + np.arange(n) for stratum, n in enumerate(taken.tolist())]
+    keeps = ~np.eye(n_shares * sizes.size, dtype=bool)[np.concatenate(shares)]
+    found = yield from values_under(
+        jobs, Dealt(units, keeps, seed, apart=True), jointly=len(jobs) > 1
+    )
     without = np.asarray(signs) @ found
-    return _sixth_of_skewness(_centered(np.split(-without, np.cumsum(n_shares)[:-1])))
+    return _sixth_of_skewness(_centered(np.split(-without, np.cumsum(taken)[:-1])))
 
 
 def _centered(strata: list[Floats]) -> Floats:

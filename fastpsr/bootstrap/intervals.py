@@ -1,6 +1,6 @@
 """Confidence intervals from replicates."""
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -10,9 +10,13 @@ from fastpsr.predictions import Floats
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-__all__ = ["Interval", "Method", "interval"]
+__all__ = ["METHODS", "FoundBy", "Interval", "Method", "interval"]
 
-Method = Literal["percentile", "basic", "bca", "normal"]
+#: What may be requested; "auto" takes what covers best for each metric.
+Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
+METHODS: tuple[Method, ...] = get_args(Method)
+#: How an interval was computed.
+FoundBy = Literal["percentile", "basic", "bca", "normal", "subsampling", "inverted test"]
 
 
 class Interval(NamedTuple):
@@ -29,7 +33,7 @@ def interval(
     value: float,
     replicates: Floats,
     confidence_level: float,
-    method: Method,
+    method: FoundBy,
     acceleration: float = 0.0,
 ) -> Interval:
     """Return the interval of a `value` from its defined replicates.

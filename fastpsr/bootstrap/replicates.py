@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import Draws, NestedDraws, Reweighted, Times, draws_of
+from fastpsr.bootstrap.draws import Dealt, Draws, NestedDraws, Reweighted, Times, draws_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.sums import (
     DrawnSums,
@@ -210,11 +210,18 @@ def draw_replicates(
     return out
 
 
-def values_under(jobs: list[Job], draws: Draws, n_replicates: int) -> Plan[Floats]:
-    """Plan: return (J, R) values of metrics for the draw counts of units in `draws`."""
+def values_under(jobs: list[Job], draws: Dealt, *, jointly: bool) -> Plan[Floats]:
+    """Plan: return (J, R) values of metrics on the units that each replicate keeps."""
     kinds, others = _sorted_by_kind(jobs)
-    out = np.full((len(jobs), n_replicates), np.nan)
-    yield _plans_under(jobs, kinds, others, draws, out, lambda n: None)
+    out = np.full((len(jobs), draws.n_replicates), np.nan)
+    remaining = kinds
+    if not jointly and draws.deals_counts:
+        remaining = []
+        for kind in kinds:
+            if not (yield from _deal_counts(kind, draws, out)):
+                remaining.append(kind)
+    if remaining or others:
+        yield _plans_under(jobs, remaining, others, draws, out, lambda n: None)
     return out
 
 
@@ -323,6 +330,25 @@ def _draw_rows(
         rows_drawn = draws if counts is None else None
         yield from kind.write(sums, chunk.start, rows_drawn, out)
         advance(len(chunk))
+
+
+def _deal_counts(kind: _Kind, draws: Dealt, out: Floats) -> Plan[bool]:
+    """Write the replicates of a kind if counts of its groups suffice; return whether they do."""
+    beside = [kind.jobs[0].data]
+    layout = kind.layout(Kept(), beside)
+    if 8 * layout.n_groups * draws.n_replicates > _BYTES_PER_CHUNK:
+        return False
+    counts = yield from known_counts(layout, tuple(beside))
+    if counts is None:
+        return False
+    strata = np.zeros(counts.size, np.int64)
+    if draws.units.n_in_strata.size > 1:
+        strata = layout.summands[0].class_of_group
+    first = 0
+    for kept in draws.of_counts(counts, strata):
+        yield from kind.write(kept[:, :, None], first, None, out)
+        first += kept.shape[0]
+    return True
 
 
 def _plans_under(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.intervals import Interval, Method
+from fastpsr.bootstrap.intervals import FoundBy, Interval
 from fastpsr.html import table
 from fastpsr.optional import frame
 from fastpsr.predictions import Floats
@@ -37,7 +37,11 @@ class BootstrapResult(Result):
         Number of replicates in which the metric is undefined, for example because a class is
         missing. They are not used for the interval.
     confidence_level : float
-    method : {"percentile", "basic", "bca", "normal"}
+    method : {"percentile", "basic", "bca", "normal", "subsampling", "inverted test"}
+        How the interval was computed.
+    degrees_of_freedom : float
+        Of an interval by subsampling: about how many samples, or speakers, hold the value. nan for
+        other methods.
     seed : int
         Seed that reproduces the replicates.
     resampling : str
@@ -62,10 +66,11 @@ class BootstrapResult(Result):
     replicates: Floats
     n_undefined: int
     confidence_level: float
-    method: Method
+    method: FoundBy
     seed: int
     resampling: str
     unit: str = ""
+    degrees_of_freedom: float = float("nan")
 
     @property
     def n_resamples(self) -> int:

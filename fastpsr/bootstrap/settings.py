@@ -3,22 +3,16 @@
 import sys
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.bootstrap.influence import acceleration
-from fastpsr.bootstrap.intervals import Interval, Method, interval
-from fastpsr.bootstrap.replicates import Job, Progress, in_silence
+from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method
+from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.resampling import IID, Resampling
-from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, run
-from fastpsr.predictions import Floats
+from fastpsr.plans import Data
 
 __all__ = ["Intervals", "as_progress"]
 
@@ -30,7 +24,7 @@ class Intervals:
     Attributes
     ----------
     confidence_level : float
-    method : {"percentile", "basic", "bca", "normal"}
+    method : {"auto", "percentile", "basic", "bca", "normal", "subsampling"}
     n_resamples : int
         Number of replicates.
     resampling : Resampling
@@ -63,7 +57,7 @@ class Intervals:
             raise ArgumentError(
                 "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level!r}"
             )
-        checks.check_choice("method", method, ("percentile", "basic", "bca", "normal"))
+        checks.check_choice("method", method, METHODS)
         least = int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:
             raise ArgumentError(
@@ -111,7 +105,7 @@ class Intervals:
         for name, given, default in (
             ("resampling", resampling, None),
             ("seed", seed, None),
-            ("method", method, "percentile"),
+            ("method", method, "auto"),
             ("confidence_level", confidence_level, 0.95),
         ):
             if given != default:
@@ -138,74 +132,16 @@ class Intervals:
             f"{self.n_resamples:,} replicates, resampling {self.drawn}, seed {self.seed}"
         )
 
-    def result(
-        self,
-        name: str,
-        value: float,
-        replicates: Floats,
-        jobs: list[Job],
-        signs: list[float],
-        stacklevel: int = 4,
-        *,
-        is_known: bool = False,
-    ) -> BootstrapResult:
-        """Return the interval of a value, with a warning if it is not reliable.
-
-        `is_known` says that the replicates left out have been warned of.
-        """
-        defined = replicates[~np.isnan(replicates)]
-        n_undefined = replicates.size - defined.size
-        if n_undefined and not is_known:
-            warn(
-                f"{name} is undefined in {n_undefined:,} of {replicates.size:,} replicates, which "
-                "are left out: a class is missing there, or a calibrator has no optimum",
-                RuntimeWarning,
-                stacklevel=stacklevel,
-            )
-        is_ours = all(isinstance(job.metric, Metric) for job in jobs)
-        if not is_ours and defined.size > 1 and bool((defined == value).all()):
-            warn(
-                f"{name} is the same in all replicates, which differ only in "
-                "predictions.sample_weight: does it take the weights into account?",
-                RuntimeWarning,
-                stacklevel=stacklevel,
-            )
-        nothing = float("nan")
-        method, found = self.method, Interval(nothing, nothing)
-        made = partial(
-            BootstrapResult, name=name, value=value, replicates=replicates, n_undefined=n_undefined,
-            confidence_level=self.confidence_level, seed=self.seed,
-            resampling=type(self.resampling).__name__, unit=getattr(jobs[0].metric, "unit", ""),
-        )  # fmt: skip
-        if np.isnan(value):
-            warn(
-                f"{name} is undefined: both values are infinite",
-                RuntimeWarning,
-                stacklevel=stacklevel,
-            )
-        if defined.size < 2 or np.isnan(value):
-            return made(interval=found, standard_error=nothing, bias=nothing, method=method)
-        finite = np.isfinite(value) and bool(np.isfinite(defined).all())
-        if method != "percentile" and not finite:
-            warn(
-                f"{name} is infinite on the data or in a replicate: its interval is by percentile, "
-                f"not {method}",
-                RuntimeWarning,
-                stacklevel=stacklevel,
-            )
-            method = "percentile"
-        skew = 0.0
-        if method == "bca":
-            with in_silence():  # the skewness of values near the largest float overflows
-                skew = run(lambda: acceleration(jobs, signs, self.resampling, self.seed))
-        try:
-            found = interval(value, defined, self.confidence_level, method, skew)
-        except ValueError as error:
-            warn(f"{name} has no interval: {error}", RuntimeWarning, stacklevel=stacklevel)
-        with np.errstate(over="ignore"):  # squares of values near the largest float
-            standard_error = float(defined.std(ddof=1)) if finite else nothing
-            bias = float(defined.mean() - value) if finite else nothing
-        return made(interval=found, standard_error=standard_error, bias=bias, method=method)
+    def method_of(self, *jobs: Job) -> FoundBy:
+        """Return how the interval of a metric is computed, or of a sum of signed metrics."""
+        if self.method != "auto":
+            return self.method
+        best = {getattr(job.metric, "best_interval", "percentile") for job in jobs}
+        if "subsampling" in best:
+            return "subsampling"
+        if "bca" in best and not self.resampling.multiplies:
+            return "bca"
+        return "inverted test" if best == {"inverted test"} and len(jobs) == 1 else "percentile"
 
 
 def as_progress(progress: bool | Progress) -> Progress:

@@ -13,7 +13,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.plans import LABELS, Data, PartitionedPredictions, Plan, Step, check_ids
 from fastpsr.plans.part import Part
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import group_type
 
 __all__ = [
@@ -54,16 +54,30 @@ class Kept:
 
 
 class Units(ABC):
-    """Units that are drawn with replacement, and the units of each row.
+    """Units that are drawn, and the units of each row.
 
     Units of a part, or of the whole, are numbered 0 to U - 1. The weight of a row is multiplied by
-    the draw counts of its first and its second unit; the draw count of unit U is always 1.
+    the draw counts of its first and its second unit; unit U stands for no second one.
     """
 
     #: What is read of a part to find the units of its rows.
     reads: frozenset[str] = LABELS
     #: Whether all parts share units; else each part has its own, which are its rows.
     are_shared: bool
+    #: Whether a row may depend on two units.
+    come_in_pairs = False
+
+    @property
+    @abstractmethod
+    def n_in_strata(self) -> NDArray[np.int64]:
+        """Number of units in each stratum of the whole, (S,)."""
+
+    @abstractmethod
+    def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
+        """Return the stratum of each unit of a part, weights, and units in the parts before.
+
+        The weights are empty, or 0 for units that are not drawn; the last are (S,), by stratum.
+        """
 
     @abstractmethod
     def size_in(self, part: Part) -> int:
@@ -92,6 +106,16 @@ class RowUnits(Units):
     by_class: bool
     kept: Kept
     are_shared = False
+
+    @property
+    def n_in_strata(self) -> NDArray[np.int64]:
+        total: NDArray[np.int64] = self.sizes.sum(axis=0)
+        return total
+
+    def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
+        labels = part.predictions.labels
+        strata = labels if self.by_class else np.zeros_like(labels)
+        return strata, part.predictions.weights, self.sizes[: part.number].sum(axis=0)
 
     def size_in(self, part: Part) -> int:
         return len(part.predictions)
@@ -138,6 +162,17 @@ class IdUnits(Units):
     ids: NDArray[Any]
     kept: Kept
     are_shared = True
+
+    @property
+    def come_in_pairs(self) -> bool:  # type: ignore[override]
+        return len(self.specs) == 2
+
+    @property
+    def n_in_strata(self) -> NDArray[np.int64]:
+        return np.array([self.ids.size])
+
+    def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
+        return np.zeros(self.ids.size, np.uint8), np.empty(0), np.zeros(1, np.int64)
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]

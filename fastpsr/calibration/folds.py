@@ -31,8 +31,6 @@ Ints = NDArray[np.int64]
 
 _MOST_CALIBRATORS = 10_000
 _MOST_FOLDS_OF_PAIRS = 140  # so that the number of pairs of folds is below that limit
-_IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
-_ROUNDS = 6  # of the keyed permutation, as in kernels.dealing
 _ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 
 _numbers = count()
@@ -226,14 +224,8 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
         )
     # each class starts at the fold after the end of the previous class, so that sizes are balanced
     first_folds = (np.cumsum(sizes) - sizes) % n_folds
-    small = sizes <= _IN_TABLE
-    places = np.where(small, np.cumsum(sizes * small) - sizes * small, -1)
-    rng = np.random.default_rng(seed)
-    keys = rng.integers(0, 1 << 64, (sizes.size, 2 * _ROUNDS), np.uint64)
-    keys[:, ::2] |= np.uint64(1)
-    shuffled = [rng.permutation(int(size)) for size in sizes[small]]
-    tables = np.concatenate([np.empty(0, np.int64), *shuffled])
-    return DealtSamples(_all_others(n_folds), sizes, first_folds, tables, places, keys)
+    dealing = kernels.shuffle_ranks(sizes, np.random.default_rng(seed))
+    return DealtSamples(_all_others(n_folds), sizes, first_folds, *dealing)
 
 
 def given_folds(data: Data, spec: Any) -> Plan[Folds]:

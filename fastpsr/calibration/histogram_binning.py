@@ -109,7 +109,7 @@ class HistogramBinning(Calibrator):
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
         (sums,) = yield [SumIntoBins(_Binned("class", offset), edges).over(data)]
-        weight, hits, _ = sums.at_priors()
+        weight, hits, _ = sums.shares
         posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
 

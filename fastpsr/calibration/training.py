@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,9 @@ class Training(ABC):
 
     #: Whether the calibrator is trained on the evaluated data, and again in each replicate.
     refits: ClassVar[bool] = True
+
+    #: The kind of interval that ``method="auto"`` takes for a metric after calibration.
+    best_interval: ClassVar[Literal["percentile", "bca", "subsampling"]] = "bca"
 
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
@@ -223,6 +226,7 @@ class TrainOnTest(Training):
     """
 
     name = "trained on the same data"
+    best_interval = "subsampling"
 
     def folds_plan(self, data: Data) -> Plan[Folds]:
         return dealing.OneFold()
@@ -258,6 +262,7 @@ class HeldOut(Training):
     predictions: Data
     name = "trained on held-out data"
     refits = False
+    best_interval = "percentile"
 
     @classmethod
     def examples(cls, data: Any) -> list[Training]:
@@ -289,6 +294,7 @@ class _Trained(Training):
     fitted: Calibrator
     name = HeldOut.name
     refits = False
+    best_interval = "percentile"
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         return self

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
+from fastpsr.bootstrap.evidence import Sum, gather
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
+from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.calibration.base import Calibrator, SumLosses
@@ -17,9 +18,10 @@ from fastpsr.calibration.training import Training
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.html import table
-from fastpsr.metrics import CalibrationLoss
+from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.metrics.optimism import BestInterval, Optimism
 from fastpsr.plans import Data, Plan, begin, check_data, run
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.summaries.sums import ScoreSums
@@ -116,7 +118,7 @@ def decompose(
     *,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
     progress: bool | Progress = False,
@@ -229,30 +231,29 @@ def decompose(
         return [term.finish(summary) for term in terms]
 
     values = run(plan)
-    parts = {name: float(_combined(signs, values)) for name, signs in _SIGNS.items()}
+    parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
     found: dict[str, BootstrapResult] = {}
     if intervals is not None:
         for job in jobs[1:]:
             job.summands = jobs[0].summands
-        with in_silence():
-            replicates = run(lambda: draw_replicates(
-                jobs, intervals.resampling, intervals.n_resamples, intervals.seed, jointly=False,
-                progress=as_progress(progress),
-            ))  # fmt: skip
-        replicates[:, np.isnan(replicates).any(axis=0)] = np.nan  # undefined together
-        for name, signs in _SIGNS.items():  # warnings refer to the line of the caller
-            used = [(job, sign) for job, sign in zip(jobs, signs, strict=True) if sign]
-            found[name] = intervals.result(
-                name, parts[name], _combined(signs, replicates), [job for job, _ in used],
-                [sign for _, sign in used], stacklevel=3,
-            )  # fmt: skip
+        sums: dict[str, Sum] = {
+            name: [(job, sign) for job, sign in zip(jobs, signs, strict=True) if sign]
+            for name, signs in _SIGNS.items()
+        }
+        evidence = gather(
+            intervals, jobs, values, list(sums.values()), jointly=False,
+            progress=as_progress(progress),
+        )  # fmt: skip
+        # undefined together
+        evidence.replicates[:, np.isnan(evidence.replicates).any(axis=0)] = np.nan
+        for name, signed in sums.items():  # warnings refer to the line of the caller
+            found[name] = evidence.result(name, signed, stacklevel=3)
     return Decomposition(**parts, unit=terms[0].unit, intervals=found)
 
 
-def _combined(signs: Sequence[float], terms: Sequence[Any] | Floats) -> Any:
-    """Return the signed sum of terms: numbers, or arrays of replicates."""
-    with np.errstate(invalid="ignore"):  # inf - inf is undefined
-        return sum(sign * term for sign, term in zip(signs, terms, strict=True) if sign)
+def _combined(signs: Sequence[float], terms: Sequence[float]) -> float:
+    """Return the signed sum of terms; where the sign is 0, they may be infinite."""
+    return sum(sign * term for sign, term in zip(signs, terms, strict=True) if sign)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -265,6 +266,16 @@ class _Term(CalibrationLoss):
     @property
     def label(self) -> str:
         return self.term
+
+    @property
+    def best_interval(self) -> BestInterval:  # type: ignore[override]
+        """Only the score after calibration is one of a fit."""
+        return super().best_interval if self.term == "calibrated" else "percentile"
+
+    @property
+    def optimism(self) -> Optimism:  # type: ignore[override]
+        """Only the score after calibration has a bias."""
+        return super().optimism if self.term == "calibrated" else Metric.optimism
 
     def plan(self, data: Data) -> Plan[float]:
         if self.term == "calibrated":

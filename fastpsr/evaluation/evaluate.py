@@ -69,7 +69,7 @@ def evaluate(
     by: By | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "auto",
     resampling: Resampling | None = None,
     seed: int | None = None,
     differences: Pairs | None = None,

@@ -116,6 +116,15 @@ def checksum(*arrays: NDArray[Any]) -> int: ...
 
 # dealing
 def count_pairs(codes: _Codes, y: _Codes, n_codes: int, n_classes: int) -> _Counts: ...
+def deal_counts(
+    counts: _Counts,
+    strata: _Counts,
+    sizes: _Counts,
+    tables: _Counts,
+    places: _Counts,
+    keys: NDArray[np.uint64],
+    n_shares: int,
+) -> _Counts: ...
 def deal_ranks(
     y: _Codes,
     weights: _Floats,
@@ -130,6 +139,9 @@ def deal_ranks(
 def pair_folds(
     one: _Codes, other: _Codes, folds: _Codes, n_folds: int
 ) -> tuple[NDArray[np.uint16], _Counts]: ...
+def shuffle_ranks(
+    sizes: _Counts, rng: np.random.Generator
+) -> tuple[_Counts, _Counts, NDArray[np.uint64]]: ...
 
 # decisions
 def least_costly_decisions(

@@ -7,7 +7,18 @@ from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
 
 ROUNDS = 6
+_IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
 _ONE = np.uint64(1)
+
+
+def shuffle_ranks(sizes, rng):
+    """Return the (tables, places, keys) that `deal_ranks` permutes the ranks of classes by."""
+    small = sizes <= _IN_TABLE
+    places = np.where(small, np.cumsum(sizes * small) - sizes * small, -1)
+    keys = rng.integers(0, 1 << 64, (sizes.size, 2 * ROUNDS), np.uint64)
+    keys[:, ::2] |= _ONE
+    shuffled = [rng.permutation(int(size)) for size in sizes[small]]
+    return np.concatenate([np.empty(0, np.int64), *shuffled]), places, keys
 
 
 def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_folds):
@@ -42,6 +53,18 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     over_blocks(deal, n_blocks, y, weights, before, sizes, widths, first_folds, tables, places,
                 keys, n_folds, folds)  # fmt: skip
     return folds
+
+
+def deal_counts(counts, strata, sizes, tables, places, keys, n_shares):
+    """Return (n_shares, G): how many rows of each group are dealt to each share.
+
+    Rows lie sorted by group; `strata` (G,) of groups do not decrease. The rank of a row in its
+    stratum is permuted as by `deal_ranks`, and the permuted ranks are dealt in turn.
+    """
+    out = np.zeros((n_shares, counts.size), np.int64)
+    widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
+    _deal_counts(counts, strata, sizes, widths, tables, places, keys, out)
+    return out
 
 
 def count_pairs(codes, y, n_codes, n_classes):
@@ -122,6 +145,29 @@ def _walked(x, mask, third, keys):
         x = (x * keys[2 * turn] + keys[2 * turn + 1]) & mask
         x ^= x >> third
     return np.int64(x)
+
+
+@kernel
+def _deal_counts(counts, strata, sizes, widths, tables, places, keys, out):
+    n_shares = np.int64(out.shape[0])
+    dealt = np.empty(BLOCK, np.int64)
+    rank = np.int64(0)
+    for g in range(counts.size):
+        k = strata[g]
+        if g and k != strata[g - 1]:
+            rank = 0
+        left = counts[g]
+        while left:
+            n = min(left, BLOCK)
+            if places[k] >= 0:
+                for i in range(n):
+                    dealt[i] = tables[places[k] + rank + i]
+            else:
+                _permute(rank, n, sizes[k], widths[k], keys[k], dealt)
+            for i in range(n):
+                out[dealt[i] % n_shares, g] += 1
+            rank += n
+            left -= n
 
 
 @inline

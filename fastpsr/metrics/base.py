@@ -9,6 +9,7 @@ from warnings import warn
 from numpy.typing import ArrayLike
 
 from fastpsr.errors import ArgumentError
+from fastpsr.metrics.optimism import NO_BIAS, BestInterval, Optimism
 from fastpsr.metrics.suspicion import FEWEST, are_like_posteriors, like_posteriors
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
@@ -60,6 +61,11 @@ class Metric(ABC, Generic[Summary]):
     #: Whether it changes gradually with the weights of the samples. Where it does not, as a value
     #: read off single scores, BCa leaves out samples instead of taking derivatives.
     has_slopes: bool = True
+
+    #: The kind of interval that ``method="auto"`` takes.
+    best_interval: BestInterval = "percentile"
+    #: How intervals of ``method="subsampling"`` are computed.
+    optimism: Optimism = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
 
     @property
     @abstractmethod

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from fastpsr.calibration import CALIBRATORS, TRAININGS
+from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator, SumLosses
 from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
 from fastpsr.metrics.base import Metric
+from fastpsr.metrics.optimism import IS_LINEAR, TWO_TERMS, BestInterval, Optimism
 from fastpsr.plans import Data, Part, Plan, Step, begin, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
@@ -80,6 +81,16 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     @property
     def _fitter(self) -> Calibrator:
         return as_calibrator(self.calibrator)
+
+    @property
+    def best_interval(self) -> BestInterval:  # type: ignore[override]
+        """That of the training."""
+        return self.train.best_interval
+
+    @property
+    def optimism(self) -> Optimism:  # type: ignore[override]
+        """That of fits on the evaluated data."""
+        return _optimism(self._fitter)
 
     @property
     def label(self) -> str:
@@ -235,6 +246,16 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         return as_calibrator(self.calibrator)
 
     @property
+    def best_interval(self) -> BestInterval:  # type: ignore[override]
+        """That of the training."""
+        return self.train.best_interval
+
+    @property
+    def optimism(self) -> Optimism:  # type: ignore[override]
+        """That of fits on the evaluated data."""
+        return _optimism(self._fitter)
+
+    @property
     def label(self) -> str:
         return f"Divergence {self.rule.label}"
 
@@ -288,6 +309,13 @@ class ExpectedDivergence(Metric[ReferenceSums]):
             return SemiEmpiricalDecomposition(*(found.mean() for found in sums))
 
         return run(plan)
+
+
+def _optimism(calibrator: Calibrator) -> Optimism:
+    """Return that of a fit on the evaluated data: a fixed number of parameters gains 1 / n."""
+    if isinstance(calibrator, PAV):
+        return Optimism(center=TWO_TERMS)
+    return Optimism(center=IS_LINEAR, center_of_units=IS_LINEAR)
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:

@@ -12,6 +12,7 @@ from fastpsr.metrics.base import Metric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import OperatingPoint, PointMetric, vertex
+from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, TWO_TERMS, Optimism
 from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, run
 from fastpsr.predictions import Floats, Predictions
@@ -93,6 +94,8 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
     @property
     def meaning(self) -> str:
         return f"normalized detection cost at the best threshold, target prior {self._priors}"
+
+    optimism = Optimism("log", most=1.0, spread="all", center_of_speakers=IS_LINEAR)
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         hull = summary.blocks.hull
@@ -299,6 +302,7 @@ class MinCllr(HullMetric):
 
     meaning = "Cllr after the best monotone map, trained on the same data"
     reference_value = 1.0
+    optimism = Optimism("log", most=1.0, center=TWO_TERMS)
 
     @property
     def unit(self) -> str:
@@ -340,6 +344,8 @@ class AUC(RankMetric[RankCells]):
     unit = "probability"
     higher_is_better = True
     reference_value = 0.5
+    best_interval = "subsampling"
+    optimism = Optimism("log of the rest", center=NO_BIAS, center_of_units=NO_BIAS, spread="halves")
 
     def summarize(self, predictions: Predictions) -> RankCells:
         return run(lambda: rank_cells(predictions))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import Metric, Summarize
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.bins import (
@@ -95,6 +95,7 @@ class ECE(Metric[BinSums]):
         return f"calibration error in {self.bins} bins of the {binned}; diagnostic only"
 
     unit = "fraction"
+    best_interval = "inverted test"
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -111,12 +112,17 @@ class ECE(Metric[BinSums]):
         return ("BinSums", self.bins, self.on)
 
     def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self.sums(data)))
+
+    def sums(self, data: Data) -> Plan[BinSums]:
+        """Plan: return the sums of the bins."""
         data.require_posteriors("calibration errors")
         if self.binning == "uniform":
-            return (yield from super().plan(data))
-        edges = yield from quantile_edges(self._events, self.bins, data)
-        (sums,) = yield [SumIntoBins(self._events, edges).over(data)]
-        return self.finish(sums)
+            (sums,) = yield [Summarize(self).over(data)]
+        else:
+            edges = yield from quantile_edges(self._events, self.bins, data)
+            (sums,) = yield [SumIntoBins(self._events, edges).over(data)]
+        return sums  # type: ignore[no-any-return]
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         if self.binning == "quantile":  # edges differ between replicates
@@ -126,12 +132,18 @@ class ECE(Metric[BinSums]):
         yield
 
     def finish(self, summary: BinSums) -> float:
-        weight, hits, posterior = summary.at_priors()
-        used = weight > 0.0
-        gaps = np.abs(hits[used] - posterior[used])
+        errors = self.errors(summary)
         if self.norm == 1:
-            return float(gaps.sum())
-        return float(np.sqrt((gaps * gaps / weight[used]).sum()))
+            return float(np.abs(errors).sum())
+        return float(np.sqrt((errors * errors).sum()))
+
+    def errors(self, summary: BinSums) -> Floats:
+        """Return (M,) signed errors of the bins, of which the value is the norm."""
+        weight, hits, posterior = summary.shares
+        if self.norm == 1:
+            return hits - posterior
+        used = weight > 0.0
+        return np.where(used, hits - posterior, 0.0) / np.sqrt(np.where(used, weight, 1.0))
 
     @property
     def _events(self) -> Events:

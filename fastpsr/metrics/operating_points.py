@@ -9,6 +9,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, Summary
+from fastpsr.metrics.optimism import BestInterval, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Predictions
@@ -224,6 +225,13 @@ class EER(_StepMetric):
     def has_slopes(self) -> bool:  # type: ignore[override]
         """Whether it is a function of the hull."""
         return self.definition == "hull"
+
+    @property
+    def best_interval(self) -> BestInterval:  # type: ignore[override]
+        """Only the hull is optimized on the data."""
+        return "subsampling" if self.definition == "hull" else "percentile"
+
+    optimism = Optimism("log")
 
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if self.definition == "hull":

@@ -35,6 +35,8 @@ class RankMetric(Metric[Summary]):
 class HullMetric(RankMetric[PavBlocks | RankCells]):
     """A metric of the convex hull of the ROC; bootstrap replicates are given as rank cells."""
 
+    best_interval = "subsampling"
+
     def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
         return run(lambda: pav_blocks(predictions))
 

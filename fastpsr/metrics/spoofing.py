@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
+from fastpsr.metrics.optimism import IS_LINEAR, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, check_ids, picked_ids, run
 from fastpsr.predictions import Floats, Predictions
@@ -167,6 +168,9 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     >>> round(fp.MinADCF(spoof, c_fa_spoof=1.0)(data), 4)
     0.5
     """
+
+    best_interval = "subsampling"
+    optimism = Optimism("log", most=1.0, spread="all", center_of_speakers=IS_LINEAR)
 
     @property
     def label(self) -> str:

@@ -83,7 +83,7 @@ def reliability_bins(
     for name, value in named.items():
         try:
             bins = ece.summarize(value)
-            shares, hits, posteriors = bins.at_priors()
+            shares, hits, posteriors = bins.shares
         except ValueError as error:
             canvas.note(name, str(error))
             continue

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Plan, Step
 from fastpsr.plans.part import Part
@@ -62,8 +63,9 @@ class BinSums:
             self.given_priors,
         )
 
-    def at_priors(self) -> tuple[Floats, Floats, Floats]:
-        """Return weight, hits and posterior sums per bin, as shares at the priors, (M,) each."""
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats, Floats]:
+        """Weight, hits and posterior sums per bin, as shares at the priors, (M,) each."""
         totals = self.weight.sum(axis=1)
         factors = class_factors(totals, self.given_priors) / totals.sum()
         # not by BLAS, whose last bits depend on where arrays lie

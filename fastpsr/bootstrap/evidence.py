@@ -1,0 +1,206 @@
+"""What is drawn of metrics for their intervals, and the intervals that follow from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from warnings import warn
+
+import numpy as np
+
+from fastpsr.bootstrap.influence import acceleration
+from fastpsr.bootstrap.intervals import Interval, interval
+from fastpsr.bootstrap.inverted_test import errors_of_bins, inverted_interval
+from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
+from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.subsampling import SubsetValues, subsampled, subset_values
+from fastpsr.bootstrap.units import IdUnits
+from fastpsr.metrics.base import Metric
+from fastpsr.metrics.ece import ECE
+from fastpsr.plans import Plan, run
+from fastpsr.predictions import Floats
+
+__all__ = ["Evidence", "Sum", "gather"]
+
+#: Signed metrics that are added: one metric, or the difference of two.
+Sum = Sequence[tuple[Job, float]]
+
+_FEW = 8.0  # degrees of freedom
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Values, replicates and what else intervals are computed from.
+
+    Attributes
+    ----------
+    intervals : Intervals
+    jobs : list of Job
+    values : ndarray of float64, shape (J,)
+    replicates : ndarray of float64, shape (J, R)
+    subsets : SubsetValues or None
+        Of the jobs whose intervals are by subsampling.
+    errors : dict of Job to (ndarray (M,), ndarray (R, M))
+        Signed errors of the bins of calibration errors, and their replicates.
+    """
+
+    intervals: Intervals
+    jobs: list[Job]
+    values: Floats
+    replicates: Floats
+    subsets: SubsetValues | None
+    errors: dict[Job, tuple[Floats, Floats]]
+
+    def result(
+        self, name: str, terms: Sum, stacklevel: int = 4, *, is_known: bool = False
+    ) -> BootstrapResult:
+        """Return a sum with its interval, with a warning if that is not reliable.
+
+        `is_known` says that the replicates left out have been warned of.
+        """
+        settings = self.intervals
+        jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
+        places = [next(k for k, own in enumerate(self.jobs) if own is job) for job in jobs]
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            value = sum(sign * float(self.values[k]) for k, sign in zip(places, signs, strict=True))
+            replicates = sum(
+                sign * self.replicates[k] for k, sign in zip(places, signs, strict=True)
+            )
+        assert isinstance(replicates, np.ndarray)
+
+        def warn_caller(message: str) -> None:
+            warn(f"{name} {message}", RuntimeWarning, stacklevel=stacklevel + 1)
+
+        defined = replicates[~np.isnan(replicates)]
+        n_undefined = replicates.size - defined.size
+        if n_undefined and not is_known:
+            warn_caller(
+                f"is undefined in {n_undefined:,} of {replicates.size:,} replicates, which are "
+                "left out: a class is missing there, or a calibrator has no optimum"
+            )
+        is_ours = all(isinstance(job.metric, Metric) for job in jobs)
+        if not is_ours and defined.size > 1 and bool((defined == value).all()):
+            warn_caller(
+                "is the same in all replicates, which differ only in predictions.sample_weight: "
+                "does it take the weights into account?"
+            )
+        nothing = float("nan")
+        method = settings.method_of(*jobs)
+        made = partial(
+            BootstrapResult, name=name, value=value, replicates=replicates, n_undefined=n_undefined,
+            confidence_level=settings.confidence_level, seed=settings.seed,
+            resampling=settings.drawn, unit=getattr(jobs[0].metric, "unit", ""),
+        )  # fmt: skip
+        if np.isnan(value):
+            warn_caller("is undefined: both values are infinite")
+        if defined.size < 2 or np.isnan(value):
+            none = Interval(nothing, nothing)
+            return made(interval=none, standard_error=nothing, bias=nothing, method=method)
+        finite = np.isfinite(value) and bool(np.isfinite(defined).all())
+        needs = np.isfinite(value) if method == "subsampling" else finite
+        if method != "percentile" and not needs:
+            warn_caller(
+                "is infinite on the data or in a replicate: its interval is by percentile, "
+                f"not {method}"
+            )
+            method = "percentile"
+        found, df = Interval(nothing, nothing), nothing
+        try:
+            if method == "subsampling":
+                assert self.subsets is not None
+                level = settings.confidence_level
+                found, df = subsampled(jobs, signs, self.subsets, level)
+            elif method == "inverted test":
+                found = self._by_inverted_test(jobs[0])
+            else:
+                skew = 0.0
+                if method == "bca":
+                    with in_silence():  # the skewness of values near the largest float overflows
+                        skew = run(
+                            lambda: acceleration(jobs, signs, settings.resampling, settings.seed)
+                        )
+                found = interval(value, defined, settings.confidence_level, method, skew)
+        except ValueError as error:
+            warn_caller(f"has no interval: {error}")
+        with np.errstate(over="ignore"):  # squares of values near the largest float
+            standard_error = float(defined.std(ddof=1)) if finite else nothing
+            bias = float(defined.mean() - value) if finite else nothing
+        if df < _FEW:
+            warn_caller(
+                f"has an interval of {df:.1f} degrees of freedom: few samples or speakers hold "
+                "its value, and the interval may be too narrow"
+            )
+        return made(
+            interval=found, standard_error=standard_error, bias=bias, method=method,
+            degrees_of_freedom=df,
+        )  # fmt: skip
+
+    def _by_inverted_test(self, job: Job) -> Interval:
+        metric, (errors, replicates) = job.metric, self.errors[job]
+        assert isinstance(metric, ECE)
+        units = run(lambda: self.intervals.resampling.units(job.data))
+        n_units = units.ids.size if isinstance(units, IdUnits) else None
+        defined = replicates[~np.isnan(replicates).any(axis=1)]
+        level = self.intervals.confidence_level
+        return inverted_interval(errors, defined, metric.norm, level, n_units)
+
+
+def gather(
+    intervals: Intervals,
+    jobs: list[Job],
+    values: Sequence[float],
+    sums: Sequence[Sum],
+    *,
+    jointly: bool,
+    progress: Progress,
+) -> Evidence:
+    """Draw what the intervals of sums of prepared jobs are computed from.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Of the jobs.
+    jointly : bool
+        Whether all jobs must see the same draws.
+    """
+    methods = [intervals.method_of(*(job for job, _ in terms)) for terms in sums]
+    in_subsets = dict.fromkeys(
+        job
+        for terms, method in zip(sums, methods, strict=True)
+        if method == "subsampling"
+        for job, _ in terms
+    )
+    tested = [
+        terms[0][0]
+        for terms, method in zip(sums, methods, strict=True)
+        if method == "inverted test"
+    ]
+    bins = {job: errors_of_bins(job) for job in tested}
+    of_bins = [each for job in tested for each in bins[job]]
+    known = dict(zip(jobs, values, strict=True))
+
+    def plan() -> Plan[tuple[list[float], Floats, SubsetValues | None]]:
+        drawn = draw_replicates(
+            [*jobs, *of_bins], intervals.resampling, intervals.n_resamples, intervals.seed,
+            jointly=jointly, progress=progress,
+        )  # fmt: skip
+        subsets = subset_values(
+            list(in_subsets), [known[job] for job in in_subsets], intervals.resampling,
+            intervals.seed, jointly=jointly,
+        )  # fmt: skip
+        wanted = [drawn, *([subsets] if in_subsets else [])]
+        errors = [each.metric.plan(each.data) for each in of_bins]  # type: ignore[union-attr]
+        found = yield [*wanted, *errors]
+        return found[len(wanted) :], found[0], found[1] if in_subsets else None
+
+    with in_silence():
+        errors, replicates, subsets = run(plan)
+    own = iter(zip(errors, replicates[len(jobs) :], strict=True))
+    by_bin = {job: [next(own) for _ in bins[job]] for job in tested}
+    held = {
+        job: (np.array([error for error, _ in each]), np.array([row for _, row in each]).T)
+        for job, each in by_bin.items()
+    }
+    return Evidence(
+        intervals, jobs, np.array(values, np.float64), replicates[: len(jobs)], subsets, held
+    )

@@ -1,0 +1,116 @@
+"""Intervals of calibration errors, which are those that a test of the errors does not reject.
+
+A calibration error is a norm of the errors of bins. Noise makes it larger, most of all where the
+errors are small: percentiles of replicates are of errors with the noise of two draws.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.replicates import Job
+from fastpsr.metrics.base import Metric
+from fastpsr.metrics.ece import ECE
+from fastpsr.plans import Data, Plan
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.bins import BinSums
+from fastpsr.summaries.summands import Summands
+
+__all__ = ["errors_of_bins", "inverted_interval"]
+
+_N_STEPS = 80  # on the way to the largest errors
+
+
+def errors_of_bins(job: Job) -> list[Job]:
+    """Return jobs whose values are the signed errors of the bins of a calibration error."""
+    assert isinstance(job.metric, ECE)
+    return [
+        Job(_ErrorOfBin(job.metric, number), job.data, job.summands)
+        for number in range(job.metric.bins)
+    ]
+
+
+def inverted_interval(
+    errors: Floats, replicates: Floats, norm: int, confidence_level: float, n_units: int | None
+) -> Interval:
+    """Return the calibration errors that a two-sided test does not reject.
+
+    With errors d, their norm T, and noise r = replicate - d, the lower end is the least norm of
+    lambda d for which P(norm(lambda d + r) >= T) exceeds half the error level. The upper end is the
+    largest norm of lambda u, u = sign(d) max(abs(d), sd(r)), for which P(norm(lambda u + r) <= T)
+    does: of all errors, those as even as the noise allows are the hardest to see.
+
+    Parameters
+    ----------
+    errors : ndarray of float64, shape (M,)
+        Signed errors of the bins, scaled so that their norm is the calibration error.
+    replicates : ndarray of float64, shape (R, M)
+    norm : {1, 2}
+    n_units : int or None
+        Number of clusters or speakers, where these are drawn: their replicates vary less by
+        (n - 1) / n.
+    """
+    noise = replicates - errors
+    if n_units is not None:
+        noise *= np.sqrt(n_units / (n_units - 1.0))
+    tail = (1.0 - confidence_level) / 2.0
+
+    def norms(rows: Floats) -> Floats:
+        found: Floats = np.linalg.norm(rows, norm, axis=-1)
+        return found
+
+    observed = float(norms(errors))
+    steps = np.linspace(0.0, 1.0, _N_STEPS)
+    above = np.array([(norms(step * errors + noise) >= observed).mean() for step in steps])
+    low = observed * _first_crossing(steps, above, tail)
+    spread = np.maximum(np.abs(errors), noise.std(axis=0))
+    farthest = np.where(errors < 0.0, -spread, spread)
+    length = float(norms(farthest))
+    if not length > 0.0:
+        return Interval(low, observed)
+    # beyond, no noise brings the norm down to the observed one
+    most = (observed + float(norms(noise).max())) / length
+    steps = np.linspace(most, 0.0, _N_STEPS)
+    below = np.array([(norms(step * farthest + noise) <= observed).mean() for step in steps])
+    if not (below > tail).any():  # even without errors, noise exceeds what was observed
+        return Interval(low, observed)
+    return Interval(low, length * _first_crossing(steps, below, tail))
+
+
+def _first_crossing(steps: Floats, shares: Floats, level: float) -> float:
+    """Return where shares first exceed a level, interpolated."""
+    k = int(np.argmax(shares > level))
+    if k == 0:
+        return float(steps[0])
+    part = (level - shares[k - 1]) / (shares[k] - shares[k - 1])
+    return float(steps[k - 1] + part * (steps[k] - steps[k - 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _ErrorOfBin(Metric[BinSums]):
+    """The signed error of one bin."""
+
+    metric: ECE
+    number: int
+
+    @property
+    def label(self) -> str:
+        return f"error of bin {self.number}"
+
+    def summarize(self, predictions: Predictions) -> BinSums:
+        return self.metric.summarize(predictions)
+
+    @property
+    def summary_key(self) -> Hashable:
+        return self.metric.summary_key
+
+    def plan(self, data: Data) -> Plan[float]:
+        return self.finish((yield from self.metric.sums(data)))
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        return (yield from self.metric.summands(data))
+
+    def finish(self, summary: BinSums) -> float:
+        return float(self.metric.errors(summary)[self.number])

@@ -1,0 +1,226 @@
+"""Intervals from subsets drawn without replacement, for metrics that optimize on the data.
+
+The bias of such a value goes as n^(-2/3), which the bootstrap does not repair: resampled data have
+ties. Halves and quarters of the data show how large it is, and how much the corrected value varies.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.bootstrap.draws import Dealt
+from fastpsr.bootstrap.influence import LEFT_OUT
+from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.replicates import Job, values_under
+from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.units import NestedUnits
+from fastpsr.metrics.base import Metric
+from fastpsr.metrics.optimism import ONE_TERM, Center, Optimism
+from fastpsr.plans import Plan
+from fastpsr.predictions import Floats
+
+__all__ = ["FEWEST", "Subsampled", "SubsetValues", "subsampled", "subset_values"]
+
+FEWEST = 8  # samples of a class, clusters or speakers
+_N_DEALS = 8
+_N_SHARES = 8
+_N_HALVES = 7  # complementary pairs
+_LEAST_SHARE = 0.5  # of the subsets in which a metric must be defined
+
+
+def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which shares each subset keeps, (42, 8), and the quarters of halves, (7, 2, 3, 2).
+
+    Halves are the rows of a Hadamard matrix of order 8 but the first; quarters are all pairs of
+    shares. Each half is split into two quarters in three ways.
+    """
+    number = np.arange(_N_SHARES)
+    parity = np.array([[bin(row & n).count("1") % 2 for n in number] for row in range(1, 8)])
+    halves = np.array([[np.flatnonzero(row == side) for side in (0, 1)] for row in parity])
+    quarters = list(combinations(range(_N_SHARES), 2))
+    keeps = np.zeros((2 * _N_HALVES + len(quarters), _N_SHARES), bool)
+    for place, shares in enumerate([*halves.reshape(-1, 4).tolist(), *quarters]):
+        keeps[place, list(shares)] = True
+    place_of = {pair: place for place, pair in enumerate(quarters)}
+    splits = [
+        [[place_of[one[0], one[k]], place_of[tuple(np.delete(one, [0, k]))]] for k in (1, 2, 3)]
+        for pair in halves
+        for one in pair
+    ]
+    return keeps, np.array(splits).reshape(_N_HALVES, 2, 3, 2)
+
+
+_KEEPS, _SPLITS = _split()
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetValues:
+    """Values of metrics on all data and on subsets; nan where a metric is undefined.
+
+    Attributes
+    ----------
+    jobs : list of Job
+    values : ndarray of float64, shape (J,)
+    halves : ndarray of float64, shape (J, deals, 7, 2)
+        On complementary halves.
+    quarters : ndarray of float64, shape (J, deals, 28)
+        On all pairs of eighths.
+    left_out : ndarray of float64, shape (J, G)
+        Without each of G groups of units.
+    drawn : {"samples", "clusters", "speakers"}
+    n_units : int
+    """
+
+    jobs: list[Job]
+    values: Floats
+    halves: Floats
+    quarters: Floats
+    left_out: Floats
+    drawn: str
+    n_units: int
+
+
+class Subsampled(NamedTuple):
+    """An interval from subsets, and the degrees of freedom of its standard error."""
+
+    interval: Interval
+    degrees_of_freedom: float
+
+
+def subset_values(
+    jobs: list[Job], values: list[float], resampling: Resampling, seed: int, *, jointly: bool
+) -> Plan[SubsetValues]:
+    """Plan: return the values of prepared jobs on subsets of the units that a scheme draws.
+
+    Units are dealt 8 times to 8 shares; and once to 400, or to as many as there are units, which
+    are left out in turn. Samples within clusters are not drawn: to leave out clusters is enough.
+    """
+    units = yield from resampling.units(jobs[0].data)
+    units = units.clusters if isinstance(units, NestedUnits) else units
+    drawn = "speakers" if units.come_in_pairs else "clusters" if units.are_shared else "samples"
+    n_units = int(units.n_in_strata.sum())
+    deals = Dealt(units, _KEEPS, seed, _N_DEALS)
+    others = Dealt(units, ~np.eye(min(LEFT_OUT, n_units), dtype=bool), seed)
+    found, left_out = yield [
+        values_under(jobs, draws, jointly=jointly) for draws in (deals, others)
+    ]
+    by_deal = found.reshape(len(jobs), _N_DEALS, _KEEPS.shape[0])
+    halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)
+    halves = halves.reshape(len(jobs), _N_DEALS, _N_HALVES, 2)
+    return SubsetValues(jobs, np.array(values), halves, quarters, left_out, drawn, n_units)
+
+
+def subsampled(
+    jobs: list[Job], signs: list[float], subsets: SubsetValues, confidence_level: float
+) -> Subsampled:
+    """Return the interval of a metric, or of a sum of signed metrics.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 8 samples of one of two classes, or 8 units; if the sum is undefined in most
+        subsets, or has one value in all of them; if the corrected value is not on the scale of the
+        metric.
+    """
+    _check_sizes(jobs[0], subsets)
+    places = [next(k for k, own in enumerate(subsets.jobs) if own is job) for job in jobs]
+    coefficients = np.asarray(signs)
+    rules = [getattr(job.metric, "optimism", Metric.optimism) for job in jobs]
+    rule = next((rule for rule in rules if rule != Metric.optimism), Metric.optimism)
+    if len(jobs) > 1:
+        rule = replace(rule, scale="plain", most=math.inf)
+    by_speaker = subsets.drawn == "speakers" and rule.center_of_speakers is not None
+
+    def total(values: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            found = np.tensordot(coefficients, values[places], 1)
+        return np.where(np.isfinite(found), found, np.nan)
+
+    halves, quarters = total(subsets.halves), total(subsets.quarters)
+    for values in (halves, quarters):
+        if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
+            raise ValueError("it is undefined in most subsets of the data")
+    centers = [_center_of(own, subsets.drawn) for own in rules]
+    means = [
+        (subsets.values[k], np.nanmean(subsets.halves[k]), np.nanmean(subsets.quarters[k]))
+        for k in places
+    ]
+    center = min(float(coefficients @ (np.array(centers) * means).sum(axis=1)), rule.most)
+    psi = total(subsets.left_out)
+    psi = psi[~np.isnan(psi)]
+    psi = psi - psi.mean() if psi.size else psi
+    if by_speaker:
+        error = math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
+    else:
+        error = _standard_error(halves, quarters, rule, subsets.drawn)
+    if not error > 0.0:
+        raise ValueError("it has the same value in all subsets of the data")
+    df = _degrees_of_freedom(psi)
+    return Subsampled(_around(center, error, df, rule, confidence_level), df)
+
+
+def _check_sizes(job: Job, subsets: SubsetValues) -> None:
+    if subsets.n_units < FEWEST:
+        raise ValueError(f"at least {FEWEST} {subsets.drawn} are needed, not {subsets.n_units}")
+    sizes = job.data.class_sizes
+    if job.data.n_classes == 2 and min(sizes) < FEWEST:
+        raise ValueError(f"at least {FEWEST} samples of each class are needed, not {min(sizes)}")
+
+
+def _center_of(rule: Optimism, drawn: str) -> Center:
+    if drawn == "samples":
+        return rule.center
+    if drawn == "speakers" and rule.center_of_speakers is not None:
+        return rule.center_of_speakers
+    return rule.center_of_units
+
+
+def _standard_error(halves: Floats, quarters: Floats, optimism: Optimism, drawn: str) -> float:
+    """Return the standard error of the corrected value, from complementary halves."""
+    spread = optimism.spread if drawn == "samples" else "nested"
+    if spread == "halves":
+        return math.sqrt(float(np.nanmean((np.diff(halves) / 2.0) ** 2)))
+    of_halves = quarters[:, _SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)
+    mine, theirs, _ = ONE_TERM
+    corrected = mine * halves[..., None] + theirs * of_halves
+    differences = (corrected[:, :, 0] - corrected[:, :, 1]) / 2.0  # (deals, 7, 3)
+    if spread == "nested":
+        defined = ~np.isnan(differences)
+        n = defined.sum(axis=-1)
+        total = np.where(defined, differences, 0.0).sum(axis=-1)
+        differences = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return math.sqrt(float(np.nanmean(differences**2)))
+
+
+def _degrees_of_freedom(psi: Floats) -> float:
+    """Return those of the standard error, from the kurtosis of the influence of the units."""
+    if psi.size < 3:
+        return 2.0
+    largest = float(np.abs(psi).max())
+    if not largest > 0.0:
+        return 2.0
+    scaled = psi / largest  # the ratio does not depend on it
+    excess = float((scaled**4).sum() / (scaled**2).sum() ** 2) - 1.0 / psi.size
+    return min(max(2.0 / excess, 2.0), psi.size - 1.0) if excess > 0.0 else 2.0
+
+
+def _around(
+    center: float, error: float, df: float, optimism: Optimism, confidence_level: float
+) -> Interval:
+    from scipy.special import stdtrit  # which takes a while to import
+
+    t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
+    if optimism.scale == "plain":
+        return Interval(center - t * error, center + t * error)
+    rest = 1.0 - center if optimism.scale == "log of the rest" else center
+    if not rest > 0.0:
+        of = "1 minus the value" if optimism.scale == "log of the rest" else "the value"
+        raise ValueError(f"{of} is {rest:.3g} after correction for its bias, and must be positive")
+    factor = math.exp(min(t * error / rest, 700.0))
+    if optimism.scale == "log of the rest":
+        return Interval(1.0 - rest * factor, 1.0 - rest / factor)
+    return Interval(center / factor, min(center * factor, optimism.most))

@@ -1,0 +1,57 @@
+"""How the value of a metric depends on the number of samples, which decides its interval."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "IS_LINEAR",
+    "NO_BIAS",
+    "ONE_TERM",
+    "TWO_TERMS",
+    "BestInterval",
+    "Center",
+    "Optimism",
+]
+
+#: What covered best in the study of coverage, docs/intervals.md: "percentile" for means, "bca" for
+#: calibrators that are cross-fitted, "subsampling" for what is optimized on the data, and the
+#: "inverted test" for calibration errors.
+BestInterval = Literal["percentile", "bca", "subsampling", "inverted test"]
+
+#: Coefficients of the value and of its means over halves and quarters of the data.
+Center = tuple[float, float, float]
+
+_FIRST = 1.0 / (2.0 ** (2.0 / 3.0) - 1.0)  # a bias of n^(-2/3) is this multiple of (value - half)
+
+NO_BIAS: Center = (1.0, 0.0, 0.0)
+IS_LINEAR: Center = (2.0, -1.0, 0.0)  # a bias of 1 / n
+ONE_TERM: Center = (1.0 + _FIRST, -_FIRST, 0.0)  # a bias of n^(-2/3)
+#: A bias of b n^(-2/3) + d / n, which cancels since the coefficients solve
+#: x + y + z = 1, x + 2^(2/3) y + 4^(2/3) z = 0 and x + 2 y + 4 z = 0.
+TWO_TERMS: Center = (2.0 + 2.0 * _FIRST, -1.0 - 3.0 * _FIRST, _FIRST)
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """How a value that is optimized or fitted on the data is corrected, and how it spreads.
+
+    Attributes
+    ----------
+    scale : {"plain", "log", "log of the rest"}
+        Scale on which the interval is symmetric; "log of the rest" is that of 1 - value.
+    most : float
+        Largest value that the metric can have.
+    center, center_of_units : Center
+        Where samples are drawn, and where clusters or speakers are.
+    spread : {"nested", "all", "halves"}
+        Standard error where samples are drawn, see ``bootstrap/subsampling.py``.
+    center_of_speakers : Center, optional
+        Where speakers of both sides are drawn, with the jackknife over speakers as standard error.
+    """
+
+    scale: Literal["plain", "log", "log of the rest"] = "plain"
+    most: float = float("inf")
+    center: Center = ONE_TERM
+    center_of_units: Center = ONE_TERM
+    spread: Literal["nested", "all", "halves"] = "nested"
+    center_of_speakers: Center | None = None
