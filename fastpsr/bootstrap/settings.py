@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +77,7 @@ class Intervals:
             raise ArgumentError(
                 "method",
                 f"must not be bca with {type(resampling).__name__}: units that multiply have no "
-                "influence of their own; use percentile or basic",
+                "influence of their own; use auto or percentile",
             )
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
@@ -126,9 +127,14 @@ class Intervals:
             "seed": self.seed,
         }
 
-    def __str__(self) -> str:
+    def described(self, metrics: Mapping[str, Sequence[str]]) -> str:
+        """Return the settings as text, with the metrics by the methods that were used."""
+        methods = ", ".join(metrics) if len(metrics) < 2 else "; ".join(
+            f"{method} of {', '.join(names)}" for method, names in metrics.items()
+        )  # fmt: skip
+        between = ", " if len(metrics) < 2 else "; "
         return (
-            f"{100.0 * self.confidence_level:g} % intervals: {self.method}, "
+            f"{100.0 * self.confidence_level:g} % intervals: {methods or self.method}{between}"
             f"{self.n_resamples:,} replicates, resampling {self.drawn}, seed {self.seed}"
         )
 
