@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method
+from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method, described
 from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.resampling import IID, Resampling
 from fastpsr.errors import ArgumentError
@@ -129,14 +129,7 @@ class Intervals:
 
     def described(self, metrics: Mapping[str, Sequence[str]]) -> str:
         """Return the settings as text, with the metrics by the methods that were used."""
-        methods = ", ".join(metrics) if len(metrics) < 2 else "; ".join(
-            f"{method} of {', '.join(names)}" for method, names in metrics.items()
-        )  # fmt: skip
-        between = ", " if len(metrics) < 2 else "; "
-        return (
-            f"{100.0 * self.confidence_level:g} % intervals: {methods or self.method}{between}"
-            f"{self.n_resamples:,} replicates, resampling {self.drawn}, seed {self.seed}"
-        )
+        return described(self.confidence_level, metrics, self.n_resamples, self.drawn, self.seed)
 
     def method_of(self, *jobs: Job) -> FoundBy:
         """Return how the interval of a metric is computed, or of a sum of signed metrics."""
