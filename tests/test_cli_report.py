@@ -60,7 +60,7 @@ def test_a_table():
     for words in (
         "Evaluation of a.csv",
         "scores: llr; labels: y_true; weights: none; taken as llr",
-        "90 % intervals: percentile, 20 replicates, resampling iid, seed 0",
+        "20 replicates, resampling iid, seed 0",
         "300 samples, 2 classes, priors 0.6667, 0.3333",
         "would save",
         "fastpsr evaluate a.csv --scores-are llr",

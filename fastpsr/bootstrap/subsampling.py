@@ -207,7 +207,9 @@ def _degrees_of_freedom(psi: Floats) -> float:
         return 2.0
     scaled = psi / largest  # the ratio does not depend on it
     excess = float((scaled**4).sum() / (scaled**2).sum() ** 2) - 1.0 / psi.size
-    return min(max(2.0 / excess, 2.0), psi.size - 1.0) if excess > 0.0 else 2.0
+    most = psi.size - 1.0
+    # 0 but for rounding where all units count alike
+    return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most
 
 
 def _around(

@@ -23,7 +23,7 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from fastpsr.evaluation.comparison import Difference
 
-__all__ = ["Evaluation", "Group", "Row"]
+__all__ = ["Evaluation", "Group", "Row", "settings_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,15 +233,7 @@ class Evaluation:
     @property
     def settings(self) -> str:
         """Description of how the intervals were computed; "" without."""
-        if self.intervals is None:
-            return ""
-        found = [(row.metric, row.method) for row in self.rows]
-        found += [(each.metric, each.result.method) for each in self.differences if each.result]
-        methods: dict[str, list[str]] = {}
-        for metric, method in found:
-            if method is not None and metric not in methods.setdefault(method, []):
-                methods[method].append(metric)
-        return self.intervals.described(methods)
+        return settings_of(self.intervals, self.rows, self.differences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
@@ -336,3 +328,18 @@ class Evaluation:
 
 def _shown(row: Row) -> tuple[str, str]:
     return with_interval(row.value, row.low, row.high, row.unit)
+
+
+def settings_of(
+    intervals: Intervals | None, rows: Sequence[Row], differences: "Sequence[Difference]"
+) -> str:
+    """Return how intervals were computed, with the metrics by method; "" without intervals."""
+    if intervals is None:
+        return ""
+    found = [(row.metric, row.method) for row in rows]
+    found += [(each.metric, each.result.method) for each in differences if each.result]
+    methods: dict[str, list[str]] = {}
+    for metric, method in found:
+        if method is not None and metric not in methods.setdefault(method, []):
+            methods[method].append(metric)
+    return intervals.described(methods)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Difference, Intervals, Row
+from fastpsr.evaluation.table import settings_of
 from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
@@ -104,6 +105,12 @@ class Report:
             kinds.add((samples.kind == "raw scores", samples.n_classes == 2))
         if len(kinds) > 1:
             raise ArgumentError("predictions", "must all be raw scores or none, all binary or none")
+
+    @property
+    def settings(self) -> str:
+        """How intervals were made; "" without."""
+        rows = [row for result in self.results for row in result.rows]
+        return settings_of(self.intervals, rows, self.differences)
 
     @property
     def systems(self) -> list[str]:
