@@ -120,10 +120,10 @@ class CellsNearLevel(RankCells):
     """Rank cells whose first and last hold scores of both classes in an unknown order."""
 
     def step(self, level: Level) -> RocStep:
-        self.class_totals("error rates")
-        if level.find(*error_rates(self.negatives, self.positives)) in (0, self.lowest.size - 1):
+        found = super().step(level)
+        if np.isnan(found.score):
             raise NeedsSamplesError
-        return super().step(level)
+        return found
 
 
 def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
