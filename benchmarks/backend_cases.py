@@ -128,7 +128,7 @@ def speechbrain_call(name: str, ours: bool, scores: Any) -> float:
 
 def speechbrain_case(name: str, n: int, share: int, **options: Any) -> Case:
     return Case(
-        name, n, lambda n: tensors(n, n // share), partial(speechbrain_call, name, True),
+        f"`{name}`", n, lambda n: tensors(n, n // share), partial(speechbrain_call, name, True),
         partial(speechbrain_call, name, False), nearly_same, **options,
     )  # fmt: skip
 
@@ -143,6 +143,11 @@ def nist_metrics(ours: bool, trials: Any) -> tuple[float, float]:
         from speakerlab.utils import score_metrics as module
     fnr, fpr = module.compute_pmiss_pfa_rbst(trials.scores, trials.y)
     return float(module.compute_eer(fnr, fpr)), float(module.compute_c_norm(fnr, fpr, 0.01))
+
+
+def own_metrics(trials: Any) -> tuple[float, float]:
+    data = fp.Predictions.from_raw_scores(trials.y, trials.scores)
+    return fp.EER("crossing")(data), fp.MinDCF(0.01)(data)
 
 
 # confidence-intervals
@@ -169,23 +174,28 @@ def their_interval(metric: Any, data: Any, n_replicates: int) -> Any:
 
 def interval_case(metric: Any) -> Case:
     return Case(
-        f"{metric.label}, {N_REPLICATES:,} replicates, {_N_MODELS:,} conditions", SITW.n_trials,
+        f"{metric.label}, {N_REPLICATES:,} replicates", SITW.n_trials,
         with_conditions, partial(our_interval, metric), partial(their_interval, metric),
-        lambda ours, theirs: same(ours[0], theirs[0]), few=4,
+        lambda ours, theirs: same(ours[0], theirs[0]), few=2,
     )  # fmt: skip
 
 
 # scikit-learn
 
 
-def sklearn_metric(name: str) -> Callable[[Any], float]:
-    def call(trials: Any) -> float:
+def sklearn_case(name: str, metric: Any) -> Case:
+    field = "scores" if isinstance(metric, fp.AUC) else "posteriors"
+
+    def ours(trials: Any) -> float:
+        return float(metric(trials.y, getattr(trials, field)))
+
+    def theirs(trials: Any) -> float:
         from sklearn import metrics
 
-        scores = trials.scores if name == "roc_auc_score" else trials.posteriors
-        return float(getattr(metrics, name)(trials.y, scores))
+        return float(getattr(metrics, name)(trials.y, getattr(trials, field)))
 
-    return call
+    label = f"`{name}`, `{type(metric).__name__}`"
+    return Case(label, 1_000_000, balanced, ours, theirs, same)
 
 
 def our_isotonic(trials: Any) -> Any:
@@ -225,7 +235,10 @@ def classifier_case(method: str, calibrator: Any) -> Case:
     def agree(ours: Any, theirs: Any) -> None:
         assert np.abs(ours - theirs).mean() < 0.05  # not the same fit: see the page
 
-    return Case(f"{calibrator!r}, method={method!r}", 200_000, features, ours, theirs, agree)
+    label = (
+        f"`CalibratedClassifierCV({method})`, `CalibratedClassifier({type(calibrator).__name__})`"
+    )
+    return Case(label, 200_000, features, ours, theirs, agree)
 
 
 # torchmetrics
@@ -247,7 +260,7 @@ def updated(metric: Any, data: list[Any]) -> float:
     return float(metric.compute())
 
 
-def torchmetrics_case(metric: Any, name: str, **options: Any) -> Case:
+def torchmetrics_case(name: str, metric: Any, **options: Any) -> Case:
     def ours(data: Any) -> float:
         from fastpsr.torchmetrics import TorchMetric
 
@@ -260,7 +273,8 @@ def torchmetrics_case(metric: Any, name: str, **options: Any) -> Case:
 
     # its sums are of single precision
     agree = partial(same, tolerance=1e-3)
-    return Case(f"{metric!r}, {name}", 10_000_000, batches, ours, theirs, agree)
+    label = f"`{name}`, `TorchMetric({type(metric).__name__})`"
+    return Case(label, 10_000_000, batches, ours, theirs, agree)
 
 
 # model-diagnostics
@@ -284,9 +298,9 @@ def their_decomposition(name: str, trials: Any) -> list[float]:
     return decomposition({part: found[part].item() for part in found.columns if part != "model"})
 
 
-def decomposition_case(rule: Any, name: str) -> Case:
+def decomposition_case(name: str, rule: Any) -> Case:
     return Case(
-        f"decompose, {name}", 1_000_000, balanced, partial(our_decomposition, rule),
+        f"`decompose`, {name}", 1_000_000, balanced, partial(our_decomposition, rule),
         partial(their_decomposition, name), same,
     )  # fmt: skip
 
@@ -327,7 +341,7 @@ def llr_data(n: int) -> Any:
     return LLRData(features=trials.log_odds[:, None] / np.log(10.0), labels=trials.y)
 
 
-def lir_case(metric: Any, path: str) -> Case:
+def lir_case(path: str, metric: Any) -> Case:
     def ours(data: Any) -> float:
         llrs = np.log(10.0) * data.llrs
         return float(metric(fp.Predictions.from_llrs(data.require_labels, llrs)))
@@ -336,7 +350,14 @@ def lir_case(metric: Any, path: str) -> Case:
         module, name = path.rsplit(".", 1)
         return float(getattr(import_module(module), name)(data))
 
-    return Case(path, SITW.n_trials, llr_data, ours, theirs, partial(same, tolerance=1e-6))
+    return Case(
+        f"`{path}`, `{type(metric).__name__}`",
+        SITW.n_trials,
+        llr_data,
+        ours,
+        theirs,
+        partial(same, tolerance=1e-6),
+    )
 
 
 TOOLS: dict[str, Tool] = {
@@ -345,45 +366,41 @@ TOOLS: dict[str, Tool] = {
         speechbrain_case("minDCF", 5_000, 2),
         speechbrain_case("minDCF", _MANY, 10, address_space=4 << 30),
     )),
-    "speakerlab": Tool("speakerlab", "speakerlab.utils.score_metrics", tuple(
-        Case("EER and minDCF", n, gaussian, partial(nist_metrics, True),
-             partial(nist_metrics, False), same)
-        for n in (_VOXCELEB, _MANY)
+    "speakerlab": Tool("speakerlab", "speakerlab.utils.score_metrics", (
+        *(
+            Case("`compat.nist`: EER and minDCF", n, gaussian, partial(nist_metrics, True),
+                 partial(nist_metrics, False), same)
+            for n in (_VOXCELEB, _MANY)
+        ),
+        Case('`EER("crossing")` and `MinDCF(0.01)`', _MANY, gaussian, own_metrics,
+             partial(nist_metrics, False), same),
     )),
     "confidence-intervals": Tool("confidence-intervals", "confidence_intervals", (
         interval_case(fp.EER()), interval_case(fp.Cllr())
     )),
     "scikit-learn": Tool("scikit-learn", "sklearn", (
-        *(
-            Case(f"{metric!r}, {name}", 1_000_000, balanced,
-                 lambda trials, metric=metric: metric(trials.y, trials.posteriors),
-                 sklearn_metric(name), same)
-            for metric, name in (
-                (fp.CrossEntropy(normalized=False), "log_loss"),
-                (fp.BrierScore(normalized=False), "brier_score_loss"),
-            )
-        ),
-        Case("AUC(), roc_auc_score", 1_000_000, balanced,
-             lambda trials: fp.AUC()(trials.y, trials.scores), sklearn_metric("roc_auc_score"),
+        sklearn_case("log_loss", fp.CrossEntropy(normalized=False)),
+        sklearn_case("brier_score_loss", fp.BrierScore(normalized=False)),
+        sklearn_case("roc_auc_score", fp.AUC()),
+        Case("`IsotonicRegression`, `PAV`", 1_000_000, balanced, our_isotonic, their_isotonic,
              same),
-        Case("PAV(), IsotonicRegression", 1_000_000, balanced, our_isotonic, their_isotonic, same),
         classifier_case("isotonic", fp.PAV()),
         classifier_case("sigmoid", fp.DirectionPreserving()),
     )),
     "torchmetrics": Tool("torchmetrics", "torchmetrics", (
-        torchmetrics_case(fp.ECE(on="confidence"), "BinaryCalibrationError", n_bins=15),
-        torchmetrics_case(fp.AUC(), "BinaryAUROC"),
+        torchmetrics_case("BinaryCalibrationError", fp.ECE(on="confidence"), n_bins=15),
+        torchmetrics_case("BinaryAUROC", fp.AUC()),
     )),
     "model-diagnostics": Tool("model-diagnostics", "model_diagnostics", (
-        decomposition_case(fp.rules.Log(), "LogLoss"),
-        decomposition_case(fp.rules.Brier(), "SquaredError"),
+        decomposition_case("LogLoss", fp.rules.Log()),
+        decomposition_case("SquaredError", fp.rules.Brier()),
     )),
     "a_dcf": Tool("a_dcf", "a_dcf", (
-        Case("min a-DCF", 600_000, kinds, our_adcf, their_adcf, same),
+        Case("`compute_a_det_curve`, `MinADCF`", 600_000, kinds, our_adcf, their_adcf, same),
     )),
     "lir": Tool("lir", "lir", (
-        lir_case(fp.Cllr(), "lir.metrics.cllr"),
-        lir_case(fp.MinCllr(), "lir.metrics.cllr_min"),
-        lir_case(fp.DevPAV(), "lir.algorithms.devpav.devpav"),
+        lir_case("lir.metrics.cllr", fp.Cllr()),
+        lir_case("lir.metrics.cllr_min", fp.MinCllr()),
+        lir_case("lir.algorithms.devpav.devpav", fp.DevPAV()),
     )),
 }  # fmt: skip
