@@ -275,7 +275,7 @@ def torchmetrics_case(name: str, metric: Any, **options: Any) -> Case:
         assert abs(ours - theirs) < 2.5e-3  # its sums of this many are rounded to float32
 
     label = f"`{name}`, `TorchMetric({type(metric).__name__})`"
-    return Case(label, 10_000_000, batches, ours, theirs, agree)
+    return Case(label, 2_000_000, batches, ours, theirs, agree)
 
 
 # model-diagnostics
