@@ -548,8 +548,8 @@ def test_one_cluster_of_positive_weight():
         (None, "metrics must be a metric, or a list or dict of them, not None"),
         ([fp.EER(), "AUC"], "metrics must be callable, not 'AUC'"),
         ({"a": 3}, "metrics must be callable, not 3"),
-        (fp.EER, r"metrics must be metrics, not the class EER: make one, EER\("),
-        ([fp.ExpectedScore], "metrics must be metrics, not the class ExpectedScore"),
+        (fp.EER, r"metrics must not be the class EER: make one, EER\("),
+        ([fp.ExpectedScore], "metrics must not be the class ExpectedScore"),
     ],
 )
 def test_bad_metrics(metrics, message):

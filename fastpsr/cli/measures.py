@@ -143,6 +143,7 @@ class TrialMeasure:
     prior: float | None
     eer: EER
     detection: Sequence[MinDCF]
+    spoofing: Callable[[Any], Sequence[MinADCF]]
     calibrator: Calibrator
     folds: int
     folds_are_given: bool
@@ -168,6 +169,7 @@ class TrialMeasure:
             None if priors is None else priors[1],
             measures.equal_rates,
             measures.detection(of_trials=True),
+            measures.spoofing,
             loss.untrained(),
             loss.folds,
             folds_are_given,
@@ -192,7 +194,7 @@ class TrialMeasure:
             _kind(self.scale),
             eer=self.eer,
             detection=self.detection,
-            spoof=spoof,
+            spoofing=self.spoofing(spoof),
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )

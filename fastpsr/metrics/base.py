@@ -210,7 +210,7 @@ def check_metric(metric: object) -> None:
     if isinstance(metric, type):
         name = metric.__name__
         raise ArgumentError(
-            "metrics", f"must be metrics, not the class {name}: make one, {name}(...)"
+            "metrics", f"must not be the class {name}", remedy=f"make one, {name}(...)"
         )
     if not callable(metric):
         found = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
