@@ -383,8 +383,7 @@ POLICIES = {  # scores, the option that allows them, and the rows that are left
 def test_policies(scores, option, rows):
     save(s=scores)
     check_refusal({}, [*RUN, "--json", "t.json"], ["key and s do not fit", " ".join(option)])
-    said = "=".join(option).removeprefix("--")
-    assert re.search(f"left out: .*: {said} ", " ".join(evaluated(*option).split()))
+    assert re.search(f"left out: .*: {' '.join(option)} ", " ".join(evaluated(*option).split()))
     check(llrs(rows))
 
 
@@ -707,6 +706,7 @@ def test_threshold_at_a_limit(option):
     out = succeed(*run, *drawn, "--json", "t.json")
     found = strict_json("t.json")
     assert found["operating_point"] == point.to_dict()
+    assert (found["scores_are"], found["groups"][0]["kind"]) == ("llr", "likelihoods")
     speakers = fp.TwoWay(ENROLL, TEST)
     metrics = {"threshold": fp.Threshold(kind(0.1)), kind(0.1).label: kind(0.1)}
     expected = fp.bootstrap(

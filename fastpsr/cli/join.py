@@ -17,7 +17,7 @@ from fastpsr.cli.options import (
 )
 from fastpsr.cli.show import console, steps, tell
 from fastpsr.cli.trial_files import FileOptions
-from fastpsr.cli.wording import worded
+from fastpsr.cli.wording import note_in_options, worded
 
 __all__ = ["join"]
 
@@ -75,7 +75,7 @@ def join(
             progress=begin,
         )
     for line in joined.taken:
-        tell(line)
+        tell(note_in_options(line))
     for path, in_order in joined.in_order.items():
         order = "in the order of the key" if in_order else "in another order than the key"
         name = joined.scores[path]

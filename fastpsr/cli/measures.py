@@ -29,7 +29,7 @@ from fastpsr.cli.options import (
     trial_scale,
 )
 from fastpsr.cli.score_files import ScoreFile
-from fastpsr.cli.show import tell
+from fastpsr.cli.show import tell, tell_once
 from fastpsr.cli.spoofing import grouped_by, spoofed_trials
 from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options, worded
@@ -51,6 +51,8 @@ from fastpsr.trials import TrialSet
 from fastpsr.trials.coded import Coded
 
 Metrics = dict[str, Metric[Any]]
+
+_MOST_COSTS = 36  # that are listed one by one
 
 __all__ = [
     "TableMeasure",
@@ -117,6 +119,7 @@ class TableMeasure:
         self.calibrator.check_classes(n_classes)
         if self.costs is not None:
             self.costs.check_classes(n_classes)
+            tell_once(f"--costs: {_listed(self.costs)}")
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
         table = default_metrics(
@@ -325,6 +328,16 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
     column = made.columns[name]
     ids = column.codes if isinstance(column, Coded) else column
     return drawn_in_clusters(intervals, ids)
+
+
+def _listed(costs: CostMatrix) -> str:
+    """Return the costs as text, of a large matrix the shape and the range."""
+    values = costs.values
+    if values.size > _MOST_COSTS:
+        shape = f"{costs.n_classes:,} classes, {costs.n_decisions:,} decisions"
+        return f"{shape}, costs from {values.min():g} to {values.max():g}"
+    rows = "; ".join(", ".join(f"{cost:g}" for cost in row) for row in values)
+    return f"a row for each true class, a column for each decision: {rows}"
 
 
 def _kind(scale: str) -> Kind:

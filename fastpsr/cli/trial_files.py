@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import trials
 from fastpsr.cli.options import SpeakerOptions, TrialOptions, TrialScale
 from fastpsr.cli.show import tell
-from fastpsr.cli.wording import in_options, worded
+from fastpsr.cli.wording import in_options, note_in_options, worded
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
@@ -240,7 +240,7 @@ class TrialReader:
     @staticmethod
     def _print(taken: Sequence[str]) -> None:
         for line in taken:
-            tell(line)
+            tell(note_in_options(line))
 
     @property
     def _policies(self) -> dict[str, Any]:
