@@ -134,7 +134,7 @@ class TrialReader:
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
-                scores = self._read_file(path, "scores", self.score_options)
+                scores = self._read_file(path, "scores", self.score_options, twins=key.ids)
             tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
@@ -201,11 +201,13 @@ class TrialReader:
         return key
 
     def _read_file(
-        self, path: Path, wanted: Wanted, options: FileOptions, prefix: str = ""
+        self, path: Path, wanted: Wanted, options: FileOptions, prefix: str = "", **more: Any
     ) -> Reading:
         """Read a file, and show how much of it was read."""
         columns = options.columns or {}
-        request = Request(wanted, options.format, columns, options.transpose, prefix, self.progress)
+        request = Request(
+            wanted, options.format, columns, options.transpose, prefix, self.progress, **more
+        )
         return read_file(path, request)
 
     def _of_classes(self, of: Wanted, format: str | None) -> Reading:

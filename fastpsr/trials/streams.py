@@ -174,7 +174,7 @@ class TrialFile:
         if not self._has_header:
             return Rows(self.path, piece.content, self._separator, before, self._columns)
         header = self._separator.join("x" for _ in self._columns).encode() + b"\n"
-        return Rows(self.path, header + piece.content, self._separator, before - 1)
+        return Rows(self.path, header + piece.content, self._separator, lambda: before() - 1)
 
     def _where_in(self, piece: Piece) -> Where:
         if self._separator:
