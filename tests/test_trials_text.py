@@ -252,10 +252,6 @@ def test_pipes(tmp_path, packed):
         threads.submit(path.write_bytes, b"PAR1abc")
         with pytest.raises(ValueError, match="regular file: Parquet is not read from a pipe"):
             trials.read_scores(path)
-    with pytest.raises(
-        ValueError, match="key must be a regular file, as it is read more than once: save it"
-    ):
-        trials.join(path, path, tmp_path / "new.parquet")
 
 
 def test_gzip_of_several_parts(tmp_path):
@@ -417,6 +413,11 @@ def test_the_share_that_was_read_is_told(tmp_path, monkeypatch):
         assert all(0 < a < b for a, b in pairwise(done))
         assert all(50_000 < total < 200_000 for total in totals)
         assert heard[-1][1:] == (100_000, 100_000)
+    heard = []
+    files = [save(tmp_path / name, f"{name} test\n" * 20_000) for name in ("ann", "bob")]
+    trials.read_classes(*files, of="pairs", progress=lambda *said: heard.append(said))
+    assert [*dict.fromkeys(name for name, *_ in heard)] == [f"reading {path}" for path in files]
+    assert heard[-1][1:] == (20_000, 20_000)
 
 
 @pytest.mark.parametrize("equal_hashes", [False, True])

@@ -93,7 +93,7 @@ class TableMeasure:
     ) -> "TableMeasure":
         """Return what the options ask for."""
         scale = table_scale(scores_are)
-        return cls(
+        made = cls(
             scale,
             parse_priors(measures.priors, scale),
             read_costs(measures.costs),
@@ -104,6 +104,8 @@ class TableMeasure:
             folds_are_given,
             measures.chosen,
         )
+        measures.check_names(made._table(2) | made._table(3))
+        return made
 
     def predictions(self, data: ScoreFile) -> Predictions:
         """Return the labeled predictions of a file; print how its columns were interpreted."""
@@ -122,7 +124,10 @@ class TableMeasure:
             tell_once(f"--costs: {_listed(self.costs)}")
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
-        table = default_metrics(
+        return self.chosen(self._table(n_classes))
+
+    def _table(self, n_classes: int) -> Metrics:
+        return default_metrics(
             n_classes,
             _kind(self.scale),
             costs=self.costs,
@@ -131,7 +136,6 @@ class TableMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
         )
-        return self.chosen(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +170,7 @@ class TrialMeasure:
         """Return what the options ask for."""
         scale = trial_scale(scores_are)
         priors = parse_priors(measures.priors, scale, of_trials=True)
-        return cls(
+        made = cls(
             scale,
             None if priors is None else priors[1],
             measures.equal_rates,
@@ -178,6 +182,8 @@ class TrialMeasure:
             measures.equalize,
             measures.chosen,
         )
+        measures.check_names(made._table(None) | made._table(None, np.ones(1, bool)))
+        return made
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
         """Return the weights of the trials, None if all are equal."""
@@ -191,7 +197,10 @@ class TrialMeasure:
         self, groups: Any, spoof: NDArray[np.bool_] | None = None
     ) -> dict[str, Metric[Any]]:
         """Return the metrics by name; for raw scores only metrics of ranks."""
-        table = detection_metrics(
+        return self.chosen(self._table(groups, spoof))
+
+    def _table(self, groups: Any, spoof: NDArray[np.bool_] | None = None) -> Metrics:
+        return detection_metrics(
             _kind(self.scale),
             eer=self.eer,
             detection=self.detection,
@@ -199,7 +208,6 @@ class TrialMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )
-        return self.chosen(table)
 
 
 def evaluate_trials(

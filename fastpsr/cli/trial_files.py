@@ -215,7 +215,7 @@ class TrialReader:
         assert self.classes is not None
         self.progress(f"reading {' and '.join(map(str, self.classes))}")
         with self.clock.on("read"), worded(of_key=of == "pairs"):
-            return trials.read_classes(*self.classes, of=of, format=format)
+            return trials.read_classes(*self.classes, of=of, format=format, progress=self.progress)
 
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
         if self.classes is not None:
