@@ -117,7 +117,9 @@ def as_floor(floor: object) -> float:
 
 def as_level(confidence_level: object) -> float:
     """Return a confidence level, between 0 and 1; for one in percent, the error says so."""
-    level = as_number("confidence_level", confidence_level)
+    level = 0.0
+    if isinstance(confidence_level, (int, float, np.integer, np.floating)):
+        level = float(confidence_level)
     if 0.0 < level < 1.0:
         return level
     fraction = float(f"{level / 100:.12g}")
