@@ -475,7 +475,7 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ({"n_resamples": -5}, "n_resamples must be an integer .* not -5"),
         ({"confidence_level": 0}, "confidence_level must lie strictly between 0 and 1, not 0"),
         ({"confidence_level": 1.0}, "confidence_level must lie strictly between 0 and 1, not 1.0"),
-        ({"confidence_level": 95}, "confidence_level must lie strictly between 0 and 1, not 95"),
+        ({"confidence_level": 95}, "must lie .* and 1, not 95: pass confidence_level=0.95"),
         ({"confidence_level": math.nan}, "confidence_level must lie .* not nan"),
         ({"confidence_level": "0.9"}, "confidence_level must lie .* not '0.9'"),
         ({"confidence_level": None}, "confidence_level must lie .* not None"),

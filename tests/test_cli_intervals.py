@@ -366,7 +366,7 @@ HOW = "is for intervals: give --ci or --resamples"
 CI = ("--ci", "0.95")
 ALIKE = npz(g=np.zeros(40, int))
 BAD = {
-    "level 95": ([*RUN, "--ci", "95"], ["--ci must lie strictly between 0 and 1", "95"]),
+    "level 95": ([*RUN, "--ci", "95"], ["--ci must lie strictly", "not 95.0: pass --ci 0.95"]),
     "level 0": ([*RUN, "--ci", "0"], ["--ci must"]),
     "level nan": ([*RUN, "--ci", "nan"], ["--ci must", "nan"]),
     "too few": ([*RUN, "--resamples", "39"], ["--resamples must", "at least 40", "0.95", "39"]),

@@ -98,6 +98,24 @@ def test_trials():
     assert sum("trade-off of" in label and "by condition" in label for label in labels) == 2
 
 
+COSTS = {
+    4: "a row for each true class, a column for each decision: "
+    "0, 2.5, 2.5, 2.5; 2.5, 0, 2.5, 2.5; 2.5, 2.5, 0, 2.5; 2.5, 2.5, 2.5, 0",
+    10: "4 classes, 10 decisions, costs from 0 to 2.5",
+}
+
+
+@pytest.mark.parametrize("n_decisions", COSTS)
+def test_costs_are_stated(n_decisions):
+    samples = reports.many_classes()
+    write("k.npz", y_true=samples.labels, z=samples.scores)
+    np.savetxt("c.csv", 2.5 - 2.5 * np.eye(4, n_decisions), delimiter=",")
+    run = ["evaluate", "k.npz", "--scores-are", "log-posteriors", "--costs", "c.csv"]
+    out = succeed(*run, "--report", "r.html")
+    assert f"\n--costs: {COSTS[n_decisions]}\n" in out
+    assert COSTS[n_decisions] in page().text
+
+
 def test_a_condition_without_targets_is_said():
     samples = reports.llrs(90)
     rows = [

@@ -53,11 +53,7 @@ class Intervals:
         seed: int | None,
     ) -> "Intervals":
         """Validate settings, and fill in defaults."""
-        is_real = isinstance(confidence_level, (float, np.floating))
-        if not (is_real and 0.0 < confidence_level < 1.0):
-            raise ArgumentError(
-                "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level!r}"
-            )
+        confidence_level = checks.as_level(confidence_level)
         checks.check_choice("method", method, METHODS)
         least = int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:

@@ -29,7 +29,7 @@ from fastpsr.cli.options import (
     trial_scale,
 )
 from fastpsr.cli.score_files import ScoreFile
-from fastpsr.cli.show import tell
+from fastpsr.cli.show import tell, tell_once
 from fastpsr.cli.spoofing import grouped_by, spoofed_trials
 from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options, worded
@@ -51,6 +51,8 @@ from fastpsr.trials import TrialSet
 from fastpsr.trials.coded import Coded
 
 Metrics = dict[str, Metric[Any]]
+
+_MOST_COSTS = 36  # that are listed one by one
 
 __all__ = [
     "TableMeasure",
@@ -91,7 +93,7 @@ class TableMeasure:
     ) -> "TableMeasure":
         """Return what the options ask for."""
         scale = table_scale(scores_are)
-        return cls(
+        made = cls(
             scale,
             parse_priors(measures.priors, scale),
             read_costs(measures.costs),
@@ -102,6 +104,8 @@ class TableMeasure:
             folds_are_given,
             measures.chosen,
         )
+        measures.check_names(made._table(2) | made._table(3))
+        return made
 
     def predictions(self, data: ScoreFile) -> Predictions:
         """Return the labeled predictions of a file; print how its columns were interpreted."""
@@ -117,9 +121,13 @@ class TableMeasure:
         self.calibrator.check_classes(n_classes)
         if self.costs is not None:
             self.costs.check_classes(n_classes)
+            tell_once(f"--costs: {_listed(self.costs)}")
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
-        table = default_metrics(
+        return self.chosen(self._table(n_classes))
+
+    def _table(self, n_classes: int) -> Metrics:
+        return default_metrics(
             n_classes,
             _kind(self.scale),
             costs=self.costs,
@@ -128,7 +136,6 @@ class TableMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
         )
-        return self.chosen(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +171,7 @@ class TrialMeasure:
         """Return what the options ask for."""
         scale = trial_scale(scores_are)
         priors = parse_priors(measures.priors, scale, of_trials=True)
-        return cls(
+        made = cls(
             scale,
             None if priors is None else priors[1],
             measures.equal_rates,
@@ -177,6 +184,8 @@ class TrialMeasure:
             measures.equalize,
             measures.chosen,
         )
+        measures.check_names(made._table(None) | made._table(None, np.ones(1, bool)))
+        return made
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
         """Return the weights of the trials, None if all are equal."""
@@ -190,7 +199,10 @@ class TrialMeasure:
         self, groups: Any, spoof: NDArray[np.bool_] | None = None
     ) -> dict[str, Metric[Any]]:
         """Return the metrics by name; for raw scores only metrics of ranks."""
-        table = detection_metrics(
+        return self.chosen(self._table(groups, spoof))
+
+    def _table(self, groups: Any, spoof: NDArray[np.bool_] | None = None) -> Metrics:
+        return detection_metrics(
             _kind(self.scale),
             eer=self.eer,
             detection=self.detection,
@@ -198,7 +210,6 @@ class TrialMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )
-        return self.chosen(table)
 
 
 def evaluate_trials(
@@ -327,6 +338,16 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
     column = made.columns[name]
     ids = column.codes if isinstance(column, Coded) else column
     return drawn_in_clusters(intervals, ids)
+
+
+def _listed(costs: CostMatrix) -> str:
+    """Return the costs as text, of a large matrix the shape and the range."""
+    values = costs.values
+    if values.size > _MOST_COSTS:
+        shape = f"{costs.n_classes:,} classes, {costs.n_decisions:,} decisions"
+        return f"{shape}, costs from {values.min():g} to {values.max():g}"
+    rows = "; ".join(", ".join(f"{cost:g}" for cost in row) for row in values)
+    return f"a row for each true class, a column for each decision: {rows}"
 
 
 def _kind(scale: str) -> Kind:

@@ -258,6 +258,10 @@ class MeasureOptions:
             )
         return found
 
+    def check_names(self, tables: dict[str, Metric[Any]]) -> None:
+        """Raise, before anything is read, where --metrics names none of all possible metrics."""
+        self._chosen(tables)
+
     def _chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
         if self.metrics is None:
             return table
