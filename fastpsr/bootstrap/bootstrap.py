@@ -1,11 +1,12 @@
 """Confidence intervals for any metric, and for the difference of two systems."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NoReturn, overload
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.intervals import Method, simultaneous_level
 from fastpsr.bootstrap.replicates import (
     AnyMetric,
     Job,
@@ -21,9 +22,9 @@ from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, check_metric
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["bootstrap", "check_same_samples", "compare"]
+__all__ = ["Pair", "bootstrap", "check_same_samples", "compare", "with_intervals"]
 
 Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
 
@@ -143,20 +144,31 @@ def bootstrap(
     return results[0] if callable(metrics) else results
 
 
+class Pair(NamedTuple):
+    """A difference of two jobs, by their places.
+
+    The intervals of a family of differences hold jointly; those without a family each alone.
+    """
+
+    name: str
+    a: int
+    b: int
+    family: Hashable = None
+
+
 def with_intervals(
     names: Sequence[str],
     jobs: Sequence[Job],
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    pairs: Mapping[str, tuple[int, int]] | None = None,
+    pairs: Sequence[Pair] | None = None,
     stacklevel: int = 4,
 ) -> list[BootstrapResult]:
     """Return the intervals of given values, then of differences; the jobs must be prepared.
 
-    With `pairs`, the places of two jobs by the name of their difference, all jobs are drawn
-    jointly. Without `names` there are only differences; with them, replicates in which a metric is
-    undefined are warned of once, not of each difference too.
+    With `pairs` all jobs are drawn jointly. Without `names` there are only differences; with them,
+    replicates in which a metric is undefined are warned of once, not of each difference too.
     """
     with in_silence():
         replicates = run(lambda: draw_replicates(
@@ -166,12 +178,21 @@ def with_intervals(
     results = []  # not a comprehension, so that warnings refer to the line of the caller
     for name, job, value, row in zip(names, jobs, values, replicates, strict=False):
         results.append(intervals.result(name, value, row, [job], [1.0], stacklevel))
-    for name, (a, b) in (pairs or {}).items():
-        with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            value, row = values[a] - values[b], replicates[a] - replicates[b]
-        both = [jobs[a], jobs[b]]
+    with np.errstate(invalid="ignore"):  # inf - inf is undefined
+        rows = [replicates[a] - replicates[b] for _, a, b, _ in pairs or ()]
+    families: dict[Hashable, list[Floats]] = {}
+    for pair, row in zip(pairs or (), rows, strict=True):
+        families.setdefault(pair.family, []).append(row)
+    level = intervals.confidence_level
+    levels = {
+        family: level if family is None else simultaneous_level(of_family, level)
+        for family, of_family in families.items()
+    }
+    for (name, a, b, family), row in zip(pairs or (), rows, strict=True):
+        settings = replace(intervals, confidence_level=levels[family])
+        value, both = values[a] - values[b], [jobs[a], jobs[b]]
         results.append(
-            intervals.result(name, value, row, both, [1.0, -1.0], stacklevel, is_known=bool(names))
+            settings.result(name, value, row, both, [1.0, -1.0], stacklevel, is_known=bool(names))
         )
     return results
 
@@ -256,7 +277,7 @@ def compare(
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = _begin([name for name, _ in chosen for _ in (a, b)], jobs)
-    pairs = {f"{name}, a - b": (2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)}
+    pairs = [Pair(f"{name}, a - b", 2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)]
     results = with_intervals([], jobs, values, intervals, as_progress(progress), pairs)
     return results[0] if callable(metric) else results
 

@@ -1,5 +1,6 @@
 """Confidence intervals from replicates."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from fastpsr.predictions import Floats
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-__all__ = ["Interval", "Method", "interval"]
+__all__ = ["Interval", "Method", "interval", "simultaneous_level"]
 
 Method = Literal["percentile", "basic", "bca", "normal"]
 
@@ -67,6 +68,44 @@ def interval(
             _corrected(value, ordered, high, acceleration),
         )
     return Interval(_quantile(ordered, low), _quantile(ordered, high))
+
+
+def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) -> float:
+    """Return the level of each of several intervals that together hold at a confidence level.
+
+    Each row of joint replicates is standardized by its mean and standard error, and c is the
+    quantile of the largest absolute value at the confidence level (max-t). The level is that of a
+    normal interval of c standard errors, but at most Bonferroni's, which suffices for any
+    dependence: a heavy tail of one row does not widen all intervals. Undefined replicates are
+    ignored in their row.
+
+    References
+    ----------
+    T. Hothorn, F. Bretz and P. Westfall, "Simultaneous inference in general parametric models",
+    Biometrical Journal 50, 2008, doi:10.1002/bimj.200810425; P. Westfall and S. Young,
+    "Resampling-based multiple testing", 1993.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(5, 10_000))
+    >>> level = simultaneous_level(rows, 0.95)
+    >>> round(level, 3), round(0.95 ** (1 / 5), 3), simultaneous_level(rows[:1], 0.95)
+    (0.99, 0.99, 0.95)
+    """
+    if len(replicates) == 1:
+        return confidence_level
+    largest = np.zeros(replicates[0].shape)
+    for row in replicates:
+        finite = row[np.isfinite(row)]
+        if finite.size < 2:
+            continue
+        with np.errstate(all="ignore"):  # no spread, or values near the largest float
+            deviation = np.abs(row - finite.mean()) / finite.std(ddof=1)
+        largest = np.fmax(largest, deviation)
+    reach = _quantile(np.sort(largest), confidence_level)
+    level = 2.0 * _normal().cdf(reach) - 1.0
+    return min(max(level, confidence_level), 1.0 - (1.0 - confidence_level) / len(replicates))
 
 
 def _quantile(ordered: Floats, share: float) -> float:

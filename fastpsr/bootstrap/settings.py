@@ -64,7 +64,7 @@ class Intervals:
                 "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level!r}"
             )
         checks.check_choice("method", method, ("percentile", "basic", "bca", "normal"))
-        least = int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
+        least = _least_resamples(confidence_level)
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:
             raise ArgumentError(
                 "n_resamples",
@@ -121,6 +121,17 @@ class Intervals:
     def on_rows(self, data: Data, rows: Any) -> "Intervals":
         """Return the settings for the rows selected by an index."""
         return replace(self, resampling=self.resampling.on_rows(data, rows))
+
+    def check_simultaneous(self, n_intervals: int) -> None:
+        """Raise where replicates are too few for so many intervals that hold jointly."""
+        least = _least_resamples(1.0 - (1.0 - self.confidence_level) / n_intervals)
+        if self.n_resamples < least:
+            raise ArgumentError(
+                "n_resamples",
+                f"must be at least {least} for {n_intervals} simultaneous intervals at a level of "
+                f"{self.confidence_level}, not {self.n_resamples}",
+                pass_={"n_resamples": least},
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
@@ -206,6 +217,11 @@ class Intervals:
             standard_error = float(defined.std(ddof=1)) if finite else nothing
             bias = float(defined.mean() - value) if finite else nothing
         return made(interval=found, standard_error=standard_error, bias=bias, method=method)
+
+
+def _least_resamples(confidence_level: float) -> int:
+    """Return how many replicates have one beyond each end of an interval."""
+    return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
 
 
 def as_progress(progress: bool | Progress) -> Progress:

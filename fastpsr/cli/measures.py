@@ -259,7 +259,7 @@ def conditions_of(
         for path, made in systems.items()
     }
     return {
-        path: {name: cast(Predictions, part) for name, part, _ in groups_of(each, by[path])}
+        path: {one.name: cast(Predictions, one.data) for one in groups_of(each, by[path])}
         for path, each in _predictions(systems, measures, None).items()
     }
 
