@@ -73,17 +73,14 @@ def interval(
 def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) -> float:
     """Return the level of each of several intervals that together hold at a confidence level.
 
-    Each row of joint replicates is standardized by its mean and standard error, and c is the
-    quantile of the largest absolute value at the confidence level (max-t). The level is that of a
-    normal interval of c standard errors, but at most Bonferroni's, which suffices for any
-    dependence: a heavy tail of one row does not widen all intervals. Undefined replicates are
-    ignored in their row.
+    It is the least level at which that share of the joint replicates lies in all percentile
+    intervals, but at most Bonferroni's, which suffices for any dependence. Ranks alone matter, so
+    that a heavy tail of one difference does not change the others. Undefined replicates lie in
+    their interval.
 
     References
     ----------
-    T. Hothorn, F. Bretz and P. Westfall, "Simultaneous inference in general parametric models",
-    Biometrical Journal 50, 2008, doi:10.1002/bimj.200810425; P. Westfall and S. Young,
-    "Resampling-based multiple testing", 1993.
+    R. Beran, "Balanced simultaneous confidence sets", JASA 83, 1988, pages 679-686.
 
     Examples
     --------
@@ -95,17 +92,16 @@ def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) ->
     """
     if len(replicates) == 1:
         return confidence_level
-    largest = np.zeros(replicates[0].shape)
+    needed = np.zeros(replicates[0].shape)
     for row in replicates:
-        finite = row[np.isfinite(row)]
-        if finite.size < 2:
-            continue
-        with np.errstate(all="ignore"):  # no spread, or values near the largest float
-            deviation = np.abs(row - finite.mean()) / finite.std(ddof=1)
-        largest = np.fmax(largest, deviation)
-    reach = _quantile(np.sort(largest), confidence_level)
-    level = 2.0 * _normal().cdf(reach) - 1.0
-    return min(max(level, confidence_level), 1.0 - (1.0 - confidence_level) / len(replicates))
+        is_defined = ~np.isnan(row)
+        n, ordered = np.count_nonzero(is_defined), np.sort(row[is_defined])
+        low = np.searchsorted(ordered, row[is_defined], "right") - 0.5  # ranks that quantiles reach
+        high = np.searchsorted(ordered, row[is_defined], "left") + 0.5
+        of_row = np.maximum(1.0 - 2.0 * low / n, 2.0 * high / n - 1.0)
+        needed[is_defined] = np.maximum(needed[is_defined], of_row)
+    most = 1.0 - (1.0 - confidence_level) / len(replicates)
+    return min(max(_quantile(np.sort(needed), confidence_level), confidence_level), most)
 
 
 def _quantile(ordered: Floats, share: float) -> float:

@@ -185,7 +185,7 @@ def evaluate(
 
     Two groups, whose interval holds alone, since there is one difference:
 
-    >>> by = {"room": ["x", "y", "x", "y"] * 25}
+    >>> by = {"room": ["x", "y", "y", "x"] * 25}
     >>> found = fp.evaluate(
     ...     data, [fp.BrierScore()], by=by, n_resamples=200, seed=0, group_differences="all"
     ... )

@@ -13,10 +13,10 @@ __all__ = [
     "compared",
     "difference_with_interval",
     "gaps",
-    "headline",
     "in_columns",
     "number",
     "pivot",
+    "simultaneous",
     "with_differences",
     "with_interval",
 ]
@@ -63,21 +63,22 @@ def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
     return [
         *in_columns(pivot(evaluation), 2, width),
         "",
-        headline(evaluation) + "; * where the interval excludes 0" * stars,
+        "differences" + "; * where the interval excludes 0" * stars,
+        *filter(None, [simultaneous(evaluation)]),
         *in_columns(lines, 2, width),
     ]
 
 
-def headline(evaluation: "Evaluation") -> str:
-    """Return a headline of differences, with the number of simultaneous intervals."""
+def simultaneous(evaluation: "Evaluation") -> str:
+    """Return how many intervals of differences of groups are simultaneous; "" if none are."""
     found = evaluation.differences
     sizes = sorted({each.n_simultaneous for each in found if each.is_of_groups and each.result})
     if evaluation.intervals is None or sizes in ([], [1]):
-        return "differences"
+        return ""
     level = f"{100.0 * evaluation.intervals.confidence_level:g} % intervals"
     of_groups = "" if all(each.is_of_groups for each in found) else " of groups"
     n = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
-    return f"differences; {level}{of_groups} are simultaneous over {n} of each metric"
+    return f"{level}{of_groups} are simultaneous over {n} differences of each metric"
 
 
 def compared(evaluation: "Evaluation") -> list[list[str]]:

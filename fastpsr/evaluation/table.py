@@ -8,9 +8,9 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.layout import (
     compared,
     gaps,
-    headline,
     in_columns,
     pivot,
+    simultaneous,
     with_differences,
     with_interval,
 )
@@ -268,7 +268,8 @@ class Evaluation:
             shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
             if self.differences:
                 header, *lines = compared(self)
-                shown += table(headline(self), header, lines)
+                said = "; ".join(filter(None, ["differences", simultaneous(self)]))
+                shown += table(said, header, lines)
             return shown
         cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
         header = ["metric", "value", "interval", "note"]
