@@ -24,7 +24,8 @@ from tests.commands import (
 )
 
 KEYS = ["metric", "a", "b", "difference", "low", "high", "bias", "n_undefined", "excludes_zero"]
-NAMES = ["system_a", "system_b", "group", *KEYS[:8], "equal", "excludes_zero", "note", "unit"]
+NAMES = ["system_a", "system_b", "group_a", "group_b", *KEYS[:8], "n_simultaneous", "equal",
+         "excludes_zero", "note", "unit"]  # fmt: skip
 TRIALS = ("compare", "--key", "key", "a", "b")
 SPEAKERS = ("--speaker-columns", "by,of")
 FEW = ("--resamples", "60")
@@ -419,8 +420,9 @@ def test_systems_by_condition():
     assert content["differences"] == expected["differences"]
     assert content["rows"] == expected["rows"]
     assert content["groups"] == expected["groups"]
-    assert polars.read_csv("t.csv").drop("group").to_dicts() == [
-        {name: row[name] for name in NAMES if name != "group"} for row in content["differences"]
+    assert polars.read_csv("t.csv").drop("group_a", "group_b").to_dicts() == [
+        {name: row[name] for name in NAMES if not name.startswith("group")}
+        for row in content["differences"]
     ]
     for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
         assert words in out
@@ -493,7 +495,7 @@ def test_equalized_conditions():
     run = [*TRIALS, *FEW, "--equalize", "session", "--by", "session", "--metrics", "EER"]
     succeed(*run, "--json", "t.json")
     rows = strict_json("t.json")["differences"]
-    assert [row["group"] for row in rows] == [None, *(f"session={k}" for k in range(5))]
+    assert [row["group_a"] for row in rows] == [None, *(f"session={k}" for k in range(5))]
     succeed(*TRIALS, *FEW, "--by", "session", "--metrics", "EER", "--json", "u.json")
     unequal = strict_json("u.json")["differences"]
     assert rows[1:] == unequal[1:]

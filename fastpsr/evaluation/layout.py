@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastpsr.bootstrap.settings import Intervals
     from fastpsr.evaluation.comparison import Difference
     from fastpsr.evaluation.table import Evaluation
 
@@ -64,18 +65,17 @@ def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
         *in_columns(pivot(evaluation), 2, width),
         "",
         "differences" + "; * where the interval excludes 0" * stars,
-        *filter(None, [simultaneous(evaluation)]),
+        *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)]),
         *in_columns(lines, 2, width),
     ]
 
 
-def simultaneous(evaluation: "Evaluation") -> str:
+def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -> str:
     """Return how many intervals of differences of groups are simultaneous; "" if none are."""
-    found = evaluation.differences
     sizes = sorted({each.n_simultaneous for each in found if each.is_of_groups and each.result})
-    if evaluation.intervals is None or sizes in ([], [1]):
+    if intervals is None or sizes in ([], [1]):
         return ""
-    level = f"{100.0 * evaluation.intervals.confidence_level:g} % intervals"
+    level = f"{100.0 * intervals.confidence_level:g} % intervals"
     of_groups = "" if all(each.is_of_groups for each in found) else " of groups"
     n = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
     return f"{level}{of_groups} are simultaneous over {n} differences of each metric"

@@ -268,7 +268,9 @@ class Evaluation:
             shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
             if self.differences:
                 header, *lines = compared(self)
-                said = "; ".join(filter(None, ["differences", simultaneous(self)]))
+                said = "; ".join(
+                    filter(None, ["differences", simultaneous(self.differences, self.intervals)])
+                )
                 shown += table(said, header, lines)
             return shown
         cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
