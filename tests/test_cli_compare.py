@@ -490,6 +490,67 @@ def test_trials_of_three_systems():
     assert strict_json("t.json")["rows"][0]["value"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_differences_of_conditions():
+    trials = write_trials()
+    options = ["--by", "session", "--metrics", "EER", "--ci", 0.8]
+    run = ["evaluate", "--key", "key", "--scores", "a", *options, *FEW]
+    run += ["--group-differences", "pooled"]
+    out = succeed(*run, "--json", "t.json", "--csv", "t.csv", "--report", "t.html")
+    data = trials.predictions("a")
+    given = {"by": {"session": trials.session}, "n_resamples": 60, "seed": 0}
+    given |= {"confidence_level": 0.8, "group_differences": "pooled"}
+    expected = fp.evaluate({"a": data}, {"EER": fp.EER()}, **given).to_dict()
+    assert strict_json("t.json")["differences"] == expected["differences"]
+    assert len(polars.read_csv("t.csv")) == len(expected["differences"]) == 5
+    said = "80 % intervals are simultaneous over 5 differences of each metric"
+    page = Path("t.html").read_text("utf-8")
+    for words in (said, "session=3 - pooled"):
+        assert words in out
+        assert words in page
+    assert "<h1>Evaluation of a" in page
+    both = [*TRIALS, *options, "--resamples", 120, "--group-differences", "all"]
+    out = succeed(*both, "--json", "t.json", "--markdown", "t.md", "--report", "t.html")
+    rows = strict_json("t.json")["differences"]
+    assert [row["n_simultaneous"] for row in rows] == [1] * 6 + [10] * 20
+    assert "80 % intervals of groups are simultaneous over 10 differences" in out
+    lines = Path("t.md").read_text("utf-8").splitlines()
+    assert lines[0] == "| difference | condition or system | EER |"
+    assert len(lines) == 2 + len(rows)
+    page = Path("t.html").read_text("utf-8")
+    assert "<h1>Comparison of a" in page
+    for words in ("Differences by condition", "Differences between conditions"):
+        assert words in page
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--group-differences", "all"], "--group-differences need two groups .*: pass --by NAME"),
+        (["--by", "session", "--group-differences", "all", "--resamples", 60],
+         "--resamples must be at least 400 for 10 simultaneous intervals at a level of 0.95, not "
+         "60: pass --resamples 400"),
+        (["--by", "session", "--group-differences", "pooled", "--equalize", "session"],
+         "--group-differences must not be pooled with --equalize, where conditions have other "
+         "weights than all trials: use all"),
+    ],
+)  # fmt: skip
+def test_differences_of_conditions_that_cannot_be(options, words):
+    write_trials()
+    outcome = fastpsr("evaluate", "--key", "key", "--scores", "a", "--metrics", "EER", *options)
+    assert outcome.code != 0
+    assert re.search(words, outcome.err), outcome.err
+
+
+def test_equalized_conditions_and_their_differences():
+    write_trials()
+    run = ["evaluate", "--key", "key", "--scores", "a", "--by", "session", "--metrics", "EER"]
+    run += ["--ci", 0.8, "--resamples", 120, "--group-differences", "all"]
+    succeed(*run, "--json", "t.json")
+    succeed(*run, "--equalize", "session", "--json", "u.json")
+    one, other = (strict_json(name)["differences"] for name in ("t.json", "u.json"))
+    assert one == other
+
+
 def test_equalized_conditions():
     write_trials()
     run = [*TRIALS, *FEW, "--equalize", "session", "--by", "session", "--metrics", "EER"]

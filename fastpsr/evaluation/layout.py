@@ -87,6 +87,7 @@ def compared(evaluation: "Evaluation") -> list[list[str]]:
         return _of_two(evaluation)
     found = evaluation.differences
     metrics = list(dict.fromkeys(each.metric for each in found))
+    names = list(dict.fromkeys(each.name for each in found))
     cells: dict[tuple[str, str], dict[str, str]] = {}  # by pair and place, and metric
     for each in found:
         shown = " ".join(part for part in difference_with_interval(each) if part)
@@ -95,7 +96,10 @@ def compared(evaluation: "Evaluation") -> list[list[str]]:
     kinds = {each.is_of_groups: "system" if each.is_of_groups else "condition" for each in found}
     return [
         ["difference", " or ".join(kinds.values()), *metrics],
-        *([*names, *(of_pair.get(m, "") for m in metrics)] for names, of_pair in cells.items()),
+        *(
+            [*place, *(cells[place].get(metric, "") for metric in metrics)]
+            for place in sorted(cells, key=lambda place: names.index(place[0]))
+        ),
     ]
 
 

@@ -24,7 +24,9 @@ def difference_tables(report: Report) -> list[Table]:
 
 def _tables(found: list[Difference], title: str, header: list[str]) -> list[Table]:
     cells = {(each.name, each.place, each.metric): _cell(each) for each in found}
+    names = list(dict.fromkeys(each.name for each in found))
     places = list(dict.fromkeys((each.name, each.place) for each in found))
+    places.sort(key=lambda place: names.index(place[0]))
     metrics = list(dict.fromkeys(each.metric for each in found))
     if len(places) == 1:
         ((pair, _),) = places
