@@ -114,7 +114,8 @@ def evaluate(
         With `by`, also the differences between each group and all samples, or of all pairs of
         groups of each grouping, in each system. With `n_resamples` the samples are drawn as a
         whole, also for the intervals of each group, so that units that groups share are drawn once.
-        Intervals of differences hold jointly for all differences of groups of a metric and system.
+        Intervals of these differences are simultaneous: they hold jointly for all differences of
+        groups of a metric and system.
     progress : callable, optional
         Called with (name of the step, amount done, total amount). Steps are the metrics, reported
         before each is computed, and ``"replicates"``.
@@ -191,7 +192,7 @@ def evaluate(
     ... )
     >>> (each,) = found.differences
     >>> each.name, round(each.value, 4), each.excludes_zero, each.n_simultaneous
-    ('room=x - room=y', -0.9041, True, 1)
+    ('room=x - room=y', -1.4, True, 1)
     """
     systems = predictions if isinstance(predictions, Mapping) else {None: predictions}
     for name in systems:
