@@ -700,6 +700,8 @@ def tables(s):
     systems = {"one": made, "other": made} if s.chance(0.2) else made
     if (s.chance(0.3) and isinstance(systems, dict)) or s.bad():
         options["differences"] = s.of(["first", "all", None])
+    if (s.chance(0.3) and options.get("by")) or s.bad():
+        options["group_differences"] = s.of(["pooled", "all", None])
     table = fp.evaluate(systems, chosen, **options)
     assert str(table)
     assert table._repr_html_()

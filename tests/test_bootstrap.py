@@ -676,3 +676,11 @@ def test_a_callable_that_takes_no_notice_of_weights_is_found_out():
 
     found = fp.bootstrap(weighted, data, n_resamples=50, seed=0)
     assert found.interval.low < found.value < found.interval.high
+
+
+def test_compare_returns_metrics_of_one_name_each():
+    y = np.arange(60) % 2
+    a, b = (fp.Predictions.from_llrs(y, np.random.default_rng(k).normal(size=60)) for k in (0, 1))
+    found = fp.compare([fp.EER(), fp.EER(), fp.Cllr()], a, b, n_resamples=40, seed=0)
+    assert [each.name for each in found] == ["EER, a - b", "EER, a - b", "Cllr, a - b"]
+    np.testing.assert_array_equal(found[0].replicates, found[1].replicates)

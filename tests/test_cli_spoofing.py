@@ -140,7 +140,7 @@ def test_several_systems_and_their_differences():
                   "iid", "--json", "t.json")  # fmt: skip
     assert out.count("spoofed trials: ") == 1
     found = json.loads(Path("t.json").read_text())["differences"]
-    by_name = {(row["group"], row["metric"]): row for row in found}
+    by_name = {(row["group_a"], row["metric"]): row for row in found}
     options = {"n_resamples": 60, "seed": 0}
     for metric in (fp.MinADCF(SPOOF), fp.ActADCF(SPOOF)):
         row = by_name[None, metric.label]

@@ -1,7 +1,7 @@
 """What is drawn of metrics for their intervals, and the intervals that follow from it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from warnings import warn
 
@@ -60,13 +60,7 @@ class Evidence:
         """
         settings = self.intervals
         jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
-        places = [next(k for k, own in enumerate(self.jobs) if own is job) for job in jobs]
-        with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            value = sum(sign * float(self.values[k]) for k, sign in zip(places, signs, strict=True))
-            replicates = sum(
-                sign * self.replicates[k] for k, sign in zip(places, signs, strict=True)
-            )
-        assert isinstance(replicates, np.ndarray)
+        value, replicates = self.total(terms)
 
         def warn_caller(message: str) -> None:
             warn(f"{name} {message}", RuntimeWarning, stacklevel=stacklevel + 1)
@@ -135,10 +129,28 @@ class Evidence:
             degrees_of_freedom=df,
         )  # fmt: skip
 
+    def total(self, terms: Sum) -> tuple[float, Floats]:
+        """Return the value of a sum, and its replicates."""
+        places = [self.jobs.index(job) for job, _ in terms]
+        signs = [sign for _, sign in terms]
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            value, *more = (sign * self.values[k] for k, sign in zip(places, signs, strict=True))
+            rows, *others = (
+                sign * self.replicates[k] for k, sign in zip(places, signs, strict=True)
+            )
+            for other, each in zip(more, others, strict=True):
+                value, rows = value + other, rows + each
+        return float(value), rows
+
+    def at_level(self, confidence_level: float) -> "Evidence":
+        """Return the evidence for intervals of another level."""
+        intervals = replace(self.intervals, confidence_level=confidence_level)
+        return replace(self, intervals=intervals)
+
     def _by_inverted_test(self, job: Job) -> Interval:
         metric, (errors, replicates) = job.metric, self.errors[job]
         assert isinstance(metric, ECE)
-        units = run(lambda: self.intervals.resampling.units(job.data))
+        units = run(lambda: self.intervals.resampling.units(job.whole))
         n_units = units.ids.size if isinstance(units, IdUnits) else None
         defined = replicates[~np.isnan(replicates).any(axis=1)]
         level = self.intervals.confidence_level

@@ -10,6 +10,7 @@ import numpy as np
 
 from fastpsr.bootstrap.draws import Dealt, Draws, NestedDraws, Reweighted, Times, draws_of
 from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.subsets import Subset, SubsetTimes
 from fastpsr.bootstrap.sums import (
     DrawnSums,
     Layout,
@@ -51,10 +52,11 @@ _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights
 
 @dataclass(eq=False)
 class Job:
-    """A metric of some data, and its prepared summands."""
+    """A metric of some data, and its prepared summands; a subset is drawn with its whole."""
 
     metric: AnyMetric
     data: Data
+    subset: Subset | None = None
     summands: Summands | None = None
     _pinned: list[AnyMetric] = field(default_factory=list)
 
@@ -62,6 +64,11 @@ class Job:
     def name(self) -> str:
         """Name of the metric in messages."""
         return name_of(self.metric)
+
+    @property
+    def whole(self) -> Data:
+        """The data whose units are drawn."""
+        return self.data if self.subset is None else self.subset.whole
 
     def prepare(self) -> Plan[None]:
         """Plan: request the summands of the metric."""
@@ -81,6 +88,8 @@ class Job:
     def value_under(self, times: Times, replicate: int) -> Plan[float]:
         """Plan: return the value for given draw counts of the rows; nan if it is undefined."""
         pinned = yield from self.pin()
+        if self.subset is not None:
+            times = SubsetTimes(self.subset, times)
         try:
             view = mapped(self.data, Reweighted(times, replicate))
             if isinstance(pinned, Metric):
@@ -111,13 +120,14 @@ class _Kind:
     def layout(self, kept: Kept, data: list[Data]) -> Layout:
         """Return the layout of the kind; data that it needs are appended to `data`."""
         places = []
+        first = self.jobs[0]
         for own in self.summands:
-            needed = (self.jobs[0].data, *own.beside)
+            needed = (first.data, *own.beside)
             for one in needed:
                 if not any(one is other for other in data):
                     data.append(one)
             places.append(tuple(_place_of(one, data) for one in needed))
-        return Layout(tuple(self.summands), tuple(places), kept)
+        return Layout(tuple(self.summands), tuple(places), kept, first.subset)
 
     def values_of(self, pieces: Floats) -> tuple[Floats, list[tuple[int, int]]]:
         """Return (jobs, R) values of (R, G, 1 + sums), and which of them need the samples."""
@@ -188,7 +198,7 @@ def draw_replicates(
     Parameters
     ----------
     jobs : list of Job
-        All on the same samples, and prepared.
+        All on the same samples or, if `jointly`, groups of them; and prepared.
     jointly : bool
         Whether all metrics must see the same draws, so that they can be subtracted.
     progress : callable
@@ -203,7 +213,7 @@ def draw_replicates(
         plans = [_draw_rows(kind, resampling, seed, out, advance, share) for kind in kinds]
         kinds = []
     if kinds or others:
-        units = yield from resampling.units(jobs[0].data)
+        units = yield from resampling.units(jobs[0].whole)
         draws = draws_of(units, seed)
         plans += _plans_under(jobs, kinds, others, draws, out, advance)
     yield plans
@@ -362,7 +372,7 @@ def _plans_under(
     """Return plans that write the replicates of jobs that share the draws of units."""
     plans = []
     if kinds:
-        plans.append(_sum_units(jobs[0].data, kinds, draws, out, advance, 1 + bool(others)))
+        plans.append(_sum_units(jobs[0].whole, kinds, draws, out, advance, 1 + bool(others)))
     if others:
         chosen = {place: jobs[place] for place in others}
         plans.append(_go_to_samples(chosen, draws, out, advance, 1 + bool(kinds)))
@@ -404,7 +414,7 @@ def _go_to_samples(
 ) -> Plan[None]:
     """Write the replicates of jobs without summands, each from weighted samples."""
     n_replicates = out.shape[1]
-    data = next(iter(jobs.values())).data
+    data = next(iter(jobs.values())).whole
     for job in jobs.values():
         yield from job.pin()
     n_numbers = _numbers_of_samples(data) * len(jobs)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.draws import Draws, NestedDraws, PartDraws, Times
 from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Kept
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
@@ -52,11 +53,14 @@ class Layout:
     summands : tuple of Summands
     places : tuple of tuples of int
         For each of the summands, the index of its data, and of further row-aligned data.
+    subset : Subset or None
+        The rows of the data, where these are a group of those that are drawn.
     """
 
     summands: tuple[Summands, ...]
     places: tuple[tuple[int, ...], ...]
     kept: Kept
+    subset: Subset | None = None
 
     @property
     def n_groups(self) -> int:
@@ -82,6 +86,18 @@ class Layout:
     def own(self, parts: Sequence[Part]) -> Part:
         """Return the part whose rows are summed."""
         return parts[self.places[0][0]]
+
+    def is_absent(self, parts: Sequence[Part]) -> bool:
+        """Whether a part has no row of positive weight of a group, but the whole may."""
+        return self.subset is not None and not self.own(parts).has_weight
+
+    def in_whole(self, parts: Sequence[Part], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers that rows have in the part that is drawn."""
+        return rows if self.subset is None else self.subset.places(self.own(parts))[rows]
+
+    def spread(self, parts: Sequence[Part], values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of rows with 0 at all other rows of the part that is drawn."""
+        return values if self.subset is None else self.subset.spread(self.own(parts), values)
 
     def groups(self, parts: Sequence[Part]) -> NDArray[Any]:
         """Return the group of each row, (n,)."""
@@ -296,6 +312,8 @@ class UnitSums(Step):
             counts = draws.counts(parts[0], self.first + begin, size)
             sets = slice(begin // LANES, begin // LANES + counts.shape[0])
             for layout, sums in zip(self.layouts, accumulator, strict=True):
+                if layout.is_absent(parts):
+                    continue
                 rows = layout.rows(parts)
                 first, second = self._numbers(layout, rows, parts)
                 kernels.sum_units(counts, first, second, rows.bounds, rows.weights, rows.columns,
@@ -307,7 +325,8 @@ class UnitSums(Step):
         draws = self.draws
 
         def make() -> list[NDArray[Any]]:
-            return [numbers[rows.order] for numbers in draws.units.numbers(parts[0])]
+            order = layout.in_whole(parts, rows.order)
+            return [numbers[order] for numbers in draws.units.numbers(parts[0])]
 
         return layout.kept.of(layout.own(parts), ("units", id(layout), id(draws)), make)
 
@@ -353,6 +372,8 @@ class NestedSums(Step):
             size = min(at_once, self.n_replicates - begin)
             seed, n_rows, times = self.draws.within(parts[0], self.first + begin, size)
             for layout, sums in zip(self.layouts, accumulator, strict=True):
+                if layout.is_absent(parts):
+                    continue
                 groups, weights, columns = self._rows(layout, parts)
                 kernels.sum_nested(seed, self.first + begin, n_rows, times, blocks, groups, weights,
                                    columns, layout.degree, sums[begin : begin + size])  # fmt: skip
@@ -363,10 +384,13 @@ class NestedSums(Step):
 
         def make() -> tuple[NDArray[Any], Floats, Floats]:
             order, _ = self.draws.units.order(parts[0])
-            weights, columns = layout.own(parts).predictions.weights, layout.columns(parts)
-            held = np.array([column[order] for column in columns]).reshape(-1, order.size)
-            own = weights[order] if weights.size else weights
-            return layout.groups(parts)[order], own, held
+            weights, groups = layout.own(parts).predictions.weights, layout.groups(parts)
+            if layout.subset is not None and not weights.size:
+                weights = np.ones(groups.size)  # rows of other groups have 0
+            columns = [layout.spread(parts, column)[order] for column in layout.columns(parts)]
+            held = np.array(columns).reshape(-1, order.size)
+            own = layout.spread(parts, weights)[order] if weights.size else weights
+            return layout.spread(parts, groups)[order], own, held
 
         return layout.kept.of(layout.own(parts), ("nested", id(layout), id(self.draws)), make)
 

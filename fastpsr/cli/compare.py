@@ -23,6 +23,7 @@ from fastpsr.cli.options import (
     CalibratorOptions,
     Columns,
     ComparisonOptions,
+    GroupDifferences,
     KeyOptions,
     KindsOfScores,
     MeasureOptions,
@@ -45,7 +46,7 @@ from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Intervals, Pairs, evaluate_systems
+from fastpsr.evaluation import GroupPairs, Intervals, Pairs, evaluate_systems
 from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 
@@ -75,6 +76,7 @@ def compare(
     scores_are: KindsOfScores = None,
     columns: Columns = None,
     by: By = None,
+    group_differences: GroupDifferences = None,
     all_pairs: Annotated[
         bool,
         typer.Option(
@@ -89,6 +91,9 @@ def compare(
     All systems are evaluated on the same bootstrap draws (paired comparison).
     """
     of_trials = bool(keys.files)
+    of_groups: GroupPairs | None = None
+    if group_differences is not None:
+        of_groups = group_differences.value
     refuse_for_mode(context, of_trials=of_trials, has_key=of_trials, by="--key")
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     assert intervals is not None
@@ -113,7 +118,10 @@ def compare(
         ]
         reader = TrialReader.of(keys.keys, trials, columns, speakers, classes=keys.classes)
         caution = drawn.caution(intervals, speakers)
-        _compare_trials(systems, judged, reader, intervals, pairs, caution, written, to_report)
+        _compare_trials(
+            systems, judged, reader, intervals, pairs, of_groups, caution, written,
+            to_report,
+        )  # fmt: skip
         return
     for path in systems:
         if not is_table(path):
@@ -182,6 +190,7 @@ def _compare_trials(
     reader: TrialReader,
     intervals: Intervals,
     pairs: Pairs,
+    group_differences: GroupPairs | None,
     caution: str,
     outputs: Outputs,
     report: Path | None,
@@ -200,8 +209,9 @@ def _compare_trials(
         with reader.clock.on("metrics"), warnings_as_lines():
             judged = dict(zip(systems, measures, strict=True))
             evaluation, predictions = evaluate_trials(
-                trials, judged, groups, intervals, begin, pairs
-            )
+                trials, judged, groups, intervals, begin, pairs,
+                group_differences,
+            )  # fmt: skip
     conditions = {} if report is None else conditions_of(trials, judged)
     figures = FigureData(predictions, conditions, measures[0].detection)
     scales = [measure.scale for measure in measures]

@@ -19,6 +19,7 @@ from fastpsr.cli.options import (
     By,
     CalibratorOptions,
     Columns,
+    GroupDifferences,
     IntervalOptions,
     KeyOptions,
     KindsOfScores,
@@ -42,7 +43,7 @@ from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
-from fastpsr.evaluation import Evaluation, Intervals, evaluate_systems
+from fastpsr.evaluation import Evaluation, GroupPairs, Intervals, evaluate_systems
 from fastpsr.predictions import Predictions
 
 __all__ = ["evaluate"]
@@ -79,6 +80,7 @@ def evaluate(
     scores_are: KindsOfScores = None,
     columns: Columns = None,
     by: By = None,
+    group_differences: GroupDifferences = None,
     to_report: Report = None,
     explain: Annotated[
         bool,
@@ -94,6 +96,9 @@ def evaluate(
     systems = [*(scores or []), *(files or [])]
     of_trials = bool(keys.files) or scores is not None
     has_key = keys.has_key(systems)
+    of_groups: GroupPairs | None = None
+    if group_differences is not None:
+        of_groups = group_differences.value
     refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     clusters = None if of_trials else column_of(intervals)
@@ -121,7 +126,7 @@ def evaluate(
         )
         judged = dict(zip(named, made, strict=True))
         caution = drawn.caution(intervals, speakers)
-        _evaluate_trials(named, reader, judged, intervals, caution, written, to_report)
+        _evaluate_trials(named, reader, judged, intervals, of_groups, caution, written, to_report)
         return
     if len(systems) != 1:
         listed = ", ".join(str(path) for path in systems) or "no file"
@@ -171,6 +176,7 @@ def _evaluate_trials(
     reader: TrialReader,
     measures: Mapping[Path, TrialMeasure],
     intervals: Intervals | None,
+    group_differences: GroupPairs | None,
     caution: str,
     outputs: Outputs,
     report: Path | None,
@@ -188,6 +194,7 @@ def _evaluate_trials(
                 evaluation, predictions = evaluate_trials(
                     {path: made}, {path: measures[path]}, groups, intervals,
                     lambda what, *amount, path=path: begin(f"{path}: {what}", *amount),
+                    group_differences=group_differences,
                 )  # fmt: skip
             found.append(evaluation)
             if report is not None:

@@ -36,6 +36,7 @@ from fastpsr.cli.wording import in_options, worded
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import (
     Evaluation,
+    GroupPairs,
     Intervals,
     Pairs,
     SharedTargets,
@@ -219,6 +220,7 @@ def evaluate_trials(
     intervals: Intervals | None,
     progress: Callable[[str, int, int], object],
     differences: Pairs | None = None,
+    group_differences: GroupPairs | None = None,
 ) -> tuple[Evaluation, dict[str, Predictions]]:
     """Return the evaluation of systems on the same trials, all trials before the conditions.
 
@@ -246,20 +248,27 @@ def evaluate_trials(
             raise ValueError(f"{first}: {in_options(error)}") from None
 
     def evaluate(
-        predictions: dict[str, Predictions], metrics: Metrics, by: Any, *, with_all: bool = True
-    ) -> Evaluation:
+        predictions: dict[str, Predictions], metrics: Metrics, by: Any,
+        group_differences: GroupPairs | None = None, *, with_all: bool = True,
+    ) -> Evaluation:  # fmt: skip
         return evaluate_systems(
             predictions, metrics, by=by, intervals=drawn, differences=differences,
-            progress=progress, with_all=with_all,
+            group_differences=group_differences, progress=progress, with_all=with_all,
         )  # fmt: skip
 
     if by is None or (weights is None and of_groups == metrics):
-        return evaluate(predictions, metrics, by), predictions
+        return evaluate(predictions, metrics, by, group_differences), predictions
+    if group_differences == "pooled":
+        why = "spoofed trials, where conditions have other metrics"
+        why = why if weights is None else "--equalize, where conditions have other weights"
+        raise ValueError(
+            f"--group-differences must not be pooled with {why} than all trials: use all"
+        )
     found = [evaluate(predictions, metrics, None)]
     if of_groups:
         # weights make conditions count alike in the pooled result, and nowhere else
         alike = predictions if weights is None else _predictions(systems, measures, None)
-        found.append(evaluate(alike, of_groups, by, with_all=False))
+        found.append(evaluate(alike, of_groups, by, group_differences, with_all=False))
     return Evaluation.joined(found), predictions
 
 
@@ -272,7 +281,7 @@ def conditions_of(
         for path, made in systems.items()
     }
     return {
-        path: {name: cast(Predictions, part) for name, part, _ in groups_of(each, by[path])}
+        path: {one.name: cast(Predictions, one.data) for one in groups_of(each, by[path])}
         for path, each in _predictions(systems, measures, None).items()
     }
 

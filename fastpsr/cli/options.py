@@ -34,6 +34,7 @@ __all__ = [
     "Columns",
     "ComparisonOptions",
     "FormatOptions",
+    "GroupDifferences",
     "IntervalOptions",
     "KeyOptions",
     "KindsOfScores",
@@ -165,6 +166,23 @@ By = Annotated[
     str | None,
     typer.Option(
         help="Column of the key: also compute the metrics for each of its values.",
+        rich_help_panel="Trial lists",
+    ),
+]
+
+
+class Compared(StrEnum):
+    """Which groups of trials are compared."""
+
+    POOLED = "pooled"
+    ALL = "all"
+
+
+GroupDifferences = Annotated[
+    Compared | None,
+    typer.Option(
+        help="With --by, also differences of each condition to all trials (pooled), or between all "
+        "conditions (all), with simultaneous intervals. Files other than JSON hold only these.",
         rich_help_panel="Trial lists",
     ),
 ]

@@ -79,7 +79,8 @@ def report_of_systems(
         for group in evaluation.groups
     ]
     systems = list(dict.fromkeys(result.system for result in results))
-    what = "Comparison" if evaluation.differences else "Evaluation"
+    is_comparison = any(not each.is_of_groups for each in evaluation.differences)
+    what = "Comparison" if is_comparison else "Evaluation"
     write_report(
         path, _title(systems, what), results, predictions=figures.predictions,
         by_condition=figures.by_condition, operating_points=figures.operating_points, read=read,

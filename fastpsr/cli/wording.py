@@ -12,6 +12,7 @@ __all__ = ["in_options", "in_words", "note_in_options", "worded"]
 
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
+    "by": "--by",
     "calibrator": "--calibrator",
     "cluster_ids": "--resample",
     "columns": "--columns",
@@ -22,6 +23,7 @@ _OPTIONS = {
     "floor": "--floor",
     "folds": "--folds",
     "format": "--format",
+    "group_differences": "--group-differences",
     "ids": "--resample",
     "key_columns": "--key-columns",
     "key_format": "--key-format",

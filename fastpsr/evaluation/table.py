@@ -10,6 +10,7 @@ from fastpsr.evaluation.layout import (
     gaps,
     in_columns,
     pivot,
+    simultaneous,
     with_differences,
     with_interval,
 )
@@ -149,7 +150,8 @@ class Evaluation:
     intervals : Intervals or None
         Settings of the intervals, if requested.
     differences : tuple of Difference
-        Differences of systems, if requested: group by group, pair by pair, metric by metric.
+        Differences, if requested: of systems, group by group, pair by pair, metric by metric; then
+        of groups, system by system, pair by pair, metric by metric.
 
     Examples
     --------
@@ -277,7 +279,10 @@ class Evaluation:
             shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
             if self.differences:
                 header, *lines = compared(self)
-                shown += table("differences", header, lines)
+                said = "; ".join(
+                    filter(None, ["differences", simultaneous(self.differences, self.intervals)])
+                )
+                shown += table(said, header, lines)
             return shown
         cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
         header = ["metric", "value", "interval", "note"]
@@ -289,8 +294,8 @@ class Evaluation:
     def to_text(self, width: int = 100) -> str:
         """Return the table as text: a line per metric, or a column per system and group.
 
-        Differences of two systems are in the table, those of more systems or of groups in one of
-        their own.
+        Differences of two systems are in the table, those of more systems, or between or within
+        groups, in one of their own.
         """
         lines = [self.settings] if self.settings else []
         if self.differences:

@@ -67,7 +67,7 @@ class Report:
     intervals : Intervals or None
         How intervals were made.
     differences : sequence of Difference
-        Between systems, on the same samples.
+        Between systems, on the same samples, and between conditions.
     command : str
         That makes the report again.
     made : str
