@@ -178,9 +178,7 @@ def band(
     smoother ends. `actual` and `minimum`, or `llr` and `posterior`, have a band each.
 
     Priors that were not given are the class frequencies of the replicate, as are those in the LLRs
-    of posteriors. Infinite values, such as LLRs after PAV, are ordered like others. In replicates
-    of `pav_steps`, scores of the smaller class are grouped if more than 10,000 are distinct;
-    the steps of the fit to the data are kept.
+    of posteriors. Infinite values, such as LLRs after PAV, are ordered like others.
 
     References
     ----------

@@ -15,7 +15,6 @@ from fastpsr.bootstrap.sums import (
     Layout,
     RowDraws,
     known_counts,
-    known_sums,
     sums_of,
 )
 from fastpsr.bootstrap.units import Kept, sizes_by_part
@@ -320,14 +319,15 @@ def _draw_rows(
     layout = kind.layout(Kept(), beside)
     draws = RowDraws(layout, sizes_by_part(data, resampling.by_class), resampling.by_class, seed)
     counts = yield from known_counts(layout, tuple(beside))
+    of_whole = None if counts is None else draws.of_whole(counts)
     n_numbers = layout.n_groups * (1 + layout.n_sums)
     for chunk in _chunks_of(out.shape[1], data, n_numbers, n_sharing):
-        if counts is not None:
-            sums = known_sums(draws, counts, chunk.start, len(chunk))
+        if of_whole is not None:
+            sums = of_whole.sums(chunk.start, len(chunk))
         else:
             step = DrawnSums(layout, draws, chunk.start, len(chunk))
             (sums,) = yield [step.over(*beside)]
-        rows_drawn = draws if counts is None else None
+        rows_drawn = draws if of_whole is None else None
         yield from kind.write(sums, chunk.start, rows_drawn, out)
         advance(len(chunk))
 

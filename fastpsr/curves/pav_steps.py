@@ -24,7 +24,6 @@ from fastpsr.summaries.rank_cells import (
 
 __all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
 
-_MOST_EDGES = 10_000  # of rank cells in replicates
 _MOST_STEPS = 200  # whose ends are points by default
 
 
@@ -187,7 +186,7 @@ class _AtScores(Statistic[PavBlocks | RankCells, Floats]):
         return self.finish((yield from pav_blocks(data)))
 
     def summands(self, data: Data) -> Plan[CellSummands]:
-        return (yield from cell_summands(data, _MOST_EDGES))
+        return (yield from cell_summands(data))
 
     def _steps(self, blocks: PavBlocks) -> NDArray[np.int64]:
         """Return the step of each score."""
@@ -196,15 +195,15 @@ class _AtScores(Statistic[PavBlocks | RankCells, Floats]):
 
 class _Llrs(_AtScores):
     def finish(self, summary: PavBlocks | RankCells) -> Floats:
-        totals = summary.class_totals("isotonic fits")
         blocks = summary.blocks
+        totals = blocks.class_totals("isotonic fits")
         logs = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)
         return np.asarray((logs - (np.log(totals[1]) - np.log(totals[0])))[self._steps(blocks)])
 
 
 class _Posteriors(_AtScores):
     def finish(self, summary: PavBlocks | RankCells) -> Floats:
-        summary.class_totals("isotonic fits")
         blocks = summary.blocks
+        blocks.class_totals("isotonic fits")
         below, above = blocks.at_priors()
         return np.asarray((above / (below + above))[self._steps(blocks)])

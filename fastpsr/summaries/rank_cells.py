@@ -96,23 +96,6 @@ class RankCells(ClassTotals):
         """The blocks of the isotonic fit."""
         return PavBlocks.of_cells(self.lowest, self.negatives, self.positives, self.given_priors)
 
-    def thinned(self, most: int) -> "RankCells":
-        """Return cells at about `most` of the edges, and between them, with the same blocks."""
-        n_edges = self.edges.size
-        if n_edges <= most:
-            return self
-        starts = np.searchsorted(self.edges, self.blocks.lowest)  # at which no cell is merged
-        kept = np.union1d(np.arange(most) * n_edges // most, [starts - 1, starts])
-        kept = kept[(kept >= 0) & (kept < n_edges)]
-        first = np.append(0, np.column_stack([2 * kept + 1, 2 * kept + 2]))
-        return RankCells(
-            self.edges[kept],
-            np.minimum.reduceat(self.lowest, first),
-            np.add.reduceat(self.negatives, first),
-            np.add.reduceat(self.positives, first),
-            self.given_priors,
-        )
-
     def merge(self, other: Self) -> Self:
         """Return the cells of both sets of samples, which must have been counted on one grid."""
         require_same("edges", self.edges, other.edges)
@@ -145,7 +128,7 @@ class CellSummands(Summands):
 
     @property
     def key(self) -> Hashable:
-        return ("rank cells", self.edges.size)
+        return "rank cells"
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
@@ -176,11 +159,9 @@ def minority_of(data: Data) -> int:
     return int(n_positive <= n_negative)
 
 
-def cell_summands(data: Data, most: int | None = None) -> Plan[CellSummands]:
-    """Plan: request the rank cells, and return their summands; at about `most` edges if given."""
+def cell_summands(data: Data) -> Plan[CellSummands]:
+    """Plan: request the rank cells, and return their summands."""
     cells = yield from rank_cells(data)
-    if most is not None:
-        cells = cells.thinned(most)
     counts = None
     if not data.has_weights:
         counts = np.concatenate([cells.negatives, cells.positives]).astype(np.int64)
