@@ -143,8 +143,8 @@ def band(
     points : array-like of float, shape (P,), or (P, K) for `risk_curve`, optional
         Where the curve is evaluated: false-alarm rates, 0 to 1; the arguments of `bayes_error` and
         `risk_curve`; scores. By default 0, 1 and 199 rates in equal steps of their probit; 201
-        log-odds from -10 to 10 (with 2 classes, also for `risk_curve`); both ends of each step of
-        the PAV fit to the data, of at most 200 steps.
+        log-odds from -10 to 10 (with 2 classes, also for `risk_curve`); both ends of up to 100
+        steps of the PAV fit to the data, 201 scores and 199 posteriors at equal distances.
     n_resamples, confidence_level, resampling, seed, progress
         As for :func:`bootstrap`.
     simultaneous : bool

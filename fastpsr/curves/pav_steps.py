@@ -24,7 +24,7 @@ from fastpsr.summaries.rank_cells import (
 
 __all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
 
-_MOST_STEPS = 200  # whose ends are points by default
+_MOST_STEPS = 100  # whose ends are points by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,22 +156,28 @@ class PavMap(Result):
 
 
 def pav_steps_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
-    """Plan: return the isotonic fit at scores, by default the ends of its steps.
-
-    Of more than 200 steps, 200 are chosen, evenly among them.
-    """
+    """Plan: return the isotonic fit at scores, by default at and between the ends of its steps."""
     steps = yield from _plan(data)
-    if points is None:
-        n_steps = steps.lowest.size
-        if n_steps > _MOST_STEPS:
-            chosen = np.unique(np.linspace(0, n_steps - 1, _MOST_STEPS).round().astype(np.int64))
-        else:
-            chosen = np.arange(n_steps)
-        points = np.union1d(steps.lowest[chosen], steps.highest[chosen])
-    scores = checks.as_floats("points", points, 1)
+    scores = checks.as_floats("points", _points(steps) if points is None else points, 1)
     checks.require("points", scores, -np.inf, np.inf, "be scores, not nan")
     make = partial(PavMap, scores, kernels.sigmoid(scores + steps.score_log_odds))
     return AtPoints(make, {"llr": _Llrs(scores), "posterior": _Posteriors(scores)})
+
+
+def _points(steps: PavSteps) -> Floats:
+    """Return the ends of steps, and scores between them at equal distances.
+
+    The steps are 100 evenly among all. Between are 201 scores, and those of 199 posteriors.
+    """
+    last = steps.lowest.size - 1
+    chosen = np.unique(np.linspace(0, last, min(last + 1, _MOST_STEPS)).round().astype(np.int64))
+    ends = np.union1d(steps.lowest[chosen], steps.highest[chosen])
+    finite = ends[np.isfinite(ends)]
+    between = [np.linspace(finite[0], finite[-1], 201)] if finite.size else []
+    if steps.kind != "raw scores":
+        between.append(steps.score_of(np.arange(1, 200) / 200))
+    inner = np.concatenate([ends, *between])
+    return np.unique(inner[(inner >= ends[0]) & (inner <= ends[-1])])
 
 
 @dataclass(frozen=True, eq=False)

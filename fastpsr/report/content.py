@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fastpsr.bootstrap import Resampling
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Difference, Intervals, Row
 from fastpsr.metrics import MinDCF
@@ -65,6 +66,9 @@ class Report:
         Paragraphs that explain the results.
     intervals : Intervals or None
         How intervals were made.
+    resampling : mapping of str to Resampling
+        How samples are drawn for the bands of figures, by system, with the other settings of the
+        intervals. Systems without have no bands.
     differences : sequence of Difference
         Between systems, on the same samples.
     command : str
@@ -86,6 +90,7 @@ class Report:
     read: Sequence[str] = ()
     text: Sequence[str] = ()
     intervals: Intervals | None = None
+    resampling: Mapping[str, Resampling] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
     command: str = ""
     made: str = ""
