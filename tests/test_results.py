@@ -44,6 +44,7 @@ CURVES_FOUND = {
 RESULTS = {
     **CURVES_FOUND,
     **intervals(),
+    "band": fp.band(fp.pav_steps, INFINITE, n_resamples=40, seed=0),
     "point": fp.EER().operating_point(LLRS),
     "point without threshold": fp.OperatingPoint(np.nan, 1.0, 0.0),
     "decomposition": fp.ExpectedDivergence(

@@ -19,7 +19,6 @@ from fastpsr.curves.pav_steps import pav_steps_at
 from fastpsr.curves.risk_curve import risk_curve_at
 from fastpsr.curves.roc import roc_at
 from fastpsr.errors import ArgumentError
-from fastpsr.html import table
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
@@ -85,18 +84,6 @@ class Band(Result):
     resampling: str
     seed: int
 
-    @property
-    def settings(self) -> str:
-        """Description of how the band was computed."""
-        return (
-            f"{100.0 * self.confidence_level:g} % band, {self._kind}: {self.method}, "
-            f"{self.n_resamples:,} replicates, resampling {self.resampling}, seed {self.seed}"
-        )
-
-    @property
-    def _kind(self) -> str:
-        return "simultaneous" if self.simultaneous else "pointwise"
-
     def _content(self) -> dict[str, Any]:
         content = super()._content()
         value, low, high = (content.pop(name) for name in ("value", "low", "high"))
@@ -107,14 +94,11 @@ class Band(Result):
 
     def __repr__(self) -> str:
         n_points = getattr(self.value, self.series[0]).size
+        kind = "simultaneous" if self.simultaneous else "pointwise"
         return (
-            f"<band of {self.curve}: {100.0 * self.confidence_level:.6g}% {self._kind} at "
+            f"<band of {self.curve}: {100.0 * self.confidence_level:.6g}% {kind} at "
             f"{n_points} points ({self.method}, {self.n_resamples:,} replicates)>"
         )
-
-    def _repr_html_(self) -> str:
-        columns = self._columns()
-        return table(self.settings, tuple(columns), list(zip(*columns.values(), strict=True)))
 
 
 def band(
@@ -196,10 +180,12 @@ def band(
     >>> found = fp.band(fp.roc, data, [0.01, 0.1], resampling=speakers, seed=0)
     >>> found.value.p_miss, found.low.p_miss, found.high.p_miss
     """
-    if curve not in BANDS:
+    if not callable(curve) or curve not in BANDS:
         known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
         raise ArgumentError("curve", f"must be one of {known}, not {curve!r}")
     check_data(predictions)
+    if not isinstance(simultaneous, (bool, np.bool_)):
+        raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
     settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
     at, value, jobs = run(lambda: _prepared(BANDS[curve], predictions, points))
     with in_silence():

@@ -171,7 +171,8 @@ class PassedSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         levels = np.arange(self.steps.size + 1, dtype=np.float64)
         reached = kernels.step_function(self.values(part.predictions), self.steps, levels)
-        return part.predictions.labels * np.int64(levels.size) + reached.astype(np.int64)
+        wide = group_type(self.n_groups)
+        return np.asarray(part.predictions.labels * wide(levels.size) + reached.astype(wide))
 
     def assemble(self, weight: Floats, sums: Floats) -> Floats:
         return weight.reshape(2, -1)
@@ -193,7 +194,8 @@ class WeighPassed(Step):
     def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
         groups, weights = self.passed.groups(part), part.predictions.weights
         if weights.size:
-            accumulator += kernels.sum_by_cell(weights, groups, accumulator.size)
+            cells = groups.astype(np.int64)
+            accumulator += kernels.sum_by_cell(weights, cells, accumulator.size)
         else:
             accumulator += np.bincount(groups, minlength=accumulator.size)
         return accumulator
