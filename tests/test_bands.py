@@ -303,7 +303,7 @@ def test_bands_are_results():
 @pytest.mark.parametrize(
     ("curve", "points", "options", "message"),
     [
-        (fp.tippett, None, {}, r"^curve must be one of fp\.roc, .*, not <function tippett"),
+        (fp.tippett, None, {}, r"^curve must be one of fp\.roc, .*, not tippett$"),
         ("roc", None, {}, r"^curve must be one of"),
         ([], None, {}, r"^curve must be one of"),
         (fp.roc, [0.5, 1.5], {}, r"^points must be false-alarm rates.*points\[1\] is 1\.5"),

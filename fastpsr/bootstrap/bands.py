@@ -155,11 +155,11 @@ def band(
     of ``PavPosterior(score)``. What is said of these, for example that percentile intervals of
     metrics that optimize on the data are too low, holds for bands.
 
-    The simultaneous band is the pointwise band from the k-th lowest to the k-th highest replicate
-    at each point, with the largest k with which `confidence_level` of the replicates lie within the
-    band at all points (at most that of the pointwise band). It does not depend on the scale on
-    which a curve is drawn. k is often below 10 of 1,000 replicates: 5,000 or more give
-    smoother ends. `actual` and `minimum`, or `llr` and `posterior`, have a band each.
+    The simultaneous band is the band from the k-th lowest to the k-th highest replicate at each
+    point, with the largest k with which `confidence_level` of the replicates lie within it at all
+    points; it is never narrower than the pointwise band. It does not depend on the scale on which
+    the curve is drawn. As k is small, its ends depend on few replicates: more than the default make
+    them smoother. `actual` and `minimum`, or `llr` and `posterior`, have a band each.
 
     Priors that were not given are the class frequencies of the replicate, as are those in the LLRs
     of posteriors. Infinite values, such as LLRs after PAV, are ordered like others.
@@ -177,12 +177,16 @@ def band(
     >>> trials = fp.simulate.trial_list(200, 2_000, n_speakers=40, seed=0)
     >>> data = fp.Predictions.from_llrs(trials.y_true, trials.llr)
     >>> speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
-    >>> found = fp.band(fp.roc, data, [0.01, 0.1], resampling=speakers, seed=0)
-    >>> found.value.p_miss, found.low.p_miss, found.high.p_miss
+    >>> found = fp.band(fp.roc, data, [0.001, 0.01], resampling=speakers, seed=0)
+    >>> found.value.p_miss.tolist()
+    [0.125, 0.055]
+    >>> found.low.p_miss.round(3).tolist(), found.high.p_miss.round(3).tolist()
+    ([0.051, 0.0], [0.225, 0.135])
     """
     if not callable(curve) or curve not in BANDS:
         known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
-        raise ArgumentError("curve", f"must be one of {known}, not {curve!r}")
+        found = getattr(curve, "__name__", type(curve).__name__)
+        raise ArgumentError("curve", f"must be one of {known}, not {found}")
     check_data(predictions)
     if not isinstance(simultaneous, (bool, np.bool_)):
         raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
