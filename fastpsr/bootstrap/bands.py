@@ -185,7 +185,8 @@ def band(
     """
     if not callable(curve) or curve not in BANDS:
         known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
-        found = getattr(curve, "__name__", type(curve).__name__)
+        is_plain = isinstance(curve, (str, int, float))
+        found = repr(curve) if is_plain else getattr(curve, "__name__", type(curve).__name__)
         raise ArgumentError("curve", f"must be one of {known}, not {found}")
     check_data(predictions)
     if not isinstance(simultaneous, (bool, np.bool_)):
