@@ -152,8 +152,8 @@ def band(
     -----
     The pointwise band is the percentile interval at each point: that of ``MissRate(p_fa)``, of
     ``ActDCF`` and ``MinDCF`` (times the error of the best constant decision), of ``BayesRisk``, and
-    of ``PavPosterior(score)``. What holds for these holds for bands: percentile intervals of metrics
-    that optimize on the data, such as ``MinDCF``, cover less often than they should.
+    of ``PavPosterior(score)``. What holds for these holds for bands: percentile intervals of
+    metrics that optimize on the data, such as ``MinDCF``, cover less often than they should.
 
     The simultaneous band is the band from the k-th lowest to the k-th highest replicate at each
     point, with the largest k with which `confidence_level` of the replicates lie within it at all
