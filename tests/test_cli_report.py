@@ -67,13 +67,22 @@ def test_a_table():
     ):
         assert words in text
     assert len(page().all("svg")) == 8
+    shaded = "Shaded are pointwise bands of 90 %, from 20 replicates, resampling iid."
+    assert text.count(shaded) == 4  # DET, Bayes error, reliability, PAV map
+    assert "by chance" not in text
+    succeed("evaluate", "a.csv", "--scores-are", "llr", "--report", "r.html")
+    assert "bands" not in page().text
+    assert "Shaded is where 95 % of their curves would lie by chance" in page().text
 
 
 def test_many_classes_and_raw_scores():
     samples = reports.many_classes()
     write("k.npz", y_true=samples.labels, z=samples.scores)
-    succeed("evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html")
+    run = ["evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html"]
+    succeed(*run)
     assert len(page().all("svg")) == 4
+    succeed(*run, "--ci", 0.9, "--resamples", 20)
+    assert page().text.count("Shaded are pointwise bands of 90 %") == 1
     write("s.csv", y_true=np.arange(40) % 2, s=np.random.default_rng(0).random(40))
     succeed("evaluate", "s.csv", "--scores-are", "raw", "--report", "r.html")
     assert "only rank" in page().text
@@ -96,6 +105,7 @@ def test_trials():
     assert len(page().all("svg")) == 12
     labels = [svg["aria-label"] for svg in page().all("svg")]
     assert sum("trade-off of" in label and "by condition" in label for label in labels) == 2
+    assert text.count("Shaded are pointwise bands of 90 %") == 4
 
 
 COSTS = {
@@ -194,5 +204,5 @@ def test_a_comparison_of_tables():
     write("b.csv", y_true=samples.labels, z=samples.scores + noise)
     run = ["compare", "a.csv", "b.csv", "--scores-are", "logits", "--resamples", 60]
     succeed(*run, "--report", "r.html")
-    for words in ("Comparison of a.csv and b.csv", "Difference a.csv - b.csv", "200"):
+    for words in ("Comparison of a.csv and b.csv", "Difference a.csv - b.csv", "200", "Shaded are"):
         assert words in page().text

@@ -18,7 +18,7 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.base import Metric, check_metric
+from fastpsr.metrics.base import Statistic, check_metric
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
 
@@ -343,7 +343,7 @@ def _value(name: str, job: Job) -> Plan[float]:
     """Plan: return the value on the data; raise if it is not a number."""
     metric, data = job.metric, job.data
     try:
-        if isinstance(metric, Metric):
+        if isinstance(metric, Statistic):
             value: object = yield from metric.plan_from_start(data)
         elif isinstance(data, PartitionedPredictions):
             raise ArgumentError(

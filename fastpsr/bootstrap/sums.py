@@ -20,13 +20,13 @@ from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
 
 __all__ = [
+    "CountDraws",
     "DrawnSums",
     "Layout",
     "NestedSums",
     "RowDraws",
     "UnitSums",
     "known_counts",
-    "known_sums",
     "sums_of",
 ]
 
@@ -167,14 +167,14 @@ class RowDraws(Times):
         seed = seed_of(self._seed, (*self._stream, "part", part))
         return seed, self._in_parts.of(part, first, n_replicates)
 
-    def of_whole(self, counts: NDArray[np.int64], n_replicates: int) -> tuple[Any, ...]:
-        """Return (seed, draws, blocks, bounds) if only the total counts of groups matter."""
+    def of_whole(self, counts: NDArray[np.int64]) -> "CountDraws":
+        """Return the draws if only the total counts of groups matter."""
         n_strata = int(self._strata[-1]) + 1 if self._strata.size else 1
         sizes = np.bincount(self._strata, counts, n_strata).astype(np.int64)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", 0))
-        n_draws = np.repeat(sizes[None], n_replicates, axis=0)
-        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata, _WHOLE), bounds
+        blocks = kernels.cut_into_blocks(bounds, self._strata, _WHOLE)
+        return CountDraws(seed, sizes, blocks, bounds)
 
     def times(self, part: Part, replicate: int) -> Floats:
         layout, n = self._layout, len(part.predictions)
@@ -271,12 +271,22 @@ def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64
     return counts
 
 
-def known_sums(draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int) -> Floats:
-    """Return (R, G, 1) replicates of counts of groups, drawn as multinomials without rows."""
-    seed, n_draws, blocks, bounds = draws.of_whole(counts, n_replicates)
-    nothing, no_columns = np.empty(0), np.empty((0, 0))
-    out = np.zeros((n_replicates, counts.size, 1))
-    return kernels.sum_draws(seed, first, n_draws, blocks, bounds, nothing, no_columns, 0, out)
+@dataclass(frozen=True, eq=False)
+class CountDraws:
+    """Draws of the counts of groups, as multinomials without rows."""
+
+    seed: int
+    sizes: NDArray[np.int64]  # of the strata
+    blocks: Any
+    bounds: NDArray[np.int64]
+
+    def sums(self, first: int, n_replicates: int) -> Floats:
+        """Return (R, G, 1) replicates of the counts."""
+        n_draws = np.repeat(self.sizes[None], n_replicates, axis=0)
+        nothing, no_columns = np.empty(0), np.empty((0, 0))
+        out = np.zeros((n_replicates, self.bounds.size - 1, 1))
+        return kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing,
+                                 no_columns, 0, out)  # fmt: skip
 
 
 # Rows weighted by the draw counts of their units

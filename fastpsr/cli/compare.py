@@ -165,7 +165,8 @@ def _compare_tables(
                 predictions, metrics, intervals=drawn, differences=pairs, progress=begin
             )
     scales = [measure.scale for measure in measures]
-    figures = FigureData(predictions, operating_points=measures[0].detection)
+    resampling = dict.fromkeys(predictions, drawn.resampling)
+    figures = FigureData(predictions, operating_points=measures[0].detection, resampling=resampling)
     show_systems(evaluation, systems, scales, outputs, report, figures, said)
 
 
@@ -213,7 +214,9 @@ def _compare_trials(
                 group_differences,
             )  # fmt: skip
     conditions = {} if report is None else conditions_of(trials, judged)
-    figures = FigureData(predictions, conditions, measures[0].detection)
+    assert evaluation.intervals is not None
+    resampling = dict.fromkeys(predictions, evaluation.intervals.resampling)
+    figures = FigureData(predictions, conditions, measures[0].detection, resampling)
     scales = [measure.scale for measure in measures]
     show_systems(
         evaluation, systems, scales, outputs, report, figures, said, clock=reader.clock,

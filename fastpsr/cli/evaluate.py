@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fastpsr.bootstrap import Resampling
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.measures import (
     TableMeasure,
@@ -185,6 +186,7 @@ def _evaluate_trials(
     found: list[Evaluation] = []
     pooled: dict[str, Predictions] = {}
     parted: dict[str, dict[str, Predictions]] = {}
+    resampling: dict[str, Resampling] = {}
     with heard() as said, steps(None) as begin:
         reader.progress = begin
         for path in systems:
@@ -199,8 +201,11 @@ def _evaluate_trials(
             found.append(evaluation)
             if report is not None:
                 pooled |= predictions
+                if evaluation.intervals is not None:
+                    resampling[str(path)] = evaluation.intervals.resampling
                 parted |= conditions_of({path: made}, measures)
-    figures = FigureData(pooled, parted, next(iter(measures.values())).detection)
+    detection = next(iter(measures.values())).detection
+    figures = FigureData(pooled, parted, detection, resampling)
     show_systems(
         Evaluation.joined(found), systems, [measures[path].scale for path in systems], outputs,
         report, figures, said, clock=reader.clock, caution=caution,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fastpsr.bootstrap import Resampling
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Difference, Intervals, Row
 from fastpsr.evaluation.table import settings_of
@@ -66,6 +67,9 @@ class Report:
         Paragraphs that explain the results.
     intervals : Intervals or None
         How intervals were made.
+    resampling : mapping of str to Resampling
+        How samples are drawn for the bands of figures, by system, with the other settings of the
+        intervals. Systems without have no bands.
     differences : sequence of Difference
         Between systems, on the same samples, and between conditions.
     command : str
@@ -87,6 +91,7 @@ class Report:
     read: Sequence[str] = ()
     text: Sequence[str] = ()
     intervals: Intervals | None = None
+    resampling: Mapping[str, Resampling] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
     command: str = ""
     made: str = ""
