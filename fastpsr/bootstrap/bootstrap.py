@@ -5,7 +5,7 @@ from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Sum, gather
+from fastpsr.bootstrap.evidence import Sum, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
 from fastpsr.bootstrap.replicates import (
     AnyMetric,
@@ -191,6 +191,7 @@ def with_intervals(
     for pair, terms in zip(pairs or (), between, strict=True):
         of_pair = evidence.at_level(levels[pair.family])
         results.append(of_pair.result(pair.name, terms, stacklevel, is_known=bool(names)))
+    warn_of_few(results, stacklevel - 1)
     return results
 
 

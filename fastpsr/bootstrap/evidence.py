@@ -20,7 +20,7 @@ from fastpsr.metrics.ece import ECE
 from fastpsr.plans import Plan, run
 from fastpsr.predictions import Floats
 
-__all__ = ["Evidence", "Sum", "gather"]
+__all__ = ["Evidence", "Sum", "gather", "warn_of_few"]
 
 #: Signed metrics that are added: one metric, or the difference of two.
 Sum = Sequence[tuple[Job, float]]
@@ -119,11 +119,6 @@ class Evidence:
         with np.errstate(over="ignore"):  # squares of values near the largest float
             standard_error = float(defined.std(ddof=1)) if finite else nothing
             bias = float(defined.mean() - value) if finite else nothing
-        if df < _FEW:
-            warn_caller(
-                f"has an interval of {df:.1f} degrees of freedom: few samples or speakers hold "
-                "its value, and the interval may be too narrow"
-            )
         return made(
             interval=found, standard_error=standard_error, bias=bias, method=method,
             degrees_of_freedom=df,
@@ -155,6 +150,19 @@ class Evidence:
         defined = replicates[~np.isnan(replicates).any(axis=1)]
         level = self.intervals.confidence_level
         return inverted_interval(errors, defined, metric.norm, level, n_units)
+
+
+def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None:
+    """Warn of intervals whose width few samples or speakers determine."""
+    few = [each for each in results if each.degrees_of_freedom < _FEW]
+    if few:
+        named = ", ".join(f"{each.name} ({each.degrees_of_freedom:.1f})" for each in few)
+        warn(
+            f"few samples or speakers hold these values, by the degrees of freedom: {named}; their "
+            "intervals are wide, and may still be too narrow",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def gather(
