@@ -24,6 +24,7 @@ import numpy as np
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap.bands import BANDS
+from fastpsr.bootstrap.intervals import METHODS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.compat import nist, speechbrain
 from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
@@ -41,6 +42,7 @@ DOCUMENTED = (
     ".* is undefined in .* of .* replicates",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
+    "few samples or speakers hold these values",
     ".* is undefined: both values are infinite",
     ".* is the same in all replicates",
 )
@@ -605,7 +607,7 @@ def resampling_for(s, n):
 def bootstrap_options(s, n):
     options = {"n_resamples": s.number(40), "seed": s.number(5), "resampling": resampling_for(s, n)}
     if s.chance(0.5):
-        options["method"] = s.of(["percentile", "basic", "normal", "bca"])
+        options["method"] = s.of(METHODS)
     if s.chance(0.2):
         options["confidence_level"] = s.number(0.9)
     return options
