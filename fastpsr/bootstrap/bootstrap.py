@@ -22,7 +22,7 @@ from fastpsr.metrics.base import Metric, check_metric
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
 from fastpsr.predictions import Predictions
 
-__all__ = ["bootstrap", "check_same_samples", "compare"]
+__all__ = ["begin_jobs", "bootstrap", "check_same_samples", "compare"]
 
 Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
 
@@ -138,7 +138,7 @@ def bootstrap(
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
-    values = _begin(names, jobs)
+    values = begin_jobs(names, jobs)
     results = with_intervals(names, jobs, values, intervals, as_progress(progress))
     return results[0] if callable(metrics) else results
 
@@ -251,7 +251,7 @@ def compare(
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
-    values = _begin([name for name, _ in chosen for _ in (a, b)], jobs)
+    values = begin_jobs([name for name, _ in chosen for _ in (a, b)], jobs)
     pairs = {f"{name}, a - b": (2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)}
     results = with_intervals([], jobs, values, intervals, as_progress(progress), pairs)
     return results[0] if callable(metric) else results
@@ -302,7 +302,7 @@ def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
     return named
 
 
-def _begin(names: list[str], jobs: list[Job]) -> list[float]:
+def begin_jobs(names: list[str], jobs: list[Job]) -> list[float]:
     """Return the values on the data, computed together with what replicates need."""
 
     def plan() -> Plan[list[float]]:
