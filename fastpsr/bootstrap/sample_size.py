@@ -18,11 +18,13 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsampling import (
     FEWEST,
     SPLITS,
+    Subsampled,
     SubsetValues,
     degrees_of_freedom,
     subsampled,
     subset_values,
 )
+from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.html import table
 from fastpsr.metrics.base import check_metric
@@ -52,8 +54,8 @@ class SampleSize(Result):
         Confidence interval for `n`, at the level of the pilot: what the uncertainty of the pilot's
         standard error leaves open. ``inf`` stands for more than 1e15.
     n_targets, n_nontargets : int or None
-        Samples of classes 1 and 0 at the ratio of the pilot; None for more than two classes. Of
-        speakers, target trials grow as `n` and non-target trials as n (n - 1).
+        Samples of classes 1 and 0 at the ratio of the pilot, rounded; None for more than two
+        classes. Of speakers, target trials grow as `n`, and non-target trials as n (n - 1).
     factor : float
         `n` over `pilot_n`.
     pilot : BootstrapResult
@@ -193,8 +195,8 @@ def sample_size(
     >>> trials = fp.simulate.trial_list(200, 4_000, seed=0)
     >>> pilot = fp.Predictions.from_llrs(trials.y_true, trials.llr)
     >>> found = fp.sample_size(fp.BrierScore(), pilot, 0.1, seed=0)
-    >>> (found.pilot_n, found.n_targets + found.n_nontargets == found.n, found.drawn)
-    (4200, True, 'samples')
+    >>> found.pilot_n, found.drawn, found.n < found.pilot_n, round(found.exponent, 1)
+    (4200, 'samples', True, 0.5)
     """
     check_metric(metric)
     check_data(predictions)
@@ -206,14 +208,16 @@ def sample_size(
     (value,) = begin_jobs([job.name], [job])
     alone = [(job, 1.0)]
     evidence = gather(settings, [job], [value], [alone], jointly=False, progress=lambda *_: None)
+    corrected = None
     if settings.method_of(job) == "subsampling" and math.isfinite(value):
         assert evidence.subsets is not None
         try:
-            subsampled([job], [1.0], evidence.subsets).interval(confidence_level)
+            corrected = subsampled([job], [1.0], evidence.subsets)
+            corrected.interval(confidence_level)
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
     result = evidence.result(job.name, alone, stacklevel=3)
-    pilot = _Pilot.of(job, result, _subsets_of(job, value, settings, evidence))
+    pilot = _Pilot(job, result, _subsets_of(job, value, settings, evidence), corrected)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval
         _refuse(f"{job.name} an interval of a finite width above 0, not from {low} to {high}")
@@ -229,59 +233,83 @@ def sample_size(
 
 @dataclass(frozen=True, eq=False)
 class _Pilot:
-    """What is known of intervals for other numbers of units, as multiples of the pilot's.
+    """The interval of the data given, and those of other numbers of units.
 
     Attributes
     ----------
-    exponent : float
-        Between quarters and halves.
-    faster : float
-        Share of the variance that falls with the square of the number.
-    df : float
+    corrected : Subsampled or None
+        What the interval is computed from, if it is by subsampling.
     """
 
     job: Job
     result: BootstrapResult
     subsets: SubsetValues
-    exponent: float
-    faster: float
-    df: float
-
-    @classmethod
-    def of(cls, job: Job, result: BootstrapResult, subsets: SubsetValues) -> "_Pilot":
-        exponent = _measured_exponent(subsets)
-        ratio = min(max(4.0**exponent, 2.0), 4.0) if math.isfinite(exponent) else 2.0
-        psi = subsets.left_out[np.isfinite(subsets.left_out)]
-        df = degrees_of_freedom(psi - psi.mean() if psi.size else psi)
-        return cls(job, result, subsets, exponent, (ratio - 2.0) / (6.0 - ratio), df)
+    corrected: Subsampled | None
 
     @property
     def n(self) -> int:
+        """Number of units."""
         return self.subsets.n_units
 
-    @property
-    def classes(self) -> list[int]:
-        """Samples of the classes of a binary task."""
-        sizes = self.job.data.class_sizes.tolist()
+    @cached_property
+    def class_sizes(self) -> list[int]:
+        """Samples of both classes; empty for more classes."""
+        sizes: list[int] = self.job.data.class_sizes.tolist()
         return sizes if len(sizes) == 2 else []
 
-    @property
+    @cached_property
     def least(self) -> float:
-        return min(1.0, FEWEST / min(self.n, *self.classes))
+        """Smallest factor of the number of units that is considered."""
+        return min(1.0, FEWEST / min(self.n, *self.class_sizes))
 
-    @property
+    @cached_property
     def most(self) -> float:
+        """Largest factor."""
         return _MOST / self.n
 
+    @cached_property
+    def measured_exponent(self) -> float:
+        """Rate of the standard error from quarters to halves; nan if it is not known.
+
+        Of a mean it is 1/2 for any data, since both spreads are sums of squares of the same
+        eighths.
+        """
+        variances = []
+        for values in (self.subsets.halves, self.subsets.quarters[..., SPLITS]):
+            with np.errstate(invalid="ignore"):  # inf - inf is undefined
+                squares = np.diff(values) ** 2
+            known = squares[np.isfinite(squares)]
+            if 2 * known.size < squares.size:
+                return math.nan
+            variances.append(float(known.mean()))
+        of_halves, of_quarters = variances
+        is_known = of_halves > 0.0 and of_quarters > 0.0
+        return math.log2(of_quarters / of_halves) / 2.0 if is_known else math.nan
+
+    @cached_property
+    def share_of_pairs(self) -> float:
+        """Share of the variance that falls with the square of the number of units."""
+        if math.isnan(self.measured_exponent):
+            return 0.0
+        ratio = min(max(math.pow(4.0, self.measured_exponent), 2.0), 4.0)
+        return (ratio - 2.0) / (6.0 - ratio)
+
+    @cached_property
+    def degrees_of_freedom(self) -> float:
+        """Degrees of freedom of the standard error."""
+        psi = self.subsets.left_out[np.isfinite(self.subsets.left_out)]
+        return degrees_of_freedom(psi - psi.mean() if psi.size else psi)
+
     def width(self, factor: float, spread: float = 1.0) -> float:
-        """Return the width with so many units, for a multiple of the standard error."""
-        share = math.sqrt((1.0 - self.faster) / factor + self.faster / factor**2) * spread
-        if self.result.method != "subsampling":
-            return share * (self.result.interval.high - self.result.interval.low)
-        own = subsampled([self.job], [1.0], self.subsets)
-        low, high = own._replace(
-            standard_error=share * own.standard_error,
-            degrees_of_freedom=max(factor * own.degrees_of_freedom, 2.0),
+        """Return the width with `factor` times the units, for a multiple of the standard error."""
+        of_units, of_pairs = (1.0 - self.share_of_pairs) / factor, self.share_of_pairs / factor**2
+        share = spread * math.sqrt(of_units + of_pairs)
+        low, high = self.result.interval
+        if self.corrected is None:
+            return share * (high - low)
+        low, high = self.corrected._replace(
+            standard_error=share * self.corrected.standard_error,
+            degrees_of_freedom=max(factor * self.corrected.degrees_of_freedom, 2.0),
         ).interval(self.result.confidence_level)
         return high - low
 
@@ -294,7 +322,8 @@ class _Pilot:
         if self.width(self.most, spread) > width:
             return math.inf
         ends = math.log(self.least), math.log(self.most)
-        return math.exp(brentq(lambda x: self.width(math.exp(x), spread) - width, *ends))
+        root = brentq(lambda x: self.width(math.exp(x), spread) - width, *ends, xtol=1e-12)
+        return math.exp(float(root))
 
     def found(self, width: float, factor: float) -> SampleSize:
         """Return the result."""
@@ -303,20 +332,24 @@ class _Pilot:
         n = math.ceil(factor * self.n * (1.0 - 1e-9))
         factor = n / self.n
         tail = (1.0 - self.result.confidence_level) / 2.0
-        spreads = [math.sqrt(self.df / chdtri(self.df, p)) for p in (tail, 1.0 - tail)]
+        df = self.degrees_of_freedom
+        spreads = [math.sqrt(df / float(chdtri(df, p))) for p in (tail, 1.0 - tail)]
         low, high = (self.n * max(self.factor(width, each), self.least) for each in spreads)
-        non_targets, targets = self.classes or (None, None)
-        pairs = factor * (n - 1.0) / (self.n - 1.0) if self.subsets.drawn == "speakers" else factor
+        by_class: list[int | None] = [None, None]
+        if self.class_sizes:
+            pairs = factor * (n - 1.0) / (self.n - 1.0)  # of speakers
+            drawn = self.subsets.drawn
+            growth = (pairs if drawn == "speakers" else factor, factor)
+            by_class = [round(k * size) for k, size in zip(growth, self.class_sizes, strict=True)]
         grid = np.geomspace(
             max(min(1.0, factor) / 2.0, self.least), 2.0 * max(1.0, factor), _N_POINTS
         )
         return SampleSize(
             width=width, n=n, drawn=self.subsets.drawn, interval=Interval(low, high),
-            n_targets=None if targets is None else math.ceil(targets * factor),
-            n_nontargets=None if non_targets is None else math.ceil(non_targets * pairs),
+            n_targets=by_class[1], n_nontargets=by_class[0],
             factor=factor, pilot=self.result, pilot_n=self.n, pilot_width=self.width(1.0),
-            exponent=(1.0 + self.faster) / 2.0, measured_exponent=self.exponent,
-            degrees_of_freedom=self.df, curve_n=self.n * grid,
+            exponent=(1.0 + self.share_of_pairs) / 2.0, measured_exponent=self.measured_exponent,
+            degrees_of_freedom=df, curve_n=self.n * grid,
             curve_width=np.array([self.width(float(each)) for each in grid]),
         )  # fmt: skip
 
@@ -328,25 +361,6 @@ def _subsets_of(job: Job, value: float, settings: Intervals, evidence: Evidence)
     plan = partial(subset_values, [job], [value], settings.resampling, settings.seed, jointly=False)
     with in_silence():
         return run(plan)
-
-
-def _measured_exponent(subsets: SubsetValues) -> float:
-    """Return the rate of the standard error from quarters to halves; nan if it is not known.
-
-    Of a mean it is 1/2 for any data, since both spreads are sums of squares of the same eighths.
-    """
-    variances = []
-    for values in (subsets.halves, subsets.quarters[..., SPLITS]):
-        with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            squares = np.diff(values) ** 2
-        known = squares[np.isfinite(squares)]
-        if 2 * known.size < squares.size:
-            return math.nan
-        variances.append(float(known.mean()))
-    of_halves, of_quarters = variances
-    if not (of_halves > 0.0 and of_quarters > 0.0):
-        return math.nan
-    return math.log2(of_quarters / of_halves) / 2.0
 
 
 def _refuse(what: str) -> NoReturn:

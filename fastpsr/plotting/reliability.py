@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr import checks, curves
-from fastpsr.bootstrap import bootstrap
+from fastpsr.bootstrap.bootstrap import bootstrap
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
