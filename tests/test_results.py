@@ -46,6 +46,7 @@ CURVES_FOUND = {
 RESULTS = {
     **CURVES_FOUND,
     **intervals(),
+    "sample size": fp.sample_size(fp.BrierScore(), LLRS, 0.1, n_resamples=40, seed=0),
     "point": fp.EER().operating_point(LLRS),
     "point without threshold": fp.OperatingPoint(np.nan, 1.0, 0.0),
     "decomposition": fp.ExpectedDivergence(
