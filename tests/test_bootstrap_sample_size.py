@@ -12,7 +12,7 @@ from scipy import stats
 import fastpsr as fp
 from fastpsr.bootstrap.bootstrap import begin_jobs
 from fastpsr.bootstrap.replicates import Job
-from fastpsr.bootstrap.subsampling import subset_values, subsampled
+from fastpsr.bootstrap.subsampling import subsampled, subset_values
 from fastpsr.plans import run
 
 MEAN = fp.BrierScore(normalized=False)
