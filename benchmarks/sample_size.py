@@ -92,8 +92,9 @@ def main() -> None:
                 for metric, width, factor, rate in zip(METRICS, *found, strict=True):
                     low, middle, high = np.quantile(width, [0.25, 0.5, 0.75])
                     lines.append(
-                        f"| {n:,} {name} | {metric.label} | {len(width)} | {middle:.2f} | {low:.2f} to {high:.2f} "
-                        f"| {np.median(factor):.1f} | {np.median(rate):.2f} |"
+                        f"| {n:,} {name} | {metric.label} | {len(width)} | {middle:.2f} "
+                        f"| {low:.2f} to {high:.2f} | {np.median(factor):.1f} "
+                        f"| {np.median(rate):.2f} |"
                     )
                     print(lines[-1], file=sys.stderr, flush=True)
     report = "\n".join(lines) + "\n"

@@ -38,6 +38,7 @@ COVERED = set()  # public names that a case calls
 DOCUMENTED = (
     "(.*: )?the fitted scale is",
     ".* is undefined in .* of .* replicates",
+    ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
     ".* is undefined: both values are infinite",

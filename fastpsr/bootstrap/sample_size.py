@@ -276,14 +276,14 @@ class _Pilot:
         """
         variances = []
         for values in (self.subsets.halves, self.subsets.quarters[..., SPLITS]):
-            with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            with np.errstate(over="ignore", invalid="ignore"):  # inf - inf is undefined
                 squares = np.diff(values) ** 2
-            known = squares[np.isfinite(squares)]
-            if 2 * known.size < squares.size:
-                return math.nan
-            variances.append(float(known.mean()))
+                known = squares[np.isfinite(squares)]
+                if 2 * known.size < squares.size:
+                    return math.nan
+                variances.append(float(known.mean()))
         of_halves, of_quarters = variances
-        is_known = of_halves > 0.0 and of_quarters > 0.0
+        is_known = 0.0 < min(variances) and max(variances) < math.inf
         return math.log2(of_quarters / of_halves) / 2.0 if is_known else math.nan
 
     @cached_property
@@ -298,7 +298,8 @@ class _Pilot:
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the standard error."""
         psi = self.subsets.left_out[np.isfinite(self.subsets.left_out)]
-        return degrees_of_freedom(psi - psi.mean() if psi.size else psi)
+        with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float
+            return degrees_of_freedom(psi - psi.mean() if psi.size else psi)
 
     def width(self, factor: float, spread: float = 1.0) -> float:
         """Return the width with `factor` times the units, for a multiple of the standard error."""
