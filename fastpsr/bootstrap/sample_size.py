@@ -283,7 +283,7 @@ class _Pilot:
                     return math.nan
                 variances.append(float(known.mean()))
         of_halves, of_quarters = variances
-        is_known = 0.0 < min(variances) and max(variances) < math.inf
+        is_known = min(variances) > 0.0 and max(variances) < math.inf
         return math.log2(of_quarters / of_halves) / 2.0 if is_known else math.nan
 
     @cached_property
