@@ -72,6 +72,14 @@ class SampleSize(Result):
         Of the pilot's standard error: about how many units hold it.
     curve_n, curve_width : ndarray of float64, shape (41,)
         The width for other numbers of units.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> pilot = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
+    >>> found = fp.sample_size(fp.BrierScore(), pilot, 0.1, seed=0)
+    >>> found.drawn, found.pilot_n, found.n > 100, found.n_targets + found.n_nontargets == found.n
+    ('samples', 100, True, True)
     """
 
     width: float
