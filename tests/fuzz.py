@@ -40,6 +40,7 @@ COVERED = set()  # public names that a case calls
 DOCUMENTED = (
     "(.*: )?the fitted scale is",
     ".* is undefined in .* of .* replicates",
+    ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
     "few samples or speakers hold these values",
@@ -654,6 +655,18 @@ def comparisons(s):
         b = predictions_for(s)
     # of two infinite values the difference is nan, and a warning says so
     check_result(fp.compare(metric_for(s, a)[0], a, b, **bootstrap_options(s, n)), nan=True)
+
+
+@case("sample_size", "SampleSize")
+def sample_sizes(s):
+    made = predictions_for(milder(s), n=s.of([2, 5, 30, 64]))
+    options = bootstrap_options(s, len(made))
+    options.pop("method", None)
+    found = fp.sample_size(metric_for(s, made)[0], made, s.number(s.of([0.01, 0.3])), **options)
+    assert found.n >= 1
+    assert found.interval.low <= found.interval.high
+    assert 0.5 <= found.exponent <= 1.0
+    assert (found.curve_width > 0.0).all()
 
 
 @case("decompose", "Decomposition")
