@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -221,22 +222,27 @@ class Dealt(Draws):
         """Whether replicates can be had from counts of rows alone, by `of_counts`."""
         return not self.units.are_shared and (not self._apart or self.units.n_in_strata.size == 1)
 
-    def of_counts(self, counts: Counts, strata: Counts) -> Iterator[Floats]:
-        """Yield, by deal, (R, G) numbers of rows of each group that replicates keep.
+    def of_counts(self, counts: Counts, strata: Counts, most: int) -> Iterator[Floats]:
+        """Yield (R, G) numbers of rows of each group that replicates keep, in their order.
 
         Parameters
         ----------
         counts, strata : ndarray of int64, shape (G,)
             Number of rows of each group, and its stratum.
+        most : int
+            Number of replicates at once.
         """
+        n_shares, n_rows = self._n_shares, self._keeps.shape[0]
+        leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
         for dealing in self._dealings:
-            dealt = kernels.deal_counts(
-                counts, strata, self.units.n_in_strata, *dealing, self._n_shares
-            ).astype(np.float64)
-            if (self._keeps.sum(axis=1) == self._n_shares - 1).all():
-                yield counts - dealt[self._keeps.argmin(axis=1)]
-            else:
-                yield self._keeps.astype(np.float64) @ dealt
+            deal = partial(kernels.deal_counts, counts, strata, self.units.n_in_strata, *dealing)
+            dealt = None if leaves_one else deal(n_shares, range(n_shares)).astype(np.float64)
+            for begin in range(0, n_rows, most):
+                rows = range(begin, min(begin + most, n_rows))
+                if dealt is None:
+                    yield (counts - deal(n_shares, rows)).astype(np.float64)
+                else:
+                    yield self._keeps[rows.start : rows.stop].astype(np.float64) @ dealt
 
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
         n_units, n_sets = self.units.size_in(part), -(-n_replicates // LANES)

@@ -354,7 +354,8 @@ def _deal_counts(kind: _Kind, draws: Dealt, out: Floats) -> Plan[bool]:
     """Write the replicates of a kind if counts of its groups suffice; return whether they do."""
     beside = [kind.jobs[0].data]
     layout = kind.layout(Kept(), beside)
-    if 8 * layout.n_groups * draws.n_replicates > _BYTES_PER_CHUNK:
+    bytes_each = 8 * layout.n_groups
+    if bytes_each > _BYTES_PER_CHUNK:
         return False
     counts = yield from known_counts(layout, tuple(beside))
     if counts is None:
@@ -363,7 +364,7 @@ def _deal_counts(kind: _Kind, draws: Dealt, out: Floats) -> Plan[bool]:
     if draws.units.n_in_strata.size > 1:
         strata = layout.summands[0].class_of_group
     first = 0
-    for kept in draws.of_counts(counts, strata):
+    for kept in draws.of_counts(counts, strata, _BYTES_PER_CHUNK // bytes_each):
         yield from kind.write(kept[:, :, None], first, None, out)
         first += kept.shape[0]
     return True

@@ -124,6 +124,7 @@ def deal_counts(
     places: _Counts,
     keys: NDArray[np.uint64],
     n_shares: int,
+    wanted: range,
 ) -> _Counts: ...
 def deal_ranks(
     y: _Codes,

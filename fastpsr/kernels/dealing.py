@@ -55,15 +55,15 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     return folds
 
 
-def deal_counts(counts, strata, sizes, tables, places, keys, n_shares):
-    """Return (n_shares, G): how many rows of each group are dealt to each share.
+def deal_counts(counts, strata, sizes, tables, places, keys, n_shares, wanted):
+    """Return (W, G): how many rows of each group are dealt to the shares in the range `wanted`.
 
     Rows lie sorted by group; `strata` (G,) of groups do not decrease. The rank of a row in its
     stratum is permuted as by `deal_ranks`, and the permuted ranks are dealt in turn.
     """
-    out = np.zeros((n_shares, counts.size), np.int64)
+    out = np.zeros((len(wanted), counts.size), np.int64)
     widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
-    _deal_counts(counts, strata, sizes, widths, tables, places, keys, out)
+    _deal_counts(counts, strata, sizes, widths, tables, places, keys, n_shares, wanted.start, out)
     return out
 
 
@@ -148,8 +148,7 @@ def _walked(x, mask, third, keys):
 
 
 @kernel
-def _deal_counts(counts, strata, sizes, widths, tables, places, keys, out):
-    n_shares = np.int64(out.shape[0])
+def _deal_counts(counts, strata, sizes, widths, tables, places, keys, n_shares, first, out):
     dealt = np.empty(BLOCK, np.int64)
     rank = np.int64(0)
     for g in range(counts.size):
@@ -165,7 +164,9 @@ def _deal_counts(counts, strata, sizes, widths, tables, places, keys, out):
             else:
                 _permute(rank, n, sizes[k], widths[k], keys[k], dealt)
             for i in range(n):
-                out[dealt[i] % n_shares, g] += 1
+                share = dealt[i] % n_shares - first
+                if 0 <= share < out.shape[0]:
+                    out[share, g] += 1
             rank += n
             left -= n
 
