@@ -165,7 +165,9 @@ def test_points_are_intervals_of_metrics(scheme):
             warnings.simplefilter("ignore", RuntimeWarning)
             ends = [
                 each.interval
-                for each in fp.bootstrap(metrics, data, n_resamples=40, resampling=scheme, seed=3)
+                for each in fp.bootstrap(
+                    metrics, data, n_resamples=40, method="percentile", resampling=scheme, seed=3
+                )
             ]
         low, high = getattr(found.low, series), getattr(found.high, series)
         np.testing.assert_allclose(low, [end.low for end in ends], rtol=1e-13)
