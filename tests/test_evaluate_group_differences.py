@@ -25,7 +25,7 @@ from tests.drawn import fixed, units_of
 N = 360
 CUTS = (0, 80, 80, 130, 131, 300, N)  # an empty part, and one of a single row
 LEVEL = 0.8
-OPTIONS = {"n_resamples": 60, "seed": 3, "confidence_level": LEVEL}
+OPTIONS = {"n_resamples": 60, "seed": 3, "confidence_level": LEVEL, "method": "percentile"}
 SCHEMES = ("iid", "stratified", "clusters", "nested", "two-way")
 
 
@@ -220,9 +220,11 @@ def test_accelerations_leave_out_units_of_the_whole(metric, scheme, where):
 
 def test_bca_intervals():
     data = columns()
-    options = {"by": {"sex": data["sex"]}, "group_differences": "all", **OPTIONS}
+    options = OPTIONS | {"by": {"sex": data["sex"]}, "group_differences": "all"}
     (bca,), (percentile,) = (
-        fp.evaluate(predictions(data), [fp.BrierScore()], method=method, **options).differences
+        fp.evaluate(
+            predictions(data), [fp.BrierScore()], **(options | {"method": method})
+        ).differences
         for method in ("bca", "percentile")
     )
     assert bca.result.method == "bca"
