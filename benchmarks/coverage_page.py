@@ -1,0 +1,61 @@
+"""What the study of coverage found, as Markdown."""
+
+from collections.abc import Mapping
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.coverage import Study
+
+_HEAD = (
+    "| metric | population | value | method | 90 %: percentile | auto | 95 %: percentile | auto "
+    "| above, below | width |"
+)
+
+
+def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str) -> str:
+    """Return the tables of all studies that were run."""
+    found = figures["studies"]
+    groups: dict[str, list[str]] = {}
+    for name, study in studies.items():
+        if found.get(name, {}).get("repetitions"):
+            groups.setdefault(study.group, []).append(name)
+    sections = [f"Command: `{command}`"]
+    for group, names in groups.items():
+        notes = [
+            f"{name}: {studies[name].about} ({found[name]['repetitions']} repetitions)."
+            for name in names
+        ]
+        metrics = list(dict.fromkeys(m for name in names for m in studies[name].metrics))
+        rows = [
+            _row(metric, name, found[name])
+            for metric in metrics
+            for name in names
+            if metric in found[name]["counts"]
+        ]
+        sections += [f"### {group[0].upper()}{group[1:]}", " ".join(notes),
+                     "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])]  # fmt: skip
+    return "\n\n".join(sections) + "\n"
+
+
+def _row(metric: str, name: str, own: Mapping[str, Any]) -> str:
+    counts, n = own["counts"][metric], own["repetitions"]
+    cells = []
+    for level in ("0.9", "0.95"):
+        at = counts[level]
+        cells += [_percent(at["percentile"], n), _percent(at["auto"], n, is_bold=level == "0.95")]
+    at = counts["0.95"]
+    below, _, above, none = at["auto"]
+    missed = f"{100.0 * above / n:.1f}, {100.0 * below / n:.1f}"
+    width = f"{exp(at['log_ratio'] / at['ratios']):.2f}" if at["ratios"] else ""
+    method = counts["method"] + (f" ({none} without)" if none else "")
+    value = f"{own['truth'][metric]:.4g}"
+    return f"| {' | '.join([metric, name, value, method, *cells, missed, width])} |"
+
+
+def _percent(sides: list[int], n: int, *, is_bold: bool = False) -> str:
+    share = sides[1] / max(n - sides[3], 1)
+    if not is_bold:
+        return f"{100.0 * share:.1f}"
+    error = sqrt(share * (1.0 - share) / n)
+    return f"**{100.0 * share:.1f}** ± {100.0 * error:.1f}"
