@@ -64,8 +64,7 @@ CORE: Metrics = {
     **RANKS, **ECES, "RCL, PAV on the test": fp.CalibrationLoss(_LOG, fp.PAV(), _TEST),
 }  # fmt: skip
 MEANS: Metrics = {
-    "NCE": fp.CrossEntropy(), "NBS": fp.BrierScore(), "Cllr": fp.Cllr(),
-    "actDCF(0.05)": fp.ActDCF(0.05),
+    "NCE": fp.CrossEntropy(), "Cllr": fp.Cllr(), "actDCF(0.05)": fp.ActDCF(0.05),
 }  # fmt: skip
 STEPS: Metrics = {
     "MissRate(0.05)": fp.MissRate(0.05), "EER(crossing)": fp.EER("crossing"),
@@ -130,7 +129,7 @@ class Study:
         flat = [job for each in jobs for job in each]
         values = [job.metric(job.data) for job in flat]
         run(lambda: _prepared(flat))
-        sums = [[(job, sign) for job, sign in zip(each, (1.0, -1.0), strict=False)] for each in jobs]
+        sums = [list(zip(each, (1.0, -1.0), strict=False)) for each in jobs]
         evidence = gather(
             settings, flat, values, sums, jointly=len(drawn.systems) > 1,
             progress=lambda done, total: None,
@@ -205,7 +204,7 @@ def _weighted(seed: Any) -> Drawn:
 
 def studies() -> dict[str, Study]:
     """Return all studies by name."""
-    own = ["Gaussian", "t4", "mixture", "ties", "skewed", "discrete"]
+    own = {"Gaussian": 1.0, "t4": 0.5, "mixture": 0.5, "ties": 0.5, "skewed": 1.0, "discrete": 1.0}
     gaussian = _sampled("Gaussian", 2_000, CORE)
     others = "other metrics, 2,000 independent samples"
     variants = "variants of the Gaussian population, 2,000 samples"
@@ -214,25 +213,25 @@ def studies() -> dict[str, Study]:
         partial(clusters, factor=1), partial(clusters, factor=200), CORE | MEANS, 0.5,
     )  # fmt: skip
     found = [
-        *(_sampled(name, 2_000, CORE | MEANS) for name in own),
+        *(_sampled(name, 2_000, CORE, share=share) for name, share in own.items()),
         replace(_sampled("bad", 2_000, ECES), n_draws=1),
         Study("calibrated", gaussian.group, "posteriors are the truth, of a beta distribution",
               _alone(calibrated, n_samples=2_000), _alone(calibrated, n_samples=2_000), ECES,
               known={"ECE": 0.0}),
-        _sampled("few errors", 2_000, RANKS),
-        *(replace(_sampled(name, 2_000, STEPS | FITS | OTHER_ECES), name=f"{name}, others",
+        _sampled("few errors", 2_000, RANKS, share=0.5),
+        *(replace(_sampled(name, 2_000, MEANS | STEPS | FITS | OTHER_ECES), name=f"{name}, others",
                   group=others, share=0.5) for name in ("Gaussian", "skewed")),
         Parts("Gaussian, parts", others, gaussian.about, gaussian.draw, gaussian.large,
               dict.fromkeys(("score", "miscalibration", "discrimination", "uncertainty")), 0.5),
-        replace(gaussian, name="weighted", group=variants, draw=_weighted,
+        replace(gaussian, name="weighted", group=variants, draw=_weighted, share=0.5,
                 about="weights of a gamma distribution of shape 2"),
-        replace(gaussian, name="stratified", group=variants, about="class sizes are fixed",
+        replace(gaussian, name="stratified", group=variants, about="class sizes are fixed", share=0.5,
                 draw=_alone(independent, fp.Stratified(), population=INDEPENDENT["Gaussian"],
                             n_samples=2_000, sizes=True)),
         Study("difference", variants, "two systems on the same samples",
               lambda seed: Drawn(pair(seed, 2_000)), lambda seed: Drawn(pair(seed, _N_LARGE)),
               CORE | {"NCE": MEANS["NCE"], _CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5),
-        *(_sampled(name, 20_000, CORE, share=0.5)
+        *(_sampled(name, 20_000, CORE, share=0.25)
           for name in ("Gaussian", "mixture", "skewed", "discrete")),
         in_clusters,
         replace(in_clusters, name="nested", about="the same, by Nested",
@@ -304,7 +303,8 @@ def run_study(study: Study, n_repetitions: int, path: Path) -> None:
     """Run a study until it has so many repetitions; the file is written from time to time."""
     wanted = ceil(n_repetitions * study.share)
     with _kept(path) as held:
-        own = held.setdefault("studies", {}).setdefault(study.name, {"repetitions": 0, "counts": {}})
+        known = held.setdefault("studies", {})
+        own = known.setdefault(study.name, {"repetitions": 0, "counts": {}})
         if own["repetitions"] >= wanted:
             return
         if "truth" not in own:

@@ -81,13 +81,13 @@ def _ties(rng: Rng, y: Any) -> Floats:
 
 def _skewed(rng: Rng, y: Any) -> Floats:
     scores = rng.gumbel(size=y.size)
-    scores[y] = 4.5 - np.exp(0.6 * rng.normal(size=int(y.sum())))
-    return 1.2 * (scores - 2.5)
+    scores[y] = 6.0 - np.exp(0.6 * rng.normal(size=int(y.sum())))
+    return 1.2 * (scores - 3.0)
 
 
 def _discrete(rng: Rng, y: Any) -> Floats:
-    scores = np.round(2.0 * (rng.standard_t(2.5, y.size) + 3.0 * y - 1.5)) / 2.0
-    return np.where(rng.random(y.size) < 0.2, 0.0, scores)
+    scores = np.round(2.0 * (rng.standard_t(2.5, y.size) + 5.0 * y - 2.5)) / 2.0
+    return np.where(rng.random(y.size) < 0.1, 0.0, scores)
 
 
 def _bad(rng: Rng, y: Any) -> Floats:
@@ -103,12 +103,12 @@ INDEPENDENT = {
     for one in (
         Population("Gaussian", "normal scores at distance 2.5, overconfident by 1.2", _gaussian),
         Population("t4", "scores of Student's t with 4 degrees of freedom at distance 3", _student),
-        Population("mixture", "15 % of the samples at distance 0.8 and wider, others at 3", _mixture),
+        Population("mixture", "15 % of samples at distance 0.8 and wider, others at 3", _mixture),
         Population("ties", "Gaussian, log-odds rounded to multiples of 2", _ties),
-        Population("skewed", "Gumbel non-targets, targets 4.5 minus lognormal", _skewed),
-        Population("discrete", "t with 2.5 degrees of freedom, rounded to halves; 20 % are 0", _discrete),
+        Population("skewed", "Gumbel non-targets, targets 6 minus lognormal", _skewed),
+        Population("discrete", "t of 2.5 degrees of freedom, at distance 5, rounded; 10 % are 0", _discrete),
         Population("bad", "Gaussian, log-odds doubled and shifted by 1.5", _bad),
-        Population("few errors", "normal scores at distance 4.5: 2.4 expected misses at the EER", _few_errors),
+        Population("few errors", "normal scores at distance 4.5: 2.4 misses expected", _few_errors),
     )
 }  # fmt: skip
 
@@ -118,10 +118,8 @@ def independent(
 ) -> fp.Predictions:
     """Draw independent samples; `sizes` fixes those of the classes."""
     rng = np.random.default_rng(seed)
-    if sizes:
-        y = np.arange(n_samples) < round(prior * n_samples)
-    else:
-        y = rng.random(n_samples) < prior
+    at = np.arange(n_samples) / n_samples if sizes else rng.random(n_samples)
+    y = at < prior
     return fp.Predictions.from_logits(y, population.draw(rng, y) + log(prior / (1.0 - prior)))
 
 
@@ -201,5 +199,3 @@ def clusters(seed: Any, factor: int) -> Drawn:
     scores = rng.normal(size=y.size) + effects[ids, y.astype(int)] + 3.0 * y - 1.5
     logits = 2.5 * scores + log(PRIOR / (1.0 - PRIOR))
     return Drawn([fp.Predictions.from_logits(y, logits)], fp.Clusters(ids))
-
-
