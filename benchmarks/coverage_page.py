@@ -33,8 +33,8 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
             for name in names
             if metric in found[name]["counts"]
         ]
-        sections += [f"### {group[0].upper()}{group[1:]}", " ".join(notes),
-                     "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])]  # fmt: skip
+        table = "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])
+        sections += [f"### {group[0].upper()}{group[1:]}", " ".join(notes), table]
     return "\n\n".join(sections) + "\n"
 
 

@@ -106,7 +106,7 @@ INDEPENDENT = {
         Population("mixture", "15 % of samples at distance 0.8 and wider, others at 3", _mixture),
         Population("ties", "Gaussian, log-odds rounded to multiples of 2", _ties),
         Population("skewed", "Gumbel non-targets, targets 6 minus lognormal", _skewed),
-        Population("discrete", "t of 2.5 degrees of freedom, at distance 5, rounded; 10 % are 0", _discrete),
+        Population("discrete", "t of 2.5 degrees of freedom, rounded; 10 % are 0", _discrete),
         Population("bad", "Gaussian, log-odds doubled and shifted by 1.5", _bad),
         Population("few errors", "normal scores at distance 4.5: 2.4 misses expected", _few_errors),
     )
