@@ -1,9 +1,7 @@
 """What the bootstrap draws: how often each sample is there, by replicate."""
 
-import numpy as np
-
 from fastpsr.bootstrap.draws import draws_of
-from fastpsr.bootstrap.replicates import Job, values_under
+from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.sums import Layout, RowDraws
 from fastpsr.bootstrap.units import Kept, sizes_by_part
 from fastpsr.plans import Part, run
@@ -43,7 +41,3 @@ def prepared(metric, data):
     job = Job(metric, data)
     run(job.prepare)
     return job
-
-
-def values_where(jobs, draws, n):
-    return np.asarray(run(lambda: values_under(jobs, draws, n)))

@@ -14,7 +14,7 @@ import pytest
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS, influence
 from fastpsr.bootstrap import replicates as module
-from fastpsr.bootstrap.draws import LeftOut, UnitDraws, draws_of
+from fastpsr.bootstrap.draws import Dealt, UnitDraws, draws_of
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.sums import DrawnSums, sums_of
 from fastpsr.metrics.base import Metric
@@ -587,13 +587,12 @@ def test_every_row_is_left_out_once(resampling):
     parts = in_parts(data)
     run(parts.find_facts)
     units = units_of(resampling, parts)
-    sizes = units.sizes.sum(axis=0)
-    shares = [13] * len(sizes)
-    (times,) = run(lambda: ask(_AllTimes(LeftOut(units, shares, 3), sum(shares)), parts))
+    sizes = units.n_in_strata
+    keeps = ~np.eye(13 * len(sizes), dtype=bool)
+    draws = Dealt(units, keeps, 3, apart=True)
+    (times,) = run(lambda: ask(_AllTimes(draws, len(keeps)), parts))
     present = data.weights > 0.0
-    covered = np.zeros(N, bool)
-    covered[present] = True
-    left_out = (times == 0.0) & covered
+    left_out = (times == 0.0) & present
     assert (left_out[:, present].sum(axis=0) == 1).all()
     for stratum, size in enumerate(sizes):
         numbers = left_out[13 * stratum : 13 * (stratum + 1)].sum(axis=1)
@@ -601,6 +600,10 @@ def test_every_row_is_left_out_once(resampling):
         if resampling.by_class:
             rows = left_out[13 * stratum : 13 * (stratum + 1)].any(axis=0)
             assert set(data.y_true[rows]) == {stratum}
+    here = Dealt(units_of(resampling, data), keeps, 3, apart=True)
+    for replicate in (0, 5, 12):  # the same rows as in memory
+        alone = here.times(Part.whole(data), replicate)
+        np.testing.assert_array_equal(alone[present], times[replicate][present])
 
 
 def test_bca_by_leaving_out():

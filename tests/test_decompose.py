@@ -158,7 +158,7 @@ def test_methods(method):
 def test_undefined_replicates_are_left_out_of_all_parts():
     data = fp.Predictions.from_posteriors([0, 0, 0, 1, 1], [0.1, 0.6, 0.3, 0.4, 0.9])
     with pytest.warns(RuntimeWarning, match="is undefined in") as caught:
-        found = fp.decompose(data, n_resamples=100, seed=0)
+        found = fp.decompose(data, n_resamples=100, seed=0, method="percentile")
     assert {warning.filename for warning in caught} == {__file__}
     n_undefined = {result.n_undefined for result in found.intervals.values()}
     assert len(n_undefined) == 1
@@ -183,7 +183,9 @@ def test_an_infinite_loss_is_miscalibration():
     found = fp.decompose(data)
     assert (found.score, found.miscalibration) == (math.inf, math.inf)
     assert 0.0 < found.discrimination < found.uncertainty
-    drawn = fp.decompose(data, n_resamples=40, seed=0, resampling=fp.Stratified())
+    drawn = fp.decompose(
+        data, n_resamples=40, seed=0, resampling=fp.Stratified(), method="percentile"
+    )
     assert drawn.intervals["score"].interval.high == math.inf
     assert "inf" in str(drawn)
     json.dumps(drawn.to_dict(), allow_nan=False)
@@ -240,9 +242,9 @@ def test_bad_data(data, message):
 
 def test_what_is_shown():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
-    found = fp.decompose(data, n_resamples=40, seed=0)
+    found = fp.decompose(data, n_resamples=40, seed=0, method="percentile")
     first, *lines = str(found).splitlines()
-    assert first == "95 % interval: percentile, 40 replicates, resampling IID, seed 0"
+    assert first == "95 % intervals: percentile, 40 replicates, resampling IID, seed 0"
     assert [line.split()[0] for line in lines] == list(PARTS)
     assert all("[" in line for line in lines)
     assert "[" not in str(fp.decompose(data))

@@ -12,7 +12,7 @@ from fastpsr.evaluation import Difference, Row
 
 N = 300
 METRICS = {"EER": fp.EER(), "Cllr": fp.Cllr(), "NBS": fp.BrierScore(), "AUC": fp.AUC()}
-OPTIONS = {"n_resamples": 60, "seed": 3, "confidence_level": 0.9}
+OPTIONS = {"n_resamples": 60, "seed": 3, "confidence_level": 0.9, "method": "percentile"}
 
 
 def sample(n=N):
@@ -39,7 +39,7 @@ def check(found, metric, a, b, **options):
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_pairs_are_those_of_compare(pairs, method):
     systems = systems_of()
-    table = fp.evaluate(systems, METRICS, differences=pairs, method=method, **OPTIONS)
+    table = fp.evaluate(systems, METRICS, differences=pairs, **(OPTIONS | {"method": method}))
     named = list(combinations("abc", 2)) if pairs == "all" else [("a", "b"), ("a", "c")]
     expected = [(a, b, metric) for a, b in named for metric in METRICS]
     assert [(d.a.system, d.b.system, d.metric) for d in table.differences] == expected

@@ -120,17 +120,19 @@ def test_systems_beside_each_other():
     data = columns()
     systems = {name: MAKERS["LLRs"](data["y"], data[name]) for name in "ab"}
     by = {"gender": data["gender"]}
-    table = fp.evaluate(systems, METRICS, by=by, n_resamples=40, seed=1)
+    table = fp.evaluate(systems, METRICS, by=by, n_resamples=40, seed=1, method="percentile")
     assert [(g.system, g.group) for g in table.groups] == [
         (system, group) for system in "ab" for group in (None, "gender=f", "gender=m")
     ]
     for system, predictions in systems.items():
-        alone = fp.evaluate(predictions, METRICS, by=by, n_resamples=40, seed=1)
+        alone = fp.evaluate(
+            predictions, METRICS, by=by, n_resamples=40, seed=1, method="percentile"
+        )
         rows = [row for row in table.rows if row.system == system]
         same(rows, alone.rows)
         assert table[system, "gender=f", "Cllr"] == alone[None, "gender=f", "Cllr"]
     text = str(table)
-    assert text.splitlines()[0] == str(table.intervals)
+    assert text.splitlines()[0] == table.settings
     assert f"{100 * table['a', 'gender=m', 'EER']:.3f} %" in text
     records = table.records()
     assert {r["n_target"] + r["n_nontarget"] == r["n_samples"] for r in records} == {True}

@@ -137,7 +137,7 @@ def test_wrong_options_are_found_before_the_work():
 def test_printed_table_with_intervals():
     data = fp.Predictions.from_posteriors([0, 0, 1, 1] * 25, [0.1, 0.6, 0.4, 0.9] * 25)
     metrics = {"score": fp.BrierScore(), "none": refusing, "RCL": BY_HAND["RCL"](2)}
-    table = fp.evaluate(data, metrics, n_resamples=200, seed=0)
+    table = fp.evaluate(data, metrics, n_resamples=200, seed=0, method="percentile")
     score, _, _ = (f"[{r.low or 0:.4f}, {r.high or 0:.4f}]" for r in table.rows)
     rcl = f"[{table.rows[2].low:.3f}, {table.rows[2].high:.3f}]"
     wide = max(len(score), len(rcl))

@@ -23,13 +23,15 @@ INFINITE = fp.Predictions.from_llrs(Y, np.where(np.arange(40) == 3, np.inf, X))
 
 
 def interval(metric=None, **options):
-    options = {"n_resamples": 40, "seed": 0} | options
+    options = {"n_resamples": 40, "seed": 0, "method": "percentile"} | options
     return fp.bootstrap(metric or {"<i>AUC</i>": fp.AUC()}, LLRS, **options)
 
 
 def intervals():
     (found,) = interval()
-    (difference,) = fp.compare({"a < b": fp.EER()}, LLRS, INFINITE, n_resamples=40, seed=2**64 - 1)
+    (difference,) = fp.compare(
+        {"a < b": fp.EER()}, LLRS, INFINITE, n_resamples=40, seed=2**64 - 1, method="percentile"
+    )
     return {"bootstrap": found, "compare": difference}
 
 
@@ -154,6 +156,7 @@ def test_what_an_interval_says_of_itself():
         "name": "<i>AUC</i>", "value": found.value, "low": found.interval.low,
         "high": found.interval.high, "standard_error": found.standard_error, "bias": found.bias,
         "n_undefined": 0, "confidence_level": 0.9, "method": "basic", "seed": 0,
+        "degrees_of_freedom": None,
         "resampling": "Stratified", "n_resamples": 40, "fastpsr": fp.__version__,
         "unit": "probability",
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """Confidence intervals from replicates."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -10,13 +11,29 @@ from fastpsr.predictions import Floats
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-__all__ = ["METHODS", "FoundBy", "Interval", "Method", "interval"]
+__all__ = ["METHODS", "FoundBy", "Interval", "Method", "described", "interval"]
 
 #: What may be requested; "auto" takes what covers best for each metric.
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: How an interval was computed.
 FoundBy = Literal["percentile", "basic", "bca", "normal", "subsampling", "inverted test"]
+
+
+def described(
+    confidence_level: float,
+    metrics: Mapping[str, Sequence[str]],
+    n_resamples: int,
+    drawn: str,
+    seed: int,
+) -> str:
+    """Return settings of intervals as text, with the metrics by the methods that were used."""
+    methods = [*metrics]
+    if len(metrics) > 1:
+        methods = [f"{method} of {', '.join(names)}" for method, names in metrics.items()]
+    between = "; " if len(metrics) > 1 else ", "
+    parts = [*methods, f"{n_resamples:,} replicates, resampling {drawn}, seed {seed}"]
+    return f"{100.0 * confidence_level:g} % intervals: {between.join(parts)}"
 
 
 class Interval(NamedTuple):

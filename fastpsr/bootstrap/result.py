@@ -1,18 +1,19 @@
 """Result of the bootstrap."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.intervals import FoundBy, Interval
+from fastpsr.bootstrap.intervals import FoundBy, Interval, described
 from fastpsr.html import table
 from fastpsr.optional import frame
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
 
-__all__ = ["BootstrapResult"]
+__all__ = ["BootstrapResult", "described_results"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,7 @@ class BootstrapResult(Result):
     @property
     def settings(self) -> str:
         """Description of how the interval was computed."""
-        return (
-            f"{100.0 * self.confidence_level:g} % interval: {self.method}, "
-            f"{self.n_resamples:,} replicates, resampling {self.resampling}, seed {self.seed}"
-        )
+        return described_results([self])
 
     def to_frame(self) -> Any:
         """Return a ``polars.DataFrame`` of one row, with everything except the replicates.
@@ -118,3 +116,14 @@ class BootstrapResult(Result):
             f"<{self.name}: {self.value:.4g}, {100.0 * self.confidence_level:.6g}% interval "
             f"{low:.4g} to {high:.4g} ({self.method}, {self.replicates.size:,} replicates)>"
         )
+
+
+def described_results(results: Sequence[BootstrapResult]) -> str:
+    """Return the settings of intervals that were computed together as text."""
+    methods: dict[str, list[str]] = {}
+    for each in results:
+        methods.setdefault(each.method, []).append(each.name)
+    first = results[0]
+    return described(
+        first.confidence_level, methods, first.n_resamples, first.resampling, first.seed
+    )

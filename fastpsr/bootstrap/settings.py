@@ -2,13 +2,14 @@
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method
+from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method, described
 from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.resampling import IID, Resampling
 from fastpsr.errors import ArgumentError
@@ -76,7 +77,7 @@ class Intervals:
             raise ArgumentError(
                 "method",
                 f"must not be bca with {type(resampling).__name__}: units that multiply have no "
-                "influence of their own; use percentile or basic",
+                "influence of their own; use auto or percentile",
             )
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
@@ -126,11 +127,9 @@ class Intervals:
             "seed": self.seed,
         }
 
-    def __str__(self) -> str:
-        return (
-            f"{100.0 * self.confidence_level:g} % intervals: {self.method}, "
-            f"{self.n_resamples:,} replicates, resampling {self.drawn}, seed {self.seed}"
-        )
+    def described(self, metrics: Mapping[str, Sequence[str]]) -> str:
+        """Return the settings as text, with the metrics by the methods that were used."""
+        return described(self.confidence_level, metrics, self.n_resamples, self.drawn, self.seed)
 
     def method_of(self, *jobs: Job) -> FoundBy:
         """Return how the interval of a metric is computed, or of a sum of signed metrics."""

@@ -158,6 +158,8 @@ def subsampled(
     else:
         error = _standard_error(halves, quarters, rule, subsets.drawn)
     if not error > 0.0:
+        if rule.scale == "plain":  # as for the difference of equal systems
+            return Subsampled(Interval(center, center), math.nan)
         raise ValueError("it has the same value in all subsets of the data")
     df = _degrees_of_freedom(psi)
     return Subsampled(_around(center, error, df, rule, confidence_level), df)

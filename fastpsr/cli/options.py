@@ -117,12 +117,14 @@ class Equal(StrEnum):
 
 
 class Method(StrEnum):
-    """Methods for intervals from replicates."""
+    """Methods for intervals."""
 
+    AUTO = "auto"
     PERCENTILE = "percentile"
     BASIC = "basic"
     BCA = "bca"
     NORMAL = "normal"
+    SUBSAMPLING = "subsampling"
 
 
 def _known_format(name: str | None) -> str | None:
@@ -488,8 +490,13 @@ class IntervalOptions:
         ),
     ] = None
     interval: Annotated[
-        Method, _of(_INTERVALS, "Method of the bootstrap intervals.", "--interval")
-    ] = Method.PERCENTILE
+        Method,
+        _of(
+            _INTERVALS,
+            "How intervals are computed; auto takes what covers best for each metric.",
+            "--interval",
+        ),
+    ] = Method.AUTO
     seed: Annotated[
         int, _of(_INTERVALS, "Seed of the replicates; the same seed gives the same intervals.")
     ] = 0
@@ -519,7 +526,7 @@ class IntervalOptions:
             check_speakers_are_drawn(intervals)
         if intervals.method == "bca" and drawn.startswith(NESTED):
             raise ValueError(
-                f"--interval must not be bca with --resample {drawn}: use percentile or basic"
+                f"--interval must not be bca with --resample {drawn}: use auto or percentile"
             )
         return intervals
 
@@ -633,7 +640,7 @@ def check_speakers_are_drawn(intervals: Intervals) -> None:
     if intervals.method == "bca":
         raise ValueError(
             "--interval must not be bca with --resample speaker (the default where speakers are "
-            "known): use percentile or basic, or --resample iid"
+            "known): use auto or percentile, or --resample iid"
         )
 
 

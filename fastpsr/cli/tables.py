@@ -42,7 +42,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
     console.print(str(evaluation.all_samples))
     header, *lines = _lines(evaluation)
     if evaluation.intervals is not None:
-        console.print(str(evaluation.intervals))
+        console.print(evaluation.settings)
     table = Table(box=None, pad_edge=False)
     for name in header:
         justify = "right" if name == "value" else "left"

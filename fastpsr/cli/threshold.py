@@ -148,7 +148,7 @@ def _print_point(
 
 def _print_intervals(table: Evaluation) -> None:
     """Print the threshold and the metric on which it is based, with intervals."""
-    console.print(str(table.intervals))
+    console.print(table.settings)
     for row in table.rows:
         shown = with_interval(row.value, row.low, row.high, row.unit)
         console.print(f"{row.metric}: {' '.join(shown)}")

@@ -121,7 +121,8 @@ def evaluate_with_conf_int(
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
             found = bootstrap(
                 metric, metric._predictions(arrays["labels"], arrays["samples"]), seed=_SEED,
-                n_resamples=max(num_bootstraps, _FEWEST), confidence_level=0.5, resampling=scheme,
+                n_resamples=max(num_bootstraps, _FEWEST), confidence_level=0.5, method="percentile",
+                resampling=scheme,
             )  # fmt: skip
             value, values = found.value, found.replicates[:num_bootstraps]
         else:

@@ -10,6 +10,7 @@ from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.evidence import Sum, gather
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import Job, Progress
+from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.calibration.base import Calibrator, SumLosses
@@ -97,7 +98,7 @@ class Decomposition(Result):
         return lines
 
     def _title(self) -> str:
-        return self.intervals["score"].settings if self.intervals else ""
+        return described_results(list(self.intervals.values())) if self.intervals else ""
 
     def _repr_html_(self) -> str:
         title = "; ".join(filter(None, ("Decomposition", self.unit, self._title())))

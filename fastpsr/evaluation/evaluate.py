@@ -406,7 +406,11 @@ class _Task:
         if found is None:
             return row
         low, high = found.interval
-        return replace(row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined)
+        df = None if math.isnan(found.degrees_of_freedom) else found.degrees_of_freedom
+        return replace(
+            row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
+            method=found.method, degrees_of_freedom=df,
+        )  # fmt: skip
 
     def _describe(self) -> Plan[Group]:
         n_infinite = yield from count_infinite_losses(self.data)

@@ -185,6 +185,8 @@ def with_interval(
     """
     if low is None or high is None:
         return number(value, unit), ""
+    if math.isnan(low) and not math.isnan(value):
+        return number(value, unit), "no interval"
     factor = _PERCENT.get(unit, 1.0)
     width = factor * (high - low)
     decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0

@@ -42,6 +42,10 @@ class Row:
         Mean of the replicates minus the value; None if there is no interval.
     n_undefined : int
         Number of replicates in which the metric is undefined; they are left out.
+    method : str or None
+        How the interval was computed, as ``BootstrapResult.method``; None if there is none.
+    degrees_of_freedom : float or None
+        Of an interval by subsampling.
     note : str
         Description of the metric; the reason if the value is nan or infinite.
     unit : str
@@ -65,6 +69,8 @@ class Row:
     high: float | None = None
     bias: float | None = None
     n_undefined: int = 0
+    method: str | None = None
+    degrees_of_freedom: float | None = None
     note: str = ""
     unit: str = ""
     reference_value: float | None = None
@@ -224,6 +230,19 @@ class Evaluation:
         """Kind of the first system: "posteriors", "likelihoods" or "raw scores"."""
         return self.all_samples.kind
 
+    @property
+    def settings(self) -> str:
+        """Description of how the intervals were computed; "" without."""
+        if self.intervals is None:
+            return ""
+        found = [(row.metric, row.method) for row in self.rows]
+        found += [(each.metric, each.result.method) for each in self.differences if each.result]
+        methods: dict[str, list[str]] = {}
+        for metric, method in found:
+            if method is not None and metric not in methods.setdefault(method, []):
+                methods[method].append(metric)
+        return self.intervals.described(methods)
+
     def to_dict(self) -> dict[str, Any]:
         """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
         content: dict[str, Any] = strict(
@@ -260,7 +279,7 @@ class Evaluation:
         return frame({name: [each.get(name) for each in records] for name in records[0]})
 
     def _repr_html_(self) -> str:
-        intervals = "" if self.intervals is None else f"; {self.intervals}"
+        intervals = f"; {self.settings}" if self.settings else ""
         if len(self.groups) > 1:
             header, *lines = pivot(self)
             shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
@@ -281,7 +300,7 @@ class Evaluation:
         Differences of two systems are in the table, those of more systems or of groups in one of
         their own.
         """
-        lines = [] if self.intervals is None else [str(self.intervals)]
+        lines = [self.settings] if self.settings else []
         if self.differences:
             return "\n".join([*lines, *with_differences(self, width), *gaps(self)])
         if len(self.groups) > 1 or self.all_samples.system is not None:
