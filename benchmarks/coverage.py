@@ -2,8 +2,9 @@
 
 Each study draws many samples from a population whose metrics are known, and counts how often the
 intervals of `method="auto"` and percentile intervals contain them. A population value is the
-metric on very large draws; for a calibrator that is cross-fitted it is the mean over fresh sets of
-the study's size. Counts are kept in a JSON file: a study that is run again goes on where it ended.
+metric on very large draws; for a calibrator that is cross-fitted, and for devPAV, it is the mean
+over fresh sets of the study's size. Counts are kept in a JSON file: a study that is run again goes
+on where it ended.
 """
 
 import argparse
@@ -56,6 +57,7 @@ Results = Callable[[float], Mapping[str, fp.BootstrapResult]]
 _LOG = fp.rules.Log()
 _TEST, _CROSS = fp.TrainOnTest(), fp.CrossFit(folds=5)
 _CROSS_FITTED = "RCL, affine cross-fitted"
+_FRESH = {_CROSS_FITTED, "devPAV"}  # whose values depend on the number of samples
 RANKS: Metrics = {
     "EER": fp.EER(), "minDCF(0.05)": fp.MinDCF(0.05), "minCllr": fp.MinCllr(), "AUC": fp.AUC(),
 }  # fmt: skip
@@ -250,7 +252,7 @@ def _nested(drawn: Drawn) -> Drawn:
 def population_values(study: Study) -> dict[str, float]:
     """Return what the intervals ought to cover."""
     asked = {name: metric for name, metric in study.metrics.items() if name not in study.known}
-    fresh = {name: metric for name, metric in asked.items() if name == _CROSS_FITTED}
+    fresh = {name: metric for name, metric in asked.items() if name in _FRESH}
     fixed = {name: metric for name, metric in asked.items() if name not in fresh}
     means = dict(study.known)
     for metrics, draw, n_draws in (
@@ -308,7 +310,7 @@ def run_study(study: Study, n_repetitions: int, path: Path) -> None:
         own = known.setdefault(study.name, {"repetitions": 0, "counts": {}})
         if own["repetitions"] >= wanted:
             return
-        if "truth" not in own:
+        if own.get("truth", {}).keys() != study.metrics.keys():
             own["truth"] = population_values(study)
     while own["repetitions"] < wanted:
         begun = monotonic()

@@ -39,7 +39,8 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
 
 
 def _row(metric: str, name: str, own: Mapping[str, Any]) -> str:
-    counts, n = own["counts"][metric], own["repetitions"]
+    counts = own["counts"][metric]
+    n = sum(counts["0.95"]["auto"])
     cells = []
     for level in ("0.9", "0.95"):
         at = counts[level]

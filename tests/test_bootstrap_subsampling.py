@@ -510,6 +510,27 @@ def test_errors_of_bins_are_those_of_the_replicates(binning, on):
     assert found.interval.low <= found.interval.high
 
 
+@pytest.mark.parametrize("scheme", schemes())
+def test_differences_of_calibration_errors(scheme):
+    a, b = sample(), sample(seed=1)
+    b = fp.Predictions.from_logits(a.y_true, 2.0 * a.scores + b.scores)
+    chosen = schemes()[scheme]
+    options = {"resampling": chosen, "seed": 3, "n_resamples": 200}
+    found = fp.compare(fp.ECE(), a, b, **options)
+    assert found.method == "inverted test"
+    assert found.interval.low < found.interval.high
+    if not chosen.draws_samples:  # a metric alone has draws of its own
+        sides = [fp.bootstrap(fp.ECE(), side, **options) for side in (a, b)]
+        rho = np.corrcoef([side.replicates for side in sides])[0, 1]
+        middle = sum(sides[0].interval) / 2.0 - sum(sides[1].interval) / 2.0
+        one, other = ((side.interval.high - side.interval.low) / 2.0 for side in sides)
+        reach = math.sqrt(one**2 + other**2 - 2.0 * rho * one * other)
+        np.testing.assert_allclose(found.interval, [middle - reach, middle + reach], rtol=1e-9)
+    assert fp.compare(fp.ECE(), a, a, **options).interval == (0.0, 0.0)
+    turned = fp.compare(fp.ECE(), b, a, **options).interval
+    np.testing.assert_allclose(turned, [-found.interval.high, -found.interval.low], rtol=1e-9)
+
+
 def test_auto_takes_the_method_of_the_metric():
     data, (one, other) = sample(), ids_of()
     crossed = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.CrossFit(folds=3))

@@ -9,7 +9,11 @@ import numpy as np
 
 from fastpsr.bootstrap.influence import acceleration
 from fastpsr.bootstrap.intervals import Interval, interval
-from fastpsr.bootstrap.inverted_test import errors_of_bins, inverted_interval
+from fastpsr.bootstrap.inverted_test import (
+    errors_of_bins,
+    interval_of_difference,
+    inverted_interval,
+)
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
@@ -111,7 +115,7 @@ class Evidence:
                 level = settings.confidence_level
                 found, df = subsampled(jobs, signs, self.subsets, level)
             elif method == "inverted test":
-                found = self._by_inverted_test(jobs[0])
+                found = self._by_inverted_tests(jobs, places)
             else:
                 skew = 0.0
                 if method == "bca":
@@ -134,6 +138,13 @@ class Evidence:
             interval=found, standard_error=standard_error, bias=bias, method=method,
             degrees_of_freedom=df,
         )  # fmt: skip
+
+    def _by_inverted_tests(self, jobs: list[Job], places: list[int]) -> Interval:
+        """Return the interval of one metric, or of the difference of two."""
+        sides = [self._by_inverted_test(job) for job in jobs]
+        if len(sides) == 1:
+            return sides[0]
+        return interval_of_difference(sides[0], sides[1], self.replicates[places])
 
     def _by_inverted_test(self, job: Job) -> Interval:
         metric, (errors, replicates) = job.metric, self.errors[job]
@@ -170,11 +181,12 @@ def gather(
         if method == "subsampling"
         for job, _ in terms
     )
-    tested = [
-        terms[0][0]
+    tested = dict.fromkeys(
+        job
         for terms, method in zip(sums, methods, strict=True)
         if method == "inverted test"
-    ]
+        for job, _ in terms
+    )
     bins = {job: errors_of_bins(job) for job in tested}
     of_bins = [each for job in tested for each in bins[job]]
     known = dict(zip(jobs, values, strict=True))
