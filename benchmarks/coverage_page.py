@@ -18,7 +18,7 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
     found = figures["studies"]
     groups: dict[str, list[str]] = {}
     for name, study in studies.items():
-        if found.get(name, {}).get("repetitions"):
+        if found.get(name, {}).get("truth") and found[name]["repetitions"]:
             groups.setdefault(study.group, []).append(name)
     sections = [f"Command: `{command}`"]
     for group, names in groups.items():
@@ -58,5 +58,6 @@ def _percent(sides: list[int], n: int, *, is_bold: bool = False) -> str:
     share = sides[1] / max(n - sides[3], 1)
     if not is_bold:
         return f"{100.0 * share:.1f}"
-    error = sqrt(share * (1.0 - share) / n)
+    likely = (sides[1] + 2.0) / (n + 4.0)  # so that a share of 1 has an error (Agresti, Coull)
+    error = sqrt(likely * (1.0 - likely) / (n + 4.0))
     return f"**{100.0 * share:.1f}** ± {100.0 * error:.1f}"
