@@ -138,7 +138,7 @@ class Study:
         )  # fmt: skip
 
         def at(level: float) -> dict[str, fp.BootstrapResult]:
-            asked = replace(evidence, intervals=replace(settings, confidence_level=level))
+            asked = evidence.at_level(level)
             return {
                 name: asked.result(name, terms)
                 for name, terms in zip(self.metrics, sums, strict=True)

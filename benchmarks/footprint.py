@@ -129,13 +129,18 @@ def _memory(field: str) -> int:
     raise OSError(f"the system does not report {field}")
 
 
-def _growth(case: str, y: Any, q: Any) -> int:
-    """Return by how much the peak grows over what is held before, after a small warm-up."""
-    CASES[case](y[:_WARM_UP].copy(), q[:_WARM_UP].copy())
+def growth_of(call: Callable[[], object]) -> int:
+    """Return by how many bytes a call raises the peak of memory over what is held before."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from what is held now
     before = _memory("VmRSS")
-    CASES[case](y, q)
+    call()
     return max(0, _memory("VmHWM") - before)
+
+
+def _growth(case: str, y: Any, q: Any) -> int:
+    """Return by how much the peak grows after a small warm-up."""
+    CASES[case](y[:_WARM_UP].copy(), q[:_WARM_UP].copy())
+    return growth_of(lambda: CASES[case](y, q))
 
 
 def _run(*arguments: str) -> str:

@@ -1,13 +1,13 @@
 """`python -m benchmarks.operating_points`: what they cost, as multiples of the EER on the hull.
 
 Both sides are timed in turn in one run, on predictions that are new each time, since predictions
-remember their ranks.
+remember their ranks. CPU time, of all threads, is what other programs disturb least.
 """
 
 import argparse
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,11 @@ def sides() -> dict[str, Callable[[fp.Predictions], object]]:
 
 
 def seconds(call: Callable[[fp.Predictions], object], make: Callable[[], fp.Predictions]) -> float:
-    """Return how long a call takes on new predictions."""
+    """Return the CPU time of a call on new predictions."""
     data = make()
-    begun = perf_counter()
+    begun = process_time()
     call(data)
-    return perf_counter() - begun
+    return process_time() - begun
 
 
 def ratios(size: Size, weighted: bool, rounds: int) -> dict[str, float]:

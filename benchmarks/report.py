@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
-BEGIN, END = "<!-- printed from here -->", "<!-- to here -->"
 
+def write_report(page: Path, report: str, name: str = "") -> None:
+    """Put a report between the page's two marks, or make it the page where there is none yet.
 
-def write_report(page: Path, report: str) -> None:
-    """Put a report between the page's two marks, or make it the page where there is none yet."""
-    text = page.read_text(encoding="utf-8") if page.exists() else f"{BEGIN}\n{END}\n"
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{page} must have the lines {BEGIN!r} and {END!r} for the report")
-    before, rest = text.split(BEGIN, 1)
-    _, after = rest.split(END, 1)
-    page.write_text(f"{before}{BEGIN}\n\n{report.strip()}\n\n{END}{after}", encoding="utf-8")
+    A page of several reports has marks with the name of each.
+    """
+    of = f"{name} " if name else ""
+    begin, end = f"<!-- {of}printed from here -->", f"<!-- {of}to here -->"
+    text = page.read_text(encoding="utf-8") if page.exists() else f"{begin}\n{end}\n"
+    if begin not in text or end not in text:
+        raise ValueError(f"{page} must have the lines {begin!r} and {end!r} for the report")
+    before, rest = text.split(begin, 1)
+    _, after = rest.split(end, 1)
+    page.write_text(f"{before}{begin}\n\n{report.strip()}\n\n{end}{after}", encoding="utf-8")

@@ -16,6 +16,7 @@ __all__ = [
     "as_floor",
     "as_inner_points",
     "as_labels",
+    "as_level",
     "as_log_posterior_rows",
     "as_log_rows",
     "as_matching_rows",
@@ -112,6 +113,21 @@ def as_floor(floor: object) -> float:
     if not 0.0 <= value < 0.5:
         raise ArgumentError("floor", f"must lie in 0 to 0.5 (excluded), not {floor}")
     return value
+
+
+def as_level(confidence_level: object) -> float:
+    """Return a confidence level, between 0 and 1; for one in percent, the error says so."""
+    level = 0.0
+    if isinstance(confidence_level, (int, float, np.integer, np.floating)):
+        level = float(confidence_level)
+    if 0.0 < level < 1.0:
+        return level
+    fraction = float(f"{level / 100:.12g}")
+    raise ArgumentError(
+        "confidence_level",
+        f"must lie strictly between 0 and 1, not {confidence_level!r}",
+        pass_={"confidence_level": fraction} if 1.0 < level < 100.0 else {},
+    )
 
 
 def as_column(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,6 @@
 """The number of threads of the calls in a block."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
@@ -10,8 +9,7 @@ from fastpsr.kernels.blocks import most_threads, on_threads
 __all__ = ["threads"]
 
 
-@contextmanager
-def threads(n: int) -> Iterator[None]:
+def threads(n: int) -> AbstractContextManager[None]:
     """Set the number of threads of the fastpsr calls in a ``with`` block.
 
     For programs that call fastpsr from several threads or processes of their own, such as joblib,
@@ -57,5 +55,4 @@ def threads(n: int) -> Iterator[None]:
             f"must be at most {most}, the number of threads that calls may have here, not {n!r}",
             remedy="set the environment variable FASTPSR_NUM_THREADS for more",
         )
-    with on_threads(int(n)):
-        yield
+    return on_threads(int(n))

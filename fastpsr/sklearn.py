@@ -15,7 +15,7 @@ from fastpsr.calibration import DirectionPreserving
 from fastpsr.calibration.own import as_calibrator
 from fastpsr.calibration.separability import NoOptimumError
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics import Metric
+from fastpsr.metrics import Metric, Threshold
 from fastpsr.predictions import Floats, Predictions
 
 try:
@@ -316,7 +316,8 @@ def make_scorer(metric: Metric[Any]) -> "MetricScorer":
     Raises
     ------
     ValueError
-        When called, if the estimator has no ``predict_proba`` and the metric is not one of ranks,
+        For :class:`fastpsr.Threshold`, of which neither higher nor lower values are better; and
+        when called, if the estimator has no ``predict_proba`` and the metric is not one of ranks,
         or for a label that the estimator was not trained on.
 
     Notes
@@ -348,6 +349,9 @@ class MetricScorer:
 
     def __init__(self, metric: Metric[Any]) -> None:
         checks.check_instance("metric", metric, Metric, "a metric, such as CrossEntropy()")
+        if isinstance(metric, Threshold):
+            rule = f"must tell better estimators from worse, which {metric!r} does not"
+            raise ArgumentError("metric", rule, remedy=f"pass {metric.metric!r}")
         self.metric = metric
         self._weights_are: bool | str | None = None
 

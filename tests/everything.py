@@ -9,6 +9,7 @@ import numpy as np
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
+from fastpsr.bootstrap.bands import BANDS
 from fastpsr.calibration import CALIBRATORS
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
@@ -240,6 +241,10 @@ def _intervals(n, n_resamples):
     small = min(n, 3_000)
     for result in fp.bootstrap(few, binary(small), **options):
         found[f"small: {result.name}"] = result.replicates
+    for curve in BANDS:
+        band = fp.band(curve, binary(small, kind="llrs"), n_resamples=40, seed=4)
+        for name in band.series:
+            found[f"band {curve.__name__}: {name}"] = getattr(band.high, name)
     several = {"ce": fp.CrossEntropy(), "risk": fp.BayesRisk(samples.COSTS[3])}
     for result in fp.bootstrap(several, multiclass(small), **options):
         found[f"intervals, 3 classes: {result.name}"] = result.replicates

@@ -23,6 +23,7 @@ import numpy as np
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
+from fastpsr.bootstrap.bands import BANDS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.compat import nist, speechbrain
 from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
@@ -628,6 +629,20 @@ def intervals(s):
         check_result(result)
 
 
+@case("band", "Band")
+def bands(s):
+    made = predictions_for(milder(s), n=s.of([2, 5, 30, 64]))
+    curve = s.of([*BANDS, fp.tippett])
+    points = s.give(np.sort(s.rng.uniform(0.01, 0.99, s.size()))) if s.chance(0.5) else None
+    options = {k: v for k, v in bootstrap_options(s, len(made)).items() if k != "method"}
+    found = fp.band(curve, made, points, simultaneous=s.chance(0.5), **options)
+    for name in found.series:
+        low, high = getattr(found.low, name), getattr(found.high, name)
+        assert low.shape == getattr(found.value, name).shape
+        assert not (low > high).any()
+    assert repr(found)
+
+
 @case("compare")
 def comparisons(s):
     n, K = s.of([2, 5, 30, 64]), classes(milder(s))
@@ -700,6 +715,8 @@ def tables(s):
     systems = {"one": made, "other": made} if s.chance(0.2) else made
     if (s.chance(0.3) and isinstance(systems, dict)) or s.bad():
         options["differences"] = s.of(["first", "all", None])
+    if (s.chance(0.3) and options.get("by")) or s.bad():
+        options["group_differences"] = s.of(["pooled", "all", None])
     table = fp.evaluate(systems, chosen, **options)
     assert str(table)
     assert table._repr_html_()

@@ -286,6 +286,8 @@ def test_errors_say_what_to_do():
         make_scorer(fp.CrossEntropy())(LinearSVC().fit(X, y), X, y)
     with pytest.raises(fp.ArgumentError, match="must be a metric"):
         make_scorer(fp.CrossEntropy)
+    with pytest.raises(fp.ArgumentError, match=r"^metric must tell better .*: pass MissRate\("):
+        make_scorer(fp.Threshold(fp.MissRate(0.01)))
     with pytest.raises(fp.ArgumentError, match="y_true must be one of classes"):
         make_scorer(fp.CrossEntropy())(GaussianNB().fit(X, y), X, rare)
     unnormalized = SimpleNamespace(

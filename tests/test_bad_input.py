@@ -219,6 +219,8 @@ OTHER_TYPES = {
     "evaluate": (fp.evaluate, "predictions"),
     "evaluate by": (lambda x: fp.evaluate(MADE, [x]), "metrics"),
     "bootstrap": (lambda x: fp.bootstrap(fp.EER(), x), "predictions"),
+    "band": (lambda x: fp.band(fp.roc, x), "predictions"),
+    "band of": (lambda x: fp.band(x, MADE), "curve"),
     "bootstrap of": (lambda x: fp.bootstrap([x], MADE), "metrics"),
     "compare": (lambda x: fp.compare(fp.EER(), MADE, x), "b"),
     "ExpectedScore": (fp.ExpectedScore, "rule"),

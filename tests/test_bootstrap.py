@@ -475,7 +475,7 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ({"n_resamples": -5}, "n_resamples must be an integer .* not -5"),
         ({"confidence_level": 0}, "confidence_level must lie strictly between 0 and 1, not 0"),
         ({"confidence_level": 1.0}, "confidence_level must lie strictly between 0 and 1, not 1.0"),
-        ({"confidence_level": 95}, "confidence_level must lie strictly between 0 and 1, not 95"),
+        ({"confidence_level": 95}, "must lie .* and 1, not 95: pass confidence_level=0.95"),
         ({"confidence_level": math.nan}, "confidence_level must lie .* not nan"),
         ({"confidence_level": "0.9"}, "confidence_level must lie .* not '0.9'"),
         ({"confidence_level": None}, "confidence_level must lie .* not None"),
@@ -548,8 +548,8 @@ def test_one_cluster_of_positive_weight():
         (None, "metrics must be a metric, or a list or dict of them, not None"),
         ([fp.EER(), "AUC"], "metrics must be callable, not 'AUC'"),
         ({"a": 3}, "metrics must be callable, not 3"),
-        (fp.EER, r"metrics must be metrics, not the class EER: make one, EER\("),
-        ([fp.ExpectedScore], "metrics must be metrics, not the class ExpectedScore"),
+        (fp.EER, r"metrics must not be the class EER: make one, EER\("),
+        ([fp.ExpectedScore], "metrics must not be the class ExpectedScore"),
     ],
 )
 def test_bad_metrics(metrics, message):
@@ -676,3 +676,11 @@ def test_a_callable_that_takes_no_notice_of_weights_is_found_out():
 
     found = fp.bootstrap(weighted, data, n_resamples=50, seed=0)
     assert found.interval.low < found.value < found.interval.high
+
+
+def test_compare_returns_metrics_of_one_name_each():
+    y = np.arange(60) % 2
+    a, b = (fp.Predictions.from_llrs(y, np.random.default_rng(k).normal(size=60)) for k in (0, 1))
+    found = fp.compare([fp.EER(), fp.EER(), fp.Cllr()], a, b, n_resamples=40, seed=0)
+    assert [each.name for each in found] == ["EER, a - b", "EER, a - b", "Cllr, a - b"]
+    np.testing.assert_array_equal(found[0].replicates, found[1].replicates)

@@ -69,12 +69,13 @@ def small(scheme, kind="llrs", weights=False, priors=False):
 RANKS = [fp.EER(), fp.MinDCF(0.2), fp.MinCllr(), fp.AUC()]
 STEPS = [fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.4), fp.FalseAlarmRate(0.4),
          fp.Threshold(fp.EER("nearest")), fp.Threshold(fp.MissRate(0.4)),
-         fp.Threshold(fp.FalseAlarmRate(0.4))]  # fmt: skip
+         fp.Threshold(fp.FalseAlarmRate(0.4)), fp.Threshold(fp.EER()),
+         fp.Threshold(fp.MinDCF(0.2)), fp.Threshold(fp.MinDCF(0.7))]  # fmt: skip
 MEANS = [fp.BrierScore(), fp.CrossEntropy(normalized=False), fp.ECE(3), fp.ECE(2, norm=2),
          fp.BayesRisk(fp.CostMatrix.zero_one(2)), fp.ActDCF(0.45), fp.Cllr(0.2)]  # fmt: skip
 REFITS = [fp.CalibrationLoss(BRIER, fp.PAV(), fp.TrainOnTest()),
           fp.CalibrationLoss(LOG, fp.PAV(0.01), fp.TrainOnTest(), relative=False)]  # fmt: skip
-OTHERS = [fp.DevPAV(), fp.Threshold(fp.EER()), fp.ECE(2, binning="quantile"),
+OTHERS = [fp.DevPAV(), fp.ECE(2, binning="quantile"),
           lambda p: fp.EER()(p) ** 2,
           fp.ExpectedDivergence(BRIER, fp.PAV(), fp.TrainOnTest())]  # fmt: skip
 
@@ -117,7 +118,7 @@ def test_every_outcome_of_metrics_that_need_the_samples(scheme):
     check_all_outcomes(OTHERS, data, w, scheme, ids, n=600)
 
 
-@pytest.mark.parametrize("reach", [8.0, 0.1])
+@pytest.mark.parametrize("reach", [5.0, 0.1])
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_outcome_of_operating_points(scheme, weights, reach, monkeypatch):
@@ -222,7 +223,8 @@ def test_large_sets_against_a_naive_bootstrap(scheme, weights):
     n, n_naive = 800, 200
     metrics = [fp.BrierScore(), fp.EER(), fp.ECE(), fp.BayesRisk(fp.CostMatrix.zero_one(2)),
                fp.EER("crossing"), fp.EER("nearest"), fp.MissRate(0.1), fp.FalseAlarmRate(0.01),
-               fp.Threshold(fp.MissRate(0.1)), fp.Threshold(fp.FalseAlarmRate(0.1))]  # fmt: skip
+               fp.Threshold(fp.MissRate(0.1)), fp.Threshold(fp.FalseAlarmRate(0.1)),
+               fp.Threshold(fp.EER()), fp.Threshold(fp.MinDCF(0.1))]  # fmt: skip
     found = np.array(replicates(metrics, data, n, resampling=scheme_of(scheme, ids), seed=8))
     naive = np.empty((len(metrics), n_naive))
     strata, units = reference.units_of(scheme, y, w, ids)

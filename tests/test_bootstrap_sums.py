@@ -102,6 +102,7 @@ def plain_metrics(kind, K, priors):
         yield from (fp.ECE(7, "confidence"), fp.ECE(3, "confidence", 2))
     if K == 2:
         yield from (fp.EER(), fp.MinDCF(0.05), fp.MinDCF(0.5, 1, 3), fp.MinCllr(), fp.AUC())
+        yield from map(fp.Threshold, (fp.EER(), fp.MinDCF(0.05), fp.MinDCF(0.9, 1, 3)))
     if K == 2 and kind != "raw":
         yield from (fp.ExpectedScore(fp.rules.Beta(2, 3)), fp.ECE(), fp.ECE(5, norm=2))
     if K == 2 and (kind == "llrs" or priors):

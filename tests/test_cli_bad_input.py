@@ -2,6 +2,10 @@
 
 import io
 import os
+import re
+import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from tests.commands import (
     packed,
     parameters,
     program,
+    surroundings,
 )
 
 Q3 = RNG.dirichlet([1, 1, 1], 42)
@@ -397,6 +402,27 @@ def test_as_a_program():
     done = program("evaluate", "no.npz")
     message = "error: No such file or directory: no.npz\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="needs pipes that end their writer")
+@pytest.mark.parametrize(
+    "arguments", [["evaluate", "s.npz"], ["evaluate", "s.npz", "--csv", "-"], ["--help"]]
+)
+def test_a_reader_that_leaves_is_no_error(arguments):
+    """As `| head -1` does: nothing is said, and the exit code is that of other programs."""
+    Path("s.npz").write_bytes(GOOD)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "fastpsr", *arguments],
+            stdout=write, stderr=subprocess.PIPE, text=True, timeout=100, env=surroundings(),
+        )  # fmt: skip
+    finally:
+        os.close(write)
+    assert done.returncode == 128 + signal.SIGPIPE
+    assert not re.search("^error|Exception|Traceback", done.stderr, re.MULTILINE)
+    assert "--csv" in arguments or done.stderr == ""
 
 
 def test_errors_are_not_printed_to_stdout():

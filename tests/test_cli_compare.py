@@ -23,8 +23,14 @@ from tests.commands import (
     write_trials,
 )
 
+# small lists: intervals say that few trials or speakers hold the values, or are none
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*degrees of freedom:RuntimeWarning", "ignore:.*has no interval:RuntimeWarning"
+)
+
 KEYS = ["metric", "a", "b", "difference", "low", "high", "bias", "n_undefined", "excludes_zero"]
-NAMES = ["system_a", "system_b", "group", *KEYS[:8], "equal", "excludes_zero", "note", "unit"]
+NAMES = ["system_a", "system_b", "group_a", "group_b", *KEYS[:8], "n_simultaneous", "equal",
+         "excludes_zero", "note", "unit"]  # fmt: skip
 TRIALS = ("compare", "--key", "key", "a", "b")
 SPEAKERS = ("--speaker-columns", "by,of")
 FEW = ("--resamples", "60")
@@ -44,7 +50,8 @@ def check(metrics, a, b, **options):
         found = fp.compare(metric, a, b, **({"n_resamples": 60, "seed": 0} | options))
         low, high = found.interval
         expected = [metric(a), metric(b), found.value, low, high, found.bias, found.n_undefined]
-        assert [row[name] for name in KEYS[1:8]] == pytest.approx(expected, rel=1e-9, abs=1e-14)
+        numbers = [np.nan if row[name] is None else row[name] for name in KEYS[1:8]]
+        assert numbers == pytest.approx(expected, rel=1e-9, abs=1e-14, nan_ok=True)
         assert row["excludes_zero"] == (low > 0 or high < 0)
 
 
@@ -98,11 +105,13 @@ def test_trials(scheme):
         ("a", 1800), ("b", 1800)
     ]  # fmt: skip
     assert content["intervals"] == {
-        "confidence_level": 0.9, "method": "percentile", "n_resamples": 60, "resampling": scheme,
+        "confidence_level": 0.9, "method": "auto", "n_resamples": 60, "resampling": scheme,
         "seed": 4,
     }  # fmt: skip
-    said = f"90 % intervals: percentile, 60 replicates, resampling {scheme}, seed 4"
-    assert f"{said}\ndifference: a - b\nmetric " in out
+    assert re.search(
+        rf"(?m)^90 % intervals: .*; 60 replicates, resampling {scheme}, seed 4\ndifference: a - b$",
+        out,
+    )
     assert re.search(r"(?m)^targets +300 +300\nnon-targets +1,500 +1,500$", out)
     for row in content["differences"]:
         cells = shown(row)
@@ -113,7 +122,8 @@ def test_trials(scheme):
 def test_usual_intervals():
     write_trials()
     out = succeed(*TRIALS)
-    assert "95 % intervals: percentile, 1,000 replicates, resampling iid, seed 0" in out
+    assert "95 % intervals: subsampling of EER, minDCF(0.01), minCllr, AUC; percentile of " in out
+    assert "; 1,000 replicates, resampling iid, seed 0\n" in out
     assert out.split("\n95 %")[1] == succeed(*TRIALS, "--seed", 0).split("\n95 %")[1]
 
 
@@ -419,8 +429,9 @@ def test_systems_by_condition():
     assert content["differences"] == expected["differences"]
     assert content["rows"] == expected["rows"]
     assert content["groups"] == expected["groups"]
-    assert polars.read_csv("t.csv").drop("group").to_dicts() == [
-        {name: row[name] for name in NAMES if name != "group"} for row in content["differences"]
+    assert polars.read_csv("t.csv").drop("group_a", "group_b").to_dicts() == [
+        {name: row[name] for name in NAMES if not name.startswith("group")}
+        for row in content["differences"]
     ]
     for words in ("second - c", "session=3", "differences; * where the interval excludes 0"):
         assert words in out
@@ -488,12 +499,73 @@ def test_trials_of_three_systems():
     assert strict_json("t.json")["rows"][0]["value"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_differences_of_conditions():
+    trials = write_trials()
+    options = ["--by", "session", "--metrics", "EER", "--ci", 0.8]
+    run = ["evaluate", "--key", "key", "--scores", "a", *options, *FEW]
+    run += ["--group-differences", "pooled"]
+    out = succeed(*run, "--json", "t.json", "--csv", "t.csv", "--report", "t.html")
+    data = trials.predictions("a")
+    given = {"by": {"session": trials.session}, "n_resamples": 60, "seed": 0}
+    given |= {"confidence_level": 0.8, "group_differences": "pooled"}
+    expected = fp.evaluate({"a": data}, {"EER": fp.EER()}, **given).to_dict()
+    assert strict_json("t.json")["differences"] == expected["differences"]
+    assert len(polars.read_csv("t.csv")) == len(expected["differences"]) == 5
+    said = "80 % intervals are simultaneous over 5 differences of each metric"
+    page = Path("t.html").read_text("utf-8")
+    for words in (said, "session=3 - pooled"):
+        assert words in out
+        assert words in page
+    assert "<h1>Evaluation of a" in page
+    both = [*TRIALS, *options, "--resamples", 120, "--group-differences", "all"]
+    out = succeed(*both, "--json", "t.json", "--markdown", "t.md", "--report", "t.html")
+    rows = strict_json("t.json")["differences"]
+    assert [row["n_simultaneous"] for row in rows] == [1] * 6 + [10] * 20
+    assert "80 % intervals of groups are simultaneous over 10 differences" in out
+    lines = Path("t.md").read_text("utf-8").splitlines()
+    assert lines[0] == "| difference | condition or system | EER |"
+    assert len(lines) == 2 + len(rows)
+    page = Path("t.html").read_text("utf-8")
+    assert "<h1>Comparison of a" in page
+    for words in ("Differences by condition", "Differences between conditions"):
+        assert words in page
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--group-differences", "all"], "--group-differences need two groups .*: pass --by NAME"),
+        (["--by", "session", "--group-differences", "all", "--resamples", 60],
+         "--resamples must be at least 400 for 10 simultaneous intervals at a level of 0.95, not "
+         "60: pass --resamples 400"),
+        (["--by", "session", "--group-differences", "pooled", "--equalize", "session"],
+         "--group-differences must not be pooled with --equalize, where conditions have other "
+         "weights than all trials: use all"),
+    ],
+)  # fmt: skip
+def test_differences_of_conditions_that_cannot_be(options, words):
+    write_trials()
+    outcome = fastpsr("evaluate", "--key", "key", "--scores", "a", "--metrics", "EER", *options)
+    assert outcome.code != 0
+    assert re.search(words, outcome.err), outcome.err
+
+
+def test_equalized_conditions_and_their_differences():
+    write_trials()
+    run = ["evaluate", "--key", "key", "--scores", "a", "--by", "session", "--metrics", "EER"]
+    run += ["--ci", 0.8, "--resamples", 120, "--group-differences", "all"]
+    succeed(*run, "--json", "t.json")
+    succeed(*run, "--equalize", "session", "--json", "u.json")
+    one, other = (strict_json(name)["differences"] for name in ("t.json", "u.json"))
+    assert one == other
+
+
 def test_equalized_conditions():
     write_trials()
     run = [*TRIALS, *FEW, "--equalize", "session", "--by", "session", "--metrics", "EER"]
     succeed(*run, "--json", "t.json")
     rows = strict_json("t.json")["differences"]
-    assert [row["group"] for row in rows] == [None, *(f"session={k}" for k in range(5))]
+    assert [row["group_a"] for row in rows] == [None, *(f"session={k}" for k in range(5))]
     succeed(*TRIALS, *FEW, "--by", "session", "--metrics", "EER", "--json", "u.json")
     unequal = strict_json("u.json")["differences"]
     assert rows[1:] == unequal[1:]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fastpsr as fp
-from tests.commands import fastpsr, strict_json, succeed, surroundings
+from tests.commands import fastpsr, program, strict_json, succeed, surroundings
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -82,6 +82,25 @@ def test_several_keys_and_names_of_columns():
     assert frame.equals(pl.read_parquet("whole.parquet"))
 
 
+def test_targets_and_nontargets_and_standard_input():
+    rows = [line.rsplit(" ", 1) for line in Path("key").read_text().splitlines()]
+    for word in ("target", "nontarget"):
+        Path(word).write_text("".join(f"{ids}\n" for ids, label in rows if label == word))
+    succeed(*JOIN, "a", "--output", "o.parquet")
+    expected = pl.read_parquet("o.parquet")
+    both = ("--targets", "target", "--nontargets", "nontarget")
+    out = succeed("join", *both, "--scores", "a", "--output", "o.parquet")
+    assert "target: pairs; column 1: enroll; column 2: test; all are targets\n" in out
+    assert pl.read_parquet("o.parquet").equals(
+        expected.sort("target", descending=True, maintain_order=True)
+    )
+    done = program(*JOIN, "-", "--output", "p.parquet", stdin=Path("a").read_text())
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet("p.parquet").equals(expected)
+    refused = fastpsr("join", "--scores", "a", "--output", "o.parquet")
+    assert refused.err == "error: give --key, or --targets with --nontargets\n"
+
+
 def test_policies_are_options():
     lines = Path("a").read_text().splitlines()
     Path("a").write_text("\n".join([*lines[1:], lines[5], "x y 1.0"]) + "\n")
@@ -94,7 +113,8 @@ def test_policies_are_options():
     out = succeed(*JOIN, "a", "--output", "o.parquet", "--missing", "drop", "--extra", "ignore",
                   "--duplicates", "first")  # fmt: skip
     assert out.count("left out: ") == 3
-    assert ": missing=drop" in out
+    for option in ("--missing drop", "--extra ignore", "--duplicates first"):
+        assert f"): {option}\n" in out
     assert pl.read_parquet("o.parquet").height == N - 1
 
 

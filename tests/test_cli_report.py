@@ -60,20 +60,29 @@ def test_a_table():
     for words in (
         "Evaluation of a.csv",
         "scores: llr; labels: y_true; weights: none; taken as llr",
-        "90 % intervals: percentile, 20 replicates, resampling iid, seed 0",
+        "20 replicates, resampling iid, seed 0",
         "300 samples, 2 classes, priors 0.6667, 0.3333",
         "would save",
         "fastpsr evaluate a.csv --scores-are llr",
     ):
         assert words in text
     assert len(page().all("svg")) == 8
+    shaded = "Shaded are pointwise bands of 90 %, from 20 replicates, resampling iid."
+    assert text.count(shaded) == 4  # DET, Bayes error, reliability, PAV map
+    assert "by chance" not in text
+    succeed("evaluate", "a.csv", "--scores-are", "llr", "--report", "r.html")
+    assert "bands" not in page().text
+    assert "Shaded is where 95 % of their curves would lie by chance" in page().text
 
 
 def test_many_classes_and_raw_scores():
     samples = reports.many_classes()
     write("k.npz", y_true=samples.labels, z=samples.scores)
-    succeed("evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html")
+    run = ["evaluate", "k.npz", "--scores-are", "log-posteriors", "--report", "r.html"]
+    succeed(*run)
     assert len(page().all("svg")) == 4
+    succeed(*run, "--ci", 0.9, "--resamples", 20)
+    assert page().text.count("Shaded are pointwise bands of 90 %") == 1
     write("s.csv", y_true=np.arange(40) % 2, s=np.random.default_rng(0).random(40))
     succeed("evaluate", "s.csv", "--scores-are", "raw", "--report", "r.html")
     assert "only rank" in page().text
@@ -96,6 +105,25 @@ def test_trials():
     assert len(page().all("svg")) == 12
     labels = [svg["aria-label"] for svg in page().all("svg")]
     assert sum("trade-off of" in label and "by condition" in label for label in labels) == 2
+    assert text.count("Shaded are pointwise bands of 90 %") == 4
+
+
+COSTS = {
+    4: "a row for each true class, a column for each decision: "
+    "0, 2.5, 2.5, 2.5; 2.5, 0, 2.5, 2.5; 2.5, 2.5, 0, 2.5; 2.5, 2.5, 2.5, 0",
+    10: "4 classes, 10 decisions, costs from 0 to 2.5",
+}
+
+
+@pytest.mark.parametrize("n_decisions", COSTS)
+def test_costs_are_stated(n_decisions):
+    samples = reports.many_classes()
+    write("k.npz", y_true=samples.labels, z=samples.scores)
+    np.savetxt("c.csv", 2.5 - 2.5 * np.eye(4, n_decisions), delimiter=",")
+    run = ["evaluate", "k.npz", "--scores-are", "log-posteriors", "--costs", "c.csv"]
+    out = succeed(*run, "--report", "r.html")
+    assert f"\n--costs: {COSTS[n_decisions]}\n" in out
+    assert COSTS[n_decisions] in page().text
 
 
 def test_a_condition_without_targets_is_said():
@@ -176,5 +204,5 @@ def test_a_comparison_of_tables():
     write("b.csv", y_true=samples.labels, z=samples.scores + noise)
     run = ["compare", "a.csv", "b.csv", "--scores-are", "logits", "--resamples", 60]
     succeed(*run, "--report", "r.html")
-    for words in ("Comparison of a.csv and b.csv", "Difference a.csv - b.csv", "200"):
+    for words in ("Comparison of a.csv and b.csv", "Difference a.csv - b.csv", "200", "Shaded are"):
         assert words in page().text

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.commands import succeed
+from tests.commands import fastpsr, succeed
 
 RNG = np.random.default_rng(5)
 N = 240
@@ -102,6 +102,32 @@ def test_only_the_adcf():
     }
 
 
+def test_other_costs():
+    costs = "0.2:0.3:1:1:5"
+    names = ("--metrics", f"minADCF({costs}),actADCF({costs}),minADCF(asvspoof5)")
+    succeed("evaluate", "--key", "key", "--scores", "a", "--adcf", costs, "--adcf", "asvspoof5",
+            *names, "--json", "t.json")  # fmt: skip
+    numbers = [float(number) for number in costs.split(":")]
+    assert {metric: row["value"] for (_, metric), row in rows_of().items()} == {
+        f"minADCF({costs})": fp.MinADCF(SPOOF, *numbers)(data()),
+        f"actADCF({costs})": fp.ActADCF(SPOOF, *numbers)(data()),
+        "minADCF(asvspoof5)": fp.MinADCF(SPOOF)(data()),
+    }
+
+
+@pytest.mark.parametrize("text", ["0.2", "0.2:0.3:1:1:x", "0.7:0.3:1:1:5", "0.2:0.3:1:1:0"])
+def test_costs_that_are_none(text):
+    err = fastpsr("evaluate", "--key", "key", "--scores", "a", "--adcf", text).err
+    assert "--adcf must be asvspoof5, or PNON:PSPOOF:CMISS:CFA:CFASPOOF" in err
+    assert repr(text) in err
+
+
+def test_costs_of_spoofed_trials_where_there_are_none():
+    Path("key").write_text(Path("key").read_text().replace(" spoof", " nontarget"))
+    err = fastpsr("evaluate", "--key", "key", "--scores", "a", "--adcf", "asvspoof5").err
+    assert "--adcf is for lists with labels target, nontarget and spoof" in err
+
+
 def test_raw_scores_have_the_minimum_alone():
     succeed("evaluate", "--key", "key", "--scores", "a", "--scores-are", "raw", "--json", "t.json")
     names = {metric for group, metric in rows_of() if group is None}
@@ -114,7 +140,7 @@ def test_several_systems_and_their_differences():
                   "iid", "--json", "t.json")  # fmt: skip
     assert out.count("spoofed trials: ") == 1
     found = json.loads(Path("t.json").read_text())["differences"]
-    by_name = {(row["group"], row["metric"]): row for row in found}
+    by_name = {(row["group_a"], row["metric"]): row for row in found}
     options = {"n_resamples": 60, "seed": 0}
     for metric in (fp.MinADCF(SPOOF), fp.ActADCF(SPOOF)):
         row = by_name[None, metric.label]

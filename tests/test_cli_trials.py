@@ -128,7 +128,8 @@ def test_keys_of_every_kind(name, packed):
     assert content["groups"][0]["class_sizes"] == [Y.size - Y.sum(), Y.sum()]
     assert content["rows"][0] == {
         "system": "s", "group": None, "metric": "EER", "value": fp.EER()(llrs()),
-        "low": None, "high": None, "bias": None, "n_undefined": 0, "note": fp.EER().meaning,
+        "low": None, "high": None, "bias": None, "n_undefined": 0, "method": None,
+        "degrees_of_freedom": None, "note": fp.EER().meaning,
         "unit": "fraction", "reference_value": 0.5,
     }  # fmt: skip
     assert "scores taken as llr; read " in out
@@ -383,8 +384,7 @@ POLICIES = {  # scores, the option that allows them, and the rows that are left
 def test_policies(scores, option, rows):
     save(s=scores)
     check_refusal({}, [*RUN, "--json", "t.json"], ["key and s do not fit", " ".join(option)])
-    said = "=".join(option).removeprefix("--")
-    assert re.search(f"left out: .*: {said} ", " ".join(evaluated(*option).split()))
+    assert re.search(f"left out: .*: {' '.join(option)} ", " ".join(evaluated(*option).split()))
     check(llrs(rows))
 
 
@@ -707,6 +707,7 @@ def test_threshold_at_a_limit(option):
     out = succeed(*run, *drawn, "--json", "t.json")
     found = strict_json("t.json")
     assert found["operating_point"] == point.to_dict()
+    assert (found["scores_are"], found["groups"][0]["kind"]) == ("llr", "likelihoods")
     speakers = fp.TwoWay(ENROLL, TEST)
     metrics = {"threshold": fp.Threshold(kind(0.1)), kind(0.1).label: kind(0.1)}
     expected = fp.bootstrap(
@@ -891,6 +892,7 @@ def test_labels_do_not_leak_into_calibrated_scores(ending):
     ("options", "words"),
     [
         (("--metrics", "EER,nope"), ["--metrics must name metrics", "minDCF(0.01)", "'nope'"]),
+        (("--metrics", "nope", "none"), ["--metrics must name metrics"]),  # before files are read
         (("--scores-are", "llr", "--scores-are", "raw"), ["for each of 1 systems, not 2 times"]),
         (("--targets", "s"), ["--targets and --nontargets go together"]),
         (("--targets", "s", "--nontargets", "s"), ["--key has labels"]),

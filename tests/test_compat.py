@@ -200,9 +200,10 @@ def test_labels_come_first():
 
 def test_undefined_replicates_are_left_out_with_a_warning():
     labels, scores = np.array([1, 0, 0, 0, 0]), np.array([1.0, 0.5, 2.0, 0.1, 0.2])
-    with pytest.warns(RuntimeWarning, match="EER is undefined"):
+    with pytest.warns(RuntimeWarning, match="EER is undefined") as caught:
         _, (low, high) = evaluate_with_conf_int(scores, fp.EER(), labels, num_bootstraps=50)
     assert 0.0 <= low <= high <= 1.0
+    assert [each.filename for each in caught] == [__file__]
 
 
 # All
@@ -279,7 +280,7 @@ RATES = ([0.5, 1.0], [0.5, 0.0])
         (lambda: evaluate_with_conf_int([1.0], 3), "^metric must be callable, not 3"),
         (
             lambda: evaluate_with_conf_int([1.0], fp.EER, [1]),
-            r"^metric must be metrics, not the class EER: make one, EER\(...\)",
+            r"^metric must not be the class EER: make one, EER\(...\)$",
         ),
         (
             lambda: evaluate_with_conf_int([0.5, 1.5], fp.CrossEntropy(), [0, 1]),

@@ -182,15 +182,15 @@ def test_intervals_of_groups_in_parts_draw_the_same_speakers():
 
 def test_groups_of_parts_can_be_sent_elsewhere():
     data = columns()
-    ((_, group, rows),) = [
+    (group,) = [
         found
         for found in fp.evaluation.groups.groups_of(in_parts(data)["a"], "gender")
-        if found[0] == "gender=f"
+        if found.name == "gender=f"
     ]
-    assert rows is group._transform
-    again = pickle.loads(pickle.dumps(group._transform))
+    assert group.rows is group.data._transform
+    again = pickle.loads(pickle.dumps(group.rows))
     assert again.reads == {"gender"}
-    assert len(group) == int((data["gender"] == "f").sum())
+    assert len(group.data) == int((data["gender"] == "f").sum())
 
 
 def test_a_group_without_a_class_says_so():

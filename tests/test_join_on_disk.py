@@ -582,3 +582,62 @@ def test_a_signal_ends_a_query(tmp_path):
         signal.signal(signal.SIGUSR1, before)
     assert time.monotonic() - begun < 60.0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("lines", [LINES, SHUFFLED])
+def test_targets_and_nontargets_in_two_files(lines, pieces):
+    order = sorted(range(len(PAIRS)), key=lambda k: WORDS[k], reverse=True)
+    ids = {word: [" ".join(PAIRS[k]) for k in order if WORDS[k] == word] for word in SITW}
+    key = {word: save(word, ids[word]) for word in ids}
+    scores = save("scores", lines)
+    result, frame = joined(key, scores)
+    _, expected = joined(save("key", [KEY[k] for k in order]), scores)
+    assert frame.equals(expected)
+    assert result.taken[0].splitlines() == [
+        "target: pairs; column 1: enroll; column 2: test; all are targets",
+        "nontarget: pairs; column 1: enroll; column 2: test; all are non-targets",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ({"target": "a"}, "key must have files of 'target' and 'nontarget', not 'target'"),
+        ({}, "key must have files of 'target' and 'nontarget', not none"),
+        ({"target": "a", "nontarget": "t"}, "t has labels: targets and non-targets in two files"),
+    ],
+)
+def test_files_that_are_no_targets_and_nontargets(key, message):
+    save("a", ["x y"])
+    save("t", ["modelid\tsegmentid\ttargettype", "x\tz\tnontarget"])
+    with pytest.raises(ValueError, match=message):
+        trials.join(key, save("scores", ["x y 1", "x z 2"]), "out.parquet")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("lines", [LINES, SHUFFLED])
+def test_pipes(lines, monkeypatch):
+    key, scores = save("key", KEY), save("scores", lines)
+    _, expected = joined(key, scores)
+    for name in ("k", "s"):
+        os.mkfifo(name)
+
+    def feed():
+        writers = [
+            threading.Thread(target=Path(name).write_bytes, args=(Path(of).read_bytes(),))
+            for name, of in (("k", key), ("s", scores))
+        ]
+        for writer in writers:
+            writer.start()
+        return writers
+
+    writers = feed()
+    _, frame = joined("k", "s")
+    assert frame.equals(expected)
+    writers += feed()
+    monkeypatch.setenv("FASTPSR_MEMORY", "1000")
+    with pytest.raises(ValueError, match=r"k must be a regular file, as text of a pipe .* save it"):
+        trials.join("k", "s", "out.parquet")
+    Path("s").read_bytes()
+    for writer in writers:
+        writer.join()

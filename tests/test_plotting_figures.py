@@ -28,6 +28,7 @@ def detector(seed=0, n=400, shift=1.0):
 
 
 A, B = detector(0), detector(1, shift=0.6)
+SYSTEMS = {"A": A, "B": B}
 SCORES = [fp.CrossEntropy(), fp.BrierScore()]
 CURVES = {  # the function, two systems for it, keywords
     "ape": ({"A": A, "B": fp.bayes_error(B)}, {}),
@@ -438,6 +439,58 @@ def test_confidence_bands_hold_the_curve_and_never_collapse():
     n = steps.negatives[0]
     first = outline[np.isclose(outline[:, 0], x[0], atol=1e-12)][:, 1].max()
     assert first >= 1 - 0.025 ** (1 / n) - 1e-12  # Clopper and Pearson's, for 0 of n
+
+
+BANDED = {  # figure: curve, x of the band, and the series that is drawn
+    "det": (fp.roc, lambda c: c.p_fa, lambda c: c.p_miss),
+    "roc": (fp.roc, lambda c: c.p_fa, lambda c: 1.0 - c.p_miss),
+    "bayes_error": (
+        fp.bayes_error, lambda c: c.prior_log_odds, lambda c: c.normalized_actual,
+    ),
+    "ape": (fp.bayes_error, lambda c: c.prior_log_odds, lambda c: c.actual),
+    "risk_curve": (
+        fp.risk_curve, lambda c: np.log(c.points / (1.0 - c.points)),
+        lambda c: c.points * (1.0 - c.points) * c.risk,
+    ),
+    "pav_map": (fp.pav_steps, lambda c: c.score, lambda c: c.llr),
+    "reliability": (fp.pav_steps, lambda c: c.forecast, lambda c: c.posterior),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BANDED)
+def test_bands_are_shaded_in_the_color_of_their_system(name):
+    curve, x_of, y_of = BANDED[name]
+    bands = {key: fp.band(curve, data, n_resamples=40, seed=0) for key, data in SYSTEMS.items()}
+    options = {"band": bands, "ax": fresh()}
+    ax = getattr(plotting, name)(SYSTEMS, **options)
+    series = 2 if name in ("bayes_error", "ape") else 1
+    assert len(ax.collections) == 2 * series
+    for place, band in enumerate(bands.values()):
+        shaded = ax.collections[series * place]
+        assert same_color(shaded.get_facecolor()[0][:3], COLORS[place])
+        x, ends = x_of(band.value), np.sort([y_of(band.low), y_of(band.high)], axis=0)
+        outline = {tuple(point) for point in shaded.get_paths()[0].vertices.round(9)}
+        drawn = np.isfinite(ends).all(axis=0)
+        if curve is fp.pav_steps:  # within the finite steps, and those of one class are wider
+            drawn &= ~np.isinf(band.value.llr)
+        assert drawn.sum() > 20
+        for end in ends:
+            assert set(zip(x[drawn].round(9), end[drawn].round(9), strict=True)) <= outline
+    single = getattr(plotting, name)(A, band=bands["A"], ax=fresh())
+    assert len(single.collections) == series
+    other = fp.band(fp.risk_curve if curve is fp.roc else fp.roc, A, n_resamples=40, seed=0)
+    for wrong in ({"A": other}, {"C": bands["A"]}, bands["A"], {"A": A}):
+        with pytest.raises(ValueError, match=r"^band must"):
+            getattr(plotting, name)(SYSTEMS, band=wrong, ax=fresh())
+
+
+def test_infinite_ends_of_bands_are_filled_to_the_ends_of_the_axes():
+    ax = plotting.pav_map(A, band=fp.band(fp.pav_steps, A, n_resamples=40, seed=0), ax=fresh())
+    outline = ax.collections[0].get_paths()[0].vertices
+    assert np.isfinite(outline).all()
+    low, high = ax.get_ylim()
+    assert outline[:, 1].min() >= low
+    assert outline[:, 1].max() <= high
 
 
 def test_bands_by_speaker_are_wider():

@@ -10,6 +10,7 @@ import polars
 import pytest
 
 import fastpsr as fp
+from fastpsr.bootstrap.bands import BANDS
 from fastpsr.bootstrap.intervals import Interval
 from fastpsr.calibration import CALIBRATORS
 from fastpsr.curves import CURVES
@@ -43,9 +44,12 @@ CURVES_FOUND = {
     ),
     "infinite": fp.tippett(INFINITE),
 }
+BANDS_FOUND = {curve: fp.band(curve, INFINITE, n_resamples=40, seed=0) for curve in BANDS}
 RESULTS = {
     **CURVES_FOUND,
     **intervals(),
+    **{f"band of {curve.__name__}": band for curve, band in BANDS_FOUND.items()},
+    **{f"value of {curve.__name__}": band.value for curve, band in BANDS_FOUND.items()},
     "point": fp.EER().operating_point(LLRS),
     "point without threshold": fp.OperatingPoint(np.nan, 1.0, 0.0),
     "decomposition": fp.ExpectedDivergence(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from fastpsr import trials
-from fastpsr.trials import join_in_memory, pieces, text
+from fastpsr.trials import pieces, repeats, text
 from fastpsr.trials.reading import read_file
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
@@ -252,10 +252,6 @@ def test_pipes(tmp_path, packed):
         threads.submit(path.write_bytes, b"PAR1abc")
         with pytest.raises(ValueError, match="regular file: Parquet is not read from a pipe"):
             trials.read_scores(path)
-    with pytest.raises(
-        ValueError, match="key must be a regular file, as it is read more than once: save it"
-    ):
-        trials.join(path, path, tmp_path / "new.parquet")
 
 
 def test_gzip_of_several_parts(tmp_path):
@@ -366,7 +362,7 @@ def test_regular_text_is_read_as_any_text_is(tmp_path, roles):
     taken = 0
     for _ in range(600):
         content = hostile(rng, len(roles))
-        piece = pieces.Piece(content, 7, 1.0)
+        piece = pieces.Piece(content, 1.0, lambda: 7)
         found = text._split_regular(content, roles)
         if found is not None:
             taken += 1
@@ -388,8 +384,8 @@ def test_pieces_are_read_as_the_whole(tmp_path, monkeypatch, size):
         joined = b"".join(part.content for part in parts)
         assert joined.replace(b"\n", b"") == b"".join(whole).replace(b"\n", b"")
         for part in parts[1:]:
-            above = path.read_bytes().split(b"\n")[: part.lines_before]
-            assert part.lines_before < 0 or len(above) == part.lines_before
+            before = part.lines_before()
+            assert before < 0 or len(path.read_bytes().split(b"\n")[:before]) == before
             assert all(a.share <= b.share for a, b in pairwise(parts))
 
         def read(path=path, sample=sample):
@@ -417,14 +413,17 @@ def test_the_share_that_was_read_is_told(tmp_path, monkeypatch):
         assert all(0 < a < b for a, b in pairwise(done))
         assert all(50_000 < total < 200_000 for total in totals)
         assert heard[-1][1:] == (100_000, 100_000)
+    heard = []
+    files = [save(tmp_path / name, f"{name} test\n" * 20_000) for name in ("ann", "bob")]
+    trials.read_classes(*files, of="pairs", progress=lambda *said: heard.append(said))
+    assert [*dict.fromkeys(name for name, *_ in heard)] == [f"reading {path}" for path in files]
+    assert heard[-1][1:] == (20_000, 20_000)
 
 
 @pytest.mark.parametrize("equal_hashes", [False, True])
 def test_lists_in_any_order_are_matched_without_codes(tmp_path, monkeypatch, equal_hashes):
     if equal_hashes:  # then trials are told apart by codes
-        monkeypatch.setattr(
-            join_in_memory, "hashes_of", lambda frame, roles: frame[roles[0]].hash() % 3
-        )
+        monkeypatch.setattr(repeats, "hashes_of", lambda frame, roles: frame[roles[0]].hash() % 3)
     rng = np.random.default_rng(0)
     n = 2000
     ids = [f"{'x' * (k % 20)}é{k}" for k in rng.integers(0, 300, n)]
@@ -446,13 +445,40 @@ def test_lists_in_any_order_are_matched_without_codes(tmp_path, monkeypatch, equ
         trials.read(tmp_path / "key", tmp_path / "scores")
 
 
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("size", [20, 1 << 20])
+def test_ids_in_the_order_of_the_key_are_held_once(tmp_path, monkeypatch, size, coded):
+    monkeypatch.setattr(text, "pieces", lambda *given: pieces.pieces(*given, size))
+    ids = [f"model{k % 7} segment{k}" for k in range(60)]
+    key = trials.read_key(
+        save(tmp_path / "key", "".join(f"{x} {k % 2}\n" for k, x in enumerate(ids)))
+    )
+    if coded:
+        assert key.enroll.codes.size == key.test.codes.size == 60
+
+    def scores_of(some):
+        path = save(tmp_path / "scores", "".join(f"{x} 0.5\n" for x in some))
+        return read_file(path, Request("scores", twins=key.ids))
+
+    found = scores_of(ids)
+    assert found.enroll is key.enroll
+    assert found.test is key.test
+    assert trials.read(key, found).test_ids is key.test
+    other = [*ids[:30], "x segment30", *ids[31:]]
+    for some in (ids[:-1], [*ids, "model0 more"], ids[1:], other):
+        found = scores_of(some)
+        assert rows(found) == [tuple(x.split()) for x in some]
+        assert found.enroll is not key.enroll
+        assert (found.test is key.test) == (some is other)
+
+
 def test_equal_hashes_of_other_strings_match_nothing(tmp_path, monkeypatch):
     """Hashes that are distinct in each list, but those of other trials are the same."""
 
     def rows_as_hashes(frame, roles):
         return frame.with_row_index("row")["row"].cast(pl.UInt64)
 
-    monkeypatch.setattr(join_in_memory, "hashes_of", rows_as_hashes)
+    monkeypatch.setattr(repeats, "hashes_of", rows_as_hashes)
     save(tmp_path / "key", "a x 1\nb y 0\nc z 1\n")
     save(tmp_path / "scores", "c z 3\na x 1\nb y 2\n")
     assert trials.read(tmp_path / "key", tmp_path / "scores").score.tolist() == [1, 2, 3]

@@ -29,7 +29,9 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'system':<7}{'metric':<12}{'value':>8}{'low':>8}{'high':>8}{'bias':>8}")
     found = {
-        system: fp.bootstrap(METRICS, data, n_resamples=options.replicates, seed=options.seed)
+        system: fp.bootstrap(
+            METRICS, data, n_resamples=options.replicates, method="percentile", seed=options.seed
+        )
         for system, data in synthetic.simulated(400).items()
     }
     numbers = []

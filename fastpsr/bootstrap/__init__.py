@@ -1,8 +1,9 @@
-"""Bootstrap replicates, confidence intervals, and paired comparisons.
+"""Bootstrap replicates, confidence intervals and bands, and paired comparisons.
 
 `RESAMPLINGS` lists all resampling schemes; warm-up, fuzzing and tests iterate over it.
 """
 
+from fastpsr.bootstrap.bands import Band, band
 from fastpsr.bootstrap.bootstrap import bootstrap, compare
 from fastpsr.bootstrap.intervals import Interval as Interval
 from fastpsr.bootstrap.resampling import IID, Clusters, Nested, Stratified, TwoWay
@@ -13,11 +14,13 @@ RESAMPLINGS: tuple[type[Resampling], ...] = (IID, Stratified, Clusters, Nested, 
 
 __all__ = [
     "IID",
+    "Band",
     "BootstrapResult",
     "Clusters",
     "Nested",
     "Stratified",
     "TwoWay",
+    "band",
     "bootstrap",
     "compare",
 ]

@@ -1,12 +1,12 @@
 """Confidence intervals for any metric, and for the difference of two systems."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NoReturn, overload
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Sum, gather
-from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.evidence import Sum, gather, warn_of_few
+from fastpsr.bootstrap.intervals import Method, simultaneous_level
 from fastpsr.bootstrap.replicates import (
     AnyMetric,
     Job,
@@ -18,11 +18,13 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.base import Metric, check_metric
+from fastpsr.metrics.base import Statistic, check_metric
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["bootstrap", "check_same_samples", "compare"]
+__all__ = [
+    "Pair", "bootstrap", "check_same_samples", "compare", "values_of", "with_intervals"
+]  # fmt: skip
 
 Metrics = Sequence[AnyMetric] | Mapping[str, AnyMetric]
 
@@ -138,9 +140,21 @@ def bootstrap(
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
-    values = _begin(names, jobs)
+    values = values_of(names, jobs)
     results = with_intervals(names, jobs, values, intervals, as_progress(progress))
     return results[0] if callable(metrics) else results
+
+
+class Pair(NamedTuple):
+    """A difference of two jobs, by their places.
+
+    The intervals of a family of differences hold jointly; those without a family each alone.
+    """
+
+    name: str
+    a: int
+    b: int
+    family: Hashable = None
 
 
 def with_intervals(
@@ -149,17 +163,16 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    pairs: Mapping[str, tuple[int, int]] | None = None,
+    pairs: Sequence[Pair] | None = None,
     stacklevel: int = 4,
 ) -> list[BootstrapResult]:
     """Return the intervals of given values, then of differences; the jobs must be prepared.
 
-    With `pairs`, the places of two jobs by the name of their difference, all jobs are drawn
-    jointly. Without `names` there are only differences; with them, replicates in which a metric is
-    undefined are warned of once, not of each difference too.
+    With `pairs` all jobs are drawn jointly. Without `names` there are only differences; with them,
+    replicates in which a metric is undefined are warned of once, not of each difference too.
     """
     alone: list[Sum] = [[(job, 1.0)] for job, _ in zip(jobs, names, strict=False)]
-    between: list[Sum] = [[(jobs[a], 1.0), (jobs[b], -1.0)] for a, b in (pairs or {}).values()]
+    between: list[Sum] = [[(jobs[a], 1.0), (jobs[b], -1.0)] for _, a, b, _ in pairs or ()]
     evidence = gather(
         intervals, list(jobs), values, [*alone, *between],
         jointly=pairs is not None, progress=progress,
@@ -167,8 +180,18 @@ def with_intervals(
     results = []  # not a comprehension, so that warnings refer to the line of the caller
     for name, terms in zip(names, alone, strict=True):
         results.append(evidence.result(name, terms, stacklevel))
-    for name, terms in zip(pairs or {}, between, strict=True):
-        results.append(evidence.result(name, terms, stacklevel, is_known=bool(names)))
+    families: dict[Hashable, list[Floats]] = {}
+    for pair, terms in zip(pairs or (), between, strict=True):
+        families.setdefault(pair.family, []).append(evidence.total(terms)[1])
+    level = intervals.confidence_level
+    levels = {
+        family: level if family is None else simultaneous_level(of_family, level)
+        for family, of_family in families.items()
+    }
+    for pair, terms in zip(pairs or (), between, strict=True):
+        of_pair = evidence.at_level(levels[pair.family])
+        results.append(of_pair.result(pair.name, terms, stacklevel, is_known=bool(names)))
+    warn_of_few(results, stacklevel - 1)
     return results
 
 
@@ -251,8 +274,8 @@ def compare(
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
-    values = _begin([name for name, _ in chosen for _ in (a, b)], jobs)
-    pairs = {f"{name}, a - b": (2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)}
+    values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
+    pairs = [Pair(f"{name}, a - b", 2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)]
     results = with_intervals([], jobs, values, intervals, as_progress(progress), pairs)
     return results[0] if callable(metric) else results
 
@@ -302,7 +325,7 @@ def _named(metrics: AnyMetric | Metrics) -> list[tuple[str, AnyMetric]]:
     return named
 
 
-def _begin(names: list[str], jobs: list[Job]) -> list[float]:
+def values_of(names: list[str], jobs: list[Job]) -> list[float]:
     """Return the values on the data, computed together with what replicates need."""
 
     def plan() -> Plan[list[float]]:
@@ -321,7 +344,7 @@ def _value(name: str, job: Job) -> Plan[float]:
     """Plan: return the value on the data; raise if it is not a number."""
     metric, data = job.metric, job.data
     try:
-        if isinstance(metric, Metric):
+        if isinstance(metric, Statistic):
             value: object = yield from metric.plan_from_start(data)
         elif isinstance(data, PartitionedPredictions):
             raise ArgumentError(

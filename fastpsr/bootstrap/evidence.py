@@ -1,7 +1,7 @@
 """What is drawn of metrics for their intervals, and the intervals that follow from it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from warnings import warn
 
@@ -24,7 +24,7 @@ from fastpsr.metrics.ece import ECE
 from fastpsr.plans import Plan, run
 from fastpsr.predictions import Floats
 
-__all__ = ["Evidence", "Sum", "gather"]
+__all__ = ["Evidence", "Sum", "gather", "warn_of_few"]
 
 #: Signed metrics that are added: one metric, or the difference of two.
 Sum = Sequence[tuple[Job, float]]
@@ -64,13 +64,7 @@ class Evidence:
         """
         settings = self.intervals
         jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
-        places = [next(k for k, own in enumerate(self.jobs) if own is job) for job in jobs]
-        with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            value = sum(sign * float(self.values[k]) for k, sign in zip(places, signs, strict=True))
-            replicates = sum(
-                sign * self.replicates[k] for k, sign in zip(places, signs, strict=True)
-            )
-        assert isinstance(replicates, np.ndarray)
+        value, replicates = self.total(terms)
 
         def warn_caller(message: str) -> None:
             warn(f"{name} {message}", RuntimeWarning, stacklevel=stacklevel + 1)
@@ -115,7 +109,7 @@ class Evidence:
                 level = settings.confidence_level
                 found, df = subsampled(jobs, signs, self.subsets, level)
             elif method == "inverted test":
-                found = self._by_inverted_tests(jobs, places)
+                found = self._by_inverted_tests(jobs)
             else:
                 skew = 0.0
                 if method == "bca":
@@ -129,31 +123,58 @@ class Evidence:
         with np.errstate(over="ignore"):  # squares of values near the largest float
             standard_error = float(defined.std(ddof=1)) if finite else nothing
             bias = float(defined.mean() - value) if finite else nothing
-        if df < _FEW:
-            warn_caller(
-                f"has an interval of {df:.1f} degrees of freedom: few samples or speakers hold "
-                "its value, and the interval may be too narrow"
-            )
         return made(
             interval=found, standard_error=standard_error, bias=bias, method=method,
             degrees_of_freedom=df,
         )  # fmt: skip
 
-    def _by_inverted_tests(self, jobs: list[Job], places: list[int]) -> Interval:
+    def total(self, terms: Sum) -> tuple[float, Floats]:
+        """Return the value of a sum, and its replicates."""
+        places = [self.jobs.index(job) for job, _ in terms]
+        signs = [sign for _, sign in terms]
+        with np.errstate(invalid="ignore"):  # inf - inf is undefined
+            value, *more = (sign * self.values[k] for k, sign in zip(places, signs, strict=True))
+            rows, *others = (
+                sign * self.replicates[k] for k, sign in zip(places, signs, strict=True)
+            )
+            for other, each in zip(more, others, strict=True):
+                value, rows = value + other, rows + each
+        return float(value), rows
+
+    def at_level(self, confidence_level: float) -> "Evidence":
+        """Return the evidence for intervals of another level."""
+        intervals = replace(self.intervals, confidence_level=confidence_level)
+        return replace(self, intervals=intervals)
+
+    def _by_inverted_tests(self, jobs: list[Job]) -> Interval:
         """Return the interval of one metric, or of the difference of two."""
         sides = [self._by_inverted_test(job) for job in jobs]
         if len(sides) == 1:
             return sides[0]
+        places = [self.jobs.index(job) for job in jobs]
         return interval_of_difference(sides[0], sides[1], self.replicates[places])
 
     def _by_inverted_test(self, job: Job) -> Interval:
         metric, (errors, replicates) = job.metric, self.errors[job]
         assert isinstance(metric, ECE)
-        units = run(lambda: self.intervals.resampling.units(job.data))
+        units = run(lambda: self.intervals.resampling.units(job.whole))
         n_units = units.ids.size if isinstance(units, IdUnits) else None
         defined = replicates[~np.isnan(replicates).any(axis=1)]
         level = self.intervals.confidence_level
         return inverted_interval(errors, defined, metric.norm, level, n_units)
+
+
+def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None:
+    """Warn of intervals whose width few samples or speakers determine."""
+    few = [each for each in results if each.degrees_of_freedom < _FEW]
+    if few:
+        named = ", ".join(f"{each.name} ({each.degrees_of_freedom:.1f})" for each in few)
+        warn(
+            f"few samples or speakers hold these values, by the degrees of freedom: {named}; their "
+            "intervals are wide, and may still be too narrow",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def gather(

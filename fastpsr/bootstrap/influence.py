@@ -33,7 +33,7 @@ def acceleration(
     the units are left out in turn; the influence of a subset is the sum over its units. Influences
     are centered within strata.
     """
-    units = yield from resampling.units(jobs[0].data)
+    units = yield from resampling.units(jobs[0].whole)
     assert isinstance(units, Units)  # others have no influence: BCa is refused
     if all(_has_slopes(job) for job in jobs):
         return (yield from _by_slopes(jobs, signs, units))
@@ -52,7 +52,7 @@ def _has_slopes(job: Job) -> bool:
 
 def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]:
     """Plan: request the sums of each group, then the moments of the influences of the units."""
-    data: list[Data] = [jobs[0].data]
+    data: list[Data] = [jobs[0].whole]
     kept, layouts = Kept(), []
     for job in jobs:
         assert job.summands is not None
@@ -61,7 +61,7 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
             if not any(one is other for other in data):
                 data.append(one)
         places = tuple(next(k for k, other in enumerate(data) if other is one) for one in needed)
-        layouts.append(Layout((job.summands,), (places,), kept))
+        layouts.append(Layout((job.summands,), (places,), kept, job.subset))
     totals = yield [_GroupTotals(layout).over(*data) for layout in layouts]
     slopes = []
     for job, sign, total in zip(jobs, signs, totals, strict=True):
@@ -113,6 +113,8 @@ class _GroupTotals(Step):
         return _Totals(np.zeros(n), np.zeros((n, n_sums)), np.inf)
 
     def add(self, accumulator: _Totals, prepared: None, *parts: Part) -> _Totals:
+        if self.layout.is_absent(parts):
+            return accumulator
         groups, weights, columns = _terms(self.layout, parts)
         n = self.layout.n_groups
         accumulator.weight += np.bincount(groups, weights, n)
@@ -149,14 +151,16 @@ class _Influences:
 
     def of_rows(self, parts: tuple[Part, ...]) -> Floats:
         """Return (n,) influences."""
-        total: Any = 0.0
+        total = np.zeros(len(parts[0].predictions))
         for layout, (by_weight, by_sum) in zip(self.layouts, self.slopes, strict=True):
+            if layout.is_absent(parts):
+                continue
             groups, weights, columns = _terms(layout, parts)
             influence = by_weight[groups]
             for place, column in enumerate(columns):
                 influence += by_sum[groups, place] * column
-            total = total + influence * weights
-        return np.asarray(total)
+            total += layout.spread(parts, influence * weights)
+        return total
 
     def by_stratum(self, parts: tuple[Part, ...]) -> list[Floats]:
         """Return the finite influences of the rows of each stratum."""

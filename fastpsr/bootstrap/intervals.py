@@ -11,7 +11,9 @@ from fastpsr.predictions import Floats
 if TYPE_CHECKING:
     from statistics import NormalDist
 
-__all__ = ["METHODS", "FoundBy", "Interval", "Method", "described", "interval"]
+__all__ = [
+    "METHODS", "FoundBy", "Interval", "Method", "described", "interval", "simultaneous_level"
+]  # fmt: skip
 
 #: What may be requested; "auto" takes what covers best for each metric.
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
@@ -88,6 +90,40 @@ def interval(
             _corrected(value, ordered, high, acceleration),
         )
     return Interval(_quantile(ordered, low), _quantile(ordered, high))
+
+
+def simultaneous_level(replicates: Sequence[Floats], confidence_level: float) -> float:
+    """Return the level of each of several intervals that together hold at a confidence level.
+
+    It is the least level at which that share of the joint replicates lies in all percentile
+    intervals, but at most Bonferroni's, which suffices for any dependence. Ranks alone matter, so
+    that a heavy tail of one difference does not change the others. Undefined replicates lie in
+    their interval.
+
+    References
+    ----------
+    R. Beran, "Balanced simultaneous confidence sets", JASA 83, 1988, pages 679-686.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(5, 10_000))
+    >>> level = simultaneous_level(rows, 0.95)
+    >>> round(level, 3), round(0.95 ** (1 / 5), 3), simultaneous_level(rows[:1], 0.95)
+    (0.99, 0.99, 0.95)
+    """
+    if len(replicates) == 1:
+        return confidence_level
+    needed = np.zeros(replicates[0].shape)
+    for row in replicates:
+        is_defined = ~np.isnan(row)
+        n, ordered = np.count_nonzero(is_defined), np.sort(row[is_defined])
+        low = np.searchsorted(ordered, row[is_defined], "right") - 0.5  # ranks that quantiles reach
+        high = np.searchsorted(ordered, row[is_defined], "left") + 0.5
+        of_row = np.maximum(1.0 - 2.0 * low / n, 2.0 * high / n - 1.0)
+        needed[is_defined] = np.maximum(needed[is_defined], of_row)
+    most = 1.0 - (1.0 - confidence_level) / len(replicates)
+    return min(max(_quantile(np.sort(needed), confidence_level), confidence_level), most)
 
 
 def _quantile(ordered: Floats, share: float) -> float:

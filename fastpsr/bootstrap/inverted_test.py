@@ -27,7 +27,7 @@ def errors_of_bins(job: Job) -> list[Job]:
     """Return jobs whose values are the signed errors of the bins of a calibration error."""
     assert isinstance(job.metric, ECE)
     return [
-        Job(_ErrorOfBin(job.metric, number), job.data, job.summands)
+        Job(_ErrorOfBin(job.metric, number), job.data, job.subset, job.summands)
         for number in range(job.metric.bins)
     ]
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from fastpsr.bootstrap.draws import Dealt, Draws, NestedDraws, Reweighted, Times, draws_of
 from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.subsets import Subset, SubsetTimes
 from fastpsr.bootstrap.sums import (
     DrawnSums,
     Layout,
     RowDraws,
     known_counts,
-    known_sums,
     sums_of,
 )
 from fastpsr.bootstrap.units import Kept, sizes_by_part
@@ -23,7 +23,7 @@ from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import Metric, Statistic
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, mapped
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
@@ -51,55 +51,67 @@ _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights
 
 @dataclass(eq=False)
 class Job:
-    """A metric of some data, and its prepared summands."""
+    """A metric, or the values of a curve, of some data, and its prepared summands.
 
-    metric: AnyMetric
+    A subset is drawn with its whole; `shape` is that of the value, () for a metric.
+    """
+
+    metric: AnyMetric | Statistic[Any, Floats]
     data: Data
+    subset: Subset | None = None
     summands: Summands | None = None
-    _pinned: list[AnyMetric] = field(default_factory=list)
+    shape: tuple[int, ...] = ()
+    _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
 
     @cached_property
     def name(self) -> str:
         """Name of the metric in messages."""
         return name_of(self.metric)
 
+    @property
+    def whole(self) -> Data:
+        """The data whose units are drawn."""
+        return self.data if self.subset is None else self.subset.whole
+
     def prepare(self) -> Plan[None]:
         """Plan: request the summands of the metric."""
-        if isinstance(self.metric, Metric):
+        if isinstance(self.metric, Statistic):
             yield from begin(self.data)
             self.summands = yield from self.metric.summands(self.data)
 
-    def pin(self) -> Plan[AnyMetric]:
+    def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""
         if not self._pinned:
-            found: AnyMetric = self.metric
+            found: Any = self.metric
             if isinstance(self.metric, Metric):
                 found = yield from self.metric.fixed_to(self.data)
             self._pinned.append(found)
         return self._pinned[0]
 
-    def value_under(self, times: Times, replicate: int, views: dict[Any, Data]) -> Plan[float]:
+    def value_under(self, times: Times, replicate: int, views: dict[Any, Data]) -> Plan[Any]:
         """Plan: return the value for given draw counts of the rows; nan if it is undefined.
 
         `views` are the data under the draw counts, which jobs share: what is computed once for
         several metrics of the same data is computed once here, too.
         """
         pinned = yield from self.pin()
-        key = id(self.data), replicate
+        key = id(self.data), id(self.subset), replicate
+        if self.subset is not None:
+            times = SubsetTimes(self.subset, times)
         try:
             if key not in views:
                 views[key] = mapped(self.data, Reweighted(times, replicate))
             view: Any = views[key]
-            if isinstance(pinned, Metric):
+            if isinstance(pinned, Statistic):
                 value: Any = yield from pinned.plan_from_start(view)
             else:
                 view.require_samples()  # two-way: possibly no trial with both speakers drawn
                 value = pinned(view)
         except ValueError:
-            return float("nan")
+            return np.full(self.shape, np.nan)[()]
         except Exception as error:
             raise ValueError(f"metric {self.name} fails on a replicate: {error!r}") from error
-        return as_number(self.name, value)
+        return value if self.shape else as_number(self.name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,17 +130,21 @@ class _Kind:
     def layout(self, kept: Kept, data: list[Data]) -> Layout:
         """Return the layout of the kind; data that it needs are appended to `data`."""
         places = []
+        first = self.jobs[0]
         for own in self.summands:
-            needed = (self.jobs[0].data, *own.beside)
+            needed = (first.data, *own.beside)
             for one in needed:
                 if not any(one is other for other in data):
                     data.append(one)
             places.append(tuple(_place_of(one, data) for one in needed))
-        return Layout(tuple(self.summands), tuple(places), kept)
+        return Layout(tuple(self.summands), tuple(places), kept, first.subset)
 
     def values_of(self, pieces: Floats) -> tuple[Floats, list[tuple[int, int]]]:
-        """Return (jobs, R) values of (R, G, 1 + sums), and which of them need the samples."""
-        out = np.full((len(self.jobs), pieces.shape[0]), np.nan)
+        """Return (jobs, R) values, or (jobs, R, P) of curves, of (R, G, 1 + sums) sums.
+
+        Also return which of them need the samples.
+        """
+        out = np.full((len(self.jobs), pieces.shape[0], *self.jobs[0].shape), np.nan)
         unserved = []
         columns, begin = {}, 1
         for own in self.summands:
@@ -140,7 +156,7 @@ class _Kind:
             assembled, assembled_by = None, None
             for place, job in enumerate(self.jobs):
                 metric, summands = job.metric, job.summands
-                assert isinstance(metric, Metric)
+                assert isinstance(metric, Statistic)
                 assert summands is not None
                 try:
                     # without sums all share one summary
@@ -191,19 +207,20 @@ def draw_replicates(
     jointly: bool,
     progress: Progress,
 ) -> Plan[Floats]:
-    """Plan: return (J, R) replicates, nan where a metric is undefined.
+    """Plan: return (J, R) replicates, or (J, R, P) of curves, nan where a metric is undefined.
 
     Parameters
     ----------
     jobs : list of Job
-        All on the same samples, and prepared.
+        All on the same samples or, if `jointly`, groups of them; with values of one shape, and
+        prepared.
     jointly : bool
         Whether all metrics must see the same draws, so that they can be subtracted.
     progress : callable
         Called with the number of replicates done and their total, over all passes.
     """
     kinds, others = _sorted_by_kind(jobs)
-    out = np.full((len(jobs), n_resamples), np.nan)
+    out = np.full((len(jobs), n_resamples, *jobs[0].shape), np.nan)
     advance = _Count(progress, n_resamples * (len(kinds) + bool(others)))
     plans: list[Plan[None]] = []
     if not jointly and resampling.draws_samples:
@@ -211,7 +228,7 @@ def draw_replicates(
         plans = [_draw_rows(kind, resampling, seed, out, advance, share) for kind in kinds]
         kinds = []
     if kinds or others:
-        units = yield from resampling.units(jobs[0].data)
+        units = yield from resampling.units(jobs[0].whole)
         draws = draws_of(units, seed)
         plans += _plans_under(jobs, kinds, others, draws, out, advance)
     yield plans
@@ -233,7 +250,7 @@ def values_under(jobs: list[Job], draws: Dealt, *, jointly: bool) -> Plan[Floats
     return out
 
 
-def name_of(metric: AnyMetric) -> str:
+def name_of(metric: object) -> str:
     """Return the name of a metric in messages."""
     label = getattr(metric, "label", None)  # not a string if `metric` is a class
     return label if isinstance(label, str) else str(getattr(metric, "__name__", repr(metric)))
@@ -328,14 +345,15 @@ def _draw_rows(
     layout = kind.layout(Kept(), beside)
     draws = RowDraws(layout, sizes_by_part(data, resampling.by_class), resampling.by_class, seed)
     counts = yield from known_counts(layout, tuple(beside))
+    of_whole = None if counts is None else draws.of_whole(counts)
     n_numbers = layout.n_groups * (1 + layout.n_sums)
     for chunk in _chunks_of(out.shape[1], data, n_numbers, n_sharing):
-        if counts is not None:
-            sums = known_sums(draws, counts, chunk.start, len(chunk))
+        if of_whole is not None:
+            sums = of_whole.sums(chunk.start, len(chunk))
         else:
             step = DrawnSums(layout, draws, chunk.start, len(chunk))
             (sums,) = yield [step.over(*beside)]
-        rows_drawn = draws if counts is None else None
+        rows_drawn = draws if of_whole is None else None
         yield from kind.write(sums, chunk.start, rows_drawn, out)
         advance(len(chunk))
 
@@ -370,7 +388,7 @@ def _plans_under(
     """Return plans that write the replicates of jobs that share the draws of units."""
     plans = []
     if kinds:
-        plans.append(_sum_units(jobs[0].data, kinds, draws, out, advance, 1 + bool(others)))
+        plans.append(_sum_units(jobs[0].whole, kinds, draws, out, advance, 1 + bool(others)))
     if others:
         chosen = {place: jobs[place] for place in others}
         plans.append(_go_to_samples(chosen, draws, out, advance, 1 + bool(kinds)))
@@ -412,7 +430,7 @@ def _go_to_samples(
 ) -> Plan[None]:
     """Write the replicates of jobs without summands, each from weighted samples."""
     n_replicates = out.shape[1]
-    data = next(iter(jobs.values())).data
+    data = next(iter(jobs.values())).whole
     for job in jobs.values():
         yield from job.pin()
     n_numbers = _numbers_of_samples(data) * len(jobs)

@@ -65,7 +65,7 @@ class Stratified(Resampling):
     --------
     >>> import fastpsr as fp
     >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
-    >>> fp.bootstrap(fp.EER(), data, resampling=fp.Stratified(), seed=0).n_undefined
+    >>> fp.bootstrap(fp.Cllr(), data, resampling=fp.Stratified(), seed=0).n_undefined
     0
     """
 

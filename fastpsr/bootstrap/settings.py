@@ -53,13 +53,9 @@ class Intervals:
         seed: int | None,
     ) -> "Intervals":
         """Validate settings, and fill in defaults."""
-        is_real = isinstance(confidence_level, (float, np.floating))
-        if not (is_real and 0.0 < confidence_level < 1.0):
-            raise ArgumentError(
-                "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level!r}"
-            )
+        confidence_level = checks.as_level(confidence_level)
         checks.check_choice("method", method, METHODS)
-        least = int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
+        least = _least_resamples(confidence_level)
         if not isinstance(n_resamples, (int, np.integer)) or n_resamples < least:
             raise ArgumentError(
                 "n_resamples",
@@ -117,6 +113,17 @@ class Intervals:
         """Return the settings for the rows selected by an index."""
         return replace(self, resampling=self.resampling.on_rows(data, rows))
 
+    def check_simultaneous(self, n_intervals: int) -> None:
+        """Raise where replicates are too few for so many intervals that hold jointly."""
+        least = _least_resamples(1.0 - (1.0 - self.confidence_level) / n_intervals)
+        if self.n_resamples < least:
+            raise ArgumentError(
+                "n_resamples",
+                f"must be at least {least} for {n_intervals} simultaneous intervals at a level of "
+                f"{self.confidence_level}, not {self.n_resamples}",
+                pass_={"n_resamples": least},
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
         return {
@@ -141,6 +148,11 @@ class Intervals:
         if "bca" in best and not self.resampling.multiplies:
             return "bca"
         return "inverted test" if best == {"inverted test"} else "percentile"
+
+
+def _least_resamples(confidence_level: float) -> int:
+    """Return how many replicates have one beyond each end of an interval."""
+    return int(np.ceil(2.0 / (1.0 - confidence_level) * (1.0 - 1e-12)))
 
 
 def as_progress(progress: bool | Progress) -> Progress:

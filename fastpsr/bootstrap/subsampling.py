@@ -99,7 +99,7 @@ def subset_values(
     Units are dealt 8 times to 8 shares; and once to 400, or to as many as there are units, which
     are left out in turn. Samples within clusters are not drawn: to leave out clusters is enough.
     """
-    units = yield from resampling.units(jobs[0].data)
+    units = yield from resampling.units(jobs[0].whole)
     units = units.clusters if isinstance(units, NestedUnits) else units
     drawn = "speakers" if units.come_in_pairs else "clusters" if units.are_shared else "samples"
     n_units = int(units.n_in_strata.sum())
@@ -126,8 +126,9 @@ def subsampled(
         subsets, or has one value in all of them; if the corrected value is not on the scale of the
         metric.
     """
-    _check_sizes(jobs[0], subsets)
-    places = [next(k for k, own in enumerate(subsets.jobs) if own is job) for job in jobs]
+    for job in jobs:
+        _check_sizes(job, subsets)
+    places = [subsets.jobs.index(job) for job in jobs]
     coefficients = np.asarray(signs)
     rules = [getattr(job.metric, "optimism", Metric.optimism) for job in jobs]
     rule = next((rule for rule in rules if rule != Metric.optimism), Metric.optimism)
@@ -207,7 +208,9 @@ def _degrees_of_freedom(psi: Floats) -> float:
         return 2.0
     scaled = psi / largest  # the ratio does not depend on it
     excess = float((scaled**4).sum() / (scaled**2).sum() ** 2) - 1.0 / psi.size
-    return min(max(2.0 / excess, 2.0), psi.size - 1.0) if excess > 0.0 else 2.0
+    most = psi.size - 1.0
+    # 0 but for rounding where all units count alike
+    return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most
 
 
 def _around(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.draws import Draws, NestedDraws, PartDraws, Times
 from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Kept
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
@@ -19,13 +20,13 @@ from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import Summands
 
 __all__ = [
+    "CountDraws",
     "DrawnSums",
     "Layout",
     "NestedSums",
     "RowDraws",
     "UnitSums",
     "known_counts",
-    "known_sums",
     "sums_of",
 ]
 
@@ -52,11 +53,14 @@ class Layout:
     summands : tuple of Summands
     places : tuple of tuples of int
         For each of the summands, the index of its data, and of further row-aligned data.
+    subset : Subset or None
+        The rows of the data, where these are a group of those that are drawn.
     """
 
     summands: tuple[Summands, ...]
     places: tuple[tuple[int, ...], ...]
     kept: Kept
+    subset: Subset | None = None
 
     @property
     def n_groups(self) -> int:
@@ -82,6 +86,18 @@ class Layout:
     def own(self, parts: Sequence[Part]) -> Part:
         """Return the part whose rows are summed."""
         return parts[self.places[0][0]]
+
+    def is_absent(self, parts: Sequence[Part]) -> bool:
+        """Whether a part has no row of positive weight of a group, but the whole may."""
+        return self.subset is not None and not self.own(parts).has_weight
+
+    def in_whole(self, parts: Sequence[Part], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers that rows have in the part that is drawn."""
+        return rows if self.subset is None else self.subset.places(self.own(parts))[rows]
+
+    def spread(self, parts: Sequence[Part], values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of rows with 0 at all other rows of the part that is drawn."""
+        return values if self.subset is None else self.subset.spread(self.own(parts), values)
 
     def groups(self, parts: Sequence[Part]) -> NDArray[Any]:
         """Return the group of each row, (n,)."""
@@ -151,14 +167,14 @@ class RowDraws(Times):
         seed = seed_of(self._seed, (*self._stream, "part", part))
         return seed, self._in_parts.of(part, first, n_replicates)
 
-    def of_whole(self, counts: NDArray[np.int64], n_replicates: int) -> tuple[Any, ...]:
-        """Return (seed, draws, blocks, bounds) if only the total counts of groups matter."""
+    def of_whole(self, counts: NDArray[np.int64]) -> "CountDraws":
+        """Return the draws if only the total counts of groups matter."""
         n_strata = int(self._strata[-1]) + 1 if self._strata.size else 1
         sizes = np.bincount(self._strata, counts, n_strata).astype(np.int64)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         seed = seed_of(self._seed, (*self._stream, "part", 0))
-        n_draws = np.repeat(sizes[None], n_replicates, axis=0)
-        return seed, n_draws, kernels.cut_into_blocks(bounds, self._strata, _WHOLE), bounds
+        blocks = kernels.cut_into_blocks(bounds, self._strata, _WHOLE)
+        return CountDraws(seed, sizes, blocks, bounds)
 
     def times(self, part: Part, replicate: int) -> Floats:
         layout, n = self._layout, len(part.predictions)
@@ -255,12 +271,22 @@ def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64
     return counts
 
 
-def known_sums(draws: RowDraws, counts: NDArray[np.int64], first: int, n_replicates: int) -> Floats:
-    """Return (R, G, 1) replicates of counts of groups, drawn as multinomials without rows."""
-    seed, n_draws, blocks, bounds = draws.of_whole(counts, n_replicates)
-    nothing, no_columns = np.empty(0), np.empty((0, 0))
-    out = np.zeros((n_replicates, counts.size, 1))
-    return kernels.sum_draws(seed, first, n_draws, blocks, bounds, nothing, no_columns, 0, out)
+@dataclass(frozen=True, eq=False)
+class CountDraws:
+    """Draws of the counts of groups, as multinomials without rows."""
+
+    seed: int
+    sizes: NDArray[np.int64]  # of the strata
+    blocks: Any
+    bounds: NDArray[np.int64]
+
+    def sums(self, first: int, n_replicates: int) -> Floats:
+        """Return (R, G, 1) replicates of the counts."""
+        n_draws = np.repeat(self.sizes[None], n_replicates, axis=0)
+        nothing, no_columns = np.empty(0), np.empty((0, 0))
+        out = np.zeros((n_replicates, self.bounds.size - 1, 1))
+        return kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing,
+                                 no_columns, 0, out)  # fmt: skip
 
 
 # Rows weighted by the draw counts of their units
@@ -296,6 +322,8 @@ class UnitSums(Step):
             counts = draws.counts(parts[0], self.first + begin, size)
             sets = slice(begin // LANES, begin // LANES + counts.shape[0])
             for layout, sums in zip(self.layouts, accumulator, strict=True):
+                if layout.is_absent(parts):
+                    continue
                 rows = layout.rows(parts)
                 first, second = self._numbers(layout, rows, parts)
                 kernels.sum_units(counts, first, second, rows.bounds, rows.weights, rows.columns,
@@ -307,7 +335,8 @@ class UnitSums(Step):
         draws = self.draws
 
         def make() -> list[NDArray[Any]]:
-            return [numbers[rows.order] for numbers in draws.units.numbers(parts[0])]
+            order = layout.in_whole(parts, rows.order)
+            return [numbers[order] for numbers in draws.units.numbers(parts[0])]
 
         return layout.kept.of(layout.own(parts), ("units", id(layout), id(draws)), make)
 
@@ -353,6 +382,8 @@ class NestedSums(Step):
             size = min(at_once, self.n_replicates - begin)
             seed, n_rows, times = self.draws.within(parts[0], self.first + begin, size)
             for layout, sums in zip(self.layouts, accumulator, strict=True):
+                if layout.is_absent(parts):
+                    continue
                 groups, weights, columns = self._rows(layout, parts)
                 kernels.sum_nested(seed, self.first + begin, n_rows, times, blocks, groups, weights,
                                    columns, layout.degree, sums[begin : begin + size])  # fmt: skip
@@ -363,10 +394,13 @@ class NestedSums(Step):
 
         def make() -> tuple[NDArray[Any], Floats, Floats]:
             order, _ = self.draws.units.order(parts[0])
-            weights, columns = layout.own(parts).predictions.weights, layout.columns(parts)
-            held = np.array([column[order] for column in columns]).reshape(-1, order.size)
-            own = weights[order] if weights.size else weights
-            return layout.groups(parts)[order], own, held
+            weights, groups = layout.own(parts).predictions.weights, layout.groups(parts)
+            if layout.subset is not None and not weights.size:
+                weights = np.ones(groups.size)  # rows of other groups have 0
+            columns = [layout.spread(parts, column)[order] for column in layout.columns(parts)]
+            held = np.array(columns).reshape(-1, order.size)
+            own = layout.spread(parts, weights)[order] if weights.size else weights
+            return layout.spread(parts, groups)[order], own, held
 
         return layout.kept.of(layout.own(parts), ("nested", id(layout), id(self.draws)), make)
 

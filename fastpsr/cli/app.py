@@ -1,10 +1,11 @@
 """The commands, and their handling of errors."""
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any
 
@@ -18,7 +19,7 @@ from fastpsr.cli.show import console, say, warnings_as_lines
 from fastpsr.cli.wording import in_options
 
 _STOPPED = 130
-_TERMINATED = 128 + signal.SIGTERM
+_BY_SIGNAL = 128  # the exit code of a command that a signal ended is this and its number
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -53,8 +54,9 @@ def run() -> int:
     console.stderr = False
     try:
         check_names(sys.argv[1:])
-        with _terminated_as_exit(), warnings_as_lines():
+        with _signals_as_exit(), warnings_as_lines():
             code = int(app(standalone_mode=False) or 0)
+            sys.stdout.flush()
             if code == _STOPPED:  # typer's exit code for Ctrl-C
                 raise KeyboardInterrupt
             return code
@@ -80,18 +82,31 @@ def run() -> int:
 
 
 @contextmanager
-def _terminated_as_exit() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that what was begun is removed."""
+def _signals_as_exit() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that what was begun is removed.
+
+    So does SIGPIPE, without a word: who reads the output has enough of it, as `head` has.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_: object) -> None:
+    def terminate(number: int, _: object) -> None:
         say("stopped")
-        raise SystemExit(_TERMINATED)
+        raise SystemExit(_BY_SIGNAL + number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def close(number: int, _: object) -> None:
+        for stream in (sys.stdout, sys.stderr):  # what is not written yet goes nowhere
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise SystemExit(_BY_SIGNAL + number)
+
+    handlers = {signal.SIGTERM: terminate}
+    if hasattr(signal, "SIGPIPE"):
+        handlers[signal.SIGPIPE] = close
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

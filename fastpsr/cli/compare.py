@@ -23,6 +23,7 @@ from fastpsr.cli.options import (
     CalibratorOptions,
     Columns,
     ComparisonOptions,
+    GroupDifferences,
     KeyOptions,
     KindsOfScores,
     MeasureOptions,
@@ -45,7 +46,7 @@ from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Intervals, Pairs, evaluate_systems
+from fastpsr.evaluation import GroupPairs, Intervals, Pairs, evaluate_systems
 from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 
@@ -75,6 +76,7 @@ def compare(
     scores_are: KindsOfScores = None,
     columns: Columns = None,
     by: By = None,
+    group_differences: GroupDifferences = None,
     all_pairs: Annotated[
         bool,
         typer.Option(
@@ -89,6 +91,9 @@ def compare(
     All systems are evaluated on the same bootstrap draws (paired comparison).
     """
     of_trials = bool(keys.files)
+    of_groups: GroupPairs | None = None
+    if group_differences is not None:
+        of_groups = group_differences.value
     refuse_for_mode(context, of_trials=of_trials, has_key=of_trials, by="--key")
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     assert intervals is not None
@@ -113,7 +118,10 @@ def compare(
         ]
         reader = TrialReader.of(keys.keys, trials, columns, speakers, classes=keys.classes)
         caution = drawn.caution(intervals, speakers)
-        _compare_trials(systems, judged, reader, intervals, pairs, caution, written, to_report)
+        _compare_trials(
+            systems, judged, reader, intervals, pairs, of_groups, caution, written,
+            to_report,
+        )  # fmt: skip
         return
     for path in systems:
         if not is_table(path):
@@ -157,7 +165,8 @@ def _compare_tables(
                 predictions, metrics, intervals=drawn, differences=pairs, progress=begin
             )
     scales = [measure.scale for measure in measures]
-    figures = FigureData(predictions, operating_points=measures[0].detection)
+    resampling = dict.fromkeys(predictions, drawn.resampling)
+    figures = FigureData(predictions, operating_points=measures[0].detection, resampling=resampling)
     show_systems(evaluation, systems, scales, outputs, report, figures, said)
 
 
@@ -182,6 +191,7 @@ def _compare_trials(
     reader: TrialReader,
     intervals: Intervals,
     pairs: Pairs,
+    group_differences: GroupPairs | None,
     caution: str,
     outputs: Outputs,
     report: Path | None,
@@ -200,10 +210,13 @@ def _compare_trials(
         with reader.clock.on("metrics"), warnings_as_lines():
             judged = dict(zip(systems, measures, strict=True))
             evaluation, predictions = evaluate_trials(
-                trials, judged, groups, intervals, begin, pairs
-            )
+                trials, judged, groups, intervals, begin, pairs,
+                group_differences,
+            )  # fmt: skip
     conditions = {} if report is None else conditions_of(trials, judged)
-    figures = FigureData(predictions, conditions, measures[0].detection)
+    assert evaluation.intervals is not None
+    resampling = dict.fromkeys(predictions, evaluation.intervals.resampling)
+    figures = FigureData(predictions, conditions, measures[0].detection, resampling)
     scales = [measure.scale for measure in measures]
     show_systems(
         evaluation, systems, scales, outputs, report, figures, said, clock=reader.clock,

@@ -103,6 +103,7 @@ def _write_report(
     write_report(
         path, "A simulated speaker-verification test", results, predictions=predictions,
         read=[simulated], text=reading.strip().split("\n"), intervals=drawn,
+        resampling=dict.fromkeys(predictions, drawn.resampling),
     )  # fmt: skip
 
 

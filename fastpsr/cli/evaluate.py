@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fastpsr.bootstrap import Resampling
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.measures import (
     TableMeasure,
@@ -19,6 +20,7 @@ from fastpsr.cli.options import (
     By,
     CalibratorOptions,
     Columns,
+    GroupDifferences,
     IntervalOptions,
     KeyOptions,
     KindsOfScores,
@@ -42,7 +44,7 @@ from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
-from fastpsr.evaluation import Evaluation, Intervals, evaluate_systems
+from fastpsr.evaluation import Evaluation, GroupPairs, Intervals, evaluate_systems
 from fastpsr.predictions import Predictions
 
 __all__ = ["evaluate"]
@@ -79,6 +81,7 @@ def evaluate(
     scores_are: KindsOfScores = None,
     columns: Columns = None,
     by: By = None,
+    group_differences: GroupDifferences = None,
     to_report: Report = None,
     explain: Annotated[
         bool,
@@ -94,6 +97,9 @@ def evaluate(
     systems = [*(scores or []), *(files or [])]
     of_trials = bool(keys.files) or scores is not None
     has_key = keys.has_key(systems)
+    of_groups: GroupPairs | None = None
+    if group_differences is not None:
+        of_groups = group_differences.value
     refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     clusters = None if of_trials else column_of(intervals)
@@ -121,7 +127,7 @@ def evaluate(
         )
         judged = dict(zip(named, made, strict=True))
         caution = drawn.caution(intervals, speakers)
-        _evaluate_trials(named, reader, judged, intervals, caution, written, to_report)
+        _evaluate_trials(named, reader, judged, intervals, of_groups, caution, written, to_report)
         return
     if len(systems) != 1:
         listed = ", ".join(str(path) for path in systems) or "no file"
@@ -171,6 +177,7 @@ def _evaluate_trials(
     reader: TrialReader,
     measures: Mapping[Path, TrialMeasure],
     intervals: Intervals | None,
+    group_differences: GroupPairs | None,
     caution: str,
     outputs: Outputs,
     report: Path | None,
@@ -179,6 +186,7 @@ def _evaluate_trials(
     found: list[Evaluation] = []
     pooled: dict[str, Predictions] = {}
     parted: dict[str, dict[str, Predictions]] = {}
+    resampling: dict[str, Resampling] = {}
     with heard() as said, steps(None) as begin:
         reader.progress = begin
         for path in systems:
@@ -188,12 +196,16 @@ def _evaluate_trials(
                 evaluation, predictions = evaluate_trials(
                     {path: made}, {path: measures[path]}, groups, intervals,
                     lambda what, *amount, path=path: begin(f"{path}: {what}", *amount),
+                    group_differences=group_differences,
                 )  # fmt: skip
             found.append(evaluation)
             if report is not None:
                 pooled |= predictions
+                if evaluation.intervals is not None:
+                    resampling[str(path)] = evaluation.intervals.resampling
                 parted |= conditions_of({path: made}, measures)
-    figures = FigureData(pooled, parted, next(iter(measures.values())).detection)
+    detection = next(iter(measures.values())).detection
+    figures = FigureData(pooled, parted, detection, resampling)
     show_systems(
         Evaluation.joined(found), systems, [measures[path].scale for path in systems], outputs,
         report, figures, said, clock=reader.clock, caution=caution,

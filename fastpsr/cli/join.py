@@ -1,7 +1,7 @@
 """`fastpsr join`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +10,7 @@ from fastpsr.cli.command import in_groups
 from fastpsr.cli.options import (
     Columns,
     FormatOptions,
+    KeyOptions,
     PolicyOptions,
     SpeakerOptions,
     check_outputs,
@@ -17,7 +18,7 @@ from fastpsr.cli.options import (
 )
 from fastpsr.cli.show import console, steps, tell
 from fastpsr.cli.trial_files import FileOptions
-from fastpsr.cli.wording import worded
+from fastpsr.cli.wording import note_in_options, worded
 
 __all__ = ["join"]
 
@@ -27,12 +28,12 @@ def join(
     formats: FormatOptions,
     policies: PolicyOptions,
     speakers: SpeakerOptions,
-    key: Annotated[list[Path], typer.Option(help="Trial list with labels; several make one.")],
+    keys: KeyOptions,
     scores: Annotated[
         list[Path],
         typer.Option(
-            help="Score file of a system, or COLUMN=FILE; files of further systems may follow at "
-            "the end."
+            help="Score file of a system, or COLUMN=FILE, - for standard input; files of further "
+            "systems may follow at the end."
         ),
     ],
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],
@@ -44,16 +45,21 @@ def join(
 ) -> None:
     """Join a key and score files (text files of any size) into one Parquet file.
 
-    The memory is limited by FASTPSR_MEMORY, plus what the libraries use. `fastpsr evaluate` and
-    fp.scan_parquet read the file part by part.
+    The memory is limited by FASTPSR_MEMORY, plus what the libraries use; text of a pipe is held.
+    `fastpsr evaluate` and fp.scan_parquet read the file part by part.
     """
+    if not keys.files:
+        raise ValueError("give --key, or --targets with --nontargets")
+    key: list[Path] | dict[Any, Path] = keys.keys
+    if keys.classes is not None:
+        key = dict(zip(("target", "nontarget"), keys.classes, strict=True))
     systems = named_files([*scores, *(files or [])])
     if None in systems.values() and len({*systems.values()}) > 1:
         bare = next(path for path, name in systems.items() if name is None)
         raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
-    check_outputs({"--output": output}, [*key, *systems, speakers.speakers])
+    check_outputs({"--output": output}, [*keys.files, *systems, speakers.speakers])
     of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
     of_scores = FileOptions.parse("--columns", formats.format, columns, None)
     with steps(None) as begin, worded(scores="--scores"):
@@ -75,7 +81,7 @@ def join(
             progress=begin,
         )
     for line in joined.taken:
-        tell(line)
+        tell(note_in_options(line))
     for path, in_order in joined.in_order.items():
         order = "in the order of the key" if in_order else "in another order than the key"
         name = joined.scores[path]

@@ -29,13 +29,14 @@ from fastpsr.cli.options import (
     trial_scale,
 )
 from fastpsr.cli.score_files import ScoreFile
-from fastpsr.cli.show import tell
+from fastpsr.cli.show import tell, tell_once
 from fastpsr.cli.spoofing import grouped_by, spoofed_trials
 from fastpsr.cli.trial_files import check_column, predictions_of
 from fastpsr.cli.wording import in_options, worded
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import (
     Evaluation,
+    GroupPairs,
     Intervals,
     Pairs,
     SharedTargets,
@@ -51,6 +52,8 @@ from fastpsr.trials import TrialSet
 from fastpsr.trials.coded import Coded
 
 Metrics = dict[str, Metric[Any]]
+
+_MOST_COSTS = 36  # that are listed one by one
 
 __all__ = [
     "TableMeasure",
@@ -91,7 +94,7 @@ class TableMeasure:
     ) -> "TableMeasure":
         """Return what the options ask for."""
         scale = table_scale(scores_are)
-        return cls(
+        made = cls(
             scale,
             parse_priors(measures.priors, scale),
             read_costs(measures.costs),
@@ -102,6 +105,8 @@ class TableMeasure:
             folds_are_given,
             measures.chosen,
         )
+        measures.check_names(made._table(2) | made._table(3))
+        return made
 
     def predictions(self, data: ScoreFile) -> Predictions:
         """Return the labeled predictions of a file; print how its columns were interpreted."""
@@ -117,9 +122,13 @@ class TableMeasure:
         self.calibrator.check_classes(n_classes)
         if self.costs is not None:
             self.costs.check_classes(n_classes)
+            tell_once(f"--costs: {_listed(self.costs)}")
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
-        table = default_metrics(
+        return self.chosen(self._table(n_classes))
+
+    def _table(self, n_classes: int) -> Metrics:
+        return default_metrics(
             n_classes,
             _kind(self.scale),
             costs=self.costs,
@@ -128,7 +137,6 @@ class TableMeasure:
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds),
         )
-        return self.chosen(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +151,7 @@ class TrialMeasure:
     prior: float | None
     eer: EER
     detection: Sequence[MinDCF]
+    spoofing: Callable[[Any], Sequence[MinADCF]]
     calibrator: Calibrator
     folds: int
     folds_are_given: bool
@@ -163,11 +172,12 @@ class TrialMeasure:
         """Return what the options ask for."""
         scale = trial_scale(scores_are)
         priors = parse_priors(measures.priors, scale, of_trials=True)
-        return cls(
+        made = cls(
             scale,
             None if priors is None else priors[1],
             measures.equal_rates,
             measures.detection(of_trials=True),
+            measures.spoofing,
             loss.untrained(),
             loss.folds,
             folds_are_given,
@@ -175,6 +185,8 @@ class TrialMeasure:
             measures.equalize,
             measures.chosen,
         )
+        measures.check_names(made._table(None) | made._table(None, np.ones(1, bool)))
+        return made
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
         """Return the weights of the trials, None if all are equal."""
@@ -188,15 +200,17 @@ class TrialMeasure:
         self, groups: Any, spoof: NDArray[np.bool_] | None = None
     ) -> dict[str, Metric[Any]]:
         """Return the metrics by name; for raw scores only metrics of ranks."""
-        table = detection_metrics(
+        return self.chosen(self._table(groups, spoof))
+
+    def _table(self, groups: Any, spoof: NDArray[np.bool_] | None = None) -> Metrics:
+        return detection_metrics(
             _kind(self.scale),
             eer=self.eer,
             detection=self.detection,
-            spoof=spoof,
+            spoofing=self.spoofing(spoof),
             calibrator=self.calibrator,
             train=CrossFit(folds=self.folds, groups=groups),
         )
-        return self.chosen(table)
 
 
 def evaluate_trials(
@@ -206,6 +220,7 @@ def evaluate_trials(
     intervals: Intervals | None,
     progress: Callable[[str, int, int], object],
     differences: Pairs | None = None,
+    group_differences: GroupPairs | None = None,
 ) -> tuple[Evaluation, dict[str, Predictions]]:
     """Return the evaluation of systems on the same trials, all trials before the conditions.
 
@@ -233,20 +248,27 @@ def evaluate_trials(
             raise ValueError(f"{first}: {in_options(error)}") from None
 
     def evaluate(
-        predictions: dict[str, Predictions], metrics: Metrics, by: Any, *, with_all: bool = True
-    ) -> Evaluation:
+        predictions: dict[str, Predictions], metrics: Metrics, by: Any,
+        group_differences: GroupPairs | None = None, *, with_all: bool = True,
+    ) -> Evaluation:  # fmt: skip
         return evaluate_systems(
             predictions, metrics, by=by, intervals=drawn, differences=differences,
-            progress=progress, with_all=with_all,
+            group_differences=group_differences, progress=progress, with_all=with_all,
         )  # fmt: skip
 
     if by is None or (weights is None and of_groups == metrics):
-        return evaluate(predictions, metrics, by), predictions
+        return evaluate(predictions, metrics, by, group_differences), predictions
+    if group_differences == "pooled":
+        why = "spoofed trials, where conditions have other metrics"
+        why = why if weights is None else "--equalize, where conditions have other weights"
+        raise ValueError(
+            f"--group-differences must not be pooled with {why} than all trials: use all"
+        )
     found = [evaluate(predictions, metrics, None)]
     if of_groups:
         # weights make conditions count alike in the pooled result, and nowhere else
         alike = predictions if weights is None else _predictions(systems, measures, None)
-        found.append(evaluate(alike, of_groups, by, with_all=False))
+        found.append(evaluate(alike, of_groups, by, group_differences, with_all=False))
     return Evaluation.joined(found), predictions
 
 
@@ -259,7 +281,7 @@ def conditions_of(
         for path, made in systems.items()
     }
     return {
-        path: {name: cast(Predictions, part) for name, part, _ in groups_of(each, by[path])}
+        path: {one.name: cast(Predictions, one.data) for one in groups_of(each, by[path])}
         for path, each in _predictions(systems, measures, None).items()
     }
 
@@ -325,6 +347,16 @@ def drawn_of_trials(intervals: Intervals, made: TrialSet) -> Intervals:
     column = made.columns[name]
     ids = column.codes if isinstance(column, Coded) else column
     return drawn_in_clusters(intervals, ids)
+
+
+def _listed(costs: CostMatrix) -> str:
+    """Return the costs as text, of a large matrix the shape and the range."""
+    values = costs.values
+    if values.size > _MOST_COSTS:
+        shape = f"{costs.n_classes:,} classes, {costs.n_decisions:,} decisions"
+        return f"{shape}, costs from {values.min():g} to {values.max():g}"
+    rows = "; ".join(", ".join(f"{cost:g}" for cost in row) for row in values)
+    return f"a row for each true class, a column for each decision: {rows}"
 
 
 def _kind(scale: str) -> Kind:

@@ -21,7 +21,7 @@ from fastpsr.cli.show import console
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation import Intervals
 from fastpsr.files import check_place
-from fastpsr.metrics import EER, PRESETS, Metric, MinDCF
+from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
 from fastpsr.predictions import Predictions
 from fastpsr.trials import FORMATS
 
@@ -34,6 +34,7 @@ __all__ = [
     "Columns",
     "ComparisonOptions",
     "FormatOptions",
+    "GroupDifferences",
     "IntervalOptions",
     "KeyOptions",
     "KindsOfScores",
@@ -168,6 +169,23 @@ By = Annotated[
         rich_help_panel="Trial lists",
     ),
 ]
+
+
+class Compared(StrEnum):
+    """Which groups of trials are compared."""
+
+    POOLED = "pooled"
+    ALL = "all"
+
+
+GroupDifferences = Annotated[
+    Compared | None,
+    typer.Option(
+        help="With --by, also differences of each condition to all trials (pooled), or between all "
+        "conditions (all), with simultaneous intervals. Files other than JSON hold only these.",
+        rich_help_panel="Trial lists",
+    ),
+]
 ScoresMean = Annotated[
     ScoresAre | None,
     typer.Option(
@@ -215,6 +233,14 @@ class MeasureOptions:
     costs: Annotated[
         Path | None, _of(_TABLES, "Cost matrix with a row per true class: .json or .csv.")
     ] = None
+    adcf: Annotated[
+        list[str] | None,
+        _of(
+            _TRIALS,
+            "Detection cost of lists with spoofed trials: asvspoof5 (the default), or "
+            "PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be repeated.",
+        ),
+    ] = None
     equalize: Annotated[
         str | None,
         _of(_TRIALS, "Columns of the key whose partitions get equal weight in the pooled result."),
@@ -223,6 +249,17 @@ class MeasureOptions:
     def detection(self, *, of_trials: bool) -> list[MinDCF]:
         """Return the requested detection costs."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+
+    def spoofing(self, spoof: Any) -> list[MinADCF]:
+        """Return the requested detection costs of a list; `spoof` says which trials are spoofed."""
+        if spoof is not None:
+            return [parse_adcf(text, spoof) for text in self.adcf or ["asvspoof5"]]
+        if self.adcf:
+            raise ValueError(
+                "--adcf is for lists with labels target, nontarget and spoof; this one has no "
+                "spoofed trials"
+            )
+        return []
 
     @property
     def equal_rates(self) -> EER:
@@ -238,6 +275,10 @@ class MeasureOptions:
                 "LLRs or raw scores of two classes, have it"
             )
         return found
+
+    def check_names(self, tables: dict[str, Metric[Any]]) -> None:
+        """Raise, before anything is read, where --metrics names none of all possible metrics."""
+        self._chosen(tables)
 
     def _chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
         if self.metrics is None:
@@ -632,6 +673,20 @@ def parse_dcf(text: str) -> MinDCF:
         raise ValueError(
             f"--dcf must be {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA, with a prior "
             f"between 0 and 1 and positive costs, not {text!r}"
+        ) from None
+
+
+def parse_adcf(text: str, spoof: Any) -> MinADCF:
+    """Return the cost at ``asvspoof5``, or at ``PNON:PSPOOF:CMISS:CFA:CFASPOOF``."""
+    try:
+        numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
+        if len(numbers) not in (0, 5):
+            raise ValueError
+        return MinADCF(spoof, *numbers)
+    except ValueError:
+        raise ValueError(
+            "--adcf must be asvspoof5, or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and "
+            f"positive priors whose sum is below 1, not {text!r}"
         ) from None
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fastpsr.bootstrap import Resampling
 from fastpsr.evaluation import Evaluation, Group
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.metrics import MinDCF
@@ -18,11 +19,15 @@ __all__ = ["FigureData", "report_of_systems", "report_of_table", "require_report
 
 @dataclass(frozen=True)
 class FigureData:
-    """What the figures of a report show, by system: all samples, the conditions, and costs."""
+    """What the figures of a report show, by system: all samples, the conditions, and costs.
+
+    Bands of a system are drawn by its resampling.
+    """
 
     predictions: Mapping[str, Predictions]
     by_condition: Mapping[str, Mapping[str, Predictions]] = field(default_factory=dict)
     operating_points: Sequence[MinDCF] = ()
+    resampling: Mapping[str, Resampling] = field(default_factory=dict)
 
     def renamed(self, names: Mapping[str, str]) -> "FigureData":
         """Return the same with other names of the systems."""
@@ -30,6 +35,7 @@ class FigureData:
             self,
             predictions={names[system]: each for system, each in self.predictions.items()},
             by_condition={names[system]: each for system, each in self.by_condition.items()},
+            resampling={names[system]: each for system, each in self.resampling.items()},
         )
 
 
@@ -56,9 +62,11 @@ def report_of_table(
     whole = evaluation.all_samples
     counts = {"samples": whole.n_samples, "classes": whole.n_classes}
     result = Result(source.name, evaluation.rows, counts=counts)
+    drawn = evaluation.intervals
     write_report(
         path, _title([source.name]), [result], predictions={source.name: predictions},
-        read=[*read, str(whole)], intervals=evaluation.intervals, operating_points=detection,
+        read=[*read, str(whole)], intervals=drawn, operating_points=detection,
+        resampling={} if drawn is None else {source.name: drawn.resampling},
     )  # fmt: skip
 
 
@@ -79,11 +87,13 @@ def report_of_systems(
         for group in evaluation.groups
     ]
     systems = list(dict.fromkeys(result.system for result in results))
-    what = "Comparison" if evaluation.differences else "Evaluation"
+    is_comparison = any(not each.is_of_groups for each in evaluation.differences)
+    what = "Comparison" if is_comparison else "Evaluation"
     write_report(
         path, _title(systems, what), results, predictions=figures.predictions,
         by_condition=figures.by_condition, operating_points=figures.operating_points, read=read,
         intervals=evaluation.intervals, differences=evaluation.differences,
+        resampling=figures.resampling,
     )  # fmt: skip
 
 

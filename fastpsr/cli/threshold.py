@@ -1,5 +1,6 @@
 """`fastpsr threshold`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -99,6 +100,8 @@ def threshold(
             {"threshold": Threshold(metric), metric.label: metric},
             intervals=None if intervals is None else drawn_of_trials(intervals, made),
         )
+        groups = (replace(group, kind=predictions.kind) for group in table.groups)
+        table = replace(table, groups=tuple(groups))  # of what the scores are, not of their ranks
         if intervals is not None:
             _print_intervals(table)
             if caution := drawn.caution(intervals, speakers):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import trials
 from fastpsr.cli.options import SpeakerOptions, TrialOptions, TrialScale
 from fastpsr.cli.show import tell
-from fastpsr.cli.wording import in_options, worded
+from fastpsr.cli.wording import in_options, note_in_options, worded
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
@@ -134,7 +134,7 @@ class TrialReader:
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
-                scores = self._read_file(path, "scores", self.score_options)
+                scores = self._read_file(path, "scores", self.score_options, twins=key.ids)
             tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
@@ -201,11 +201,13 @@ class TrialReader:
         return key
 
     def _read_file(
-        self, path: Path, wanted: Wanted, options: FileOptions, prefix: str = ""
+        self, path: Path, wanted: Wanted, options: FileOptions, prefix: str = "", **more: Any
     ) -> Reading:
         """Read a file, and show how much of it was read."""
         columns = options.columns or {}
-        request = Request(wanted, options.format, columns, options.transpose, prefix, self.progress)
+        request = Request(
+            wanted, options.format, columns, options.transpose, prefix, self.progress, **more
+        )
         return read_file(path, request)
 
     def _of_classes(self, of: Wanted, format: str | None) -> Reading:
@@ -213,7 +215,7 @@ class TrialReader:
         assert self.classes is not None
         self.progress(f"reading {' and '.join(map(str, self.classes))}")
         with self.clock.on("read"), worded(of_key=of == "pairs"):
-            return trials.read_classes(*self.classes, of=of, format=format)
+            return trials.read_classes(*self.classes, of=of, format=format, progress=self.progress)
 
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
         if self.classes is not None:
@@ -240,7 +242,7 @@ class TrialReader:
     @staticmethod
     def _print(taken: Sequence[str]) -> None:
         for line in taken:
-            tell(line)
+            tell(note_in_options(line))
 
     @property
     def _policies(self) -> dict[str, Any]:

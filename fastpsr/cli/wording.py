@@ -1,5 +1,6 @@
 """Errors of the library for the command line, with options instead of arguments."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -7,10 +8,11 @@ from dataclasses import replace
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation
 
-__all__ = ["in_options", "in_words", "worded"]
+__all__ = ["in_options", "in_words", "note_in_options", "worded"]
 
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
+    "by": "--by",
     "calibrator": "--calibrator",
     "cluster_ids": "--resample",
     "columns": "--columns",
@@ -21,6 +23,7 @@ _OPTIONS = {
     "floor": "--floor",
     "folds": "--folds",
     "format": "--format",
+    "group_differences": "--group-differences",
     "ids": "--resample",
     "key_columns": "--key-columns",
     "key_format": "--key-format",
@@ -87,6 +90,20 @@ def in_words(evaluation: Evaluation) -> Evaluation:
             row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")
         )
     )
+
+
+def note_in_options(note: str) -> str:
+    """Return a note on what was left out, which ends in an argument, with the option instead.
+
+    Examples
+    --------
+    >>> note_in_options("left out: 2 trials without a score ('a b', 'a c'): missing=drop")
+    "left out: 2 trials without a score ('a b', 'a c'): --missing drop"
+    """
+    found = re.fullmatch(r"(.*left out: .*\): )(\w+)=(\w+)", note)
+    if found is None or found[2] not in _OPTIONS:
+        return note
+    return f"{found[1]}{_OPTIONS[found[2]]} {found[3]}"
 
 
 def _as_option(option: str, value: object) -> str:

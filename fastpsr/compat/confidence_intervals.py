@@ -7,8 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
-from fastpsr.bootstrap import IID, Nested, Resampling, bootstrap
+from fastpsr.bootstrap import IID, Nested, Resampling
+from fastpsr.bootstrap.bootstrap import values_of, with_intervals
 from fastpsr.bootstrap.draws import draws_of
+from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, check_metric
@@ -119,11 +122,14 @@ def evaluate_with_conf_int(
     try:
         check_metric(metric)
         if isinstance(metric, Metric) and list(arrays) == ["labels", "samples"]:
-            found = bootstrap(
-                metric, metric._predictions(arrays["labels"], arrays["samples"]), seed=_SEED,
-                n_resamples=max(num_bootstraps, _FEWEST), confidence_level=0.5, method="percentile",
-                resampling=scheme,
-            )  # fmt: skip
+            names = [metric.label]
+            jobs = [Job(metric, metric._predictions(arrays["labels"], arrays["samples"]))]
+            n_resamples = max(num_bootstraps, _FEWEST)
+            settings = Intervals.of(n_resamples, 0.5, "percentile", scheme, _SEED)
+            # not fp.bootstrap, so that warnings refer to the line of the caller
+            (found,) = with_intervals(
+                names, jobs, values_of(names, jobs), settings, as_progress(False)
+            )
             value, values = found.value, found.replicates[:num_bootstraps]
         else:
             value = metric(*arrays.values())

@@ -61,11 +61,12 @@ def compute_pmiss_pfa_rbst(
     given = None if weights is None else from_tensor(weights)
     w = checks.as_weights("weights", given, scores.size)
     order = np.argsort(scores)
-    w = w[order] if w.size else np.ones(scores.size)
+    scores, y, w = scores[order], y[order], w[order] if w.size else np.ones(scores.size)
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    last = np.repeat(ends, np.diff(ends, prepend=-1))
     rates = []
-    last = np.searchsorted(scores[order], scores[order], "right") - 1
     for label in (1, 0):
-        passed = np.cumsum(np.where(y[order] == label, w, 0.0))
+        passed = np.cumsum(np.where(y == label, w, 0.0))
         if not passed[-1] > 0.0:
             raise ArgumentError("labels", f"must have trials with label {label} and weight > 0")
         rates.append((passed / passed[-1])[last])

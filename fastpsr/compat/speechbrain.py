@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.compat.inputs import as_scores
+from fastpsr.kernels.blocks import sort_in_place
 from fastpsr.metrics import operating_points
 from fastpsr.predictions import Predictions
 
@@ -116,15 +117,19 @@ def minDCF(  # noqa: N802
     >>> round(cost, 6), threshold
     (0.0025, 0.4)
     """
-    positives = np.sort(as_scores("positive_scores", positive_scores))
-    negatives = np.sort(as_scores("negative_scores", negative_scores))
+    positives = as_scores("positive_scores", positive_scores).copy()
+    negatives = as_scores("negative_scores", negative_scores).copy()
+    sort_in_place(positives, negatives)
     huge, rule = np.finfo(float).max, "be finite and at least 0"
     c_miss = checks.check_number("c_miss", c_miss, 0.0, huge, rule)
     c_fa = checks.check_number("c_fa", c_fa, 0.0, huge, rule)
     p_target = checks.check_number("p_target", p_target, 0.0, 1.0, "lie in 0 to 1")
-    thresholds = np.unique(np.concatenate([positives, negatives]))
-    p_miss = np.searchsorted(positives, thresholds, "right") / positives.size
-    p_fa = (negatives.size - np.searchsorted(negatives, thresholds, "right")) / negatives.size
+    scores = np.sort(np.concatenate([positives, negatives]), kind="stable")  # merges sorted runs
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    thresholds = scores[ends]
+    misses = np.searchsorted(positives, thresholds, "right")
+    p_miss = misses / positives.size
+    p_fa = (negatives.size - (ends + 1 - misses)) / negatives.size
     costs = c_miss * p_miss * p_target + c_fa * p_fa * (1.0 - p_target)
     best = int(costs.argmin())
     return float(costs[best]), float(thresholds[best])

@@ -15,10 +15,12 @@ from fastpsr.curves.divergence_curve import DivergenceCurve as DivergenceCurve
 from fastpsr.curves.divergence_curve import divergence_curve
 from fastpsr.curves.empirical_cross_entropy import CrossEntropyCurve as CrossEntropyCurve
 from fastpsr.curves.empirical_cross_entropy import empirical_cross_entropy
+from fastpsr.curves.pav_steps import PavMap as PavMap
 from fastpsr.curves.pav_steps import PavSteps as PavSteps
 from fastpsr.curves.pav_steps import pav_steps
 from fastpsr.curves.risk_curve import RiskCurve as RiskCurve
 from fastpsr.curves.risk_curve import risk_curve
+from fastpsr.curves.roc import MissRateCurve as MissRateCurve
 from fastpsr.curves.roc import Roc as Roc
 from fastpsr.curves.roc import roc
 from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram

@@ -1,20 +1,23 @@
 """Error of Bayes decisions as a function of the prior, for APE and normalized Bayes error plots."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr import checks, kernels
-from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
-from fastpsr.predictions import Floats
+from fastpsr import checks
+from fastpsr.curves.at_points import AtPoints
+from fastpsr.metrics.base import Statistic
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
-from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.rank_cells import pav_blocks
+from fastpsr.summaries.counts import PassedSummands, WeighPassed
+from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
+from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, pav_blocks
 
-__all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_plan"]
+__all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_at"]
 
 _FARTHEST = 600.0  # log-odds whose priors are still represented with full precision
 
@@ -96,68 +99,107 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
     ([0.6667, 0.6667], [0.3333, 0.3333])
     """
     check_data(predictions)
+    points = _points("prior_log_odds", prior_log_odds)
+
+    def plan() -> Plan[BayesErrorCurve]:
+        yield from begin(predictions)
+        curve: BayesErrorCurve = yield from _at(predictions, points).plan(predictions)
+        return curve
+
+    return run(plan)
+
+
+def bayes_error_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+    """Plan: return the curve at prior log-odds, by default those of :func:`bayes_error`."""
+    return _at(data, _points("points", points))
+    yield
+
+
+def _points(name: str, prior_log_odds: ArrayLike | None) -> Floats:
     if prior_log_odds is None:
         prior_log_odds = np.linspace(-10.0, 10.0, 201)
-    points = checks.as_floats("prior_log_odds", prior_log_odds, 1)
-    checks.require("prior_log_odds", points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
-    return run(lambda: bayes_error_plan(predictions, points))
+    points = checks.as_floats(name, prior_log_odds, 1)
+    checks.require(name, points, -_FARTHEST, _FARTHEST, "lie in -600 to 600")
+    return points
 
 
-def bayes_error_plan(data: Data, points: Floats) -> Plan[BayesErrorCurve]:
-    """Plan: request the isotonic fit and the weights between thresholds, and return the curve."""
-    yield from begin(data)
+def _at(data: Data, points: Floats) -> AtPoints:
     target = 1.0 / (1.0 + np.exp(-points))
     nontarget = 1.0 / (1.0 + np.exp(points))
-    steps, places = np.unique(-points, return_inverse=True)
-    asked: list[Plan[Any]] = [pav_blocks(data)]
+    statistics: dict[str, Statistic[Any, Floats]] = {"minimum": _Minimum(target, nontarget)}
     if data.kind != "raw scores" and data.n_classes == 2:
-        asked.append(_weights_between(data, steps))
-    blocks, *weights = yield asked
-    p_miss, p_fa = blocks.hull
-    minimum = np.full(points.size, np.inf)
-    for miss, fa in _in_parts(p_miss, p_fa, points.size):
-        costs = np.outer(target, miss) + np.outer(nontarget, fa)
-        minimum = np.minimum(minimum, costs.min(axis=1))
-    actual = np.full(points.size, np.nan)
-    if weights:
-        nontargets, targets = weights[0]
-        miss = np.cumsum(targets)[:-1] / targets.sum()
-        fa = np.cumsum(nontargets[::-1])[::-1][1:] / nontargets.sum()
-        actual = target * miss[places] + nontarget * fa[places]
-    return BayesErrorCurve(points, actual, minimum, np.minimum(target, nontarget))
+        statistics["actual"] = _Actual(target, nontarget, -points)
+    default = np.minimum(target, nontarget)
+    return AtPoints(partial(_curve, points, default), statistics)
 
 
-def _weights_between(data: Data, steps: Floats) -> Plan[Floats]:
-    require_both_classes("error rates", data.class_weights)
-    (weights,) = yield [WeighBetween(steps).over(data)]
-    found: Floats = weights
-    return found
+def _curve(
+    points: Floats, default: Floats, minimum: Floats, actual: Floats | None = None
+) -> BayesErrorCurve:
+    if actual is None:
+        actual = np.full(points.size, np.nan)
+    return BayesErrorCurve(points, actual, minimum, default)
 
 
 @dataclass(frozen=True, eq=False)
-class WeighBetween(Step):
-    """Add the weight of each class up between ascending thresholds of the LLR, (2, P + 1)."""
+class _Minimum(Statistic[PavBlocks | RankCells, Floats]):
+    """Error at the best threshold, for weights of a miss and of a false alarm."""
 
+    target: Floats
+    nontarget: Floats
+
+    label = "minimum Bayes error"
+
+    def plan(self, data: Data) -> Plan[Floats]:
+        return self.finish((yield from pav_blocks(data)))
+
+    def summands(self, data: Data) -> Plan[CellSummands]:
+        return (yield from cell_summands(data))
+
+    def finish(self, summary: PavBlocks | RankCells) -> Floats:
+        p_miss, p_fa = summary.blocks.hull
+        minimum = np.full(self.target.size, np.inf)
+        for miss, fa in _in_parts(p_miss, p_fa, self.target.size):
+            costs = np.outer(self.target, miss) + np.outer(self.nontarget, fa)
+            minimum = np.minimum(minimum, costs.min(axis=1))
+        return minimum
+
+
+@dataclass(frozen=True, eq=False)
+class _Actual(Statistic[Floats, Floats]):
+    """Error at given thresholds of the LLR, for weights of a miss and of a false alarm."""
+
+    target: Floats
+    nontarget: Floats
     thresholds: Floats
 
+    label = "actual Bayes error"
+
+    def plan(self, data: Data) -> Plan[Floats]:
+        require_both_classes("error rates", data.class_weights)
+        (weights,) = yield [WeighPassed(self._passed).over(data)]
+        return self.finish(weights)
+
+    def summands(self, data: Data) -> Plan[PassedSummands | None]:
+        return self._passed if data.has_fixed_llrs else None
+        yield
+
+    def finish(self, summary: Floats) -> Floats:
+        totals = summary.sum(axis=1)
+        require_both_classes("error rates", totals)
+        nontargets, targets = summary
+        _, places = np.unique(self.thresholds, return_inverse=True)
+        miss = np.cumsum(targets)[:-1] / totals[1]
+        fa = np.cumsum(nontargets[::-1])[::-1][1:] / totals[0]
+        return np.asarray(self.target * miss[places] + self.nontarget * fa[places])
+
     @property
-    def key(self) -> Hashable:
-        return ("weights between", self.thresholds.tobytes())
+    def _passed(self) -> PassedSummands:
+        return PassedSummands(_llrs, np.unique(self.thresholds))
 
-    def start(self) -> Floats:
-        return np.zeros((2, self.thresholds.size + 1))
 
-    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
-        predictions, n_cells = part.predictions, accumulator.size
-        levels = np.arange(self.thresholds.size + 1, dtype=np.float64)
-        reached = kernels.step_function(predictions.llrs, self.thresholds, levels).astype(np.int64)
-        cells = predictions.labels * np.int64(levels.size) + reached
-        if predictions.weights.size:
-            weight = kernels.sum_by_cell(predictions.weights, cells, n_cells)
-        else:
-            weight = np.bincount(cells, minlength=n_cells).astype(np.float64)
-        accumulator += weight.reshape(2, -1)
-        return accumulator
+def _llrs(predictions: Predictions) -> Floats:
+    return predictions.llrs
 
 
 def _in_parts(p_miss: Floats, p_fa: Floats, n_points: int) -> list[tuple[Floats, Floats]]:

@@ -103,10 +103,7 @@ def consistency_band(
     checks.check_binary("reliability", predictions.n_classes)
     checks.check_integer("n_resamples", n_resamples, 1)
     checks.check_number("n_resamples", n_resamples, 1, 1e6, "be at most 1,000,000")
-    if not 0.0 < checks.as_number("confidence_level", confidence_level) < 1.0:
-        raise ArgumentError(
-            "confidence_level", f"must lie strictly between 0 and 1, not {confidence_level}"
-        )
+    confidence_level = checks.as_level(confidence_level)
     array = np.arange(1, 200) / 200 if points is None else points
     array = checks.as_inner_points(array, 1)
     if seed is None:

@@ -1,18 +1,30 @@
 """Steps of an isotonic fit, for reliability diagrams and plots of the PAV map."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
+from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
-from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
+from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
+from fastpsr.summaries.rank_cells import (
+    CellSummands,
+    HighestInSteps,
+    RankCells,
+    cell_summands,
+    pav_blocks,
+)
 
-__all__ = ["PavSteps", "pav_steps", "pav_steps_plan"]
+__all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
+
+_MOST_STEPS = 100  # whose ends are points by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +110,10 @@ def pav_steps(predictions: Data) -> PavSteps:
     ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
     """
     check_data(predictions)
-    return run(lambda: pav_steps_plan(predictions))
+    return run(lambda: _plan(predictions))
 
 
-def pav_steps_plan(data: Data) -> Plan[PavSteps]:
+def _plan(data: Data) -> Plan[PavSteps]:
     """Plan: request the isotonic fit and the highest score in each step, and return the steps."""
     yield from begin(data)
     checks.check_binary("isotonic fits", data.n_classes)
@@ -118,3 +130,86 @@ def pav_steps_plan(data: Data) -> Plan[PavSteps]:
         blocks.lowest, highest, blocks.log_odds, blocks.negatives, blocks.positives,
         float(np.log(weights[1]) - np.log(weights[0])), offset, data.kind,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PavMap(Result):
+    """A PAV fit to the evaluated data, at given scores.
+
+    Attributes
+    ----------
+    score : ndarray of float64, shape (P,)
+        Log-odds for posteriors, LLRs for likelihoods, or raw scores; in the order of the input.
+    forecast : ndarray of float64, shape (P,)
+        Input posterior of class 1 at each score; nan for raw scores.
+    llr : ndarray of float64, shape (P,)
+        Calibrated LLR, natural logarithm: that of the last step whose lowest score is not above
+        `score`, for lower scores that of the first step; infinite in steps of one class.
+    posterior : ndarray of float64, shape (P,)
+        Calibrated posterior of class 1 (frequency), as ``PavPosterior(score)``.
+    """
+
+    score: Floats
+    forecast: Floats
+    llr: Floats
+    posterior: Floats
+
+
+def pav_steps_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+    """Plan: return the isotonic fit at scores, by default at and between the ends of its steps."""
+    steps = yield from _plan(data)
+    scores = checks.as_floats("points", _points(steps) if points is None else points, 1)
+    checks.require("points", scores, -np.inf, np.inf, "be scores, not nan")
+    make = partial(PavMap, scores, kernels.sigmoid(scores + steps.score_log_odds))
+    return AtPoints(make, {"llr": _Llrs(scores), "posterior": _Posteriors(scores)})
+
+
+def _points(steps: PavSteps) -> Floats:
+    """Return the ends of steps, and scores between them at equal distances.
+
+    The steps are 100 evenly among all. Between are 201 scores, and those of 199 posteriors.
+    """
+    last = steps.lowest.size - 1
+    chosen = np.unique(np.linspace(0, last, min(last + 1, _MOST_STEPS)).round().astype(np.int64))
+    ends = np.union1d(steps.lowest[chosen], steps.highest[chosen])
+    finite = ends[np.isfinite(ends)]
+    between = [np.linspace(finite[0], finite[-1], 201)] if finite.size else []
+    if steps.kind != "raw scores":
+        between.append(steps.score_of(np.arange(1, 200) / 200))
+    inner = np.concatenate([ends, *between])
+    return np.unique(inner[(inner >= ends[0]) & (inner <= ends[-1])])
+
+
+@dataclass(frozen=True, eq=False)
+class _AtScores(Statistic[PavBlocks | RankCells, Floats]):
+    """Values of the isotonic fit at scores."""
+
+    scores: Floats
+
+    label = "isotonic fit"
+
+    def plan(self, data: Data) -> Plan[Floats]:
+        return self.finish((yield from pav_blocks(data)))
+
+    def summands(self, data: Data) -> Plan[CellSummands]:
+        return (yield from cell_summands(data))
+
+    def _steps(self, blocks: PavBlocks) -> NDArray[np.int64]:
+        """Return the step of each score."""
+        return np.maximum(np.searchsorted(blocks.lowest, self.scores, side="right") - 1, 0)
+
+
+class _Llrs(_AtScores):
+    def finish(self, summary: PavBlocks | RankCells) -> Floats:
+        blocks = summary.blocks
+        totals = blocks.class_totals("isotonic fits")
+        logs = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)
+        return np.asarray((logs - (np.log(totals[1]) - np.log(totals[0])))[self._steps(blocks)])
+
+
+class _Posteriors(_AtScores):
+    def finish(self, summary: PavBlocks | RankCells) -> Floats:
+        blocks = summary.blocks
+        blocks.class_totals("isotonic fits")
+        below, above = blocks.at_priors()
+        return np.asarray((above / (below + above))[self._steps(blocks)])

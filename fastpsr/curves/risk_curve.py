@@ -1,19 +1,24 @@
 """Bayes risk as a function of the operating point, in binary tasks or on the simplex."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
+from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
+from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
-from fastpsr.predictions import Floats, class_factors
+from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.results import Result
-from fastpsr.summaries.counts import PassedPoints
+from fastpsr.summaries.counts import PassedSummands, WeighPassed
+from fastpsr.summaries.summands import ClassSummands
 
-__all__ = ["RiskCurve", "risk_curve", "risk_curve_plan"]
+__all__ = ["RiskCurve", "risk_curve", "risk_curve_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,53 +79,116 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     [0.0, 0.5]
     """
     check_data(predictions)
-    predictions.require_posteriors("Bayes risks")
+    at = _at(predictions, points)
+
+    def plan() -> Plan[RiskCurve]:
+        yield from begin(predictions)
+        curve: RiskCurve = yield from at.plan(predictions)
+        return curve
+
+    return run(plan)
+
+
+def risk_curve_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+    """Plan: return the risks at operating points, in binary tasks by default at 201 of them.
+
+    The log-odds of the default points go from -10 to 10.
+    """
+    if points is None:
+        if data.n_classes > 2:
+            raise ArgumentError("points", "must be given for more than 2 classes")
+        points = 1.0 / (1.0 + np.exp(np.linspace(10.0, -10.0, 201)))
+    return _at(data, points)
+    yield
+
+
+def _at(data: Data, points: ArrayLike) -> AtPoints:
+    data.require_posteriors("Bayes risks")
     array = checks.as_inner_points(points, (1, 2))
-    n_classes = predictions.n_classes
+    n_classes = data.n_classes
     if array.ndim == 2:
         checks.as_posterior_rows("points", array)
         if array.shape[1] != n_classes:
             raise ArgumentError("points", f"must have {n_classes} columns, not {array.shape[1]}")
     elif n_classes > 2:
         raise ArgumentError("points", f"must be of shape (P, {n_classes}) for {n_classes} classes")
-    return run(lambda: risk_curve_plan(predictions, array))
-
-
-def risk_curve_plan(data: Data, points: Floats) -> Plan[RiskCurve]:
-    """Plan: request the weights of the misclassified samples, and return the curve."""
-    yield from begin(data)
-    if data.n_classes > 2:
-        (missed,) = yield [WeighMissed(points).over(data)]
-        totals = data.class_weights
-        factors = class_factors(totals, data.given_priors) / totals.sum()
-        risks = [(row * factors / point).sum() for row, point in zip(missed, points, strict=True)]
-        return RiskCurve(points, np.array(risks) / (data.n_classes - 1))
-    along = points if points.ndim == 1 else np.ascontiguousarray(points[:, 0])
-    ascending, places = np.unique(along, return_inverse=True)
-    (passed,) = yield [CountPassed(ascending).over(data)]
-    return RiskCurve(points, passed.risks()[places])
+    risks: Statistic[Any, Floats]
+    if n_classes > 2:
+        risks = _RisksOnSimplex(array, data.given_priors)
+    else:
+        risks = _Risks(array if array.ndim == 1 else array[:, 0].copy(), data.given_priors)
+    return AtPoints(partial(RiskCurve, array), {"risk": risks})
 
 
 @dataclass(frozen=True, eq=False)
-class CountPassed(Step):
-    """Count how many ascending operating points each posterior of class 0 reaches."""
+class _Risks(Statistic[Floats, Floats]):
+    """Bayes risks in a binary task, for costs 1/a_1 (class 0) and 1/(1 - a_1)."""
 
     points: Floats
+    given_priors: Floats | None
+
+    label = "Bayes risk"
+
+    def plan(self, data: Data) -> Plan[Floats]:
+        (weights,) = yield [WeighPassed(self._passed).over(data)]
+        return self.finish(weights)
+
+    def summands(self, data: Data) -> Plan[PassedSummands]:
+        return self._passed
+        yield
+
+    def finish(self, summary: Floats) -> Floats:
+        totals = summary.sum(axis=1)
+        shares = summary * (class_factors(totals, self.given_priors) / totals.sum())[:, None]
+        missed_0 = np.cumsum(shares[0])[:-1]  # posterior below the point: decided for class 1
+        missed_1 = np.cumsum(shares[1][::-1])[::-1][1:]
+        ascending, places = np.unique(self.points, return_inverse=True)
+        risks = missed_0 / ascending + missed_1 / (1.0 - ascending)
+        return np.asarray(risks[places])
 
     @property
-    def key(self) -> Hashable:
-        return ("points passed", self.points.tobytes())
+    def _passed(self) -> PassedSummands:
+        ascending = np.unique(self.points)
+        return PassedSummands(_log_odds_of_0, np.log(ascending) - np.log1p(-ascending))
 
-    def add(self, accumulator: PassedPoints | None, prepared: None, part: Part) -> PassedPoints:
-        counts = PassedPoints.of(self.points, part.predictions)
-        return counts if accumulator is None else accumulator.merge(counts)
 
-    def merge(self, one: PassedPoints, other: PassedPoints) -> PassedPoints:
-        return one.merge(other)
+def _log_odds_of_0(predictions: Predictions) -> Floats:
+    return -predictions.log_odds
 
 
 @dataclass(frozen=True, eq=False)
-class WeighMissed(Step):
+class _RisksOnSimplex(Statistic[tuple[Floats, Floats], Floats]):
+    """Bayes risks at points of the simplex, of total and misclassified weight of each class."""
+
+    points: Floats
+    given_priors: Floats | None
+
+    label = "Bayes risk"
+
+    def plan(self, data: Data) -> Plan[Floats]:
+        (missed,) = yield [_WeighMissed(self.points).over(data)]
+        return self.finish((data.class_weights, missed))
+
+    def summands(self, data: Data) -> Plan["_MissedSummands"]:
+        return _MissedSummands(data.n_classes, self.points)
+        yield
+
+    def finish(self, summary: tuple[Floats, Floats]) -> Floats:
+        totals, missed = summary
+        factors = class_factors(totals, self.given_priors) / totals.sum()
+        risks = (missed * factors / self.points).sum(axis=1) / (totals.size - 1)
+        return np.asarray(risks)
+
+
+def _missed(points: Floats, predictions: Predictions) -> Iterator[Floats]:
+    """Yield whether each sample is misclassified at each point of the simplex, as 0 or 1."""
+    for point in points:
+        _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
+        yield (decided != predictions.labels).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _WeighMissed(Step):
     """Sum the weights of misclassified samples of each class at points of the simplex, (P, K)."""
 
     points: Floats
@@ -135,8 +203,24 @@ class WeighMissed(Step):
     def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
         predictions = part.predictions
         y, weights, n_classes = predictions.labels, predictions.weights, predictions.n_classes
-        for place, point in enumerate(self.points):
-            _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
-            missed = (decided != y).astype(np.float64)
+        for place, missed in enumerate(_missed(self.points, predictions)):
             accumulator[place] += kernels.sum_by_class(missed, y, weights, n_classes)
         return accumulator
+
+
+@dataclass(frozen=True, eq=False)
+class _MissedSummands(ClassSummands):
+    """Samples grouped by class; summed is whether they are misclassified at each point."""
+
+    points: Floats
+
+    @property
+    def n_columns(self) -> int:  # type: ignore[override]
+        """Number of points."""
+        return len(self.points)
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return tuple(_missed(self.points, part.predictions))
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        return weight, sums.T

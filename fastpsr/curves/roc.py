@@ -1,19 +1,25 @@
-"""The ROC and its convex hull."""
+"""The ROC and its convex hull, and its miss rates at given false-alarm rates."""
 
 from dataclasses import dataclass
+from functools import partial
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fastpsr import kernels
+from fastpsr import checks, kernels
+from fastpsr.curves.at_points import AtPoints
+from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
-from fastpsr.summaries.rank_cells import RankCells, rank_cells
-from fastpsr.summaries.roc_steps import error_rates
+from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, rank_cells
+from fastpsr.summaries.roc_steps import error_rates, rounded_up
 
-__all__ = ["Roc", "roc", "roc_plan"]
+__all__ = ["MissRateCurve", "Roc", "roc", "roc_at", "roc_plan"]
+
+_N_RATES = 199  # by default, besides 0 and 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,3 +111,58 @@ def roc_plan(data: Data) -> Plan[Roc]:
     """Plan: request the rank cells, and return the ROC."""
     yield from begin(data)
     return Roc.of((yield from rank_cells(data)))
+
+
+@dataclass(frozen=True, eq=False)
+class MissRateCurve(Result):
+    """Miss rates at given false-alarm rates: the steps of the ROC.
+
+    Attributes
+    ----------
+    p_fa : ndarray of float64, shape (P,)
+        False-alarm rates, in the order of the input.
+    p_miss : ndarray of float64, shape (P,)
+        The lowest miss rate of a threshold whose false-alarm rate is at most `p_fa`, as
+        ``MissRate(p_fa)``.
+    """
+
+    p_fa: Floats
+    p_miss: Floats
+
+
+def roc_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
+    """Plan: return the miss rates at false-alarm rates, by default in equal steps of the probit.
+
+    The default rates are 0, 1, and 199 from 1 / (n + 2) to 1 - 1 / (n + 2) for n non-targets.
+    """
+    checks.check_binary("error rates", data.n_classes)
+    if points is None:
+        normal = NormalDist()
+        reach = -normal.inv_cdf(1.0 / (int(data.class_sizes[0]) + 2.0))
+        inner = [normal.cdf(probit) for probit in np.linspace(-reach, reach, _N_RATES)]
+        points = [0.0, *inner, 1.0]
+    rates = checks.as_floats("points", points, 1)
+    checks.require("points", rates, 0.0, 1.0, "be false-alarm rates, in 0 to 1")
+    return AtPoints(partial(MissRateCurve, rates), {"p_miss": _MissRates(rates)})
+    yield
+
+
+@dataclass(frozen=True, eq=False)
+class _MissRates(Statistic[RankCells, Floats]):
+    """Miss rates at false-alarm rates."""
+
+    p_fa: Floats
+
+    label = "roc"
+
+    def plan(self, data: Data) -> Plan[Floats]:
+        return self.finish((yield from rank_cells(data)))
+
+    def summands(self, data: Data) -> Plan[CellSummands]:
+        return (yield from cell_summands(data))
+
+    def finish(self, summary: RankCells) -> Floats:
+        summary.class_totals("error rates")
+        p_miss, p_fa = error_rates(summary.negatives, summary.positives)
+        first = np.searchsorted(-p_fa, -rounded_up(self.p_fa))
+        return np.asarray(p_miss[first])

@@ -1,7 +1,7 @@
 """Tables of metrics: rows, default metrics, several systems and groups, comparisons."""
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.evaluation.comparison import Difference, Pairs
+from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
@@ -13,6 +13,7 @@ __all__ = [
     "Difference",
     "Evaluation",
     "Group",
+    "GroupPairs",
     "Grouping",
     "Intervals",
     "NoIntervalsWarning",

@@ -1,4 +1,4 @@
-"""The difference of two systems on the same samples."""
+"""The difference of two systems on the same samples, or of two groups of samples of a system."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,32 +8,40 @@ from typing import Any, Literal
 
 from fastpsr.bootstrap import BootstrapResult
 from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Row
 
-__all__ = ["Difference", "Pairs", "pairs_of"]
+__all__ = ["Difference", "GroupPairs", "Pairs", "group_pairs_of", "pairs_of"]
 
 #: Which systems are compared: the first with each other, or all pairs.
 Pairs = Literal["first", "all"]
+#: Which groups are compared: each with all samples, or all pairs.
+GroupPairs = Literal["pooled", "all"]
 
 _ROUNDING = 1e-9  # of the values: what the order of sums and the end of a search may change
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A metric of two systems on the same samples, and the difference with an interval.
+    """A metric of two systems on the same samples, or of two groups, and the difference.
 
     Attributes
     ----------
     a, b : Row
-        The metric of each system, for the same group of samples.
+        The metric of each system, for the same group of samples; or of each group, for the same
+        system.
     result : BootstrapResult or None
         For the value of `a` minus that of `b`; None if no interval was requested, one of the values
-        is undefined, or both are infinite.
+        is undefined, or both are infinite. Its `confidence_level` is that of the interval alone.
+    n_simultaneous : int
+        Number of differences of groups whose intervals are simultaneous: they hold jointly at the
+        level of the evaluation. 1 if the interval holds alone.
     """
 
     a: Row
     b: Row
     result: BootstrapResult | None = None
+    n_simultaneous: int = 1
 
     @property
     def metric(self) -> str:
@@ -42,13 +50,28 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """Names of both systems, "a - b"."""
-        return f"{self.a.system} - {self.b.system}"
+        """Names of both systems, or of both groups, "a - b"."""
+        return " - ".join(self._sides)
 
     @property
     def group(self) -> str | None:
-        """Group of samples; None for all samples."""
-        return self.a.group
+        """Group of samples of two systems; None for all samples, and for two groups."""
+        return None if self.is_of_groups else self.a.group
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether these are two groups of a system, not two systems."""
+        return self.a.group != self.b.group
+
+    @property
+    def place(self) -> str:
+        """What both have in common: the group of two systems, or the system of two groups."""
+        return self.a.system or "" if self.is_of_groups else self.a.group or POOLED
+
+    @property
+    def _sides(self) -> list[str]:
+        rows = (self.a, self.b)
+        return [(r.group or POOLED if self.is_of_groups else r.system or "") for r in rows]
 
     @property
     def value(self) -> float:
@@ -83,10 +106,10 @@ class Difference:
     def note(self) -> str:
         """Description of the metric, or the reason why a value is not finite."""
         reasons: dict[str, str] = {}
-        for row in (self.a, self.b):
+        for row, side in zip((self.a, self.b), self._sides, strict=True):
             if not math.isfinite(row.value):
                 others = f"{reasons[row.note]} and " if row.note in reasons else ""
-                reasons[row.note] = f"{others}{row.system}"
+                reasons[row.note] = f"{others}{side}"
         return "; ".join(f"{who}: {why}" for why, who in reasons.items()) or self.a.note
 
     def with_rows(self, change: Callable[[Row], Row]) -> "Difference":
@@ -99,7 +122,8 @@ class Difference:
         return {
             "system_a": self.a.system,
             "system_b": self.b.system,
-            "group": self.group,
+            "group_a": self.a.group,
+            "group_b": self.b.group,
             "metric": self.metric,
             "a": self.a.value,
             "b": self.b.value,
@@ -108,6 +132,7 @@ class Difference:
             "high": self.high,
             "bias": None if found is None else found.bias,
             "n_undefined": 0 if found is None else found.n_undefined,
+            "n_simultaneous": self.n_simultaneous,
             "equal": self.is_equal,
             "excludes_zero": self.excludes_zero,
             "note": self.note,
@@ -127,3 +152,26 @@ def pairs_of(n_systems: int, pairs: Pairs) -> Sequence[tuple[int, int]]:
         raise ArgumentError("differences", "need a dict of two systems or more")
     found = list(combinations(range(n_systems), 2))
     return found if pairs == "all" else found[: n_systems - 1]
+
+
+def group_pairs_of(groupings: Sequence[str | None], pairs: GroupPairs) -> Sequence[tuple[int, int]]:
+    """Return the numbers of the groups of each pair, given the grouping of each, None for all.
+
+    Examples
+    --------
+    >>> groupings = [None, "gender", "gender", "room", "room"]
+    >>> group_pairs_of(groupings, "pooled"), group_pairs_of(groupings, "all")
+    ([(1, 0), (2, 0), (3, 0), (4, 0)], [(1, 2), (3, 4)])
+    """
+    places = range(len(groupings))
+    found = [
+        (a, b)
+        for a, b in combinations(places, 2)
+        if groupings[a] is not None and groupings[a] == groupings[b]
+    ]
+    if pairs == "pooled":
+        found = [(a, b) for b in places for a in places if groupings[b] is None and a != b]
+    if not found:
+        rule = "need groups of samples" if pairs == "pooled" else "need two groups of a grouping"
+        raise ArgumentError("group_differences", rule, pass_={"by": ...})
+    return found

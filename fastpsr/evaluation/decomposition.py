@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.evidence import Sum, gather
+from fastpsr.bootstrap.evidence import Sum, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.result import described_results
@@ -249,6 +249,7 @@ def decompose(
         evidence.replicates[:, np.isnan(evidence.replicates).any(axis=0)] = np.nan
         for name, signed in sums.items():  # warnings refer to the line of the caller
             found[name] = evidence.result(name, signed, stacklevel=3)
+        warn_of_few(list(found.values()))
     return Decomposition(**parts, unit=terms[0].unit, intervals=found)
 
 

@@ -73,18 +73,20 @@ def detection_metrics(
     *,
     eer: EER = _EER,
     detection: Sequence[MinDCF] = (),
-    spoof: Any = None,
+    spoofing: Sequence[MinADCF] = (),
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
     """Return the default metrics of a trial list by name; for raw scores only metrics of ranks.
 
-    `spoof` says which trials are spoofed, if any are: then the a-DCF is among them.
+    `spoofing` are the costs of lists with spoofed trials.
     """
     table: Metrics = {eer.label: eer} | _costs(detection, kind)
-    if spoof is not None:
-        both: list[Metric[Any]] = [MinADCF(spoof), ActADCF(spoof)]
-        table |= {each.label: each for each in (both[:1] if kind == "raw scores" else both)}
+    for cost in spoofing:
+        table[cost.label] = cost
+        if kind != "raw scores":
+            actual = ActADCF(**vars(cost))
+            table[actual.label] = actual
     if kind == "raw scores":
         return table | {"minCllr": MinCllr(), "AUC": AUC()}
     return table | {

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,15 +13,23 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.bootstrap import check_same_samples, with_intervals
+from fastpsr.bootstrap.bootstrap import Pair, check_same_samples, with_intervals
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import Job, as_number
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.subsets import Subset
 from fastpsr.errors import ArgumentError, SuspicionWarning
-from fastpsr.evaluation.comparison import Difference, Pairs, pairs_of
+from fastpsr.evaluation.comparison import (
+    Difference,
+    GroupPairs,
+    Pairs,
+    group_pairs_of,
+    pairs_of,
+)
 from fastpsr.evaluation.defaults import default_metrics
-from fastpsr.evaluation.groups import By, groups_of
+from fastpsr.evaluation.groups import By, Subgroup, groups_of
 from fastpsr.evaluation.infinite_losses import count_infinite_losses
+from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
@@ -73,6 +82,7 @@ def evaluate(
     resampling: Resampling | None = None,
     seed: int | None = None,
     differences: Pairs | None = None,
+    group_differences: GroupPairs | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compute a table of metrics.
@@ -100,6 +110,12 @@ def evaluate(
         For several systems on the same samples: also the differences between the first system and
         each other, or of all pairs, the system named first minus the other. With `n_resamples` all
         systems are evaluated on the same bootstrap draws, as by :func:`fastpsr.compare`.
+    group_differences : {"pooled", "all"}, optional
+        With `by`, also the differences between each group and all samples, or of all pairs of
+        groups of each grouping, in each system. With `n_resamples` the samples are drawn as a
+        whole, also for the intervals of each group, so that units that groups share are drawn once.
+        Intervals of these differences are simultaneous: they hold jointly for all differences of
+        groups of a metric and system.
     progress : callable, optional
         Called with (name of the step, amount done, total amount). Steps are the metrics, reported
         before each is computed, and ``"replicates"``.
@@ -113,8 +129,8 @@ def evaluate(
     ------
     ValueError
         For unlabeled predictions, an empty list of metrics, a resampling or seed without
-        `n_resamples`, differences of one system or of other samples, and as
-        :func:`fastpsr.bootstrap`.
+        `n_resamples`, differences of one system, of other samples or without groups, fewer
+        replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`.
 
     Warns
     -----
@@ -167,6 +183,16 @@ def evaluate(
     NBS          0.7400  0.8000     -0.0600  [-0.0720, -0.0508]         yes
     >>> [each.excludes_zero for each in found.differences]
     [False, True]
+
+    Two groups, whose interval holds alone, since there is one difference:
+
+    >>> by = {"room": ["x", "y", "y", "x"] * 25}
+    >>> found = fp.evaluate(
+    ...     data, [fp.BrierScore()], by=by, n_resamples=200, seed=0, group_differences="all"
+    ... )
+    >>> (each,) = found.differences
+    >>> each.name, round(each.value, 4), each.excludes_zero, each.n_simultaneous
+    ('room=x - room=y', -1.4, True, 1)
     """
     systems = predictions if isinstance(predictions, Mapping) else {None: predictions}
     for name in systems:
@@ -176,9 +202,11 @@ def evaluate(
             )
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     checks.check_choice("differences", differences, (None, "first", "all"))
+    checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
-        systems, metrics, by=by, intervals=intervals, differences=differences, progress=progress
-    )
+        systems, metrics, by=by, intervals=intervals, differences=differences,
+        group_differences=group_differences, progress=progress,
+    )  # fmt: skip
 
 
 def evaluate_systems(
@@ -188,6 +216,7 @@ def evaluate_systems(
     by: By | None = None,
     intervals: Intervals | None = None,
     differences: Pairs | None = None,
+    group_differences: GroupPairs | None = None,
     progress: Progress | None = None,
     with_all: bool = True,
 ) -> Evaluation:
@@ -205,24 +234,38 @@ def evaluate_systems(
         try:
             if isinstance(data, Predictions):
                 _ = data.labels
-            of_system = _tasks(system, label, data, _named(metrics, data), by, intervals)
+            of_system = _tasks(
+                system, label, data, _named(metrics, data), by, intervals,
+                with_whole=group_differences is not None,
+            )  # fmt: skip
             of_systems.append(of_system if with_all else of_system[1:])
         except ArgumentError as error:
             if not label:
                 raise
             raise error.renamed(f"{name}: {error.name or error.argument}") from None
     tasks = [task for of_system in of_systems for task in of_system]
-    places: list[tuple[_Task, ...]] = [(task,) for task in tasks]
-    pairs: Sequence[tuple[int, int]] | None = None
+    sides: list[_Sides] = []
+    drawn_together: Sequence[Sequence[_Task]] = [[task] for task in tasks]
     if differences is not None:
-        places, pairs = _side_by_side(of_systems), pairs_of(len(systems), differences)
+        drawn_together, pairs = _side_by_side(of_systems), pairs_of(len(systems), differences)
+        sides += [(one[a], one[b]) for one in drawn_together for a, b in pairs]
+    if group_differences is not None:
+        drawn_together = of_systems if differences is None else [tasks]
+        for of_system in of_systems:
+            pairs = group_pairs_of([task.grouping for task in of_system], group_differences)
+            sides += [(of_system[a], of_system[b]) for a, b in pairs]
+            if intervals is not None:
+                intervals.check_simultaneous(len(pairs))
+    jointly = differences is not None or group_differences is not None
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
     for task in tasks:
         for each in task.take(outcomes):
             warn(each.of(task.label) if task.label else each, stacklevel=3)
     found: list[Difference] = []
-    for place in places:  # not a comprehension, so that warnings refer to the line of the caller
-        found += _finished(place, pairs, progress)
+    for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
+        drawn = some[0].intervals if group_differences is None else intervals
+        between = [(a, b) for a, b in sides if a in some]
+        found += _finished(some, between if jointly else None, drawn, progress)
     rows = tuple(row for task in tasks for row in task.rows.values())
     return Evaluation(rows, tuple(task.described for task in tasks), intervals, tuple(found))
 
@@ -247,28 +290,34 @@ def _side_by_side(of_systems: "Sequence[list[_Task]]") -> "list[tuple[_Task, ...
 
 def _finished(
     tasks: "Sequence[_Task]",
-    pairs: Sequence[tuple[int, int]] | None,
+    sides: "Sequence[_Sides] | None",
+    intervals: Intervals | None,
     progress: Progress | None,
 ) -> list[Difference]:
-    """Make the rows of a group, and return the differences of pairs of systems."""
-    sides = [(tasks[a], tasks[b]) for a, b in pairs or ()]
-    known = {(task, name): value for task in tasks for name, value in task.numbers.items()}
+    """Make the rows of tasks, and return their differences; with `sides` all are drawn jointly."""
+    known: dict[tuple[_Task, str], float] = {}
+    can_be_drawn: dict[str | None, bool] = {}
+    for task in tasks if intervals is not None else ():
+        if task.numbers and task.group not in can_be_drawn:
+            can_be_drawn[task.group] = task.can_be_drawn()
+        if can_be_drawn.get(task.group):
+            known |= {(task, name): value for name, value in task.numbers.items()}
     compared = [  # inf - inf is undefined
         (one, other, name)
-        for one, other in sides
+        for one, other in sides or ()
         for name in one.numbers
-        if not math.isnan(one.numbers[name] - other.numbers.get(name, math.nan))
+        if not math.isnan(known.get((one, name), math.nan) - known.get((other, name), math.nan))
     ]
     results: dict[Any, BootstrapResult] = {}
-    intervals = tasks[0].intervals
-    if intervals is not None and known and tasks[0].can_be_drawn(intervals.resampling):
-        of = tasks[0].label if pairs is None else tasks[0].group
-        begins = f"{of}: " if of else ""
+    n_in_family = Counter(_family(*each) for each in compared)
+    n_in_family[None] = 1
+    if intervals is not None and known:
+        begins = _beginning(tasks)
         place = {each: k for k, each in enumerate(known)}
-        between = {
-            f"{begins}{name}, {a.system} - {b.system}": (place[a, name], place[b, name])
+        pairs = [
+            Pair(_named_pair(a, b, name), place[a, name], place[b, name], _family(a, b, name))
             for a, b, name in compared
-        }
+        ]
 
         def advance(done: int, total: int) -> None:
             if progress is not None:
@@ -280,18 +329,42 @@ def _finished(
             list(known.values()),
             intervals,
             advance,
-            None if pairs is None else between,
+            None if sides is None else pairs,
             stacklevel=6,
         )
         results = dict(zip([*known, *compared], found, strict=True))
     for task in tasks:
         task.rows = {name: task.row(name, results.get((task, name))) for name in task.values}
-    return [
-        Difference(one.rows[name], other.rows[name], results.get((one, other, name)))
-        for one, other in sides
-        for name in one.rows
-        if name in other.rows
-    ]
+    differences = []
+    for one, other in sides or ():
+        for name in (name for name in one.rows if name in other.rows):
+            result = results.get((one, other, name))
+            n = 1 if result is None else n_in_family[_family(one, other, name)]
+            differences.append(Difference(one.rows[name], other.rows[name], result, n))
+    return differences
+
+
+def _family(a: "_Task", b: "_Task", metric: str) -> tuple[str | None, str] | None:
+    """Return the key of the differences whose intervals hold jointly; None for one of systems."""
+    return None if a.group == b.group else (a.system, metric)
+
+
+def _named_pair(a: "_Task", b: "_Task", metric: str) -> str:
+    """Return the name of a difference in messages."""
+    if a.group != b.group:
+        name = f"{metric}, {a.group or POOLED} - {b.group or POOLED}"
+        return f"{a.among}: {name}" if a.among else name
+    name = f"{metric}, {a.system} - {b.system}"
+    return f"{a.group}: {name}" if a.group else name
+
+
+def _beginning(tasks: "Sequence[_Task]") -> str:
+    """Return the beginning of messages: the system and group that all tasks have."""
+    first, *others = tasks
+    system = first.among if all(task.among == first.among for task in others) else ""
+    group = first.group if all(task.group == first.group for task in others) else None
+    names = [name for name in (system, group) if name]
+    return f"{', '.join(names)}: " if names else ""
 
 
 def _tasks(
@@ -301,20 +374,26 @@ def _tasks(
     metrics: Mapping[str, AnyMetric],
     by: By | None,
     intervals: Intervals | None,
+    *,
+    with_whole: bool,
 ) -> "list[_Task]":
-    """Return the tasks of a system: all its samples, then its groups."""
+    """Return the tasks of a system: all its samples, then its groups.
+
+    `with_whole` says that groups are drawn with the whole.
+    """
     tasks = [_Task(system, None, label, label, data, metrics, intervals)]
-    for name, part, rows in groups_of(data, by):
+    for found in groups_of(data, by):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
             if isinstance(metric, Metric):
                 try:
-                    own[metric_name] = metric.on_rows(data, rows)
+                    own[metric_name] = metric.on_rows(data, found.rows)
                 except ValueError as error:
                     refused[metric_name] = error
-        drawn = None if intervals is None else intervals.on_rows(data, rows)
-        place = f"{label}, {name}" if label else name
-        tasks.append(_Task(system, name, label, place, part, own, drawn, refused))
+        drawn = None if intervals is None else intervals.on_rows(data, found.rows)
+        place = f"{label}, {found.name}" if label else found.name
+        subset = Subset(data, found.rows) if with_whole else None
+        tasks.append(_Task(system, found, label, place, found.data, own, drawn, refused, subset))
     return tasks
 
 
@@ -323,13 +402,14 @@ class _Task:
     """Metrics of a system, for all its samples or for a group."""
 
     system: str | None
-    group: str | None
+    subgroup: Subgroup | None
     among: str  # name of the system if there are several, else ""
     label: str  # what messages call the system and group
     data: Data
     metrics: Mapping[str, AnyMetric]
-    intervals: Intervals | None
+    intervals: Intervals | None  # for a group, of its samples alone
     refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
+    subset: Subset | None = None  # of a group that is drawn with the whole
 
     described: Group = field(init=False)
     values: dict[str, Outcome] = field(init=False)
@@ -337,7 +417,19 @@ class _Task:
     rows: dict[str, Row] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._jobs = {name: Job(metric, self.data) for name, metric in self.metrics.items()}
+        self._jobs = {
+            name: Job(metric, self.data, self.subset) for name, metric in self.metrics.items()
+        }
+
+    @property
+    def group(self) -> str | None:
+        """Name of the group; None for all samples."""
+        return None if self.subgroup is None else self.subgroup.name
+
+    @property
+    def grouping(self) -> str | None:
+        """Name of the grouping; None for all samples."""
+        return None if self.subgroup is None else self.subgroup.grouping
 
     def plans(self, progress: Progress | None) -> list[Callable[[], Plan[Any]]]:
         """Return plans for the description of the samples, the metrics, and their replicates."""
@@ -378,10 +470,12 @@ class _Task:
         """Return the prepared job of a metric."""
         return self._jobs[name]
 
-    def can_be_drawn(self, resampling: Resampling) -> bool:
+    def can_be_drawn(self) -> bool:
         """Return whether a group has enough units to resample; warn if not."""
         if self.group is None:  # for all samples this is an error, raised elsewhere
             return True
+        assert self.intervals is not None
+        resampling = self.intervals.resampling
         try:
             run(lambda: resampling.units(self.data))
         except ValueError as error:
@@ -495,6 +589,9 @@ def _explain(
 
 def _is_finite(outcome: Outcome) -> bool:
     return outcome.error is None and bool(np.isfinite(outcome.result))
+
+
+_Sides = tuple[_Task, _Task]
 
 
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:

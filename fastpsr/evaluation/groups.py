@@ -12,7 +12,7 @@ from fastpsr.ids import as_ids, numbered, type_of
 from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Selection, Step, run
 from fastpsr.predictions import Predictions
 
-__all__ = ["By", "Grouping", "Rows", "SharedTargets", "groups_of"]
+__all__ = ["By", "Grouping", "Rows", "SharedTargets", "Subgroup", "groups_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,25 @@ Rows = NDArray[np.int64] | Selection
 
 
 @dataclass(frozen=True, eq=False)
+class Subgroup:
+    """The samples with one value of a grouping.
+
+    Attributes
+    ----------
+    grouping : str
+    name : str
+        Of grouping and value, such as "gender=f".
+    data : Predictions or PartitionedPredictions
+    rows : ndarray of int64, or Selection
+    """
+
+    grouping: str
+    name: str
+    data: Data
+    rows: Rows
+
+
+@dataclass(frozen=True, eq=False)
 class Grouping:
     """A column of ids, encoded as indices of its distinct values.
 
@@ -102,19 +121,19 @@ class Grouping:
         return {_shown(v): rows for v, rows in zip(self.values, parts, strict=True) if rows.size}
 
 
-def groups_of(data: Data, by: By | None) -> list[tuple[str, Data, Rows]]:
-    """Return the name, the data and the rows of each group of each column."""
+def groups_of(data: Data, by: By | None) -> list[Subgroup]:
+    """Return the groups of each column."""
     if by is None:
         return []
     if isinstance(data, PartitionedPredictions):
         return _groups_in_parts(data, by)
     if not isinstance(by, Mapping):
         raise ArgumentError("by", f'must be a dict such as {{"gender": ids}}, not {by!r}')
-    found: list[tuple[str, Data, Rows]] = []
+    found = []
     for name, ids in by.items():
         for value, rows in _rows_of_groups(name, ids, data).items():
             if not data.weights.size or data.weights[rows].any():  # others are as if absent
-                found.append((f"{name}={value}", data[rows].alone(), rows))
+                found.append(Subgroup(name, f"{name}={value}", data[rows].alone(), rows))
     return found
 
 
@@ -141,7 +160,7 @@ def _check_targets(name: str, data: Data) -> None:
         raise ArgumentError("by", rule, name=f"by[{name!r}]")
 
 
-def _groups_in_parts(data: PartitionedPredictions, by: By) -> list[tuple[str, Data, Rows]]:
+def _groups_in_parts(data: PartitionedPredictions, by: By) -> list[Subgroup]:
     names = [by] if isinstance(by, str) else by
     if not isinstance(names, (Mapping, list, tuple)):
         raise ArgumentError("by", f"must name columns of data in parts, not be {names!r}")
@@ -163,11 +182,11 @@ def _groups_in_parts(data: PartitionedPredictions, by: By) -> list[tuple[str, Da
         steps = [_DistinctValues(column, shared[name]) for name, column in columns.items()]
         return (yield [step.over(data) for step in steps])
 
-    found: list[tuple[str, Data, Rows]] = []
+    found = []
     for (name, column), values in zip(columns.items(), run(plan), strict=True):
         for value in values:
             group = _InGroup(column, value, shared[name])
-            found.append((f"{name}={_shown(value)}", data.mapped(group), group))
+            found.append(Subgroup(name, f"{name}={_shown(value)}", data.mapped(group), group))
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastpsr.bootstrap.settings import Intervals
     from fastpsr.evaluation.comparison import Difference
     from fastpsr.evaluation.table import Evaluation
 
@@ -16,6 +17,7 @@ __all__ = [
     "in_columns",
     "number",
     "pivot",
+    "simultaneous",
     "with_differences",
     "with_interval",
 ]
@@ -34,8 +36,9 @@ def in_columns(lines: Sequence[Sequence[str]], n_names: int, width: int) -> list
     that exceed the width are continued in a further table. If more than two tables were needed,
     there is a line per system and group and a column per metric, if that makes fewer.
     """
-    while n_names > 1 and not any(line[0] for line in lines[1:]):  # one system without a name
-        n_names, lines = n_names - 1, [line[1:] for line in lines]
+    blank = {k for k in range(n_names) if not any(line[k] for line in lines[1:])}  # no system name
+    lines = [[cell for k, cell in enumerate(line) if k not in blank] for line in lines]
+    n_names -= len(blank)
     turned = [list(row) for row in zip(*lines, strict=True)]
     for row in turned[:n_names]:
         row[0] = ""
@@ -49,7 +52,7 @@ def in_columns(lines: Sequence[Sequence[str]], n_names: int, width: int) -> list
 def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
     """Return the values of systems and their differences: of two in one table, else in two."""
     lines = compared(evaluation)
-    if len(evaluation.groups) == 2:
+    if _is_of_two(evaluation):
         (table, *more) = _tables(lines, 1, width)
         below = [line for each in more for line in ("", *each)]
         return [f"difference: {evaluation.differences[0].name}", *table, *below]
@@ -62,30 +65,47 @@ def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
         *in_columns(pivot(evaluation), 2, width),
         "",
         "differences" + "; * where the interval excludes 0" * stars,
+        *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)]),
         *in_columns(lines, 2, width),
     ]
 
 
+def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -> str:
+    """Return how many intervals of differences of groups are simultaneous; "" if none are."""
+    sizes = sorted({each.n_simultaneous for each in found if each.is_of_groups and each.result})
+    if intervals is None or sizes in ([], [1]):
+        return ""
+    level = f"{100.0 * intervals.confidence_level:g} % intervals"
+    of_groups = "" if all(each.is_of_groups for each in found) else " of groups"
+    n = " to ".join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))
+    return f"{level}{of_groups} are simultaneous over {n} differences of each metric"
+
+
 def compared(evaluation: "Evaluation") -> list[list[str]]:
-    """Return a header, and a line per metric of two systems, else per pair of systems and group."""
-    if len(evaluation.groups) == 2:
+    """Return a header, and a line per metric of two systems, else per pair and what it is of."""
+    if _is_of_two(evaluation):
         return _of_two(evaluation)
     found = evaluation.differences
     metrics = list(dict.fromkeys(each.metric for each in found))
-    cells: dict[str, dict[str, dict[str, str]]] = {}  # by pair, group and metric
+    names = list(dict.fromkeys(each.name for each in found))
+    cells: dict[tuple[str, str], dict[str, str]] = {}  # by pair and place, and metric
     for each in found:
         shown = " ".join(part for part in difference_with_interval(each) if part)
         star = " *" if each.excludes_zero else ""
-        of_pair = cells.setdefault(each.name, {})
-        of_pair.setdefault(each.group or POOLED, {})[each.metric] = shown + star
+        cells.setdefault((each.name, each.place), {})[each.metric] = shown + star
+    kinds = {each.is_of_groups: "system" if each.is_of_groups else "condition" for each in found}
     return [
-        ["difference", "condition", *metrics],
+        ["difference", " or ".join(kinds.values()), *metrics],
         *(
-            [name, group, *(of_group.get(metric, "") for metric in metrics)]
-            for name, of_pair in cells.items()
-            for group, of_group in of_pair.items()
+            [*place, *(cells[place].get(metric, "") for metric in metrics)]
+            for place in sorted(cells, key=lambda place: names.index(place[0]))
         ),
     ]
+
+
+def _is_of_two(evaluation: "Evaluation") -> bool:
+    """Whether these are the differences of two systems, without groups."""
+    return len(evaluation.groups) == 2 and not evaluation.differences[0].is_of_groups
 
 
 def _of_two(evaluation: "Evaluation") -> list[list[str]]:

@@ -10,6 +10,7 @@ from fastpsr.evaluation.layout import (
     gaps,
     in_columns,
     pivot,
+    simultaneous,
     with_differences,
     with_interval,
 )
@@ -23,7 +24,7 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from fastpsr.evaluation.comparison import Difference
 
-__all__ = ["Evaluation", "Group", "Row"]
+__all__ = ["Evaluation", "Group", "Row", "settings_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +150,8 @@ class Evaluation:
     intervals : Intervals or None
         Settings of the intervals, if requested.
     differences : tuple of Difference
-        Differences of systems, if requested: group by group, pair by pair, metric by metric.
+        Differences, if requested: of systems, group by group, pair by pair, metric by metric; then
+        of groups, system by system, pair by pair, metric by metric.
 
     Examples
     --------
@@ -233,15 +235,7 @@ class Evaluation:
     @property
     def settings(self) -> str:
         """Description of how the intervals were computed; "" without."""
-        if self.intervals is None:
-            return ""
-        found = [(row.metric, row.method) for row in self.rows]
-        found += [(each.metric, each.result.method) for each in self.differences if each.result]
-        methods: dict[str, list[str]] = {}
-        for metric, method in found:
-            if method is not None and metric not in methods.setdefault(method, []):
-                methods[method].append(metric)
-        return self.intervals.described(methods)
+        return settings_of(self.intervals, self.rows, self.differences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
@@ -285,7 +279,10 @@ class Evaluation:
             shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
             if self.differences:
                 header, *lines = compared(self)
-                shown += table("differences", header, lines)
+                said = "; ".join(
+                    filter(None, ["differences", simultaneous(self.differences, self.intervals)])
+                )
+                shown += table(said, header, lines)
             return shown
         cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
         header = ["metric", "value", "interval", "note"]
@@ -297,8 +294,8 @@ class Evaluation:
     def to_text(self, width: int = 100) -> str:
         """Return the table as text: a line per metric, or a column per system and group.
 
-        Differences of two systems are in the table, those of more systems or of groups in one of
-        their own.
+        Differences of two systems are in the table, those of more systems, or between or within
+        groups, in one of their own.
         """
         lines = [self.settings] if self.settings else []
         if self.differences:
@@ -336,3 +333,18 @@ class Evaluation:
 
 def _shown(row: Row) -> tuple[str, str]:
     return with_interval(row.value, row.low, row.high, row.unit)
+
+
+def settings_of(
+    intervals: Intervals | None, rows: Sequence[Row], differences: "Sequence[Difference]"
+) -> str:
+    """Return how intervals were computed, with the metrics by method; "" without intervals."""
+    if intervals is None:
+        return ""
+    found = [(row.metric, row.method) for row in rows]
+    found += [(each.metric, each.result.method) for each in differences if each.result]
+    methods: dict[str, list[str]] = {}
+    for metric, method in found:
+        if method is not None and metric not in methods.setdefault(method, []):
+            methods[method].append(metric)
+    return intervals.described(methods)

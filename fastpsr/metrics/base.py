@@ -15,12 +15,44 @@ from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["Metric", "Summarize", "check_metric"]
+__all__ = ["Metric", "Statistic", "Summarize", "check_metric"]
 
 Summary = TypeVar("Summary")
+Value = TypeVar("Value")
 
 
-class Metric(ABC, Generic[Summary]):
+class Statistic(ABC, Generic[Summary, Value]):
+    """What is computed from a summary that can be resampled: a metric, or the values of a curve."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Short name for tables and messages."""
+
+    @abstractmethod
+    def finish(self, summary: Summary) -> Value:
+        """Return the value, computed from a summary."""
+
+    @abstractmethod
+    def plan(self, data: Data) -> Plan[Value]:
+        """Plan: request the summary of the data, and return the value."""
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        """Plan: return the per-sample terms whose sums are the summary, or None.
+
+        With summands the bootstrap draws replicates of the sums; without (None) it recomputes the
+        value on weighted data for each replicate.
+        """
+        return None
+        yield
+
+    def plan_from_start(self, data: Data) -> Plan[Value]:
+        """Plan: request the facts of the data, then compute the value."""
+        yield from begin(data)
+        return (yield from self.plan(data))
+
+
+class Metric(Statistic[Summary, float]):
     """A metric of predictions, computed from a summary that can be merged and resampled.
 
     Call it on ``Predictions``, in memory or in parts. The short form ``metric(y_true, x,
@@ -68,11 +100,6 @@ class Metric(ABC, Generic[Summary]):
     optimism: Optimism = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
 
     @property
-    @abstractmethod
-    def label(self) -> str:
-        """Short name for tables."""
-
-    @property
     def __name__(self) -> str:
         """The label, since scikit-learn expects score functions to have a name."""
         return self.label
@@ -107,10 +134,6 @@ class Metric(ABC, Generic[Summary]):
         Priors and class frequencies of a part are those of the whole data.
         """
 
-    @abstractmethod
-    def finish(self, summary: Summary) -> float:
-        """Return the value of the metric, computed from a summary."""
-
     def merge(self, one: Summary, other: Summary) -> Summary:
         """Return the summary of both sets of samples."""
         joined = getattr(one, "merge", None)
@@ -126,15 +149,6 @@ class Metric(ABC, Generic[Summary]):
         """Plan: request the summary of the data, and return the value."""
         (summary,) = yield [Summarize(self).over(data)]
         return self.finish(summary)
-
-    def summands(self, data: Data) -> Plan[Summands | None]:
-        """Plan: return the per-sample terms whose sums are the summary, or None.
-
-        With summands the bootstrap draws replicates of the sums; without (None) it recomputes the
-        metric on weighted data for each replicate.
-        """
-        return None
-        yield
 
     def fixed_to(self, data: Data) -> Plan["Metric[Summary]"]:
         """Plan: return the metric with everything fixed that replicates share, such as folds."""
@@ -178,11 +192,6 @@ class Metric(ABC, Generic[Summary]):
             warn(like_posteriors(), stacklevel=2)
         return run(lambda: self.plan_from_start(predictions), predictions)
 
-    def plan_from_start(self, data: Data) -> Plan[float]:
-        """Plan: request the facts of the data, then compute the value."""
-        yield from begin(data)
-        return (yield from self.plan(data))
-
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_posteriors(y_true, x, **options)
 
@@ -210,7 +219,7 @@ def check_metric(metric: object) -> None:
     if isinstance(metric, type):
         name = metric.__name__
         raise ArgumentError(
-            "metrics", f"must be metrics, not the class {name}: make one, {name}(...)"
+            "metrics", f"must not be the class {name}", remedy=f"make one, {name}(...)"
         )
     if not callable(metric):
         found = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__

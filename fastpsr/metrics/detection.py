@@ -11,7 +11,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
-from fastpsr.metrics.operating_points import OperatingPoint, PointMetric, vertex
+from fastpsr.metrics.operating_points import PointMetric
 from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, TWO_TERMS, Optimism
 from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, run
@@ -19,7 +19,7 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import AcceptanceSummands, DecisionCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, pav_blocks, rank_cells
+from fastpsr.summaries.rank_cells import RankCells, rank_cells
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import LossSummands, ScoreSums
 
@@ -101,16 +101,14 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
         hull = summary.blocks.hull
         return float(np.mean([cost.normalized(*hull).min() for cost in self.costs]))
 
-    def point(self, data: Data) -> Plan[OperatingPoint]:
+    def vertex_of(self, blocks: PavBlocks) -> int:
         if len(self.costs) > 1:
             raise ArgumentError(
                 "p_target",
                 f"must be one prior for an operating point, not {self.p_target!r}, a mean over "
                 f"{self._priors}: take MinDCF({self.costs[0].p_target:g})",
             )
-        blocks = yield from pav_blocks(data)
-        best = int(np.argmin(self.costs[0].normalized(*blocks.hull)))
-        return (yield from vertex(data, blocks, best))
+        return int(np.argmin(self.costs[0].normalized(*blocks.hull)))
 
 
 @dataclass(frozen=True, eq=False)

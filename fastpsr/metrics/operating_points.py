@@ -25,9 +25,11 @@ from fastpsr.summaries.roc_steps import (
 )
 from fastpsr.summaries.step_search import (
     CellsNearLevel,
+    TargetCells,
     roc_step,
     score_above,
     step_summands,
+    target_cell_summands,
 )
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 
@@ -66,9 +68,14 @@ class OperatingPoint(Result):
 class PointMetric(RankMetric[Summary]):
     """A metric with an operating point."""
 
-    @abstractmethod
+    def vertex_of(self, blocks: PavBlocks) -> int:
+        """Return the vertex of the ROC's convex hull at which the operating point lies."""
+        raise NotImplementedError
+
     def point(self, data: Data) -> Plan[OperatingPoint]:
         """Plan: return the operating point of data whose facts are known."""
+        blocks = yield from pav_blocks(data)
+        return (yield from _vertex(data, blocks, self.vertex_of(blocks)))
 
     def operating_point(self, predictions: Data) -> OperatingPoint:
         """Return the threshold on which the value is based, and the error rates at it.
@@ -92,7 +99,7 @@ class PointMetric(RankMetric[Summary]):
         return run(plan, predictions)
 
 
-def vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
+def _vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
     """Plan: return the operating point at a vertex of the ROC's convex hull."""
     p_miss, p_fa = blocks.hull
     if number < blocks.lowest.size:
@@ -249,12 +256,13 @@ class EER(_StepMetric):
     def value_of(self, step: RocStep) -> float:
         return step.nearest_rate if self.definition == "nearest" else step.equal_rate
 
+    def vertex_of(self, blocks: PavBlocks) -> int:
+        return self.level.find(*blocks.hull) + blocks.step(self.level).ends_nearer
+
     def point(self, data: Data) -> Plan[OperatingPoint]:
-        if self.definition != "hull":
-            return (yield from super().point(data))
-        blocks = yield from pav_blocks(data)
-        nearer = blocks.step(self.level).ends_nearer
-        return (yield from vertex(data, blocks, self.level.find(*blocks.hull) + nearer))
+        if self.definition == "hull":
+            return (yield from PointMetric.point(self, data))
+        return (yield from super().point(data))
 
 
 _EER_MEANINGS = {
@@ -419,7 +427,7 @@ class FalseAlarmRate(_StepMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class Threshold(RankMetric[OperatingPoint | CellsNearLevel]):
+class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
     """The threshold of an operating point, as a metric, so that it can be bootstrapped.
 
     Parameters
@@ -474,20 +482,22 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
 
-    def summarize(self, predictions: Predictions) -> OperatingPoint | CellsNearLevel:
+    def summarize(self, predictions: Predictions) -> OperatingPoint:
         return run(lambda: self.metric.point(predictions))
 
     def plan(self, data: Data) -> Plan[float]:
         return self.finish((yield from self.metric.point(data)))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
-        if not isinstance(self.metric, _StepMetric) or self.metric.has_slopes:
-            return None  # vertices of the hull, the scores of which rank cells may not have kept
-        return (yield from step_summands(data, self.metric.level))
+        if isinstance(self.metric, _StepMetric) and not self.metric.has_slopes:
+            return (yield from step_summands(data, self.metric.level))
+        return (yield from target_cell_summands(data))
 
-    def finish(self, summary: OperatingPoint | CellsNearLevel) -> float:
+    def finish(self, summary: OperatingPoint | CellsNearLevel | TargetCells) -> float:
         if isinstance(summary, OperatingPoint):
             return summary.threshold
+        if isinstance(summary, TargetCells):
+            return summary.threshold(self.metric.vertex_of(summary.blocks))
         assert isinstance(self.metric, _StepMetric)
         step = summary.step(self.metric.level)
         threshold = step.above if self.metric.takes_end(step) else step.score

@@ -112,7 +112,7 @@ class Reading:
             return accumulator
         try:
             parts = [data.part(raws[id(data.source)], made) for data in self.data[place]]
-            if not (step.takes_all or all(part.has_weight for part in parts)):
+            if not (step.takes_all or parts[0].has_weight):
                 return accumulator
             held = step.start() if accumulator is None else accumulator
             return step.add(held, prepared[place], *parts)

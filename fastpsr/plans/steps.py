@@ -76,7 +76,11 @@ class Step(ABC):
         return accumulator
 
     def over(self, *data: Any) -> "Request":
-        """Ask for this step over data; several must have the same rows."""
+        """Ask for this step over data.
+
+        Further data have the same rows as the first, or some of them. Parts in which the first has
+        no weight are left out.
+        """
         return Request(self, data)
 
 

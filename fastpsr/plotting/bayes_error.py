@@ -7,9 +7,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr import curves
+from fastpsr.bootstrap import Band
 from fastpsr.curves import BayesErrorCurve
 from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plotting.shading import Bands, bands_of, shade
+from fastpsr.plotting.systems import as_mapping
+from fastpsr.predictions import Predictions
 
 __all__ = ["ape", "bayes_error"]
 
@@ -17,7 +20,9 @@ Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predict
 _HIGHEST = 1.5  # normalized errors above it lie beyond the axes
 
 
-def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
+def bayes_error(
+    systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwargs: Any
+) -> Axes:
     """Draw the normalized Bayes error: actual and minimum normalized DCF along the prior.
 
     The distance between a system's solid and dashed line is what calibration would save; above 1 a
@@ -27,6 +32,8 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     ----------
     systems : BayesErrorCurve, Predictions, or mapping of names to these
         Results of :func:`fastpsr.bayes_error`, or binary predictions that are given to it.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.bayes_error, predictions)``, drawn as shaded areas.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -53,10 +60,11 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.6667, 0.6667], [0.3333, 0.3333]]
     """
+    bands = bands_of(band, as_mapping(systems), curves.bayes_error)
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
     top = 1.0
     for name, curve in canvas.systems(systems, BayesErrorCurve, curves.bayes_error):
-        _draw(canvas, name, curve, curve.normalized_actual, curve.normalized_minimum)
+        _draw(canvas, name, curve, ("normalized_actual", "normalized_minimum"), bands.get(name))
         highest = np.nanmax([curve.normalized_actual, curve.normalized_minimum])
         if highest > _HIGHEST:
             canvas.note(name, f"the actual error reaches {highest:.3g}, beyond the axes")
@@ -69,13 +77,15 @@ def bayes_error(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> A
     return canvas.finish(PRIOR, "Normalized Bayes error")
 
 
-def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
+def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwargs: Any) -> Axes:
     """Draw the error probability along the prior (APE): the area is in proportion to Cllr.
 
     Parameters
     ----------
     systems : BayesErrorCurve, Predictions, or mapping of names to these
         Results of :func:`fastpsr.bayes_error`, or binary predictions that are given to it.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.bayes_error, predictions)``, drawn as shaded areas.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -105,9 +115,10 @@ def ape(systems: Systems, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
     >>> [line.get_ydata().round(4).tolist() for line in ax.lines[:2]]
     [[0.3333], [0.1667]]
     """
+    bands = bands_of(band, as_mapping(systems), curves.bayes_error)
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
     for name, curve in canvas.systems(systems, BayesErrorCurve, curves.bayes_error):
-        _draw(canvas, name, curve, curve.actual, curve.minimum)
+        _draw(canvas, name, curve, ("actual", "minimum"), bands.get(name))
         order = np.argsort(curve.prior_log_odds, kind="stable")
         canvas.guide("constant decision", curve.prior_log_odds[order], curve.default[order],
                      linestyle=":")  # fmt: skip
@@ -120,17 +131,22 @@ def _draw(
     canvas: Canvas[BayesErrorCurve],
     name: str,
     curve: BayesErrorCurve,
-    actual: Floats,
-    minimum: Floats,
+    series: tuple[str, str],
+    band: Band | None,
 ) -> None:
+    """Draw the actual error and the minimum, which are `series`, and their bands."""
     order = np.argsort(curve.prior_log_odds, kind="stable")
     x, style = curve.prior_log_odds[order], canvas.style(name)
-    if np.isnan(actual).all():
-        canvas.note(name, "raw scores have no actual error, only the minimum")
-    else:
-        canvas.ax.plot(x, actual[order], **style)
+    for each, dashes in zip(series, ({}, {"linestyle": "--"}), strict=True):
+        values = getattr(curve, each)[order]
+        if np.isnan(values).all():
+            canvas.note(name, "raw scores have no actual error, only the minimum")
+            continue
+        (line,) = canvas.ax.plot(x, values, **{**style, **dashes})
         style["label"] = None
-    canvas.ax.plot(x, minimum[order], **{**style, "linestyle": "--"})
+        if band is not None:
+            low, high = getattr(band.low, each), getattr(band.high, each)
+            shade(canvas, name, band, band.low.prior_log_odds, low, high, line.get_color())
 
 
 def _keys(canvas: Canvas[BayesErrorCurve]) -> None:

@@ -13,6 +13,7 @@ from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
+from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Floats, Predictions
@@ -30,6 +31,7 @@ def det(
     systems: Roc | Predictions | Mapping[str, Roc | Predictions],
     *,
     operating_points: Sequence[OperatingPoint] = (),
+    band: Bands = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -45,6 +47,8 @@ def det(
         Marked on each curve: where the cost is lowest (``MinDCF``, hollow), and where Bayes
         decisions with the LLRs lie (``ActDCF``, filled), which needs predictions. Presets such as
         ``MinDCF("sre21")`` mark each of their points. Equal points have equal markers.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
     ax : Axes, optional
         By default a new figure's. Its axes become probit axes: what is drawn on them are rates,
         their limits are rates, and ticks are in percent.
@@ -95,6 +99,8 @@ def det(
     for point in operating_points:
         if not isinstance(point, OperatingPoint):
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
+    given = as_mapping(systems)
+    bands = bands_of(band, given, roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
     curves = list(canvas.systems(systems, Roc, roc_of, problem=all_equal))
     fresh = canvas.ax.get_xscale() != "probit"
@@ -102,11 +108,13 @@ def det(
         canvas.ax.set_xscale(ProbitScale(canvas.ax.xaxis))
         canvas.ax.set_yscale(ProbitScale(canvas.ax.yaxis))
     limits = [] if fresh else [canvas.ax.get_xlim() + canvas.ax.get_ylim()]
-    given = as_mapping(systems)
     for name, curve in curves:
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         style = canvas.style(name)
-        canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **style)
+        (line,) = canvas.ax.plot(curve.p_fa[kept], curve.p_miss[kept], **style)
+        if name in bands:
+            low, high = bands[name].low, bands[name].high
+            shade(canvas, name, bands[name], low.p_fa, low.p_miss, high.p_miss, line.get_color())
         marked = _mark(canvas, name, curve, given[name], operating_points, style)
         if not ((curve.p_fa > 0.0) & (curve.p_miss > 0.0)).any():
             canvas.note(name, "a threshold parts the classes: no errors to draw")

@@ -10,6 +10,8 @@ from fastpsr import curves
 from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import LLR, Canvas, is_guide
+from fastpsr.plotting.shading import Bands, bands_of, shade
+from fastpsr.plotting.systems import as_mapping
 from fastpsr.plotting.thinning import span_grid, thin
 from fastpsr.predictions import Predictions
 
@@ -19,6 +21,7 @@ __all__ = ["pav_map"]
 def pav_map(
     systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
     *,
+    band: Bands = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -29,6 +32,8 @@ def pav_map(
     systems : PavSteps, Predictions, or mapping of names to these
         Results of :func:`fastpsr.pav_steps`, or binary predictions that are given to it. The LLRs
         of posteriors are their log-odds less those of the prior.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.pav_steps, predictions)``, drawn as shaded areas.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -54,11 +59,13 @@ def pav_map(
     >>> ax.lines[0].get_xydata().tolist()
     [[-2.0, 0.0], [1.0, 0.0]]
     """
+    bands = bands_of(band, as_mapping(systems), curves.pav_steps)
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
     found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))
     kinds = {steps.kind == "raw scores" for steps in found.values()}
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
+    colors = {}
     for name, steps in found.items():
         shift = steps.prior_log_odds if steps.kind == "posteriors" else 0.0
         x = np.column_stack([steps.lowest, steps.highest]).ravel() - shift
@@ -68,7 +75,15 @@ def pav_map(
         x, y = x[drawn], y[drawn]
         if x.size:
             kept = thin(x, y, span_grid(x), span_grid(y))
-            canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
+            (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
+            colors[name] = line.get_color(), x[0], x[-1], shift
+    for name, band_of in bands.items():
+        if name in colors:
+            color, first, last, shift = colors[name]
+            x = band_of.low.score - shift
+            inside = (x >= first) & (x <= last)
+            low, high = band_of.low.llr[inside], band_of.high.llr[inside]
+            shade(canvas, name, band_of, x[inside], low, high, color)
     if kinds == {False} and any(not is_guide(line) for line in canvas.ax.lines):
         limits = canvas.ax.get_xlim(), canvas.ax.get_ylim()
         ends = [min(map(min, limits)), max(map(max, limits))]

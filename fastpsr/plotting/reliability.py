@@ -8,13 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr import checks, curves
-from fastpsr.bootstrap import bootstrap
+from fastpsr.bootstrap import Band
+from fastpsr.bootstrap import band as band_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics import PavPosterior
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.events import On, events_of
+from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, is_multiclass
 from fastpsr.predictions import Floats, Predictions
 
@@ -28,7 +29,7 @@ def reliability(
     *,
     on: On | None = None,
     classes: Sequence[int] | None = None,
-    band: Literal["confidence", "consistency"] | None = "confidence",
+    band: Literal["confidence", "consistency"] | Bands = "confidence",
     n_resamples: int = 200,
     confidence_level: float = 0.95,
     resampling: Resampling | None = None,
@@ -49,10 +50,11 @@ def reliability(
         binary tasks, and "confidence" if there are more than 2 classes.
     classes : sequence of int, optional
         Which classes to draw for ``on="class"`` and more than 2 classes; by default all.
-    band : {"confidence", "consistency"} or None
+    band : {"confidence", "consistency"}, Band, mapping of names to Band, or None
         "confidence" draws a bootstrap band around the curve, with PAV trained again in each
         replicate; "consistency" draws the range in which the curve of a calibrated system would lie
-        (:func:`fastpsr.consistency_band`).
+        (:func:`fastpsr.consistency_band`). Results of ``fp.band(fp.pav_steps, predictions)`` are
+        drawn like "confidence", and need no further settings.
     n_resamples, confidence_level, resampling, seed
         Settings of the band, as for :func:`fastpsr.bootstrap`. Consistency bands assume independent
         samples.
@@ -92,7 +94,8 @@ def reliability(
     [[0.1, 0.0], [0.3, 0.5], [0.4, 0.5], [0.6, 1.0], [0.9, 1.0]]
     """
     checks.check_choice("on", on, ("class", "confidence", None))
-    checks.check_choice("band", band, ("confidence", "consistency", None))
+    if isinstance(band, str):
+        checks.check_choice("band", band, ("confidence", "consistency"))
     if band == "consistency" and resampling is not None:
         raise ValueError("resampling is for confidence bands: consistency bands draw samples")
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
@@ -103,6 +106,7 @@ def reliability(
     if classes is not None and not (several and on == "class"):
         raise ArgumentError("classes", 'are for on="class" and more than 2 classes')
     given = events_of(named, on, classes)
+    bands = {} if isinstance(band, str) else bands_of(band, given, curves.pav_steps)
     for name, steps in canvas.systems(given, PavSteps, curves.pav_steps, calibrated=True):
         if np.isnan(steps.score_log_odds):
             raise ArgumentError(
@@ -113,22 +117,24 @@ def reliability(
         y = np.repeat(steps.posterior, 2)
         kept = np.concatenate([[True], (np.diff(x) != 0.0) | (np.diff(y) != 0.0)])
         (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
-        samples = given[name]
-        if band is None or not isinstance(samples, Predictions):
-            continue
-        points = _points(x)
-        if band == "confidence":
-            bounds, undefined = _confidence(samples, steps, points, n_resamples, confidence_level,
-                                            resampling, seed)  # fmt: skip
-            if undefined:
-                canvas.note(name, f"a class is missing in {undefined} replicates of the band")
-        else:
+        samples, points, color = given[name], _points(x), line.get_color()
+        if band == "consistency" and isinstance(samples, Predictions):
             found = curves.consistency_band(
                 samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
                 seed=seed,
             )  # fmt: skip
-            bounds = found.low, found.high
-        canvas.ax.fill_between(points, *bounds, color=line.get_color(), alpha=0.2, linewidth=0.0)
+            canvas.ax.fill_between(points, found.low, found.high, color=color, alpha=0.2,
+                                   linewidth=0.0)  # fmt: skip
+        elif band == "confidence" and isinstance(samples, Predictions):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # said in words
+                bands[name] = band_of(
+                    curves.pav_steps, samples, steps.score_of(points), n_resamples=n_resamples,
+                    confidence_level=confidence_level, resampling=resampling, seed=seed,
+                )  # fmt: skip
+        if name in bands:
+            own = bands[name]
+            shade(canvas, name, own, own.low.forecast, *_confidence(steps, own), color)
     canvas.guide("calibrated", [0.0, 1.0], [0.0, 1.0], linestyle=":")
     canvas.ax.set_xlim(-0.01, 1.01)
     canvas.ax.set_ylim(-0.01, 1.01)
@@ -148,31 +154,14 @@ def _points(forecasts: Floats) -> Floats:
     return np.unique(np.concatenate([[low], _POINTS[(low < _POINTS) & (high > _POINTS)], [high]]))
 
 
-def _confidence(
-    samples: Predictions,
-    steps: PavSteps,
-    points: Floats,
-    n_resamples: int,
-    confidence_level: float,
-    resampling: Resampling | None,
-    seed: int | None,
-) -> tuple[tuple[Floats, Floats], int]:
-    """Return the ends of the band at some posteriors, and how many replicates are undefined."""
-    scores = steps.score_of(points)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # said in words
-        results = bootstrap(
-            [PavPosterior(float(score)) for score in scores], samples, n_resamples=n_resamples,
-            confidence_level=confidence_level, resampling=resampling, seed=seed,
-        )  # fmt: skip
-    low = np.array([result.interval.low for result in results])
-    high = np.array([result.interval.high for result in results])
-    step = np.maximum(np.searchsorted(steps.lowest, scores, side="right") - 1, 0)
-    least, most = _clopper_pearson(steps, confidence_level)
+def _confidence(steps: PavSteps, band: Band) -> tuple[Floats, Floats]:
+    """Return the ends of a band, which are never less than the intervals of steps of one class."""
+    step = np.maximum(np.searchsorted(steps.lowest, band.value.score, side="right") - 1, 0)
+    least, most = _clopper_pearson(steps, band.confidence_level)
     of_one_class = np.isinf(steps.log_odds)[step]
+    low, high = band.low.posterior, band.high.posterior
     low = np.where(of_one_class, np.fmin(low, least[step]), low)
-    high = np.where(of_one_class, np.fmax(high, most[step]), high)
-    return (low, high), results[0].n_undefined
+    return low, np.where(of_one_class, np.fmax(high, most[step]), high)
 
 
 def _clopper_pearson(steps: PavSteps, confidence_level: float) -> tuple[Floats, Floats]:

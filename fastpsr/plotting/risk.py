@@ -10,6 +10,8 @@ from fastpsr import checks, curves
 from fastpsr.curves import RiskCurve
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.shading import Bands, bands_of, shade
+from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Log, ScoringRule, Weighted
 
@@ -22,6 +24,7 @@ def risk_curve(
     systems: RiskCurve | Predictions | Mapping[str, RiskCurve | Predictions],
     *,
     weight: ScoringRule | Callable[[Floats], Any] | None = None,
+    band: Bands = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -39,6 +42,8 @@ def risk_curve(
         Density over a_1. For a rule, it is that for which the area under the curve is its expected
         score. A callable takes an array of points a_1 and returns weights. By default 1, as for
         ``Log()``, for which the area is the cross-entropy.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.risk_curve, predictions)``, drawn as shaded areas.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -75,6 +80,7 @@ def risk_curve(
     >>> ax.lines[0].get_xydata().round(4).tolist()
     [[-0.619, 0.0], [0.0, 0.0625]]
     """
+    bands = bands_of(band, as_mapping(systems), curves.risk_curve)
     canvas: Canvas[RiskCurve] = Canvas(ax, kwargs)
     density = _density(weight)
     weigh = isinstance(weight, ScoringRule) or weight is not None
@@ -85,20 +91,29 @@ def risk_curve(
                 f"must be binary, but the points of {name!r} are of "
                 f"{curve.points.shape[1]} classes",
             )
-        points = curve.points if curve.points.ndim == 1 else curve.points[:, 0]
-        order = np.argsort(points, kind="stable")
-        x = points[order]
-        values = checks.as_floats("weight", np.broadcast_to(density(x), x.shape), 1)
-        checks.require("weight", values, 0.0, float(np.finfo(np.float64).max),
-                       "be finite and not negative")  # fmt: skip
-        heights = values * x * (1.0 - x) * curve.risk[order]
-        canvas.ax.plot(np.log(x) - np.log1p(-x), heights, **canvas.style(name))
+        x, scale = _axis(curve, density)
+        order = np.argsort(x, kind="stable")
+        (line,) = canvas.ax.plot(x[order], (scale * curve.risk)[order], **canvas.style(name))
+        if name in bands:
+            low, high = bands[name].low, bands[name].high
+            x, scale = _axis(low, density)
+            shade(canvas, name, bands[name], x, scale * low.risk, scale * high.risk,
+                  line.get_color())  # fmt: skip
     canvas.ax.set_ylim(bottom=0.0)
     label = "Weighted Bayes risk" if weigh else "Bayes risk"
     return canvas.finish(
         "Log-odds of the operating point $a_1$ (natural logarithm)",
         f"{label} $\\times\\ a_1 (1 - a_1)$",
     )
+
+
+def _axis(curve: RiskCurve, density: Callable[[Floats], Any]) -> tuple[Floats, Floats]:
+    """Return the log-odds of the points of a curve, and the factors on its risks."""
+    x = curve.points if curve.points.ndim == 1 else curve.points[:, 0]
+    values = checks.as_floats("weight", np.broadcast_to(density(x), x.shape), 1)
+    checks.require("weight", values, 0.0, float(np.finfo(np.float64).max),
+                   "be finite and not negative")  # fmt: skip
+    return np.log(x) - np.log1p(-x), values * x * (1.0 - x)
 
 
 def _curve(predictions: Predictions) -> RiskCurve:

@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
 from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.shading import Bands, bands_of, shade
+from fastpsr.plotting.systems import as_mapping
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Predictions
 
@@ -18,6 +20,7 @@ def roc(
     systems: Roc | Predictions | Mapping[str, Roc | Predictions],
     *,
     hull: bool = False,
+    band: Bands = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -29,6 +32,8 @@ def roc(
         Results of :func:`fastpsr.roc`, or binary predictions that are given to it.
     hull : bool
         Whether to add the convex hull, dashed.
+    band : Band, or mapping of names to Band, optional
+        Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -57,10 +62,15 @@ def roc(
     >>> ax.lines[0].get_xydata().tolist()
     [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
     """
+    bands = bands_of(band, as_mapping(systems), roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
     for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         (line,) = canvas.ax.plot(curve.p_fa[kept], 1.0 - curve.p_miss[kept], **canvas.style(name))
+        if name in bands:
+            low, high = bands[name].low, bands[name].high
+            shade(canvas, name, bands[name], low.p_fa, 1.0 - high.p_miss, 1.0 - low.p_miss,
+                  line.get_color())  # fmt: skip
         if hull:
             corners = curve.hull
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",

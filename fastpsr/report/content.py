@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fastpsr.bootstrap import Resampling
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Difference, Intervals, Row
+from fastpsr.evaluation.table import settings_of
 from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
@@ -65,8 +67,11 @@ class Report:
         Paragraphs that explain the results.
     intervals : Intervals or None
         How intervals were made.
+    resampling : mapping of str to Resampling
+        How samples are drawn for the bands of figures, by system, with the other settings of the
+        intervals. Systems without have no bands.
     differences : sequence of Difference
-        Between systems, on the same samples.
+        Between systems, on the same samples, and between conditions.
     command : str
         That makes the report again.
     made : str
@@ -86,6 +91,7 @@ class Report:
     read: Sequence[str] = ()
     text: Sequence[str] = ()
     intervals: Intervals | None = None
+    resampling: Mapping[str, Resampling] = field(default_factory=dict)
     differences: Sequence[Difference] = ()
     command: str = ""
     made: str = ""
@@ -104,6 +110,12 @@ class Report:
             kinds.add((samples.kind == "raw scores", samples.n_classes == 2))
         if len(kinds) > 1:
             raise ArgumentError("predictions", "must all be raw scores or none, all binary or none")
+
+    @property
+    def settings(self) -> str:
+        """How intervals were made; "" without."""
+        rows = [row for result in self.results for row in result.rows]
+        return settings_of(self.intervals, rows, self.differences)
 
     @property
     def systems(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""The differences of systems, as tables of the report."""
+"""The differences of systems and of groups, as tables of the report."""
 
 from fastpsr.evaluation import Difference
-from fastpsr.evaluation.layout import POOLED, difference_with_interval
+from fastpsr.evaluation.layout import difference_with_interval
 from fastpsr.report.content import Report
 from fastpsr.report.tables import Cell, Table, narrow_tables
 
@@ -9,23 +9,32 @@ __all__ = ["difference_tables"]
 
 
 def difference_tables(report: Report) -> list[Table]:
-    """Return a line per metric of one pair of systems, else per pair and condition.
+    """Return a line per metric of a single pair, else per pair and condition or system.
 
-    The small print of a difference is its interval, and whether that excludes 0.
+    Systems come before groups. The small print of a difference is its interval, and whether that
+    excludes 0.
     """
-    found = report.differences
-    pairs = list(dict.fromkeys(each.name for each in found))
-    groups = list(dict.fromkeys(each.group for each in found))
+    of_systems = [each for each in report.differences if not each.is_of_groups]
+    of_groups = [each for each in report.differences if each.is_of_groups]
+    return [
+        *_tables(of_systems, "Differences by condition", ["systems", "condition"]),
+        *_tables(of_groups, "Differences between conditions", ["conditions", "system"]),
+    ]
+
+
+def _tables(found: list[Difference], title: str, header: list[str]) -> list[Table]:
+    cells = {(each.name, each.place, each.metric): _cell(each) for each in found}
+    names = list(dict.fromkeys(each.name for each in found))
+    places = list(dict.fromkeys((each.name, each.place) for each in found))
+    places.sort(key=lambda place: names.index(place[0]))
     metrics = list(dict.fromkeys(each.metric for each in found))
-    cells = {(each.name, each.group, each.metric): _cell(each) for each in found}
-    if len(pairs) == len(groups) == 1:
-        lines = [[Cell(each.metric), cells[each.name, each.group, each.metric]] for each in found]
-        return [Table(f"Difference {pairs[0]}", ["metric", "difference"], lines)]
-    places = [(pair, group) for pair in pairs for group in groups]
-    heads = [[Cell(pair), Cell(group or POOLED)] for pair, group in places]
+    if len(places) == 1:
+        ((pair, _),) = places
+        lines = [[Cell(metric), cell] for (_, _, metric), cell in cells.items()]
+        return [Table(f"Difference {pair}", ["metric", "difference"], lines)]
+    heads = [[Cell(name) for name in place] for place in places]
     rows = [[cells.get((*place, metric), Cell("")) for metric in metrics] for place in places]
-    header = ["systems", "condition"]
-    return narrow_tables("Differences by condition", header, metrics, heads, rows)
+    return narrow_tables(title, header, metrics, heads, rows) if found else []
 
 
 def _cell(each: Difference) -> Cell:

@@ -1,15 +1,19 @@
 """Which figures a report has, by the kind of the data."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from fastpsr import plotting
+from fastpsr import curves, plotting
+from fastpsr.bootstrap import Band, band
 from fastpsr.evaluation import Row
 from fastpsr.metrics import ActDCF, MinDCF
+from fastpsr.plotting.events import events_of
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report.content import Report
 from fastpsr.report.svg import clean, inline_svg, legend_above, new_axes
@@ -21,6 +25,9 @@ _LONGEST_CONDITION = 20  # characters of a name below bars
 _MOST_SYSTEMS = 6  # in a figure
 _MOST_CLASSES = 12  # whose reliability is drawn one by one
 _MOST_CONDITIONS = 24  # that bars have room for
+_BY_CHANCE = (
+    " Shaded is where 95 % of their curves would lie by chance, if samples were independent."
+)
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,13 @@ class Drawn:
 
 @dataclass(frozen=True)
 class _Chart:
-    """A figure that overlays systems."""
+    """A figure that overlays systems; with intervals, `curve` has bands."""
 
     title: str
     caption: str
     draw: Callable[..., Axes]
     options: Mapping[str, Any]
+    curve: Callable[..., Any] | None = None
 
 
 _DET = _Chart(
@@ -49,6 +57,7 @@ _DET = _Chart(
     "left corner is better.",
     plotting.det,
     {},
+    curves.roc,
 )
 _ROC = _Chart(
     "Receiver operating characteristic",
@@ -56,6 +65,7 @@ _ROC = _Chart(
     "dotted line is chance.",
     plotting.roc,
     {},
+    curves.roc,
 )
 _BAYES = _Chart(
     "Normalized Bayes error",
@@ -64,6 +74,7 @@ _BAYES = _Chart(
     "gap is what calibration would save.",
     plotting.bayes_error,
     {},
+    curves.bayes_error,
 )
 _MINIMUM = _Chart(
     "Normalized Bayes error",
@@ -71,6 +82,7 @@ _MINIMUM = _Chart(
     "constant decision: what the scores could reach once calibrated.",
     plotting.bayes_error,
     {},
+    curves.bayes_error,
 )
 _CROSS_ENTROPY = _Chart(
     "Empirical cross-entropy",
@@ -83,10 +95,10 @@ _CROSS_ENTROPY = _Chart(
 _RELIABILITY = _Chart(
     "Reliability",
     "How often class 1 was true, by the posterior it was given. Calibrated posteriors follow the "
-    "diagonal; shaded is where 95 % of their curves would lie by chance, if samples were "
-    "independent.",
+    "diagonal.",
     plotting.reliability,
     {"band": "consistency", "seed": 0},
+    curves.pav_steps,
 )
 _HISTOGRAM = _Chart(
     "Score histogram",
@@ -106,17 +118,16 @@ _PAV = _Chart(
     "What the best monotone map makes of each score. Calibrated LLRs follow the identity.",
     plotting.pav_map,
     {},
+    curves.pav_steps,
 )
-_RAW_PAV = _Chart(
-    "PAV map", "The LLR that the best monotone map makes of each score.", plotting.pav_map, {}
-)
+_RAW_PAV = replace(_PAV, caption="The LLR that the best monotone map makes of each score.")
 _CONFIDENCE = _Chart(
     "Reliability of the confidence",
     "How often the most probable class was the true one, by the posterior it was given. Calibrated "
-    "posteriors follow the diagonal; shaded is where 95 % of their curves would lie by chance, if "
-    "samples were independent.",
+    "posteriors follow the diagonal.",
     plotting.reliability,
     {"on": "confidence", "band": "consistency", "seed": 0},
+    curves.pav_steps,
 )
 _BINS = _Chart(
     "Reliability of the confidence in bins",
@@ -136,18 +147,64 @@ def draw(report: Report) -> list[Drawn]:
     for part, some in _parts(report.systems):
         _conditions(pen, report, {name: names[name] for name in some}, part)
     if report.predictions:
+        bands = _Bands(report)
         n_classes = next(iter(report.predictions.values())).n_classes
         for chart in _charts(report, n_classes):
             for part, some in _parts(list(report.predictions)):
                 systems = {names[name]: report.predictions[name] for name in some}
+                options, shaded = bands.around(chart, {name: names[name] for name in some})
                 with new_axes() as ax:
-                    chart.draw(systems, ax=ax, **chart.options)
-                    pen.keep(ax, chart.title + part, chart.caption, list(systems))
+                    chart.draw(systems, ax=ax, **options)
+                    pen.keep(ax, chart.title + part, chart.caption + shaded, list(systems))
             if chart.draw is plotting.det:
                 _det_by_condition(pen, report, names, chart)
         if n_classes > 2:
             _classes(pen, report, names, n_classes)
     return pen.drawn
+
+
+class _Bands:
+    """Bands of the curves of a report, each computed once."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._found: dict[Any, Band | None] = {}
+
+    def around(self, chart: _Chart, names: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
+        """Return the options of a chart of systems, with bands if there are, and what is shaded."""
+        drawn, chance = self._report.intervals, chart.options.get("band") == "consistency"
+        bands = {}
+        for name, shown in names.items():
+            found = self._of(chart, name)
+            if found is not None:
+                bands[shown] = found
+        if bands and drawn is not None:
+            shaded = (
+                f" Shaded are pointwise bands of {100.0 * drawn.confidence_level:g} %, from "
+                f"{drawn.n_resamples:,} replicates, resampling {drawn.drawn}."
+            )
+            return {**chart.options, "band": bands}, shaded
+        return chart.options, _BY_CHANCE if chance else ""
+
+    def _of(self, chart: _Chart, name: str) -> Band | None:
+        """Return the band of a curve of a system, None if there is none."""
+        report, on = self._report, chart.options.get("on")
+        if report.intervals is None or chart.curve is None or name not in report.resampling:
+            return None
+        key = (chart.curve, on, name)
+        if key not in self._found:
+            self._found[key] = None
+            samples = report.predictions[name]
+            if on is not None:
+                samples = events_of({name: samples}, on, None)[name]
+            with suppress(ValueError), warnings.catch_warnings():  # the figure says why
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self._found[key] = band(
+                    chart.curve, samples, n_resamples=report.intervals.n_resamples,
+                    confidence_level=report.intervals.confidence_level,
+                    resampling=report.resampling[name], seed=report.intervals.seed,
+                )  # fmt: skip
+        return self._found[key]
 
 
 @dataclass

@@ -14,6 +14,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fastpsr import __version__
+from fastpsr.evaluation.layout import simultaneous
 from fastpsr.files import check_place, whole_file
 from fastpsr.report.content import Report
 from fastpsr.report.differences import difference_tables
@@ -82,6 +83,7 @@ def render(report: Report) -> str:
         verdict_table=verdict_table(said),
         tables=metric_tables(report),
         differences=difference_tables(report),
+        simultaneous=simultaneous(report.differences, report.intervals),
         normalized=normalized(report),
         operating_points=operating_points(report),
         figures=draw(report),

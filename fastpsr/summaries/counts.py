@@ -1,6 +1,6 @@
 """Counts of decisions: what risks need, at one operating point or at many."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,13 +9,20 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, count_outcomes, mean_cost
+from fastpsr.plans import Step
 from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.summands import Summands, group_type
 
-__all__ = ["AcceptanceSummands", "BayesDecisionSummands", "DecisionCounts", "PassedPoints"]
+__all__ = [
+    "AcceptanceSummands",
+    "BayesDecisionSummands",
+    "DecisionCounts",
+    "PassedSummands",
+    "WeighPassed",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,46 +142,63 @@ class AcceptanceSummands(Summands):
 
 
 @dataclass(frozen=True, eq=False)
-class PassedPoints:
-    """Weight of each class whose posterior of class 0 passes just so many operating points.
+class PassedSummands(Summands):
+    """Samples grouped by class, and by how many steps a value of theirs reaches.
 
     Attributes
     ----------
-    points : ndarray of float64, shape (P,)
-        Operating points a_1 in ascending order.
-    weight : ndarray of float64, shape (2, P + 1)
-        ``weight[k, j]``: total of class k with ``points[j - 1] <= q_0 < points[j]``.
-    given_priors : ndarray of float64, shape (2,), or None
+    values : callable
+        Returns the value of each sample of predictions, (N,); a function of a module.
+    steps : ndarray of float64, shape (P,)
+        Ascending; a value reaches a step that it equals.
     """
 
-    points: Floats
-    weight: Floats
-    given_priors: Floats | None
+    values: Callable[[Predictions], Floats]
+    steps: Floats
 
-    @classmethod
-    def of(cls, points: Floats, predictions: Predictions) -> Self:
-        """Count how many of the ascending points each posterior of class 0 reaches."""
-        steps = np.log(points) - np.log1p(-points)
-        levels = np.arange(points.size + 1, dtype=np.float64)
-        passed = kernels.step_function(-predictions.log_odds, steps, levels).astype(np.int64)
-        cells = predictions.labels * np.int64(points.size + 1) + passed
-        n_cells = 2 * (points.size + 1)
-        if predictions.weights.size:
-            weight = kernels.sum_by_cell(predictions.weights, cells, n_cells)
+    stream = ("weights between steps",)
+    n_classes = 2
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """A group for each class and number of steps."""
+        return 2 * (self.steps.size + 1)
+
+    @property
+    def key(self) -> Hashable:
+        return ("weights between steps", self.values.__qualname__, self.steps.tobytes())
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        levels = np.arange(self.steps.size + 1, dtype=np.float64)
+        reached = kernels.step_function(self.values(part.predictions), self.steps, levels)
+        wide = group_type(self.n_groups)
+        return np.asarray(part.predictions.labels * wide(levels.size) + reached.astype(wide))
+
+    def assemble(self, weight: Floats, sums: Floats) -> Floats:
+        return weight.reshape(2, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class WeighPassed(Step):
+    """Sum the weight of each class by the number of steps that are reached, (2, P + 1)."""
+
+    passed: PassedSummands
+
+    @property
+    def key(self) -> Hashable:
+        return self.passed.key
+
+    def start(self) -> Floats:
+        return np.zeros(self.passed.n_groups)
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        groups, weights = self.passed.groups(part), part.predictions.weights
+        if weights.size:
+            cells = groups.astype(np.int64)
+            accumulator += kernels.sum_by_cell(weights, cells, accumulator.size)
         else:
-            weight = np.bincount(cells, minlength=n_cells).astype(np.float64)
-        return cls(points, weight.reshape(2, -1), predictions.given_priors)
+            accumulator += np.bincount(groups, minlength=accumulator.size)
+        return accumulator
 
-    def merge(self, other: Self) -> Self:
-        """Return the counts over both sets of samples."""
-        require_same("operating points", self.points, other.points)
-        require_same("given priors", self.given_priors, other.given_priors)
-        return type(self)(self.points, self.weight + other.weight, self.given_priors)
-
-    def risks(self) -> Floats:
-        """Return the risk at each point, for costs 1/a_1 (class 0) and 1/(1 - a_1), shape (P,)."""
-        totals = self.weight.sum(axis=1)
-        shares = self.weight * (class_factors(totals, self.given_priors) / totals.sum())[:, None]
-        missed_0 = np.cumsum(shares[0])[:-1]  # posterior below the point: decided for class 1
-        missed_1 = np.cumsum(shares[1][::-1])[::-1][1:]
-        return np.asarray(missed_0 / self.points + missed_1 / (1.0 - self.points))
+    def finish(self, accumulator: Floats) -> Floats:
+        return accumulator.reshape(2, -1)

@@ -6,7 +6,15 @@ import numpy as np
 
 from fastpsr.predictions import Floats
 
-__all__ = ["EQUAL_RATES", "Level", "RocStep", "error_rates", "limit_of_fa", "limit_of_miss"]
+__all__ = [
+    "EQUAL_RATES",
+    "Level",
+    "RocStep",
+    "error_rates",
+    "limit_of_fa",
+    "limit_of_miss",
+    "rounded_up",
+]
 
 
 @dataclass(frozen=True)
@@ -49,16 +57,18 @@ _OF_LIMITS, _OF_SUMS = 1e-12, 1e-14
 
 def limit_of_fa(p_fa: float) -> Level:
     """Return the level that is reached where P_fa is at most `p_fa`, at least 0 and below 1."""
-    return Level(0.0, 1.0, _rounded_up(p_fa))
+    return Level(0.0, 1.0, float(rounded_up(np.array(p_fa))))
 
 
 def limit_of_miss(p_miss: float) -> Level:
     """Return the level that is reached where P_miss exceeds `p_miss`, at least 0 and below 1."""
-    return Level(1.0, 0.0, -_rounded_up(p_miss), is_strict=True)
+    return Level(1.0, 0.0, -float(rounded_up(np.array(p_miss))), is_strict=True)
 
 
-def _rounded_up(limit: float) -> float:
-    return min(limit * (1.0 + _OF_LIMITS), float(np.nextafter(1.0, 0.0)))
+def rounded_up(limits: Floats) -> Floats:
+    """Return limits that rates may exceed by rounding; below 1 if they are."""
+    raised = np.minimum(limits * (1.0 + _OF_LIMITS), np.nextafter(1.0, 0.0))
+    return np.where(limits < 1.0, raised, limits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Plans that find a step of the ROC, whose scores rank cells may not have kept."""
+"""Plans that find thresholds: scores of the ROC which rank cells may not have kept."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -8,22 +8,32 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats
 from fastpsr.summaries.buckets import Counted, ScoresByClass, count_until_few, pick
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.rank_cells import CellSummands, CollectClass, RankCells, rank_cells
+from fastpsr.summaries.rank_cells import (
+    CellSummands,
+    CollectClass,
+    HighestInSteps,
+    RankCells,
+    rank_cells,
+)
 from fastpsr.summaries.roc_steps import EQUAL_RATES, Level, RocStep, error_rates
 from fastpsr.summaries.summands import NeedsSamplesError
 
 __all__ = [
     "CellsNearLevel",
     "StepSummands",
+    "TargetCellSummands",
+    "TargetCells",
     "roc_step",
     "score_above",
     "step_summands",
+    "target_cell_summands",
 ]
 
-_REACH = 8.0  # standard deviations
+_REACH = 5.0  # standard deviations: few replicates step farther off, which takes their samples
 
 
 def roc_step(data: Data, level: Level) -> Plan[RocStep]:
@@ -110,10 +120,10 @@ class CellsNearLevel(RankCells):
     """Rank cells whose first and last hold scores of both classes in an unknown order."""
 
     def step(self, level: Level) -> RocStep:
-        self.class_totals("error rates")
-        if level.find(*error_rates(self.negatives, self.positives)) in (0, self.lowest.size - 1):
+        found = super().step(level)
+        if np.isnan(found.score):
             raise NeedsSamplesError
-        return super().step(level)
+        return found
 
 
 def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
@@ -135,14 +145,64 @@ def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
     steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in classes]
     by_class = yield [each.over(data) for each in steps]
     edges = np.unique(np.concatenate([scores for scores, _ in by_class]))
+    return StepSummands(edges, _known_at(edges), None, None, level)
+
+
+def _known_at(edges: Floats) -> Floats:
+    """Return the lowest score of each cell: it is known of those of one score, else nan."""
     lowest = np.full(2 * edges.size + 1, np.nan)
     lowest[1::2] = edges
-    return StepSummands(edges, lowest, None, None, level)
+    return lowest
 
 
 def _reach(rate: float, n: int) -> float:
     """Return how far a rate of n samples is likely to move in a replicate."""
     return float(_REACH * (np.sqrt(rate * (1.0 - rate) / n) + 1.0 / n))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetCellSummands(CellSummands):
+    """Samples grouped by class and rank cell; the edges are targets' scores, few or many."""
+
+    stream = ("target cells",)
+
+    @property
+    def key(self) -> Hashable:
+        return "target cells"
+
+    def assemble(self, weight: Floats, sums: Floats) -> "TargetCells":
+        n_cells = self.lowest.size
+        return TargetCells(self.edges, self.lowest, weight[:n_cells], weight[n_cells:], None)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetCells(RankCells):
+    """Rank cells at the scores of targets, where all blocks of the fit but the first begin.
+
+    A score of inf is an edge, too, so that it is known whether it was drawn.
+    """
+
+    def threshold(self, vertex: int) -> float:
+        """Return the lowest accepted score at a vertex of the hull."""
+        begins = self.blocks.lowest
+        if vertex == begins.size:
+            has_inf = self.edges[-1] == np.inf and (self.negatives[-2] + self.positives[-2]) > 0.0
+            return np.nan if has_inf else np.inf
+        if np.isnan(begins[vertex]):  # a first block of so little weight that it costs nothing
+            raise NeedsSamplesError
+        return float(begins[vertex])
+
+
+def target_cell_summands(data: Data) -> Plan[TargetCellSummands | None]:
+    """Plan: return the summands of thresholds on the hull; None if targets exceed the budget."""
+    checks.check_binary("ranks", data.n_classes)
+    if 16 * int(data.class_sizes[1]) > memory_budget():
+        return None
+    targets = CollectClass(1, data.has_weights).over(data)
+    (edges, _), highest = yield [targets, HighestInSteps(np.empty(0)).over(data)]
+    if highest[0] == np.inf:
+        edges = np.union1d(edges, highest)
+    return TargetCellSummands(edges, _known_at(edges), None, None)
 
 
 def score_above(data: Data, step: RocStep) -> Plan[float]:

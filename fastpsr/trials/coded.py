@@ -70,6 +70,11 @@ class Coded:
             return self
         return Coded(np.ascontiguousarray(self.codes[index]), self.names)
 
+    def rows(self, begin: int, end: int) -> "Series":
+        """Return the strings of some rows in turn."""
+        held = self._held
+        return held[1].gather(held[0][begin:end]) if isinstance(held, tuple) else held[begin:end]
+
     def strings(self) -> NDArray[np.object_]:
         """Return the strings themselves: an object array, 8 bytes per row."""
         names: NDArray[np.object_] = np.array(self.names.to_list(), dtype=object)
@@ -77,8 +82,7 @@ class Coded:
 
     def series(self) -> "Series":
         """Return the strings as a polars Series."""
-        held = self._held
-        return held[1].gather(held[0]) if isinstance(held, tuple) else held
+        return self.rows(0, len(self))
 
 
 Column = Coded | NDArray[Any]

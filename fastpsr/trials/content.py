@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.caching import cached_property
 from fastpsr.trials.coded import Coded, Column
 from fastpsr.trials.labels import decode_labels
 from fastpsr.trials.names import KIND, WITH_SPOOF
+from fastpsr.trials.repeats import distinct_hashes
 from fastpsr.trials.text import Where
 
 __all__ = ["Reading", "reading_of", "say_taken"]
@@ -57,6 +59,17 @@ class Reading:
     names: dict[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     where: Where | None = None
+
+    @property
+    def ids(self) -> dict[str, Coded]:
+        """The ids that it has, by role."""
+        both = {"enroll": self.enroll, "test": self.test}
+        return {role: column for role, column in both.items() if column is not None}
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int64] | None:
+        """A number for each pair of ids, all different; None where pairs repeat or are coded."""
+        return distinct_hashes([*self.ids.values()])
 
     def __len__(self) -> int:
         sizes = (len(x) for x in (self.enroll, self.y_true, self.score) if x is not None)

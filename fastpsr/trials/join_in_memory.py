@@ -12,12 +12,14 @@ from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.reading import Reading
-from fastpsr.trials.repeats import hashes_of
+from fastpsr.trials.repeats import distinct_hashes
 
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["Joined", "join", "keep_numbers"]
+__all__ = ["Joined", "Rows", "join", "keep_numbers"]
+
+Rows = NDArray[np.int64] | slice
 
 _MAX_PAIRS = 2**62
 _ROWS = 1 << 20
@@ -25,10 +27,13 @@ _ROWS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Rows of the key with their rows among the scores, and what was left out, in words."""
+    """Rows of the key with their rows among the scores, and what was left out, in words.
 
-    key_rows: NDArray[np.int64]
-    score_rows: NDArray[np.int64]
+    A slice stands for all rows in turn.
+    """
+
+    key_rows: Rows
+    score_rows: Rows
     left_out: tuple[str, ...]
 
 
@@ -45,9 +50,11 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     both_sides = "side" in key.names and "side" in scores.names
     key_ids, score_ids = (_ids(reading, with_side=both_sides) for reading in (key, scores))
     of_key, of_scores = Trials(key_ids, key.where), Trials(score_ids, scores.where)
-    matched = _match_hashes(key_ids, score_ids) or _match_codes(key_ids, score_ids)
+    hashes = distinct_hashes(key_ids) if both_sides else key.hashes
+    matched = _match_hashes(key_ids, score_ids, hashes) or _match_codes(key_ids, score_ids)
     found = Findings(policies)
-    key_rows = score_rows = np.arange(len(key))
+    key_rows: Rows = slice(None)
+    score_rows: Rows = slice(None)
     if matched.score_of is not None:
         twice, differ = _again(matched.key_pairs, matched.key_first, key.y_true)
         found.add(of_key, twice[differ], "duplicate trial", "in the key with another label")
@@ -62,12 +69,12 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
         unused = matched.score_first.copy()
         unused[score_rows] = False
         found.add(of_scores, np.flatnonzero(unused), "score", "of no trial in the key", "extra")
-    if key_rows.size == 0:
-        raise ValueError(_nothing_in_common(key, scores, key_ids, score_ids))
+        if key_rows.size == 0:
+            raise ValueError(_nothing_in_common(key, scores, key_ids, score_ids))
     is_nan = np.isnan(scores.score[score_rows])
-    found.add(of_scores, score_rows[is_nan], "nan score", "", "nan")
+    found.add(of_scores, _those(score_rows, is_nan), "nan score", "", "nan")
     if scores.y_true is not None:
-        other = score_rows[scores.y_true[score_rows] != key.y_true[key_rows]]
+        other = _those(score_rows, scores.y_true[score_rows] != key.y_true[key_rows])
         found.add(of_scores, other, "label", "of the scores unlike the key's")
     if found.errors:
         raise ArgumentError(
@@ -79,7 +86,7 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     if is_nan.all():
         raise ValueError(f"{scores.path}: all scores of trials in the key are nan")
     if is_nan.any():
-        key_rows, score_rows = key_rows[~is_nan], score_rows[~is_nan]
+        key_rows, score_rows = _those(key_rows, ~is_nan), _those(score_rows, ~is_nan)
     return Joined(key_rows, score_rows, tuple(found.notes))
 
 
@@ -93,7 +100,7 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     keep = ~np.isnan(scores.score)
     found.add(trials, np.flatnonzero(~keep), "nan score", "", "nan")
     if has_ids:
-        matched = _match_hashes(ids, ids) or _match_codes(ids, ids)
+        matched = _match_hashes(ids, ids, distinct_hashes(ids)) or _match_codes(ids, ids)
         pairs, first = matched.key_pairs, matched.key_first
         twice, differ = _again(pairs, first, scores.score)
         if scores.y_true is not None:
@@ -106,10 +113,14 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     if found.errors:
         rule, name = "; ".join(found.errors), f"{scores.path}:"
         raise ArgumentError("scores", rule, pass_=found.allowing, name=name)
-    rows = np.flatnonzero(keep)
-    if rows.size == 0:
+    if not keep.any():
         raise ValueError(f"{scores.path}: all scores are nan")
+    rows = slice(None) if keep.all() else np.flatnonzero(keep)
     return Joined(rows, rows, tuple(found.notes))
+
+
+def _those(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.flatnonzero(mask) if isinstance(rows, slice) else rows[mask]
 
 
 def _ids(reading: Reading, *, with_side: bool) -> list[Coded]:
@@ -153,11 +164,19 @@ def _match_codes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched:
     return _Matched(key_pairs, score_pairs, *firsts, _match(key_pairs, score_pairs, *firsts))
 
 
-def _match_hashes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched | None:
+def _match_hashes(
+    key_ids: list[Coded], score_ids: list[Coded], ours: NDArray[np.int64] | None
+) -> _Matched | None:
     """Match strings without coding them; None if some are coded, or trials occur twice.
 
     Hashes that are all distinct prove that trials are, and strings of equal hashes are compared.
     """
+    if ours is None:
+        return None
+    all_first = np.ones(ours.size, bool)
+    in_order = _Matched(ours, ours, all_first, all_first, None)
+    if all(a is b for a, b in zip(key_ids, score_ids, strict=True)):
+        return in_order
     pl = polars()
     strings = [(a.uncoded, b.uncoded) for a, b in zip(key_ids, score_ids, strict=True)]
     both = [(a, b) for a, b in strings if a is not None and b is not None]
@@ -171,18 +190,9 @@ def _match_hashes(key_ids: list[Coded], score_ids: list[Coded]) -> _Matched | No
         # columns of one selection are compared side by side
         return not others or all(pl.DataFrame(columns).select(equal).row(0))
 
-    def distinct_hashes(columns: "list[Series]") -> NDArray[np.int64] | None:
-        frame = pl.DataFrame({str(k): column for k, column in enumerate(columns)})
-        hashes = hashes_of(frame, frame.columns)
-        return hashes.to_numpy().view(np.int64) if hashes.n_unique() == len(hashes) else None
-
-    ours = distinct_hashes([a for a, _ in both])
-    if ours is None:
-        return None
-    all_first = np.ones(ours.size, bool)
     if all(len(a) == len(b) and a[-1] == b[-1] for a, b in both) and all_equal(both):
-        return _Matched(ours, ours, all_first, all_first, None)
-    theirs = distinct_hashes([b for _, b in both])
+        return in_order
+    theirs = distinct_hashes(score_ids)
     if theirs is None:
         return None
     their_first = np.ones(theirs.size, bool)

@@ -21,7 +21,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.optional import duckdb, polars, pyarrow
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.repeats import Repeats, hashes_of
-from fastpsr.trials.request import Request
+from fastpsr.trials.request import Request, Wanted
 from fastpsr.trials.speakers import SpeakerFinder
 from fastpsr.trials.streams import Feed, TrialFile, TrialFiles
 from fastpsr.wording import counted
@@ -34,6 +34,7 @@ __all__ = ["JoinedFile", "join"]
 AnyPath = str | os.PathLike[str]
 Progress = Callable[[str, int, int], object]
 Mask = NDArray[np.bool_]
+Label = Literal["target", "nontarget"]
 
 _GROUP_ROWS = 10**6
 _BYTES_PER_ROW = 300  # of a row group, while it is made
@@ -72,7 +73,7 @@ class JoinedFile:
 
 
 def join(
-    key: AnyPath | Sequence[AnyPath],
+    key: AnyPath | Sequence[AnyPath] | Mapping[Label, AnyPath],
     scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath],
     output: AnyPath,
     *,
@@ -93,8 +94,9 @@ def join(
 
     Parameters
     ----------
-    key : path or list of paths
-        The key, or several that make one; text, may be compressed by gzip.
+    key : path, list of paths, or dict of label to path
+        The key, or several that make one; text, may be compressed by gzip. A dict has the ids of
+        the trials "target" and "nontarget" in a file each, without labels.
     scores : path, list of paths, or dict of name to path
         A score file of each system.
     output : path
@@ -154,14 +156,15 @@ def join(
     piece = min(_PIECE_BYTES, max(budget // 64, 1 << 16))
     paths = _named(scores)
     check_place(output)
-    keys = [key] if isinstance(key, str | os.PathLike) else [*key]
-    if not keys:
-        raise ArgumentError("key", "must name at least one file")
+    keys, labels = _with_labels(key)
     for path in (*keys, *paths.values()):
         if os.path.realpath(path) == os.path.realpath(output):
             raise ArgumentError("output", f"must not be an input too: {output}")
-    request = Request("key", key_format, key_columns or {}, None, "key_")
-    files = [TrialFile(path, request, piece) for path in keys]
+    wanted: Wanted = "key" if labels[0] is None else "pairs"
+    request = Request(wanted, key_format, key_columns or {}, None, "key_")
+    files = [
+        TrialFile(path, request, piece, label) for path, label in zip(keys, labels, strict=True)
+    ]
     of_key = files[0] if len(files) == 1 else TrialFiles(files)
     systems = [
         System(name, TrialFile(path, Request("scores", score_format, score_columns or {},
@@ -172,6 +175,21 @@ def join(
     with _Workshop(Path(output), budget) as workshop:
         job = _Job(of_key, systems, finder, policies, workshop, Path(output), progress)
         return job.run()
+
+
+def _with_labels(
+    key: AnyPath | Sequence[AnyPath] | Mapping[Label, AnyPath],
+) -> tuple[list[AnyPath], list[Label | None]]:
+    """Return the files of the key, and the label of all trials of each, None for labels in it."""
+    if isinstance(key, Mapping):
+        if {*key} != {"target", "nontarget"}:
+            found = ", ".join(map(repr, key)) or "none"
+            raise ArgumentError("key", f"must have files of 'target' and 'nontarget', not {found}")
+        return [*key.values()], [*key]
+    keys = [key] if isinstance(key, str | os.PathLike) else [*key]
+    if not keys:
+        raise ArgumentError("key", "must name at least one file")
+    return keys, [None] * len(keys)
 
 
 def _named(scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath]) -> dict[str, AnyPath]:

@@ -2,20 +2,26 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import Any, BinaryIO, TypeVar
 
 from fastpsr.trials.sample import Sample, broken_gzip
 
-__all__ = ["PIECE_BYTES", "Piece", "pieces"]
+__all__ = ["PIECE_BYTES", "Piece", "pieces", "side_by_side"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: Larger ones take longer: the memory of small ones is used again.
 PIECE_BYTES = 1 << 23
+_AT_A_TIME = 2
 _AHEAD = 1 << 16  # bytes in which the end of a line is looked for
 
 _BOM = b"\xef\xbb\xbf"
@@ -29,15 +35,15 @@ class Piece:
     ----------
     content : bytes
         The lines; the last of the file may lack its newline.
-    lines_before : int
-        How many lines of the file come before.
     share : float
         Share of the file's bytes that were read by now, in (0, 1].
+    lines_before : callable
+        Returns how many lines of the file come before: it counts them, which few need.
     """
 
     content: bytes
-    lines_before: int
     share: float
+    lines_before: Callable[[], int]
 
 
 def pieces(
@@ -53,7 +59,31 @@ def pieces(
     Gzip is unpacked, and a byte order mark left out. With `quotes`, a line break within quotes ends
     no line.
     """
-    n_lines = 0
+
+    def n_lines(n_pieces: int, more: int) -> int:
+        above = islice(_contents(path, sample, n_bytes, quotes), n_pieces)
+        return sum((content.count(b"\n") for content, _ in above), more)
+
+    left = skipped
+    for k, (content, share) in enumerate(_contents(path, sample, n_bytes, quotes)):
+        cut = 0  # lines of this piece that are skipped
+        if k == 0:
+            content = content.removeprefix(_BOM)
+        if left:
+            start = 0
+            while cut < left and start < len(content):
+                start = content.find(b"\n", start) + 1 or len(content)
+                cut += 1
+            content, left = content[start:], left - cut
+        elif content.startswith(_BOM):  # it is part of an id; polars would leave it out
+            content, cut = b"\n" + content, -1
+        yield Piece(content, share, partial(n_lines, k, cut))
+
+
+def _contents(
+    path: Path, sample: Sample, n_bytes: int, quotes: bool
+) -> Iterator[tuple[bytes, float]]:
+    """Yield whole lines, and the share of the file that was read by then."""
     with open(path, "rb") if sample.content is None else BytesIO(sample.content) as raw:
         size = path.stat().st_size if sample.content is None else len(sample.content)
         is_packed = sample.packed and sample.content is None
@@ -62,19 +92,19 @@ def pieces(
         for content in (
             _cut_at_lines(file, n_bytes) if seekable else _whole_lines(path, file, n_bytes, quotes)
         ):
-            before = n_lines
-            n_lines += int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord("\n")))
-            if before == 0:
-                content = content.removeprefix(_BOM)
-            if before < skipped:
-                start = 0
-                while before < skipped and start < len(content):
-                    start = content.find(b"\n", start) + 1 or len(content)
-                    before += 1
-                content = content[start:]
-            elif content.startswith(_BOM):  # it is part of an id; polars would leave it out
-                content, before = b"\n" + content, before - 1
-            yield Piece(content, before, max(min(raw.tell() / max(size, 1), 1.0), 1e-9))
+            yield content, max(min(raw.tell() / max(size, 1), 1.0), 1e-9)
+
+
+def side_by_side(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield what a function returns for each item in turn; a few calls run at a time."""
+    running: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        for item in items:
+            running.append(pool.submit(function, item))
+            if len(running) > _AT_A_TIME:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
 
 
 def _cut_at_lines(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:

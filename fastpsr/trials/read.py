@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import pick
 from fastpsr.trials.detect import is_of_matrices
-from fastpsr.trials.join_in_memory import Joined, join, keep_numbers
+from fastpsr.trials.join_in_memory import Joined, Rows, join, keep_numbers
 from fastpsr.trials.policies import Policies
 from fastpsr.trials.reading import Reading, read_file
 from fastpsr.trials.request import Request, Wanted
@@ -81,7 +80,8 @@ def read(
     Notes
     -----
     Ids are compared as text. If both files have a column `side`, trials are also joined on it. Time
-    and memory are linear in the number of trials: about 2.5 GB for 10 million trials.
+    and memory are linear in the number of trials: about 1.5 GB for 10 million trials of text in the
+    order of the key, whose ids are held once, and 3 GB in another order.
 
     Examples
     --------
@@ -112,16 +112,18 @@ def read(
         if not keys:
             raise ArgumentError("key", "must name at least one file")
         *turns, transpose = _of_hdf5(transpose, *keys, scores)
-        request = Request(wanted, score_format, score_columns or {}, transpose, "score_")
-        with ThreadPoolExecutor(1) as beside:  # much of the time polars leaves the interpreter free
-            later = beside.submit(_read, scores, request)
-            key = concatenated(
-                [
-                    _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
-                    for each, turn in zip(keys, turns, strict=True)
-                ]
-            )
-            scores = later.result()
+        key = concatenated(
+            [
+                _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
+                for each, turn in zip(keys, turns, strict=True)
+            ]
+        )
+        request = Request(
+            wanted, score_format, score_columns or {}, transpose, "score_", twins=key.ids
+        )
+        with ThreadPoolExecutor(1) as beside:  # what the join needs of the key
+            beside.submit(lambda: key.hashes)
+            scores = _read(scores, request)
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
     if key is not None:
@@ -187,7 +189,8 @@ def _assemble(key: Reading, scores: Reading, joined: Joined) -> TrialSet:
     )
 
 
-def _picked(rows: NDArray[np.int64], reading: Reading) -> NDArray[np.int64] | slice:
+def _picked(rows: Rows, reading: Reading) -> Rows:
     """Return a slice if these are all rows in their order: then strings need not be coded."""
-    is_all = np.array_equal(rows, np.arange(len(reading)))
-    return slice(None) if is_all else rows
+    if isinstance(rows, slice) or rows.size < len(reading):
+        return rows
+    return slice(None) if np.array_equal(rows, np.arange(len(reading))) else rows

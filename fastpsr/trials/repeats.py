@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.trials.coded import Coded
 from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["Repeats", "hashes_of"]
+__all__ = ["Repeats", "distinct_hashes", "hashes_of"]
 
 _BUCKET_BITS = 8
 Hashes = NDArray[np.uint64]
@@ -28,6 +29,19 @@ def hashes_of(frame: "DataFrame", roles: Sequence[str]) -> "Series":
             k + 2
         )  # mod 2^64
     return frame.select(hashed).to_series()
+
+
+def distinct_hashes(ids: Sequence[Coded]) -> NDArray[np.int64] | None:
+    """Return a number for each row of ids, where all differ: then so do all ids.
+
+    None where numbers are equal, or ids are coded.
+    """
+    strings = [column.uncoded for column in ids]
+    frame = polars().DataFrame({str(k): c for k, c in enumerate(strings) if c is not None})
+    if frame.width < len(strings):
+        return None
+    hashes = hashes_of(frame, frame.columns)
+    return hashes.to_numpy().view(np.int64) if hashes.n_unique() == len(hashes) else None
 
 
 class Repeats:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from fastpsr.errors import ArgumentError
+from fastpsr.trials.coded import Coded
 
 __all__ = ["ROLES", "Request", "Wanted"]
 
@@ -39,6 +40,8 @@ class Request:
         Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
     progress : callable or None
         Called with (name of the step, rows done, approximate total number of rows) as text is read.
+    twins : mapping of str to Coded
+        Ids of another file by role: where this one has the same in the same order, it has these.
     """
 
     wanted: Wanted
@@ -47,6 +50,7 @@ class Request:
     transpose: bool | None = None
     prefix: str = ""
     progress: Callable[[str, int, int], object] | None = None
+    twins: Mapping[str, Coded] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.columns if role not in ROLES]

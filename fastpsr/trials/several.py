@@ -1,7 +1,7 @@
 """Several files as one: keys in turn, or the targets and the non-targets of a list."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ def read_classes(
     *,
     of: Wanted = "scores",
     format: str | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
 ) -> Reading:
     r"""Read the targets and the non-targets of a list, which are in two files.
 
@@ -34,6 +35,8 @@ def read_classes(
         make a key.
     format : str, optional
         Name of the format of both; by default it is detected from the content.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
 
     Returns
     -------
@@ -61,7 +64,7 @@ def read_classes(
         raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
     readings = []
     for label, path in ((1, targets), (0, nontargets)):
-        found = read_file(path, Request(of, format))
+        found = read_file(path, Request(of, format, progress=progress))
         if found.y_true is not None:
             raise ValueError(
                 f"{found.path} has labels ({found.vocabulary}): targets and non-targets in two "

@@ -4,8 +4,9 @@ import csv
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.content import say_taken
 from fastpsr.trials.detect import detect
 from fastpsr.trials.formats.format import Format
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Feed", "TrialFile", "TrialFiles"]
 
+_CLASSES = {"target": "targets", "nontarget": "non-targets"}
+
 
 class TrialFile:
     """A key or scores as text.
@@ -36,15 +39,25 @@ class TrialFile:
         Names of the columns by role; what a role is in frames is the role itself.
     conditions : tuple of str
         Names of the other columns, and of the side.
+
+    With `label`, that of all its trials, the file has none of its own.
     """
 
-    def __init__(self, path: str | os.PathLike[str], request: Request, piece_bytes: int) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        request: Request,
+        piece_bytes: int,
+        label: Literal["target", "nontarget"] | None = None,
+    ) -> None:
         self.path, self._request, self._piece_bytes = Path(path), request, piece_bytes
-        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
-            raise ValueError(
-                f"{self.path} must be a regular file, as it is read more than once: save it"
-            )
+        self._label = label
         format, sample = detect(self.path, request)
+        if sample.content is not None and len(sample.content) > memory_budget():
+            raise ValueError(
+                f"{self.path} must be a regular file, as text of a pipe is held in memory and this "
+                f"has {len(sample.content):,} bytes: save it, or raise FASTPSR_MEMORY"
+            )
         if sample.kind != "text":
             raise ValueError(
                 f"{self.path}: only text is joined part by part, not {sample.kind}: read it "
@@ -73,9 +86,16 @@ class TrialFile:
                 )
         if "enroll" not in self.roles or "test" not in self.roles:
             raise ValueError(f"{self.path}: {self.format} has no ids of trials to join on")
+        if label is not None:
+            if "label" in self.roles:
+                raise ValueError(
+                    f"{self.path} has labels: targets and non-targets in two files have none; give "
+                    "it as a key"
+                )
+            self.roles["label"] = "label"
         own = {name for role, name in self.roles.items() if role != "side"}
         self.conditions = tuple(name for name in self._columns if name not in own)
-        if self.has_labels and self._tells_kinds(format, sample):
+        if self.has_labels and label is None and self._tells_kinds(format, sample):
             self.conditions += (KIND,)
         self._words = LabelWords()
         self.n_rows = 0
@@ -98,12 +118,13 @@ class TrialFile:
     def taken(self) -> str:
         """What each column was taken for, in words, once the file was read."""
         roles = {name: role for role, name in self.roles.items()}
-        vocabulary = self._words.vocabulary if self.has_labels else None
+        vocabulary = self._words.vocabulary if self.has_labels and self._label is None else None
         if vocabulary == WITH_SPOOF and KIND not in self.conditions:  # spoofed trials came late
             vocabulary = f"{WITH_SPOOF}: both others are non-targets"
-        return say_taken(
+        said = say_taken(
             self.path, self.format, self._columns, roles, vocabulary, by_name=self._has_header
         )
+        return said if self._label is None else f"{said}; all are {_CLASSES[self._label]}"
 
     def frames(
         self,
@@ -121,13 +142,15 @@ class TrialFile:
             frame = self._split(piece)
             if frame.is_empty():
                 continue
+            if self._label is not None:
+                frame = frame.with_columns(label=pl.lit(self._label == "target"))
             names = {role: frame[name] for role, name in self.roles.items()}
             if with_conditions:
                 columns = {name: frame[name] for name in self._columns}
-                if self.has_labels:
+                if KIND in self.conditions:
                     columns.setdefault(KIND, names["label"])
                 names |= {f":{name}": _filled(columns[name]) for name in self.conditions}
-            if self.has_labels:
+            if self.has_labels and self._label is None:
                 where = self._where_in(piece)
                 names["label"] = self._words.decode(names["label"], where)
             n_rows += frame.height
@@ -174,7 +197,7 @@ class TrialFile:
         if not self._has_header:
             return Rows(self.path, piece.content, self._separator, before, self._columns)
         header = self._separator.join("x" for _ in self._columns).encode() + b"\n"
-        return Rows(self.path, header + piece.content, self._separator, before - 1)
+        return Rows(self.path, header + piece.content, self._separator, lambda: before() - 1)
 
     def _where_in(self, piece: Piece) -> Where:
         if self._separator:

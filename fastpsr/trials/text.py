@@ -1,14 +1,14 @@
 """Text without a header line: columns apart by runs of blanks and tabs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastpsr.trials.coded import Column, as_column
+from fastpsr.trials.coded import Coded, Column, as_column
 from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
-from fastpsr.trials.pieces import Piece, pieces
+from fastpsr.trials.pieces import Piece, pieces, side_by_side
 from fastpsr.trials.sample import Sample, fields_of
 from fastpsr.trials.too_large import is_too_large
 from fastpsr.wording import shorten
@@ -27,20 +27,37 @@ _NEVER = "\x01"  # separates nothing: a line is one column
 
 
 def read_text(
-    path: Path, sample: Sample, roles: tuple[str, ...], progress: Progress | None = None
+    path: Path,
+    sample: Sample,
+    roles: tuple[str, ...],
+    progress: Progress | None = None,
+    twins: Mapping[str, Coded] | None = None,
 ) -> tuple[dict[str, Column], Where]:
     """Read all columns of a text file, in one pass.
 
-    Returns the columns by role, and a function that names the file and line of rows.
+    Returns the columns by role, and a function that names the file and line of rows. `twins` are
+    columns of another file by role: equal ones are not held twice, so that both files have one.
     """
     pl = polars()
+
+    def split(piece: Piece) -> "tuple[DataFrame, float]":
+        return split_lines(path, piece, roles), piece.share
+
     frames: list[DataFrame] = []
     n_rows = 0
-    for piece in pieces(path, sample):
-        frames.append(split_lines(path, piece, roles))
-        n_rows += frames[-1].height
+    twins = dict(twins or {})
+    for frame, share in side_by_side(split, pieces(path, sample)):
+        end = n_rows + frame.height
+        for role, twin in [*twins.items()]:
+            like = twin.rows(n_rows, end)
+            if frame[role].equals(like):
+                frame = frame.with_columns(like.alias(role))
+            else:
+                del twins[role]
+        frames.append(frame)
+        n_rows = end
         if progress is not None:
-            progress(n_rows, round(n_rows / piece.share))
+            progress(n_rows, round(n_rows / share))
     if n_rows == 0:
         raise ValueError(f"{path}: the file is empty")
     heights = [frame.height for frame in frames]
@@ -58,7 +75,8 @@ def read_text(
 
     whole = pl.concat(frames)
     del frames
-    return {role: as_column(whole.drop_in_place(role)) for role in roles}, where
+    columns = {role: as_column(whole.drop_in_place(role)) for role in roles}
+    return columns | {role: twin for role, twin in twins.items() if len(twin) == n_rows}, where
 
 
 def split_lines(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
@@ -99,7 +117,8 @@ def _split_any(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
     frame = _collect(path, piece, split.select("wrong", *kinds))
     if frame.drop_in_place("wrong").any():
         first = _collect(path, piece, split.filter("wrong").head(1))
-        raise ValueError(f"{path}:{first['line'][0]}: {_what_is_wrong(first['text'][0], roles)}")
+        line = piece.lines_before() + first["line"][0]
+        raise ValueError(f"{path}:{line}: {_what_is_wrong(first['text'][0], roles)}")
     for role in filter(_is_number, roles):
         if frame[role].is_infinite().any():  # seldom: only then their words are read
             _check_infinite(path, piece, roles, role)
@@ -111,7 +130,8 @@ def places_in(path: Path, piece: Piece, rows: Sequence[int]) -> list[str]:
     if not rows:
         return []
     lines = _collect(path, piece, _lines(piece).select("line"))["line"]
-    return [f"{path}:{lines[row]}" for row in rows]
+    before = piece.lines_before()
+    return [f"{path}:{before + lines[row]}" for row in rows]
 
 
 def _check_infinite(path: Path, piece: Piece, roles: Sequence[str], role: str) -> None:
@@ -121,13 +141,13 @@ def _check_infinite(path: Path, piece: Piece, roles: Sequence[str], role: str) -
     first = _collect(path, piece, _words(_lines(piece), roles).filter(too_large).head(1))
     if not first.is_empty():
         raise ValueError(
-            f"{path}:{first['line'][0]}: a {role} must be a number that a float64 holds, not "
-            f"{shorten(first[role][0])!r}"
+            f"{path}:{piece.lines_before() + first['line'][0]}: a {role} must be a number that a "
+            f"float64 holds, not {shorten(first[role][0])!r}"
         )
 
 
 def _lines(piece: Piece) -> "LazyFrame":
-    """Return the lines that are not blank, without blanks around them, and their numbers."""
+    """Return the lines that are not blank, without blanks around them, and their numbers in it."""
     pl = polars()
     scanned: LazyFrame = pl.scan_csv(
         BytesIO(piece.content),
@@ -137,7 +157,7 @@ def _lines(piece: Piece) -> "LazyFrame":
         quote_char=None,
     )
     text = pl.col("text").fill_null("").str.strip_chars(" \t\r")
-    numbered = scanned.with_row_index("line", piece.lines_before + 1).with_columns(text)
+    numbered = scanned.with_row_index("line", 1).with_columns(text)
     return numbered.filter(pl.col("text") != "")
 
 
@@ -196,7 +216,7 @@ def _collect(path: Path, piece: Piece, frame: "LazyFrame") -> "DataFrame":
     try:
         made: DataFrame = frame.collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError):
-        raise ValueError(utf8_error(path, piece.content, piece.lines_before)) from None
+        raise ValueError(utf8_error(path, piece.content, piece.lines_before())) from None
     return made
 
 

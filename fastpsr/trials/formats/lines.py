@@ -48,7 +48,8 @@ class Lines(Format):
         return [row[self.roles.index("label")].lower() for row in regular]
 
     def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        columns, where = read_text(path, sample, self.roles, request.progress_of(path))
+        twins = {role: twin for role, twin in request.twins.items() if role in self.roles}
+        columns, where = read_text(path, sample, self.roles, request.progress_of(path), twins)
         names = {role: role for role in self.roles if role in ROLES}
         return reading_of(path, self.name, columns, names, where, by_name=False)
 

@@ -3,7 +3,7 @@
 import csv
 import gzip
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,7 +189,7 @@ def _below_blank_lines(source: Path | bytes, sample: Sample, n_above: int) -> by
 
 
 class Rows:
-    """Rows of separated text with their line numbers, for errors: slow and exact.
+    """Rows of separated text with their line numbers in it, for errors: slow and exact.
 
     A `header` comes first if it is not in the text itself.
     """
@@ -199,15 +199,15 @@ class Rows:
         path: Path,
         source: Path | bytes,
         separator: str,
-        lines_before: int = 0,
+        lines_before: Callable[[], int] = lambda: 0,
         header: Sequence[str] = (),
     ) -> None:
         self.path, self.source, self.separator = path, source, separator
-        self.lines_before, self.header = lines_before, list(header)
+        self._lines_before, self.header = lines_before, list(header)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         if self.header:
-            yield self.lines_before, self.header
+            yield 0, self.header
         with ExitStack() as open_files:
             source = self.source
             binary = (
@@ -222,23 +222,26 @@ class Rows:
             if self.separator != ",":
                 dialect = {"quoting": csv.QUOTE_NONE}
             lines = csv.reader(text, delimiter=self.separator, **dialect)
-            line = self.lines_before + 1
+            line = 1
             try:
                 for fields in lines:
                     if fields:
                         yield line, fields
-                    line = self.lines_before + lines.line_num + 1
+                    line = lines.line_num + 1
             except csv.Error as error:
-                raise ValueError(f"{self.path}:{line}: {error}") from None
+                raise ValueError(f"{self._place(line)}: {error}") from None
             except UnicodeDecodeError:
-                raise ValueError(utf8_error(self.path, source, self.lines_before)) from None
+                raise ValueError(utf8_error(self.path, source, self._lines_before())) from None
+
+    def _place(self, line: int) -> str:
+        return f"{self.path}:{self._lines_before() + line}"
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """Name the file and the lines of rows below the header."""
         wanted, found = set(rows), {}
         for row, (line, _) in enumerate(self, -1):
             if row in wanted:
-                found[row] = f"{self.path}:{line}"
+                found[row] = self._place(line)
         return [found[row] for row in rows]
 
     def check_lengths(self, n_columns: int) -> int:
@@ -249,7 +252,7 @@ class Rows:
             if len(fields) != n_columns:
                 rule = f" ({' '.join(self.header)})" if self.header else ", as in the header"
                 raise ValueError(
-                    f"{self.path}:{line}: there must be {counted(n_columns, 'column')}{rule}, "
+                    f"{self._place(line)}: there must be {counted(n_columns, 'column')}{rule}, "
                     f"not {len(fields)}: {shorten(self.separator.join(fields))!r}"
                 )
         return n_rows
@@ -265,11 +268,11 @@ class Rows:
         pl = polars()
         for k, (line, fields) in enumerate(self):
             if k and not any(fields):
-                return f"{self.path}:{line}: all columns are empty"
+                return f"{self._place(line)}: all columns are empty"
             if (
                 k
                 and "score" in roles
                 and pl.Series([fields[score]]).cast(pl.Float64, strict=False).null_count()
             ):
-                return f"{self.path}:{line}: a score must be a number, not {fields[score]!r}"
+                return f"{self._place(line)}: a score must be a number, not {fields[score]!r}"
         return f"{self.path}: the columns cannot be read"

@@ -1,0 +1,261 @@
+"""Curves with confidence bands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fastpsr.bootstrap.intervals import Method, interval
+from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
+from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.curves import bayes_error, pav_steps, risk_curve, roc
+from fastpsr.curves.at_points import AtPoints
+from fastpsr.curves.bayes_error import bayes_error_at
+from fastpsr.curves.pav_steps import pav_steps_at
+from fastpsr.curves.risk_curve import risk_curve_at
+from fastpsr.curves.roc import roc_at
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.predictions import Floats
+from fastpsr.results import Result
+from fastpsr.version import __version__
+
+__all__ = ["BANDS", "Band", "band"]
+
+#: Curves that can have bands, each with the plan that evaluates it at points.
+BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], Plan[AtPoints]]] = {
+    roc: roc_at,
+    bayes_error: bayes_error_at,
+    risk_curve: risk_curve_at,
+    pav_steps: pav_steps_at,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Band(Result):
+    """A curve at fixed points, with the ends of its confidence band.
+
+    Attributes
+    ----------
+    curve : str
+        Name of the function of the curve.
+    value, low, high : MissRateCurve, BayesErrorCurve, RiskCurve or PavMap
+        The curve on the data, and the ends of the band. They share their points, and differ in the
+        attributes named by `series`.
+    series : tuple of str
+        Attributes with a band.
+    simultaneous : bool
+        Whether the level is that of the whole band, or that of each point.
+    n_undefined : int
+        Number of replicates in which the curve is undefined, for example because a class is
+        missing. They are not used for the band.
+    confidence_level : float
+    method : str
+        "percentile".
+    n_resamples : int
+        Number of replicates, including undefined ones.
+    resampling : str
+        Name of the resampling scheme.
+    seed : int
+        Seed that reproduces the replicates.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_llrs([0, 0, 1, 1] * 25, [-1.0, 0.5, 0.0, 2.0] * 25)
+    >>> fp.band(fp.risk_curve, data, [0.25, 0.5], n_resamples=200, seed=0)
+    <band of risk_curve: 95% pointwise at 2 points (percentile, 200 replicates)>
+    """
+
+    curve: str
+    value: Any
+    low: Any
+    high: Any
+    series: tuple[str, ...]
+    simultaneous: bool
+    n_undefined: int
+    confidence_level: float
+    method: Method
+    n_resamples: int
+    resampling: str
+    seed: int
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        value, low, high = (content.pop(name) for name in ("value", "low", "high"))
+        curve = {"curve": content.pop("curve"), **value._content()}
+        for name in content.pop("series"):
+            curve |= {f"{name}_low": getattr(low, name), f"{name}_high": getattr(high, name)}
+        return {**curve, **content, "fastpsr": __version__}
+
+    def __repr__(self) -> str:
+        n_points = getattr(self.value, self.series[0]).size
+        kind = "simultaneous" if self.simultaneous else "pointwise"
+        return (
+            f"<band of {self.curve}: {100.0 * self.confidence_level:.6g}% {kind} at "
+            f"{n_points} points ({self.method}, {self.n_resamples:,} replicates)>"
+        )
+
+
+def band(
+    curve: Callable[..., Any],
+    predictions: Data,
+    points: ArrayLike | None = None,
+    *,
+    n_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    simultaneous: bool = False,
+    resampling: Resampling | None = None,
+    seed: int | None = None,
+    progress: bool | Progress = False,
+) -> Band:
+    """Return a curve with a confidence band, from bootstrap replicates of the curve.
+
+    Parameters
+    ----------
+    curve : {fp.roc, fp.bayes_error, fp.risk_curve, fp.pav_steps}
+        `roc` has bands of the miss rate at false-alarm rates, for ROC and DET plots; `bayes_error`
+        of the actual and the minimum error at prior log-odds; `risk_curve` of the risk at operating
+        points; `pav_steps` of the LLR and the posterior after PAV at scores, for PAV maps and
+        reliability diagrams.
+    predictions : Predictions or PartitionedPredictions
+        Labeled.
+    points : array-like of float, shape (P,), or (P, K) for `risk_curve`, optional
+        Where the curve is evaluated: false-alarm rates, 0 to 1; the arguments of `bayes_error` and
+        `risk_curve`; scores. By default 0, 1 and 199 rates in equal steps of their probit; 201
+        log-odds from -10 to 10 (with 2 classes, also for `risk_curve`); both ends of up to 100
+        steps of the PAV fit to the data, 201 scores and 199 posteriors at equal distances.
+    n_resamples, confidence_level, resampling, seed, progress
+        As for :func:`bootstrap`.
+    simultaneous : bool
+        Whether the band is to contain a curve at all points at once; by default at each of them.
+
+    Returns
+    -------
+    Band
+
+    Raises
+    ------
+    ValueError
+        For other curves, invalid points, what the curve itself refuses, and as :func:`bootstrap`.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the curve is undefined in some replicates.
+
+    Notes
+    -----
+    The pointwise band is the percentile interval at each point: that of ``MissRate(p_fa)``, of
+    ``ActDCF`` and ``MinDCF`` (times the error of the best constant decision), of ``BayesRisk``, and
+    of ``PavPosterior(score)``. What holds for these holds for bands: percentile intervals of
+    metrics that optimize on the data, such as ``MinDCF``, cover less often than they should.
+
+    The simultaneous band is the band from the k-th lowest to the k-th highest replicate at each
+    point, with the largest k with which `confidence_level` of the replicates lie within it at all
+    points; it is never narrower than the pointwise band. It does not depend on the scale on which
+    the curve is drawn. As k is small, its ends depend on few replicates: more than the default make
+    them smoother. `actual` and `minimum`, or `llr` and `posterior`, have a band each.
+
+    Priors that were not given are the class frequencies of the replicate, as are those in the LLRs
+    of posteriors. Infinite values, such as LLRs after PAV, are ordered like others.
+
+    References
+    ----------
+    A. Davison and D. Hinkley, "Bootstrap methods and their application", 1997, Equation 4.17;
+    J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence bands: theory,
+    implementation, and an application to SVARs", Journal of Applied Econometrics 34, 2019,
+    doi:10.1002/jae.2656, algorithm 2.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> trials = fp.simulate.trial_list(200, 2_000, n_speakers=40, seed=0)
+    >>> data = fp.Predictions.from_llrs(trials.y_true, trials.llr)
+    >>> speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
+    >>> found = fp.band(fp.roc, data, [0.001, 0.01], resampling=speakers, seed=0)
+    >>> found.value.p_miss.tolist()
+    [0.125, 0.055]
+    >>> found.low.p_miss.round(3).tolist(), found.high.p_miss.round(3).tolist()
+    ([0.051, 0.0], [0.225, 0.135])
+    """
+    if not callable(curve) or curve not in BANDS:
+        known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
+        is_plain = isinstance(curve, (str, int, float))
+        found = repr(curve) if is_plain else getattr(curve, "__name__", type(curve).__name__)
+        raise ArgumentError("curve", f"must be one of {known}, not {found}")
+    check_data(predictions)
+    if not isinstance(simultaneous, (bool, np.bool_)):
+        raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
+    settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
+    at, value, jobs = run(lambda: _prepared(BANDS[curve], predictions, points))
+    with in_silence():
+        replicates = run(lambda: draw_replicates(
+            jobs, settings.resampling, settings.n_resamples, settings.seed, jointly=False,
+            progress=as_progress(progress),
+        ))  # fmt: skip
+    ends, n_undefined = [], 0
+    for found in replicates:
+        defined = found[~np.isnan(found).any(axis=1)]
+        n_undefined = max(n_undefined, len(found) - len(defined))
+        ends.append(_ends(defined, confidence_level, simultaneous=simultaneous))
+    if n_undefined:
+        warn(
+            f"{curve.__name__} is undefined in {n_undefined:,} of {settings.n_resamples:,} "
+            "replicates, which are left out: a class is missing there",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    low, high = (at.make(**dict(zip(at.statistics, side, strict=True)))
+                 for side in zip(*ends, strict=True))  # fmt: skip
+    return Band(
+        curve.__name__, value, low, high, tuple(at.statistics), simultaneous, n_undefined,
+        settings.confidence_level, settings.method, settings.n_resamples,
+        type(settings.resampling).__name__, settings.seed,
+    )  # fmt: skip
+
+
+def _prepared(
+    at_points: Callable[[Data, ArrayLike | None], Plan[AtPoints]],
+    data: Data,
+    points: ArrayLike | None,
+) -> Plan[tuple[AtPoints, Any, list[Job]]]:
+    """Plan: return the curve at points, its values on the data, and jobs that replicate it."""
+    yield from begin(data)
+    at = yield from at_points(data, points)
+    jobs = [Job(each, data) for each in at.statistics.values()]
+    value, *_ = yield [at.plan(data), *(job.prepare() for job in jobs)]
+    for name, job in zip(at.statistics, jobs, strict=True):
+        job.shape = getattr(value, name).shape
+    return at, value, jobs
+
+
+def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floats, Floats]:
+    """Return the ends of the band of (R, P) replicates; nan if there are fewer than two."""
+    n, n_points = replicates.shape
+    if n < 2:
+        return np.full(n_points, np.nan), np.full(n_points, np.nan)
+    ends = [interval(np.nan, column, level, "percentile") for column in replicates.T]
+    low, high = np.array(ends).T
+    if simultaneous:
+        ordered = np.sort(replicates, axis=0)
+        k = _least_depth(replicates, ordered, level)
+        low, high = np.minimum(low, ordered[k - 1]), np.maximum(high, ordered[n - k])
+    return low, high
+
+
+def _least_depth(replicates: Floats, ordered: Floats, level: float) -> int:
+    """Return the largest k with which so many replicates are within the k-th ends everywhere."""
+    n = len(replicates)
+    depth = np.full(n, n)
+    for column, values in zip(replicates.T, ordered.T, strict=True):
+        at_most = np.searchsorted(values, column, side="right")
+        at_least = n - np.searchsorted(values, column, side="left")
+        depth = np.minimum(depth, np.minimum(at_most, at_least))
+    # rounding must not require one replicate more
+    n_within = int(np.ceil(level * n * (1.0 - 1e-12)))
+    return int(np.sort(depth)[n - n_within])
