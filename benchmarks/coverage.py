@@ -214,6 +214,11 @@ def studies() -> dict[str, Study]:
         "clusters", "60 clusters", "6,000 samples; clusters shift the scores of each class",
         partial(clusters, factor=1), partial(clusters, factor=200), CORE | MEANS, 0.5,
     )  # fmt: skip
+    by_speakers = _speakers("trial list")
+    by_samples = replace(
+        by_speakers, name="trial list by IID", about="the same, drawing samples", share=0.25,
+        draw=lambda seed: replace(by_speakers.draw(seed), scheme=fp.IID()), metrics=RANKS | MEANS,
+    )  # fmt: skip
     found = [
         *(_sampled(name, 2_000, CORE, share=share) for name, share in own.items()),
         replace(_sampled("bad", 2_000, ECES), n_draws=1),
@@ -240,6 +245,7 @@ def studies() -> dict[str, Study]:
         replace(in_clusters, name="nested", about="the same, by Nested",
                 draw=lambda seed: _nested(in_clusters.draw(seed))),
         *map(_speakers, OF_SPEAKERS),
+        by_samples,
         _sitw("Gaussian"), _sitw("skewed"),
     ]  # fmt: skip
     return {study.name: study for study in found}

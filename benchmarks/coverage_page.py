@@ -15,7 +15,7 @@ _HEAD = (
 
 def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str) -> str:
     """Return the tables of all studies that were run."""
-    found = figures["studies"]
+    found = figures.get("studies", {})
     groups: dict[str, list[str]] = {}
     for name, study in studies.items():
         if found.get(name, {}).get("truth") and found[name]["repetitions"]:
