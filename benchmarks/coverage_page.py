@@ -35,7 +35,25 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
         ]
         table = "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])
         sections += [f"### {group[0].upper()}{group[1:]}", " ".join(notes), table]
+    if "bias" in figures:
+        sections += ["### Bias by number of samples", _bias(figures["bias"])]
     return "\n\n".join(sections) + "\n"
+
+
+def _bias(points: Mapping[str, Any]) -> str:
+    lines = [
+        "Gaussian population, means over sets of samples: the bias with its standard error, and as "
+        "estimated by the bootstrap and from halves and quarters.",
+        "",
+        "| metric | samples | bias | by the bootstrap | from subsets |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name, own in points.items():
+        for at in own:
+            estimates = " | ".join(f"{at[key]:.4f}" for key in ("bootstrap", "subsets"))
+            bias = f"{at['bias']:.4f} ± {at['error']:.4f}"
+            lines.append(f"| {name} | {at['n']:,} | {bias} | {estimates} |")
+    return "\n".join(lines)
 
 
 def _row(metric: str, name: str, own: Mapping[str, Any]) -> str:
