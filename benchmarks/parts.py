@@ -65,7 +65,7 @@ class Measured(TypedDict):
 
 def _replicates(metrics: list[fp.metrics.Metric[Any]]) -> Callable[[Any], dict[str, float]]:
     def draw(data: Any) -> dict[str, float]:
-        drawn = fp.bootstrap(metrics, data, n_resamples=_REPLICATES, seed=0)
+        drawn = fp.bootstrap(metrics, data, n_resamples=_REPLICATES, method="percentile", seed=0)
         assert isinstance(drawn, list)
         return {one.name: one.interval[1] for one in drawn}
 

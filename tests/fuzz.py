@@ -24,6 +24,7 @@ import numpy as np
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap.bands import BANDS
+from fastpsr.bootstrap.intervals import METHODS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.compat import nist, speechbrain
 from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
@@ -39,8 +40,10 @@ COVERED = set()  # public names that a case calls
 DOCUMENTED = (
     "(.*: )?the fitted scale is",
     ".* is undefined in .* of .* replicates",
+    ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
+    "few samples or speakers hold these values",
     ".* is undefined: both values are infinite",
     ".* is the same in all replicates",
 )
@@ -605,7 +608,7 @@ def resampling_for(s, n):
 def bootstrap_options(s, n):
     options = {"n_resamples": s.number(40), "seed": s.number(5), "resampling": resampling_for(s, n)}
     if s.chance(0.5):
-        options["method"] = s.of(["percentile", "basic", "normal", "bca"])
+        options["method"] = s.of(METHODS)
     if s.chance(0.2):
         options["confidence_level"] = s.number(0.9)
     return options
@@ -652,6 +655,18 @@ def comparisons(s):
         b = predictions_for(s)
     # of two infinite values the difference is nan, and a warning says so
     check_result(fp.compare(metric_for(s, a)[0], a, b, **bootstrap_options(s, n)), nan=True)
+
+
+@case("sample_size", "SampleSize")
+def sample_sizes(s):
+    made = predictions_for(milder(s), n=s.of([2, 5, 30, 64]))
+    options = bootstrap_options(s, len(made))
+    options.pop("method", None)
+    found = fp.sample_size(metric_for(s, made)[0], made, s.number(s.of([0.01, 0.3])), **options)
+    assert found.n >= 1
+    assert found.interval.low <= found.interval.high
+    assert 0.5 <= found.exponent <= 1.0
+    assert (found.curve_width > 0.0).all()
 
 
 @case("decompose", "Decomposition")

@@ -29,8 +29,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 KEYS = ["metric", "a", "b", "difference", "low", "high", "bias", "n_undefined", "excludes_zero"]
-NAMES = ["system_a", "system_b", "group_a", "group_b", *KEYS[:8], "n_simultaneous", "equal",
-         "excludes_zero", "note", "unit"]  # fmt: skip
+NAMES = ["system_a", "system_b", "group_a", "group_b", *KEYS[:8], "n_simultaneous", "method",
+         "equal", "excludes_zero", "note", "unit"]  # fmt: skip
 TRIALS = ("compare", "--key", "key", "a", "b")
 SPEAKERS = ("--speaker-columns", "by,of")
 FEW = ("--resamples", "60")

@@ -46,6 +46,13 @@ CURVES = {  # the function, two systems for it, keywords
     "risk_curve": ({"A": fp.risk_curve(A, [0.2, 0.5]), "B": B}, {}),
     "roc": ({"A": fp.roc(A), "B": B}, {}),
     "rule_losses": ({"A": fp.rules.Log(), "B": fp.rules.Brier()}, {}),
+    "sample_size": (
+        {
+            name: fp.sample_size(SCORES[1], data, 0.1, n_resamples=40, seed=0)
+            for name, data in (("A", A), ("B", B))
+        },
+        {},
+    ),
     "score_histogram": ({"A": fp.score_histogram(A), "B": B}, {}),
     "tippett": ({"A": fp.tippett(A), "B": B}, {}),
 }

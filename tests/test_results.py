@@ -50,6 +50,7 @@ RESULTS = {
     **intervals(),
     **{f"band of {curve.__name__}": band for curve, band in BANDS_FOUND.items()},
     **{f"value of {curve.__name__}": band.value for curve, band in BANDS_FOUND.items()},
+    "sample size": fp.sample_size(fp.BrierScore(), LLRS, 0.1, n_resamples=40, seed=0),
     "point": fp.EER().operating_point(LLRS),
     "point without threshold": fp.OperatingPoint(np.nan, 1.0, 0.0),
     "decomposition": fp.ExpectedDivergence(

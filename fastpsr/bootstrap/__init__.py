@@ -9,6 +9,7 @@ from fastpsr.bootstrap.intervals import Interval as Interval
 from fastpsr.bootstrap.resampling import IID, Clusters, Nested, Stratified, TwoWay
 from fastpsr.bootstrap.resampling import Resampling as Resampling
 from fastpsr.bootstrap.result import BootstrapResult
+from fastpsr.bootstrap.sample_size import SampleSize, sample_size
 
 RESAMPLINGS: tuple[type[Resampling], ...] = (IID, Stratified, Clusters, Nested, TwoWay)
 
@@ -18,9 +19,11 @@ __all__ = [
     "BootstrapResult",
     "Clusters",
     "Nested",
+    "SampleSize",
     "Stratified",
     "TwoWay",
     "band",
     "bootstrap",
     "compare",
+    "sample_size",
 ]

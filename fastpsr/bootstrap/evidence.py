@@ -106,8 +106,9 @@ class Evidence:
         try:
             if method == "subsampling":
                 assert self.subsets is not None
-                level = settings.confidence_level
-                found, df = subsampled(jobs, signs, self.subsets, level)
+                corrected = subsampled(jobs, signs, self.subsets)
+                found = corrected.interval(settings.confidence_level)
+                df = corrected.degrees_of_freedom
             elif method == "inverted test":
                 found = self._by_inverted_tests(jobs)
             else:

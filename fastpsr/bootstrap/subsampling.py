@@ -23,7 +23,15 @@ from fastpsr.metrics.optimism import ONE_TERM, Center, Optimism
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
-__all__ = ["FEWEST", "Subsampled", "SubsetValues", "subsampled", "subset_values"]
+__all__ = [
+    "FEWEST",
+    "SPLITS",
+    "Subsampled",
+    "SubsetValues",
+    "degrees_of_freedom",
+    "subsampled",
+    "subset_values",
+]
 
 FEWEST = 8  # samples of a class, clusters or speakers
 _N_DEALS = 8
@@ -54,7 +62,8 @@ def _split() -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     return keeps, np.array(splits).reshape(_N_HALVES, 2, 3, 2)
 
 
-_KEEPS, _SPLITS = _split()
+#: What each subset keeps, and the places among the quarters of those of each half.
+_KEEPS, SPLITS = _split()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +94,42 @@ class SubsetValues:
 
 
 class Subsampled(NamedTuple):
-    """An interval from subsets, and the degrees of freedom of its standard error."""
+    """A value corrected for its bias, and its standard error, both from subsets.
 
-    interval: Interval
+    The degrees of freedom of the standard error are nan where it is 0.
+    """
+
+    center: float
+    standard_error: float
     degrees_of_freedom: float
+    optimism: Optimism
+
+    def interval(self, confidence_level: float) -> Interval:
+        """Return the interval.
+
+        Raises
+        ------
+        ValueError
+            If the corrected value is not on the scale of the metric.
+        """
+        from scipy.special import stdtrit  # which takes a while to import
+
+        center, error, df, optimism = self
+        if error == 0.0:
+            return Interval(center, center)
+        t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
+        if optimism.scale == "plain":
+            return Interval(center - t * error, center + t * error)
+        rest = 1.0 - center if optimism.scale == "log of the rest" else center
+        if not rest > 0.0:
+            of = "1 minus the value" if optimism.scale == "log of the rest" else "the value"
+            raise ValueError(
+                f"{of} is {rest:.3g} after correction for its bias, and must be positive"
+            )
+        factor = math.exp(min(t * error / rest, 700.0))
+        if optimism.scale == "log of the rest":
+            return Interval(1.0 - rest * factor, 1.0 - rest / factor)
+        return Interval(center / factor, min(center * factor, optimism.most))
 
 
 def subset_values(
@@ -114,17 +155,14 @@ def subset_values(
     return SubsetValues(jobs, np.array(values), halves, quarters, left_out, drawn, n_units)
 
 
-def subsampled(
-    jobs: list[Job], signs: list[float], subsets: SubsetValues, confidence_level: float
-) -> Subsampled:
-    """Return the interval of a metric, or of a sum of signed metrics.
+def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Subsampled:
+    """Return the corrected value of a metric, or of a sum of signed metrics.
 
     Raises
     ------
     ValueError
         For fewer than 8 samples of one of two classes, or 8 units; if the sum is undefined in most
-        subsets, or has one value in all of them; if the corrected value is not on the scale of the
-        metric.
+        subsets, or has one value in all of them.
     """
     for job in jobs:
         _check_sizes(job, subsets)
@@ -160,10 +198,9 @@ def subsampled(
         error = _standard_error(halves, quarters, rule, subsets.drawn)
     if not error > 0.0:
         if rule.scale == "plain":  # as for the difference of equal systems
-            return Subsampled(Interval(center, center), math.nan)
+            return Subsampled(center, 0.0, math.nan, rule)
         raise ValueError("it has the same value in all subsets of the data")
-    df = _degrees_of_freedom(psi)
-    return Subsampled(_around(center, error, df, rule, confidence_level), df)
+    return Subsampled(center, error, degrees_of_freedom(psi), rule)
 
 
 def _check_sizes(job: Job, subsets: SubsetValues) -> None:
@@ -187,7 +224,7 @@ def _standard_error(halves: Floats, quarters: Floats, optimism: Optimism, drawn:
     spread = optimism.spread if drawn == "samples" else "nested"
     if spread == "halves":
         return math.sqrt(float(np.nanmean((np.diff(halves) / 2.0) ** 2)))
-    of_halves = quarters[:, _SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)
+    of_halves = quarters[:, SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)
     mine, theirs, _ = ONE_TERM
     corrected = mine * halves[..., None] + theirs * of_halves
     differences = (corrected[:, :, 0] - corrected[:, :, 1]) / 2.0  # (deals, 7, 3)
@@ -199,8 +236,8 @@ def _standard_error(halves: Floats, quarters: Floats, optimism: Optimism, drawn:
     return math.sqrt(float(np.nanmean(differences**2)))
 
 
-def _degrees_of_freedom(psi: Floats) -> float:
-    """Return those of the standard error, from the kurtosis of the influence of the units."""
+def degrees_of_freedom(psi: Floats) -> float:
+    """Return those of a standard error, from the kurtosis of the centered influence of units."""
     if psi.size < 3:
         return 2.0
     largest = float(np.abs(psi).max())
@@ -211,21 +248,3 @@ def _degrees_of_freedom(psi: Floats) -> float:
     most = psi.size - 1.0
     # 0 but for rounding where all units count alike
     return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most
-
-
-def _around(
-    center: float, error: float, df: float, optimism: Optimism, confidence_level: float
-) -> Interval:
-    from scipy.special import stdtrit  # which takes a while to import
-
-    t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
-    if optimism.scale == "plain":
-        return Interval(center - t * error, center + t * error)
-    rest = 1.0 - center if optimism.scale == "log of the rest" else center
-    if not rest > 0.0:
-        of = "1 minus the value" if optimism.scale == "log of the rest" else "the value"
-        raise ValueError(f"{of} is {rest:.3g} after correction for its bias, and must be positive")
-    factor = math.exp(min(t * error / rest, 700.0))
-    if optimism.scale == "log of the rest":
-        return Interval(1.0 - rest * factor, 1.0 - rest / factor)
-    return Interval(center / factor, min(center * factor, optimism.most))

@@ -133,6 +133,7 @@ class Difference:
             "bias": None if found is None else found.bias,
             "n_undefined": 0 if found is None else found.n_undefined,
             "n_simultaneous": self.n_simultaneous,
+            "method": None if found is None else found.method,
             "equal": self.is_equal,
             "excludes_zero": self.excludes_zero,
             "note": self.note,

@@ -21,6 +21,7 @@ from fastpsr.plotting.reliability_bins import reliability_bins
 from fastpsr.plotting.risk import risk_curve
 from fastpsr.plotting.roc import roc
 from fastpsr.plotting.rules import rule_losses
+from fastpsr.plotting.sample_size import sample_size
 from fastpsr.plotting.tippett import tippett
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "risk_curve",
     "roc",
     "rule_losses",
+    "sample_size",
     "score_histogram",
     "tippett",
 ]

@@ -1,0 +1,82 @@
+"""Width of an interval against the number of samples, clusters or speakers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fastpsr.bootstrap import SampleSize
+from fastpsr.errors import ArgumentError
+from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.systems import as_mapping
+
+__all__ = ["sample_size"]
+
+
+def sample_size(
+    systems: SampleSize | Mapping[str, SampleSize], *, ax: Axes | None = None, **kwargs: Any
+) -> Axes:
+    """Draw the width of an interval against the number of units, both on logarithmic axes.
+
+    A circle marks the pilot, a star the number for the width that was asked for, a bar through the
+    star the interval of this number.
+
+    Parameters
+    ----------
+    systems : SampleSize, or mapping of names to these
+        Results of :func:`fastpsr.sample_size`, all of samples, of clusters or of speakers.
+    ax : Axes, optional
+        By default a new figure's.
+    **kwargs
+        For the lines (``Axes.plot``).
+
+    Returns
+    -------
+    Axes
+        An interval with no upper end is named in a text.
+
+    Raises
+    ------
+    ValueError
+        For other types, and for results of different units.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> from matplotlib.figure import Figure
+    >>> trials = fp.simulate.trial_list(200, 4_000, seed=0)
+    >>> pilot = fp.Predictions.from_llrs(trials.y_true, trials.llr)
+    >>> found = fp.sample_size(fp.BrierScore(), pilot, 0.05, seed=0)
+    >>> ax = fp.plotting.sample_size(found, ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.lines[1].get_xdata().tolist() == [4200]
+    ('Number of samples', True)
+    """
+    canvas: Canvas[SampleSize] = Canvas(ax, kwargs)
+    counted = {found.drawn for found in as_mapping(systems).values()
+               if isinstance(found, SampleSize)}  # fmt: skip
+    if len(counted) > 1:
+        raise ArgumentError("systems", f"must all be of samples, clusters or speakers, not "
+                            f"{' and '.join(sorted(counted))}")  # fmt: skip
+    labels = set()
+    for name, found in canvas.systems(systems, SampleSize):
+        (line,) = canvas.ax.plot(found.curve_n, found.curve_width, **canvas.style(name))
+        look: dict[str, Any] = {"color": line.get_color(), "linestyle": "none"}
+        canvas.ax.plot([found.pilot_n], [found.pilot_width], marker="o", **look)
+        canvas.ax.plot([found.n], [found.width], marker="*", markersize=11.0, **look)
+        low, high = found.interval
+        if np.isfinite(high):
+            canvas.ax.plot([low, high], [found.width] * 2, color=line.get_color(), marker="|")
+        else:
+            canvas.note(name, f"more than {low:,.0f} {found.drawn}, with no upper limit")
+        unit = f" ({found.pilot.unit})" if found.pilot.unit else ""
+        labels.add(f"Width of the {100.0 * found.pilot.confidence_level:g} % interval of "
+                   f"{found.pilot.name}{unit}")  # fmt: skip
+    canvas.key("pilot", marker="o", linestyle="none")
+    canvas.key("needed, with interval", marker="*", markersize=9.0, linestyle="none")
+    canvas.ax.set_xscale("log")
+    canvas.ax.set_yscale("log")
+    return canvas.finish(
+        f"Number of {next(iter(counted))}",
+        labels.pop() if len(labels) == 1 else "Width of the interval",
+    )
