@@ -305,7 +305,16 @@ def _kept(path: Path) -> Iterator[dict[str, Any]]:
     try:
         yield held
     finally:
-        path.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
+        path.write_text(_as_text(held), encoding="utf-8")
+
+
+def _as_text(figures: dict[str, dict[str, Any]]) -> str:
+    """Return figures as JSON, a study in each line."""
+    parts = []
+    for part, own in figures.items():
+        lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in own.items()]
+        parts.append(f"{json.dumps(part)}: {{\n" + ",\n".join(lines) + "\n}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def run_study(study: Study, n_repetitions: int, path: Path) -> None:
