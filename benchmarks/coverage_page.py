@@ -13,6 +13,10 @@ _HEAD = (
 )
 
 
+_BEYOND = ("few errors", "trial list by IID")
+_POOLED = ("EER", "minDCF(0.05)", "minCllr", "AUC", "ECE", "RCL, PAV on the test")
+
+
 def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str) -> str:
     """Return the tables of all studies that were run."""
     found = figures.get("studies", {})
@@ -20,7 +24,11 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
     for name, study in studies.items():
         if found.get(name, {}).get("truth") and found[name]["repetitions"]:
             groups.setdefault(study.group, []).append(name)
-    sections = [f"Command: `{command}`"]
+    sections = [
+        f"Command: `{command}`",
+        "### All populations of a size together",
+        _pooled(found, groups),
+    ]
     for group, names in groups.items():
         notes = [
             f"{name}: {studies[name].about} ({found[name]['repetitions']} repetitions)."
@@ -38,6 +46,29 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
     if "bias" in figures:
         sections += ["### Bias by number of samples", _bias(figures["bias"])]
     return "\n\n".join(sections) + "\n"
+
+
+def _pooled(found: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:
+    """Return the coverage over the studies of a group, without those beyond the limits."""
+    lines = [
+        'Without "few errors" and "trial list by IID".',
+        "",
+        "| metric | study | repetitions | 90 %: percentile | auto | 95 %: percentile | auto |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for group, names in groups.items():
+        own = [found[n]["counts"] for n in names if not n.startswith(_BEYOND)]
+        metrics = [name for name in _POOLED if sum(name in counts for counts in own) > 1]
+        for metric in metrics:
+            counts = [each[metric] for each in own if metric in each]
+            cells = []
+            for level in ("0.9", "0.95"):
+                for method in ("percentile", "auto"):
+                    sides = [sum(k) for k in zip(*(c[level][method] for c in counts), strict=True)]
+                    is_bold = level == "0.95" and method == "auto"
+                    cells.append(_percent(sides, sum(sides), is_bold=is_bold))
+            lines.append(f"| {metric} | {group} | {sum(sides)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _bias(points: Mapping[str, Any]) -> str:
