@@ -1,203 +1,365 @@
 """`python -m benchmarks.coverage`: how often intervals cover the population value.
 
-Two generators whose population is known: independent samples, and trials of speakers who differ in
-how easily they are recognized. The population value is the metric on a very large draw; for a
-calibration loss, whose calibrator is refitted, it is the mean over fresh sets of the study's size.
+Each study draws many samples from a population whose metrics are known, and counts how often the
+intervals of `method="auto"` and percentile intervals contain them. A population value is the
+metric on very large draws; for a calibrator that is cross-fitted, and for devPAV, it is the mean
+over fresh sets of the study's size. Counts are kept in a JSON file: a study that is run again goes
+on where it ended.
 """
 
 import argparse
+import json
 import shlex
 import sys
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import log, sqrt
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil, isnan, log
 from pathlib import Path
+from time import monotonic
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 import fastpsr as fp
+from benchmarks import coverage_page, optimism
+from benchmarks.data import SITW
+from benchmarks.populations import (
+    INDEPENDENT,
+    OF_SPEAKERS,
+    Drawn,
+    calibrated,
+    clusters,
+    independent,
+    pair,
+)
 from benchmarks.report import write_report
+from fastpsr.bootstrap.evidence import gather
 from fastpsr.bootstrap.intervals import interval
+from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.plans import run
 
-LEVEL = 0.95
-N_REPLICATES = 500
-_SEPARATION, _OVERCONFIDENCE, _PRIOR = 2.5, 1.2, 0.1
-_N_SAMPLES = 2_000
-_N_SPEAKERS, _N_TARGETS, _N_NONTARGETS = 60, 600, 20_000
-_P_TARGET = 0.05
-_POPULATION_SEED = 1 << 40  # far from the seeds of the repetitions
+LEVELS = (0.9, 0.95)
+N_RESAMPLES = 200
+_N_LARGE, _N_DRAWS = 2_000_000, 4  # samples of a large draw, and such draws
+_N_FRESH = 300  # sets behind the mean of a cross-fitted metric
+_POPULATION = 1 << 40  # first seed of the population, far from those of the repetitions
+_SECONDS = 20.0  # between looks at the file
 
-Drawn = tuple[fp.Predictions, fp.TwoWay | None]
+Metrics = dict[str, Any]
+#: Results of all metrics at a confidence level.
+Results = Callable[[float], Mapping[str, fp.BootstrapResult]]
+
+_LOG = fp.rules.Log()
+_TEST, _CROSS = fp.TrainOnTest(), fp.CrossFit(folds=5)
+_CROSS_FITTED = "RCL, affine cross-fitted"
+_FRESH = {_CROSS_FITTED, "devPAV"}  # whose values depend on the number of samples
+RANKS: Metrics = {
+    "EER": fp.EER(), "minDCF(0.05)": fp.MinDCF(0.05), "minCllr": fp.MinCllr(), "AUC": fp.AUC(),
+}  # fmt: skip
+ECES: Metrics = {"ECE": fp.ECE()}
+CORE: Metrics = {
+    **RANKS, **ECES, "RCL, PAV on the test": fp.CalibrationLoss(_LOG, fp.PAV(), _TEST),
+}  # fmt: skip
+MEANS: Metrics = {
+    "NCE": fp.CrossEntropy(), "Cllr": fp.Cllr(), "actDCF(0.05)": fp.ActDCF(0.05),
+}  # fmt: skip
+STEPS: Metrics = {
+    "MissRate(0.05)": fp.MissRate(0.05), "EER(crossing)": fp.EER("crossing"),
+    "EER(nearest)": fp.EER("nearest"),
+}  # fmt: skip
+FITS: Metrics = {
+    _CROSS_FITTED: fp.CalibrationLoss(_LOG, fp.DirectionPreserving(), _CROSS),
+    "RCL, affine on the test": fp.CalibrationLoss(_LOG, fp.DirectionPreserving(), _TEST),
+    "RCL, histogram on the test": fp.CalibrationLoss(_LOG, fp.HistogramBinning(), _TEST),
+    "devPAV": fp.DevPAV(),
+}
+OTHER_ECES: Metrics = {
+    "ECE(norm=2)": fp.ECE(norm=2), "ECE, quantile bins": fp.ECE(binning="quantile"),
+    "ECE of confidence": fp.ECE(on="confidence"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A generator, what is asked of it, and the ways to make intervals.
+    """Draws from a population, and what is asked of them.
 
     Attributes
     ----------
-    name, description : str
+    name, group, about : str
+        Studies of a group share a table.
     draw : callable of a seed
-        Returns predictions, with the speakers where there are some.
-    draw_population : callable of a seed
-        Returns a very large set from the same population.
-    ways : list of (name, method, whether speakers are drawn)
+    large : callable of a seed
+        A very large draw, for the population values.
+    metrics : dict of name to metric
+        Of the system, or of the difference of two.
+    share : float
+        Of the repetitions asked for.
+    known : dict of name to float
+        Population values that need no draw.
+    n_draws : int
+        Large draws to average.
     """
 
     name: str
-    description: str
-    draw: Callable[[int], Drawn]
-    draw_population: Callable[[int], fp.Predictions]
-    ways: list[tuple[str, Any, bool]]
+    group: str
+    about: str
+    draw: Callable[[Any], Drawn]
+    large: Callable[[Any], Drawn]
+    metrics: Metrics
+    share: float = 1.0
+    known: dict[str, float] = field(default_factory=dict)
+    n_draws: int = _N_DRAWS
+
+    def values(self, drawn: Drawn, metrics: Metrics) -> dict[str, float]:
+        """Return metrics of the system, or differences."""
+        values = [[metric(data) for data in drawn.systems] for metric in metrics.values()]
+        return {
+            name: float(each[0] - each[1] if len(each) > 1 else each[0])
+            for name, each in zip(metrics, values, strict=True)
+        }
+
+    def results(self, drawn: Drawn, seed: int) -> Results:
+        """Return the results of all metrics, for any level."""
+        settings = Intervals.of(N_RESAMPLES, LEVELS[0], "auto", drawn.scheme, seed)
+        metrics = list(self.metrics.values())
+        jobs = [[Job(metric, data) for data in drawn.systems] for metric in metrics]
+        flat = [job for each in jobs for job in each]
+        values = [job.metric(job.data) for job in flat]
+        run(lambda: _prepared(flat))
+        sums = [list(zip(each, (1.0, -1.0), strict=False)) for each in jobs]
+        evidence = gather(
+            settings, flat, values, sums, jointly=len(drawn.systems) > 1,
+            progress=lambda done, total: None,
+        )  # fmt: skip
+
+        def at(level: float) -> dict[str, fp.BootstrapResult]:
+            asked = evidence.at_level(level)
+            return {
+                name: asked.result(name, terms)
+                for name, terms in zip(self.metrics, sums, strict=True)
+            }
+
+        return at
 
 
-def metrics() -> dict[str, Any]:
-    """Return the metrics of the study by name."""
-    train = fp.CrossFit(folds=5)
-    return {
-        "NCE": fp.CrossEntropy(),
-        "NBS": fp.BrierScore(),
-        f"actDCF({_P_TARGET})": fp.ActDCF(_P_TARGET),
-        "Cllr": fp.Cllr(),
-        "AUC": fp.AUC(),
-        "EER": fp.EER(),
-        f"minDCF({_P_TARGET})": fp.MinDCF(_P_TARGET),
-        "minCllr": fp.MinCllr(),
-        "ECE": fp.ECE(),
-        "RCL": fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), train),
-    }
+def _prepared(jobs: list[Job]) -> Iterator[Any]:
+    yield [job.prepare() for job in jobs]
 
 
-def draw_independent(seed: int, n_samples: int = _N_SAMPLES) -> Drawn:
-    """Draw Gaussian scores of two classes, with overconfident log-odds."""
-    rng = np.random.default_rng(seed)
-    y = rng.random(n_samples) < _PRIOR
-    scores = rng.normal(size=n_samples) + _SEPARATION * y
-    log_odds = _SEPARATION * (scores - _SEPARATION / 2.0) + log(_PRIOR / (1.0 - _PRIOR))
-    return fp.Predictions.from_logits(y, _OVERCONFIDENCE * log_odds), None
+class Parts(Study):
+    """The parts of a decomposition of the log loss."""
+
+    def values(self, drawn: Drawn, metrics: Metrics) -> dict[str, float]:
+        found = fp.decompose(drawn.systems[0])
+        return {name: getattr(found, name) for name in metrics}
+
+    def results(self, drawn: Drawn, seed: int) -> Results:
+        def at(level: float) -> Mapping[str, fp.BootstrapResult]:
+            found = fp.decompose(
+                drawn.systems[0], n_resamples=N_RESAMPLES, confidence_level=level, seed=seed
+            ).intervals
+            return {name: found[name] for name in self.metrics}
+
+        return at
 
 
-def draw_trials(seed: int, factor: int = 1) -> Drawn:
-    """Draw trials of speakers; `factor` times as many of both."""
-    made = fp.simulate.trial_list(
-        _N_TARGETS * factor, _N_NONTARGETS * factor, n_speakers=_N_SPEAKERS * factor, seed=seed
-    )
-    share = _N_TARGETS / (_N_TARGETS + _N_NONTARGETS)
-    predictions = fp.Predictions.from_llrs(made.y_true, made.llr)
-    posteriors = fp.Predictions.from_logits(
-        made.y_true, predictions.llrs + log(share / (1.0 - share))
-    )
-    return posteriors, fp.TwoWay(made.enroll_speaker, made.test_speaker)
+def _alone(draw: Callable[..., fp.Predictions], scheme: Any = None, **options: Any) -> Any:
+    return lambda seed: Drawn([draw(seed=seed, **options)], scheme)
 
 
-STUDIES = [
-    Study(
-        "independent samples",
-        f"{_N_SAMPLES:,} samples, {_PRIOR:.0%} of class 1, overconfident by {_OVERCONFIDENCE}",
-        draw_independent,
-        lambda seed: draw_independent(seed, 10_000_000)[0],
-        [
-            ("percentile", "percentile", False),
-            ("basic", "basic", False),
-            ("bca", "bca", False),
-            ("normal", "normal", False),
-        ],
-    ),
-    Study(
-        "trials that share speakers",
-        f"{_N_TARGETS:,} target and {_N_NONTARGETS:,} non-target trials of {_N_SPEAKERS} speakers",
-        draw_trials,
-        lambda seed: draw_trials(seed, 200)[0],
-        [
-            ("iid percentile", "percentile", False),
-            ("two-way percentile", "percentile", True),
-            ("two-way basic", "basic", True),
-            ("two-way normal", "normal", True),
-        ],
-    ),
-]
+def _sampled(name: str, n_samples: int, metrics: Metrics, **options: Any) -> Study:
+    """Return a study of independent samples."""
+    population = INDEPENDENT[name]
+    return Study(
+        f"{name}, {n_samples:,}", f"{n_samples:,} independent samples", population.about,
+        _alone(independent, population=population, n_samples=n_samples),
+        _alone(independent, population=population, n_samples=_N_LARGE), metrics, **options,
+    )  # fmt: skip
 
 
-def population_values(study: Study, n_fresh: int) -> dict[str, float]:
+def _sitw(name: str) -> Study:
+    small = _sampled(name, 2_000, RANKS)
+    draw = _alone(independent, population=INDEPENDENT[name], n_samples=SITW.n_trials,
+                  prior=SITW.n_targets / SITW.n_trials)  # fmt: skip
+    group = f"{SITW.n_trials:,} trials with {SITW.n_targets:,} targets"
+    return replace(small, name=f"{name}, SITW", group=group, draw=draw, share=0.1)
+
+
+def _speakers(name: str) -> Study:
+    about, draw = OF_SPEAKERS[name]
+    return Study(
+        name, "60 speakers on both sides", about, partial(draw, factor=1),
+        partial(draw, factor=100), CORE | MEANS | {_CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5,
+    )  # fmt: skip
+
+
+def _weighted(seed: Any) -> Drawn:
+    (data,) = _sampled("Gaussian", 2_000, {}).draw(seed).systems
+    weights = np.random.default_rng(seed).gamma(2.0, 0.5, len(data))
+    return Drawn([fp.Predictions.from_logits(data.y_true, data.scores, sample_weight=weights)])
+
+
+def studies() -> dict[str, Study]:
+    """Return all studies by name."""
+    own = {"Gaussian": 1.0, "t4": 0.5, "mixture": 0.5, "ties": 0.5, "skewed": 1.0, "discrete": 1.0}
+    gaussian = _sampled("Gaussian", 2_000, CORE)
+    others = "other metrics, 2,000 independent samples"
+    variants = "variants of the Gaussian population, 2,000 samples"
+    in_clusters = Study(
+        "clusters", "60 clusters", "6,000 samples; clusters shift the scores of each class",
+        partial(clusters, factor=1), partial(clusters, factor=200), CORE | MEANS, 0.5,
+    )  # fmt: skip
+    by_speakers = _speakers("trial list")
+    by_samples = replace(
+        by_speakers, name="trial list by IID", about="the same, drawing samples", share=0.25,
+        draw=lambda seed: replace(by_speakers.draw(seed), scheme=fp.IID()), metrics=RANKS | MEANS,
+    )  # fmt: skip
+    found = [
+        *(_sampled(name, 2_000, CORE, share=share) for name, share in own.items()),
+        replace(_sampled("bad", 2_000, ECES), n_draws=1),
+        Study("calibrated", gaussian.group, "posteriors are the truth, of a beta distribution",
+              _alone(calibrated, n_samples=2_000), _alone(calibrated, n_samples=2_000), ECES,
+              known={"ECE": 0.0}),
+        _sampled("few errors", 2_000, RANKS, share=0.5),
+        *(replace(_sampled(name, 2_000, MEANS | STEPS | FITS | OTHER_ECES), name=f"{name}, others",
+                  group=others, share=0.5) for name in ("Gaussian", "skewed")),
+        Parts("Gaussian, parts", others, gaussian.about, gaussian.draw, gaussian.large,
+              dict.fromkeys(("score", "miscalibration", "discrimination", "uncertainty")), 0.5),
+        replace(gaussian, name="weighted", group=variants, draw=_weighted, share=0.5,
+                about="weights of a gamma distribution of shape 2"),
+        replace(gaussian, name="stratified", group=variants, share=0.5,
+                about="class sizes are fixed",
+                draw=_alone(independent, fp.Stratified(), population=INDEPENDENT["Gaussian"],
+                            n_samples=2_000, sizes=True)),
+        Study("difference", variants, "two systems on the same samples",
+              lambda seed: Drawn(pair(seed, 2_000)), lambda seed: Drawn(pair(seed, _N_LARGE)),
+              CORE | {"NCE": MEANS["NCE"], _CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5),
+        *(_sampled(name, 20_000, CORE, share=0.25)
+          for name in ("Gaussian", "mixture", "skewed", "discrete")),
+        in_clusters,
+        replace(in_clusters, name="nested", about="the same, by Nested",
+                draw=lambda seed: _nested(in_clusters.draw(seed))),
+        *map(_speakers, OF_SPEAKERS),
+        by_samples,
+        _sitw("Gaussian"), _sitw("skewed"),
+    ]  # fmt: skip
+    return {study.name: study for study in found}
+
+
+def _nested(drawn: Drawn) -> Drawn:
+    return replace(drawn, scheme=fp.Nested(drawn.scheme.ids))
+
+
+def population_values(study: Study) -> dict[str, float]:
     """Return what the intervals ought to cover."""
-    wanted = metrics()
-    rcl = wanted.pop("RCL")
-    population = study.draw_population(_POPULATION_SEED)
-    values = {name: metric(population) for name, metric in wanted.items()}
-    fresh = [rcl(study.draw(_POPULATION_SEED + 1 + turn)[0]) for turn in range(n_fresh)]
-    return {**values, "RCL": float(np.mean(fresh))}
+    asked = {name: metric for name, metric in study.metrics.items() if name not in study.known}
+    fresh = {name: metric for name, metric in asked.items() if name in _FRESH}
+    fixed = {name: metric for name, metric in asked.items() if name not in fresh}
+    means = dict(study.known)
+    for metrics, draw, n_draws in (
+        (fixed, study.large, study.n_draws), (fresh, study.draw, _N_FRESH)
+    ):  # fmt: skip
+        if metrics:
+            found = [study.values(draw(_POPULATION + turn), metrics) for turn in range(n_draws)]
+            means |= {name: float(np.mean([one[name] for one in found])) for name in metrics}
+    return {name: means[name] for name in study.metrics}
 
 
-def observe(study: Study, n_repetitions: int, truth: dict[str, float]) -> dict[str, list[float]]:
-    """Return the share of repetitions in which each way covers each metric's population value."""
-    chosen = metrics()
-    covered = np.zeros((len(chosen), len(study.ways)))
-    for seed in range(n_repetitions):
-        predictions, speakers = study.draw(seed)
-        drawn: dict[tuple[bool, bool], list[Any]] = {}
-        for way, (_, method, by_speaker) in enumerate(study.ways):
-            kind = (by_speaker, method == "bca")
-            if kind not in drawn:  # the other methods read the same replicates
-                drawn[kind] = fp.bootstrap(
-                    list(chosen.values()), predictions, n_resamples=N_REPLICATES,
-                    confidence_level=LEVEL, method="bca" if kind[1] else "percentile", seed=seed,
-                    resampling=speakers if by_speaker else fp.IID(),
-                )  # fmt: skip
-            for place, (name, result) in enumerate(zip(chosen, drawn[kind], strict=True)):
-                low, high = result.interval
-                if method in ("basic", "normal"):
-                    defined = result.replicates[~np.isnan(result.replicates)]
-                    low, high = interval(result.value, defined, LEVEL, method)
-                covered[place, way] += low <= truth[name] <= high
-        _say(f"{study.name}: {seed + 1} of {n_repetitions} repetitions")
-    shares = covered / n_repetitions
-    return dict(zip(chosen, shares.tolist(), strict=True))
+def observe(study: Study, seed: int, truth: dict[str, float], counts: dict[str, Any]) -> None:
+    """Add what the intervals of one more draw do."""
+    drawn = study.draw([crc32(study.name.encode()), seed])
+    results = study.results(drawn, seed)
+    for level in LEVELS:
+        for name, found in results(level).items():
+            own = counts.setdefault(name, {"method": found.method, "few": 0})
+            at = own.setdefault(f"{level:g}", {
+                "auto": [0, 0, 0, 0], "percentile": [0, 0, 0, 0], "log_ratio": 0.0, "ratios": 0,
+            })  # fmt: skip
+            defined = found.replicates[~np.isnan(found.replicates)]
+            by_percentile = interval(found.value, defined, level, "percentile")
+            at["auto"][_side(found.interval, truth[name])] += 1
+            at["percentile"][_side(by_percentile, truth[name])] += 1
+            wide, narrow = (high - low for low, high in (found.interval, by_percentile))
+            if 0.0 < wide < np.inf and 0.0 < narrow < np.inf:
+                at["log_ratio"] += log(wide / narrow)
+                at["ratios"] += 1
+            own["few"] += level == LEVELS[-1] and found.degrees_of_freedom < 8.0
 
 
-def describe(
-    study: Study, n_repetitions: int, truth: dict[str, float], shares: dict[str, list[float]]
-) -> str:
-    """Return a study as Markdown."""
-    error = sqrt(LEVEL * (1.0 - LEVEL) / n_repetitions)
-    lines = [
-        f"### {study.name.capitalize()}",
-        "",
-        f"{study.description}; {n_repetitions} repetitions of {N_REPLICATES} replicates. Share of "
-        f"{LEVEL:.0%} intervals that cover, in percent; its standard error is {error:.1%} where an "
-        "interval keeps its level.",
-        "",
-        f"| metric | population value | {' | '.join(name for name, _, _ in study.ways)} |",
-        "|---|--:|" + "--:|" * len(study.ways),
-    ]
-    for name, row in shares.items():
-        cells = " | ".join(f"{100.0 * share:.1f}" for share in row)
-        lines.append(f"| {name} | {truth[name]:.4f} | {cells} |")
-    return "\n".join(lines)
+def _side(found: Any, value: float) -> int:
+    """Return 0 if an interval lies below the value, 1 if it covers, 2 if above; 3 for none."""
+    if isnan(found.low):
+        return 3
+    return 0 if found.high < value else 2 if found.low > value else 1
 
 
-def _say(line: str) -> None:
-    print(f"\r{line} ", end="", file=sys.stderr, flush=True)
+@contextmanager
+def _kept(path: Path) -> Iterator[dict[str, Any]]:
+    """Read figures from a file, and write them back."""
+    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    try:
+        yield held
+    finally:
+        path.write_text(_as_text(held), encoding="utf-8")
+
+
+def _as_text(figures: dict[str, dict[str, Any]]) -> str:
+    """Return figures as JSON, a study in each line."""
+    parts = []
+    for part, own in figures.items():
+        lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in own.items()]
+        parts.append(f"{json.dumps(part)}: {{\n" + ",\n".join(lines) + "\n}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def run_study(study: Study, n_repetitions: int, path: Path) -> None:
+    """Run a study until it has so many repetitions; the file is written from time to time."""
+    wanted = ceil(n_repetitions * study.share)
+    with _kept(path) as held:
+        known = held.setdefault("studies", {})
+        own = known.setdefault(study.name, {"repetitions": 0, "counts": {}})
+        if own["repetitions"] >= wanted:
+            return
+        if own.get("truth", {}).keys() != study.metrics.keys():
+            own["truth"] = population_values(study)
+    while own["repetitions"] < wanted:
+        begun = monotonic()
+        with _kept(path) as held:
+            own = held["studies"][study.name]
+            while own["repetitions"] < wanted and monotonic() < begun + _SECONDS:
+                observe(study, own["repetitions"], own["truth"], own["counts"])
+                own["repetitions"] += 1
+        print(f"{study.name}: {own['repetitions']} of {wanted} repetitions", file=sys.stderr)
 
 
 def main() -> None:
+    known = studies()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--fresh", type=int, default=2000, help="sets behind the mean RCL")
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="put the tables here too")
+    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--studies", nargs="*", choices=known, default=list(known), metavar="NAME")
+    parser.add_argument("--json", metavar="FILE", type=Path, required=True, help="the counts")
+    parser.add_argument("--bias", action="store_true", help="measure the bias against n")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="put the tables here")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw the bias against n")
     options = parser.parse_args()
-    command = shlex.join(["python", "-m", "benchmarks.coverage", *sys.argv[1:]])
-    sections = [f"Command: `{command}`"]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # bca of ECE: all replicates on one side
-        for study in STUDIES:
-            truth = population_values(study, options.fresh)
-            shares = observe(study, options.repetitions, truth)
-            sections.append(describe(study, options.repetitions, truth, shares))
-    _say("\n")
-    report = "\n\n".join(sections) + "\n"
+        warnings.simplefilter("ignore", RuntimeWarning)  # few degrees of freedom
+        for name in options.studies:
+            run_study(known[name], options.repetitions, options.json)
+        if options.bias:
+            with _kept(options.json) as held:
+                held["bias"] = optimism.measure()
+    figures = json.loads(options.json.read_text(encoding="utf-8"))
+    command = shlex.join(["python", "-m", "benchmarks.coverage", *sys.argv[1:]])
+    report = coverage_page.describe(figures, known, command)
     print(report)
+    if options.plot:
+        optimism.plot(figures["bias"], options.plot)
     if options.markdown:
         write_report(options.markdown, report)
 

@@ -9,7 +9,11 @@ import numpy as np
 
 from fastpsr.bootstrap.influence import acceleration
 from fastpsr.bootstrap.intervals import Interval, interval
-from fastpsr.bootstrap.inverted_test import errors_of_bins, inverted_interval
+from fastpsr.bootstrap.inverted_test import (
+    errors_of_bins,
+    interval_of_difference,
+    inverted_interval,
+)
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
@@ -106,7 +110,7 @@ class Evidence:
                 found = corrected.interval(settings.confidence_level)
                 df = corrected.degrees_of_freedom
             elif method == "inverted test":
-                found = self._by_inverted_test(jobs[0])
+                found = self._by_inverted_tests(jobs)
             else:
                 skew = 0.0
                 if method == "bca":
@@ -142,6 +146,14 @@ class Evidence:
         """Return the evidence for intervals of another level."""
         intervals = replace(self.intervals, confidence_level=confidence_level)
         return replace(self, intervals=intervals)
+
+    def _by_inverted_tests(self, jobs: list[Job]) -> Interval:
+        """Return the interval of one metric, or of the difference of two."""
+        sides = [self._by_inverted_test(job) for job in jobs]
+        if len(sides) == 1:
+            return sides[0]
+        places = [self.jobs.index(job) for job in jobs]
+        return interval_of_difference(sides[0], sides[1], self.replicates[places])
 
     def _by_inverted_test(self, job: Job) -> Interval:
         metric, (errors, replicates) = job.metric, self.errors[job]
@@ -191,11 +203,12 @@ def gather(
         if method == "subsampling"
         for job, _ in terms
     )
-    tested = [
-        terms[0][0]
+    tested = dict.fromkeys(
+        job
         for terms, method in zip(sums, methods, strict=True)
         if method == "inverted test"
-    ]
+        for job, _ in terms
+    )
     bins = {job: errors_of_bins(job) for job in tested}
     of_bins = [each for job in tested for each in bins[job]]
     known = dict(zip(jobs, values, strict=True))

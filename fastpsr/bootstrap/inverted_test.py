@@ -18,7 +18,7 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.bins import BinSums
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["errors_of_bins", "inverted_interval"]
+__all__ = ["errors_of_bins", "interval_of_difference", "inverted_interval"]
 
 _N_STEPS = 80  # on the way to the largest errors
 
@@ -77,6 +77,30 @@ def inverted_interval(
     if not (below > tail).any():  # even without errors, noise exceeds what was observed
         return Interval(low, observed)
     return Interval(low, length * _first_crossing(steps, below, tail))
+
+
+def interval_of_difference(a: Interval, b: Interval, replicates: Floats) -> Interval:
+    """Return the interval of a difference from those of both sides, and (2, R) replicates of them.
+
+    The square of its half-width is that of a difference of two variables with the half-widths of
+    both sides as standard deviations, and the correlation of the replicates.
+
+    References
+    ----------
+    G. Zou and A. Donner, "Construction of confidence limits about effect measures: a general
+    approach", Statistics in Medicine 27, 2008, doi:10.1002/sim.3095.
+    """
+    defined = replicates[:, ~np.isnan(replicates).any(axis=0)]
+    centered = defined - defined.mean(axis=1, keepdims=True)
+    deviations = centered.std(axis=1, keepdims=True)
+    scaled = np.divide(centered, deviations, out=np.zeros_like(centered), where=deviations > 0.0)
+    apart = float(((scaled[0] - scaled[1]) ** 2).mean()) / 2.0  # 1 minus the correlation
+    (middle, reach), (other_middle, other_reach) = (
+        ((side.low + side.high) / 2.0, (side.high - side.low) / 2.0) for side in (a, b)
+    )
+    difference = middle - other_middle
+    joint = float(np.sqrt((reach - other_reach) ** 2 + 2.0 * apart * reach * other_reach))
+    return Interval(difference - joint, difference + joint)
 
 
 def _first_crossing(steps: Floats, shares: Floats, level: float) -> float:

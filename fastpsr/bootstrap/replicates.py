@@ -88,13 +88,20 @@ class Job:
             self._pinned.append(found)
         return self._pinned[0]
 
-    def value_under(self, times: Times, replicate: int) -> Plan[Any]:
-        """Plan: return the value for given draw counts of the rows; nan if it is undefined."""
+    def value_under(self, times: Times, replicate: int, views: dict[Any, Data]) -> Plan[Any]:
+        """Plan: return the value for given draw counts of the rows; nan if it is undefined.
+
+        `views` are the data under the draw counts, which jobs share: what is computed once for
+        several metrics of the same data is computed once here, too.
+        """
         pinned = yield from self.pin()
+        key = id(self.data), id(self.subset), replicate
         if self.subset is not None:
             times = SubsetTimes(self.subset, times)
         try:
-            view = mapped(self.data, Reweighted(times, replicate))
+            if key not in views:
+                views[key] = mapped(self.data, Reweighted(times, replicate))
+            view: Any = views[key]
             if isinstance(pinned, Statistic):
                 value: Any = yield from pinned.plan_from_start(view)
             else:
@@ -185,7 +192,8 @@ class _Kind:
         data = self.jobs[0].data
         for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
             some = unserved[chunk.start : chunk.stop]
-            found = yield [self.jobs[k].value_under(times, first + r) for k, r in some]
+            views: dict[Any, Data] = {}
+            found = yield [self.jobs[k].value_under(times, first + r, views) for k, r in some]
             for (k, r), value in zip(some, found, strict=True):
                 out[self.places[k], first + r] = value
 
@@ -429,7 +437,8 @@ def _go_to_samples(
     n_numbers = _numbers_of_samples(data) * len(jobs)
 
     def one(replicate: int) -> Plan[None]:
-        values = yield [job.value_under(draws, replicate) for job in jobs.values()]
+        views: dict[Any, Data] = {}
+        values = yield [job.value_under(draws, replicate, views) for job in jobs.values()]
         out[list(jobs), replicate] = values
         advance(1)
 

@@ -147,7 +147,7 @@ class Intervals:
             return "subsampling"
         if "bca" in best and not self.resampling.multiplies:
             return "bca"
-        return "inverted test" if best == {"inverted test"} and len(jobs) == 1 else "percentile"
+        return "inverted test" if best == {"inverted test"} else "percentile"
 
 
 def _least_resamples(confidence_level: float) -> int:

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.optimism import Optimism
 from fastpsr.plans import Data, Plan, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
@@ -63,8 +62,6 @@ class DevPAV(Metric[_PavSteps]):
     label = "devPAV"
     meaning = "mean distance of the LLRs from those after PAV, log10"
     binary_only = True
-    best_interval = "subsampling"
-    optimism = Optimism()
 
     def summarize(self, predictions: Predictions) -> _PavSteps:
         return run(lambda: self._steps(predictions))

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric, Summarize
-from fastpsr.plans import Data, Plan
+from fastpsr.plans import Data, Plan, Shared
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.bins import (
     BinSummands,
@@ -120,8 +120,13 @@ class ECE(Metric[BinSums]):
         if self.binning == "uniform":
             (sums,) = yield [Summarize(self).over(data)]
         else:
-            edges = yield from quantile_edges(self._events, self.bins, data)
-            (sums,) = yield [SumIntoBins(self._events, edges).over(data)]
+            (sums,) = yield [Shared(("quantile bins", self.bins, self.on), data,
+                                    lambda: self._quantile_sums(data))]  # fmt: skip
+        return sums  # type: ignore[no-any-return]
+
+    def _quantile_sums(self, data: Data) -> Plan[BinSums]:
+        edges = yield from quantile_edges(self._events, self.bins, data)
+        (sums,) = yield [SumIntoBins(self._events, edges).over(data)]
         return sums  # type: ignore[no-any-return]
 
     def summands(self, data: Data) -> Plan[Summands | None]:

@@ -1,0 +1,112 @@
+"""What the study of coverage found, as Markdown."""
+
+from collections.abc import Mapping
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.coverage import Study
+
+_HEAD = (
+    "| metric | population | value | method | 90 %: percentile | auto | 95 %: percentile | auto "
+    "| above, below | width |"
+)
+
+
+_BEYOND = ("few errors", "trial list by IID")
+_POOLED = ("EER", "minDCF(0.05)", "minCllr", "AUC", "ECE", "RCL, PAV on the test")
+
+
+def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command: str) -> str:
+    """Return the tables of all studies that were run."""
+    found = figures.get("studies", {})
+    groups: dict[str, list[str]] = {}
+    for name, study in studies.items():
+        if found.get(name, {}).get("truth") and found[name]["repetitions"]:
+            groups.setdefault(study.group, []).append(name)
+    sections = [
+        f"Command: `{command}`",
+        "### All populations of a size together",
+        _pooled(found, groups),
+    ]
+    for group, names in groups.items():
+        notes = [
+            f"{name}: {studies[name].about} ({found[name]['repetitions']} repetitions)."
+            for name in names
+        ]
+        metrics = list(dict.fromkeys(m for name in names for m in studies[name].metrics))
+        rows = [
+            _row(metric, name, found[name])
+            for metric in metrics
+            for name in names
+            if metric in found[name]["counts"]
+        ]
+        table = "\n".join([_HEAD, "|---|---|--:|---|--:|--:|--:|--:|--:|--:|", *rows])
+        sections += [f"### {group[0].upper()}{group[1:]}", " ".join(notes), table]
+    if "bias" in figures:
+        sections += ["### Bias by number of samples", _bias(figures["bias"])]
+    return "\n\n".join(sections) + "\n"
+
+
+def _pooled(found: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:
+    """Return the coverage over the studies of a group, without those beyond the limits."""
+    lines = [
+        'Without "few errors" and "trial list by IID".',
+        "",
+        "| metric | study | repetitions | 90 %: percentile | auto | 95 %: percentile | auto |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for group, names in groups.items():
+        own = [found[n]["counts"] for n in names if not n.startswith(_BEYOND)]
+        metrics = [name for name in _POOLED if sum(name in counts for counts in own) > 1]
+        for metric in metrics:
+            counts = [each[metric] for each in own if metric in each]
+            cells = []
+            for level in ("0.9", "0.95"):
+                for method in ("percentile", "auto"):
+                    sides = [sum(k) for k in zip(*(c[level][method] for c in counts), strict=True)]
+                    is_bold = level == "0.95" and method == "auto"
+                    cells.append(_percent(sides, sum(sides), is_bold=is_bold))
+            lines.append(f"| {metric} | {group} | {sum(sides)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _bias(points: Mapping[str, Any]) -> str:
+    lines = [
+        "Gaussian population, means over sets of samples: the bias with its standard error, and as "
+        "estimated by the bootstrap and from halves and quarters.",
+        "",
+        "| metric | samples | bias | by the bootstrap | from subsets |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name, own in points.items():
+        for at in own:
+            estimates = " | ".join(f"{at[key]:.4f}" for key in ("bootstrap", "subsets"))
+            bias = f"{at['bias']:.4f} ± {at['error']:.4f}"
+            lines.append(f"| {name} | {at['n']:,} | {bias} | {estimates} |")
+    return "\n".join(lines)
+
+
+def _row(metric: str, name: str, own: Mapping[str, Any]) -> str:
+    counts = own["counts"][metric]
+    n = sum(counts["0.95"]["auto"])
+    cells = []
+    for level in ("0.9", "0.95"):
+        at = counts[level]
+        cells += [_percent(at["percentile"], n), _percent(at["auto"], n, is_bold=level == "0.95")]
+    at = counts["0.95"]
+    below, _, above, none = at["auto"]
+    missed = f"{100.0 * above / n:.1f}, {100.0 * below / n:.1f}"
+    width = f"{exp(at['log_ratio'] / at['ratios']):.2f}" if at["ratios"] else ""
+    method = counts["method"] + (f" ({none} without)" if none else "")
+    value = f"{own['truth'][metric]:.4g}"
+    return f"| {' | '.join([metric, name, value, method, *cells, missed, width])} |"
+
+
+def _percent(sides: list[int], n: int, *, is_bold: bool = False) -> str:
+    share = sides[1] / max(n - sides[3], 1)
+    if not is_bold:
+        return f"{100.0 * share:.1f}"
+    likely = (sides[1] + 2.0) / (n + 4.0)  # so that a share of 1 has an error (Agresti, Coull)
+    error = sqrt(likely * (1.0 - likely) / (n + 4.0))
+    return f"**{100.0 * share:.1f}** ± {100.0 * error:.1f}"
