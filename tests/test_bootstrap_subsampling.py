@@ -296,9 +296,14 @@ def test_counts_are_dealt_as_their_rows(sizes, n_shares):
         expected = np.zeros((n_shares, 14), np.int64)
         np.add.at(expected, (share, groups), 1)
         found = kernels.deal_counts(
-            np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares
+            np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares, range(n_shares)
         )
         np.testing.assert_array_equal(found, expected)
+        some = range(n_shares // 3, n_shares // 2)
+        found = kernels.deal_counts(
+            np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares, some
+        )
+        np.testing.assert_array_equal(found, expected[some.start : some.stop])
 
 
 # What does not matter

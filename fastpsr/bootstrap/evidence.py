@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -46,6 +47,8 @@ class Evidence:
         Of the jobs whose intervals are by subsampling.
     errors : dict of Job to (ndarray (M,), ndarray (R, M))
         Signed errors of the bins of calibration errors, and their replicates.
+    n_ids : int or None
+        Number of clusters or speakers, where these are drawn and there are calibration errors.
     """
 
     intervals: Intervals
@@ -54,6 +57,7 @@ class Evidence:
     replicates: Floats
     subsets: SubsetValues | None
     errors: dict[Job, tuple[Floats, Floats]]
+    n_ids: int | None
 
     def result(
         self, name: str, terms: Sum, stacklevel: int = 4, *, is_known: bool = False
@@ -158,11 +162,9 @@ class Evidence:
     def _by_inverted_test(self, job: Job) -> Interval:
         metric, (errors, replicates) = job.metric, self.errors[job]
         assert isinstance(metric, ECE)
-        units = run(lambda: self.intervals.resampling.units(job.whole))
-        n_units = units.ids.size if isinstance(units, IdUnits) else None
         defined = replicates[~np.isnan(replicates).any(axis=1)]
         level = self.intervals.confidence_level
-        return inverted_interval(errors, defined, metric.norm, level, n_units)
+        return inverted_interval(errors, defined, metric.norm, level, self.n_ids)
 
 
 def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None:
@@ -213,22 +215,28 @@ def gather(
     of_bins = [each for job in tested for each in bins[job]]
     known = dict(zip(jobs, values, strict=True))
 
-    def plan() -> Plan[tuple[list[float], Floats, SubsetValues | None]]:
+    resampling, seed = intervals.resampling, intervals.seed
+
+    def subsets_if_any() -> Plan[SubsetValues | None]:
+        if not in_subsets:
+            return None
+        own = [known[job] for job in in_subsets]
+        return (yield from subset_values(list(in_subsets), own, resampling, seed, jointly=jointly))
+
+    def n_ids_if_needed() -> Plan[int | None]:
+        units = (yield from resampling.units(jobs[0].whole)) if tested else None
+        return units.ids.size if isinstance(units, IdUnits) else None
+
+    def plan() -> Plan[list[Any]]:
         drawn = draw_replicates(
-            [*jobs, *of_bins], intervals.resampling, intervals.n_resamples, intervals.seed,
+            [*jobs, *of_bins], resampling, intervals.n_resamples, seed,
             jointly=jointly, progress=progress,
         )  # fmt: skip
-        subsets = subset_values(
-            list(in_subsets), [known[job] for job in in_subsets], intervals.resampling,
-            intervals.seed, jointly=jointly,
-        )  # fmt: skip
-        wanted = [drawn, *([subsets] if in_subsets else [])]
         errors = [each.metric.plan(each.data) for each in of_bins]  # type: ignore[union-attr]
-        found = yield [*wanted, *errors]
-        return found[len(wanted) :], found[0], found[1] if in_subsets else None
+        return (yield [drawn, subsets_if_any(), n_ids_if_needed(), *errors])
 
     with in_silence():
-        errors, replicates, subsets = run(plan)
+        replicates, subsets, n_ids, *errors = run(plan)
     own = iter(zip(errors, replicates[len(jobs) :], strict=True))
     by_bin = {job: [next(own) for _ in bins[job]] for job in tested}
     held = {
@@ -236,5 +244,5 @@ def gather(
         for job, each in by_bin.items()
     }
     return Evidence(
-        intervals, jobs, np.array(values, np.float64), replicates[: len(jobs)], subsets, held
+        intervals, jobs, np.array(values, np.float64), replicates[: len(jobs)], subsets, held, n_ids
     )
