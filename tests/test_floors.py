@@ -135,7 +135,8 @@ def test_replicates_clip_what_is_refitted_and_nothing_else(n_classes, n):
     assert by_sums.n_undefined == 0
     np.testing.assert_allclose(by_sums.replicates, by_samples.replicates, atol=1e-6)
     of_log = fp.CalibrationLoss(LOG, calibrator, train)
-    result = fp.bootstrap(of_log, data, n_resamples=20, seed=1, confidence_level=0.8)
+    options = {"n_resamples": 20, "confidence_level": 0.8, "method": "percentile"}
+    result = fp.bootstrap(of_log, data, seed=1, **options)
     assert (result.replicates == 100.0).all()
 
 
