@@ -151,7 +151,7 @@ def csv_rows(path="t.csv"):
     frame = polars.read_csv(path)
     sizes = [name for name in frame.columns if name.startswith("n_") and name != "n_undefined"]
     assert sizes[0] == "n_samples"
-    return frame.drop(sizes).to_dicts()
+    return frame.drop(sizes).fill_nan(None).to_dicts()
 
 
 def strict_json(path):

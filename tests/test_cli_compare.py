@@ -59,9 +59,11 @@ def shown(row):
     """What tables have of a difference, at usual magnitudes."""
     factor, unit = {"fraction": (100.0, " %"), "percent": (1.0, " %")}.get(row["unit"], (1.0, ""))
     digits = 3 if unit else 4
-    a, b, value, low, high = (f"{factor * row[name]:.{digits}f}" for name in KEYS[1:6])
-    answer = "yes" if row["excludes_zero"] else "no"
-    return [a + unit, b + unit, value + unit, f"[{low}, {high}]", answer]
+    a, b, value = (f"{factor * row[name]:.{digits}f}{unit}" for name in KEYS[1:4])
+    if row["low"] is None:
+        return [a, b, value, "no interval"]
+    low, high = (f"{factor * row[name]:.{digits}f}" for name in KEYS[4:6])
+    return [a, b, value, f"[{low}, {high}]", "yes" if row["excludes_zero"] else "no"]
 
 
 def costs_of(*arguments):

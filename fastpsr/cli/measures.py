@@ -185,7 +185,9 @@ class TrialMeasure:
             measures.equalize,
             measures.chosen,
         )
-        measures.check_names(made._table(None) | made._table(None, np.ones(1, bool)))
+        with_spoof = made._table(None, np.ones(1, bool))
+        # --adcf is for lists with spoofed trials alone
+        measures.check_names(with_spoof if measures.adcf else made._table(None) | with_spoof)
         return made
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
