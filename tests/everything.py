@@ -238,6 +238,7 @@ def _intervals(n, n_resamples):
         for name, resampling in resamplings.items():
             for result in fp.bootstrap(chosen, data, resampling=resampling, **options):
                 found[f"{name}, weighted {weighted}: {result.name}"] = result.replicates
+                found[f"{name}, weighted {weighted}: ends of {result.name}"] = result.interval
     small = min(n, 3_000)
     for result in fp.bootstrap(few, binary(small), **options):
         found[f"small: {result.name}"] = result.replicates
@@ -245,6 +246,8 @@ def _intervals(n, n_resamples):
         band = fp.band(curve, binary(small, kind="llrs"), n_resamples=40, seed=4)
         for name in band.series:
             found[f"band {curve.__name__}: {name}"] = getattr(band.high, name)
+    pilot = fp.sample_size(fp.EER(), binary(small), 0.01, n_resamples=40, seed=4)
+    found["sample size"] = [pilot.n, pilot.exponent]
     several = {"ce": fp.CrossEntropy(), "risk": fp.BayesRisk(samples.COSTS[3])}
     for result in fp.bootstrap(several, multiclass(small), **options):
         found[f"intervals, 3 classes: {result.name}"] = result.replicates

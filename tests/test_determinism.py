@@ -37,7 +37,7 @@ def test_everything_names_everything():
         {"calibration", "curves", "metrics"},
     )
     results = {"BootstrapResult", "Evaluation", "PartitionedPredictions", "ArgumentError"}
-    results |= {"SuspicionWarning", "Decomposition", "OperatingPoint"}
+    results |= {"SuspicionWarning", "Decomposition", "OperatingPoint", "Band", "SampleSize"}
     results |= {"CostMatrix"}  # in tests.samples
     sources = {"scan_parquet", "from_dask"}  # parts are parts wherever they come from
     assert set(fp.__all__) - named == files | held | results | sources

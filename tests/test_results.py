@@ -166,7 +166,7 @@ def test_what_an_interval_says_of_itself():
         "unit": "probability",
     }  # fmt: skip
     cells = shown(found).cells
-    assert cells[0] == "90 % interval: basic, 40 replicates, resampling Stratified, seed 0"
+    assert cells[0] == "90 % intervals: basic, 40 replicates, resampling Stratified, seed 0"
     assert "<i>AUC</i>" in cells
 
 

@@ -200,8 +200,9 @@ def decompose(
     miscalibration  0.1643
     discrimination  0.3466
     uncertainty     0.6931
-    >>> print(fp.decompose(data, fp.rules.Brier(), n_resamples=200, seed=0))
-    95 % interval: percentile, 200 replicates, resampling IID, seed 0
+    >>> found = fp.decompose(data, fp.rules.Brier(), n_resamples=200, method="percentile", seed=0)
+    >>> print(found)
+    95 % intervals: percentile, 200 replicates, resampling IID, seed 0
     score           0.1850  [0.1465, 0.2165]
     miscalibration  0.0600  [0.0503, 0.0737]
     discrimination  0.1250  [0.0997, 0.1527]

@@ -174,7 +174,7 @@ def evaluate(
     >>> systems, metrics = {"a": data, "b": other}, [fp.AUC(), fp.BrierScore()]
     >>> found = fp.evaluate(systems, metrics, n_resamples=200, seed=0, differences="first")
     >>> print(found)
-    95 % intervals: percentile, 200 replicates, resampling IID, seed 0
+    95 % intervals: subsampling of AUC; percentile of NBS; 200 replicates, resampling IID, seed 0
     difference: a - b
     metric            a       b  difference            interval  excludes 0
     targets          50      50
