@@ -1,0 +1,252 @@
+"""Settings of the metrics, and of calibrators."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fastpsr import checks
+from fastpsr.calibration import CALIBRATORS, CrossFit
+from fastpsr.calibration.base import Calibrator
+from fastpsr.cli.options.panels import TABLES, TRIALS, of
+from fastpsr.costs import CostMatrix
+from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
+from fastpsr.predictions import Predictions
+
+__all__ = [
+    "CalibratorOptions",
+    "MeasureOptions",
+    "check_folds",
+    "parse_dcf",
+    "parse_priors",
+    "read_costs",
+]
+
+
+class Equal(StrEnum):
+    """Definitions of the EER."""
+
+    HULL = "hull"
+    CROSSING = "crossing"
+    NEAREST = "nearest"
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """Settings of the metrics."""
+
+    priors: Annotated[
+        str | None,
+        typer.Option(
+            help="Class priors of the evaluation, which sum to 1, in the order of the classes: "
+            "0.99,0.01 for non-target and target. By default the class frequencies."
+        ),
+    ] = None
+    dcf: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
+            "repeated. By default 0.01 for trials, none for tables."
+        ),
+    ] = None
+    eer: Annotated[
+        Equal | None,
+        typer.Option(
+            help="Definition of the EER: on the convex hull of the ROC (the default), or on its "
+            "steps, by interpolation or at the nearest threshold."
+        ),
+    ] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Metrics of the table by name, with commas between, in this order."),
+    ] = None
+    costs: Annotated[
+        Path | None, of(TABLES, "Cost matrix with a row per true class: .json or .csv.")
+    ] = None
+    adcf: Annotated[
+        list[str] | None,
+        of(
+            TRIALS,
+            "Detection cost of lists with spoofed trials: asvspoof5 (the default), or "
+            "PNON:PSPOOF:CMISS:CFA:CFASPOOF. May be repeated.",
+        ),
+    ] = None
+    equalize: Annotated[
+        str | None,
+        of(TRIALS, "Columns of the key whose partitions get equal weight in the pooled result."),
+    ] = None
+
+    def detection(self, *, of_trials: bool) -> list[MinDCF]:
+        """Return the requested detection costs."""
+        return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+
+    def spoofing(self, spoof: Any) -> list[MinADCF]:
+        """Return the requested detection costs of a list; `spoof` says which trials are spoofed."""
+        if spoof is not None:
+            return [parse_adcf(text, spoof) for text in self.adcf or ["asvspoof5"]]
+        if self.adcf:
+            raise ValueError(
+                "--adcf is for lists with labels target, nontarget and spoof; this one has no "
+                "spoofed trials"
+            )
+        return []
+
+    @property
+    def equal_rates(self) -> EER:
+        """The EER by its definition."""
+        return EER() if self.eer is None else EER(self.eer.value)
+
+    def chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+        """Return the metrics of a table that are asked for, all by default."""
+        found = self._chosen(table)
+        if self.eer is not None and self.equal_rates.label not in found:
+            raise ValueError(
+                f"--eer is for tables with the EER, not for one of {', '.join(found)}: trials, or "
+                "LLRs or raw scores of two classes, have it"
+            )
+        return found
+
+    def check_names(self, tables: dict[str, Metric[Any]]) -> None:
+        """Raise, before anything is read, where --metrics names none of all possible metrics."""
+        self._chosen(tables)
+
+    def _chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+        if self.metrics is None:
+            return table
+        by_name = {name.lower(): name for name in table}
+        if self.equal_rates.label in table:
+            by_name["eer"] = self.equal_rates.label
+        found = {}
+        for text in self.metrics.split(","):
+            if text.strip().lower() not in by_name:
+                raise ValueError(
+                    f"--metrics must name metrics of this table ({', '.join(table)}), not "
+                    f"{text.strip()!r}"
+                )
+            name = by_name[text.strip().lower()]
+            found[name] = table[name]
+        return found
+
+
+def _known_calibrator(name: str) -> str:
+    if name not in CALIBRATORS:
+        raise typer.BadParameter(f"it must be one of {', '.join(CALIBRATORS)}, not {name!r}")
+    return name
+
+
+@dataclass(frozen=True)
+class CalibratorOptions:
+    """The calibrator, and its training."""
+
+    calibrator: Annotated[
+        str,
+        typer.Option(
+            callback=_known_calibrator,
+            metavar=f"[{'|'.join(CALIBRATORS)}]",  # the format of choices in the help
+            help="Calibrator of the scores, or of the calibration loss.",
+        ),
+    ] = "dp"
+    floor: Annotated[
+        float | None,
+        typer.Option(
+            help="Keep posteriors within P and 1 - P: those that pav and histogram return, those "
+            "that dp and temperature are given. By default they may be 0 and 1, which makes "
+            "infinite LLRs.",
+            metavar="P",
+        ),
+    ] = None
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-fitting.")] = 5
+
+    def untrained(self) -> Calibrator:
+        """Return the unfitted calibrator, with a floor if one was given."""
+        kind = CALIBRATORS[self.calibrator]
+        return kind() if self.floor is None else kind(floor=self.floor)  # type: ignore[call-arg]
+
+
+def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:
+    """Return class priors, with the checks that are possible for the kind of the scores."""
+    if text is None:
+        return None
+    if scale == "raw":
+        raise ValueError("--priors have no effect on raw scores, which only rank")
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--priors must be numbers with commas between, one for each class, not {text!r}"
+        ) from None
+    is_binary = of_trials or scale in ("llr", "log10-llr")
+    if is_binary and len(numbers) != 2:
+        raise ValueError(f"--priors must be two numbers, non-target and target, not {text!r}")
+    priors: list[float] = checks.as_priors("--priors", numbers, len(numbers)).tolist()
+    if is_binary and not all(priors):
+        raise ValueError(f"--priors must both be above 0, not {text!r}")
+    return priors
+
+
+def parse_dcf(text: str) -> MinDCF:
+    """Return the cost at the operating points of a preset, or of ``P`` or ``P:CMISS:CFA``."""
+    if text in PRESETS:
+        return MinDCF(text)
+    try:
+        numbers = [float(part) for part in text.split(":")]
+        if len(numbers) not in (1, 3):
+            raise ValueError
+        return MinDCF(*numbers)
+    except ValueError:
+        raise ValueError(
+            f"--dcf must be {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA, with a prior "
+            f"between 0 and 1 and positive costs, not {text!r}"
+        ) from None
+
+
+def parse_adcf(text: str, spoof: Any) -> MinADCF:
+    """Return the cost at ``asvspoof5``, or at ``PNON:PSPOOF:CMISS:CFA:CFASPOOF``."""
+    try:
+        numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
+        if len(numbers) not in (0, 5):
+            raise ValueError
+        return MinADCF(spoof, *numbers)
+    except ValueError:
+        raise ValueError(
+            "--adcf must be asvspoof5, or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and "
+            f"positive priors whose sum is below 1, not {text!r}"
+        ) from None
+
+
+def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
+    """Raise if there are too few samples, or groups, for so many folds."""
+    CrossFit(folds=folds, groups=groups).folds_of(predictions)
+
+
+def read_costs(path: Path | None) -> CostMatrix | None:
+    """Read a cost matrix, a row per class, from a JSON list of lists or a CSV without header."""
+    if path is None:
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            rows = json.loads(text)
+        else:
+            rows = [[float(c) for c in line.split(",")] for line in text.splitlines() if line]
+        _check_rows(rows)
+        return CostMatrix(rows)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path} must be a matrix of costs (JSON or CSV): {error}") from None
+
+
+def _check_rows(rows: Any) -> None:
+    """Raise unless rows are lists of numbers of equal length, with at least one row."""
+    if not isinstance(rows, list) or not any(isinstance(row, list) for row in rows):
+        return
+    most = max(len(row) for row in rows if isinstance(row, list))
+    for k, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != most:
+            said = f"has {len(row)}" if isinstance(row, list) else f"is {row!r}"
+            raise ValueError(f"every row must have {most} costs, but row {k} {said}")
+        for j, cost in enumerate(row):
+            if not isinstance(cost, (int, float)):
+                raise ValueError(f"costs must be numbers, but costs[{k}, {j}] is {cost!r}")
