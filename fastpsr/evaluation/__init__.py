@@ -4,9 +4,10 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
-from fastpsr.evaluation.evaluate import NoIntervalsWarning, evaluate, evaluate_systems
+from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping, SharedTargets, groups_of
 from fastpsr.evaluation.table import Evaluation, Group, Row
+from fastpsr.evaluation.task import NoIntervalsWarning
 
 __all__ = [
     "Decomposition",

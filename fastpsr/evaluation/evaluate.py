@@ -1,24 +1,18 @@
 """`evaluate`: a table of metrics."""
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 from warnings import warn
-
-import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
 from fastpsr.bootstrap.bootstrap import Pair, check_same_samples, with_intervals
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import Job, as_number
+from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsets import Subset
-from fastpsr.errors import ArgumentError, SuspicionWarning
+from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -27,48 +21,25 @@ from fastpsr.evaluation.comparison import (
     pairs_of,
 )
 from fastpsr.evaluation.defaults import default_metrics
-from fastpsr.evaluation.groups import By, Subgroup, groups_of
-from fastpsr.evaluation.infinite_losses import count_infinite_losses
+from fastpsr.evaluation.groups import By
 from fastpsr.evaluation.layout import POOLED
-from fastpsr.evaluation.suspicions import suspicions
-from fastpsr.evaluation.table import Evaluation, Group, Row
-from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.evaluation.table import Evaluation
+from fastpsr.evaluation.task import Progress, Task, tasks_of
+from fastpsr.metrics import Metric
 from fastpsr.metrics.base import check_metric
 from fastpsr.plans import (
     Data,
-    Outcome,
     PartitionedPredictions,
     Plan,
     check_data,
-    run,
     run_all,
 )
-from fastpsr.plans.reading import without_frames
-from fastpsr.predictions import Kind, Predictions
-from fastpsr.wording import counted
+from fastpsr.predictions import Predictions
 
-__all__ = ["NoIntervalsWarning", "evaluate", "evaluate_systems"]
+__all__ = ["evaluate", "evaluate_systems"]
 
-
-class NoIntervalsWarning(RuntimeWarning):
-    """A group has no confidence intervals, because it has too few units to resample.
-
-    Attributes
-    ----------
-    what : str
-        Name of the group.
-    error : ValueError
-        The reason.
-    """
-
-    def __init__(self, what: str, error: ValueError) -> None:
-        super().__init__(f"{what}: {error}")
-        self.what, self.error = what, error
-
-
-AnyMetric = Metric[Any] | Callable[[Predictions], float]
 Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric]
-Progress = Callable[[str, int, int], object]
+_Sides = tuple[Task, Task]
 
 
 def evaluate(
@@ -226,7 +197,7 @@ def evaluate_systems(
     """
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
-    of_systems: list[list[_Task]] = []
+    of_systems: list[list[Task]] = []
     for system, data in systems.items():
         name = "predictions" if system is None else f"predictions[{system!r}]"
         check_data(data, name)
@@ -234,7 +205,7 @@ def evaluate_systems(
         try:
             if isinstance(data, Predictions):
                 _ = data.labels
-            of_system = _tasks(
+            of_system = tasks_of(
                 system, label, data, _named(metrics, data), by, intervals,
                 with_whole=group_differences is not None,
             )  # fmt: skip
@@ -245,7 +216,7 @@ def evaluate_systems(
             raise error.renamed(f"{name}: {error.name or error.argument}") from None
     tasks = [task for of_system in of_systems for task in of_system]
     sides: list[_Sides] = []
-    drawn_together: Sequence[Sequence[_Task]] = [[task] for task in tasks]
+    drawn_together: Sequence[Sequence[Task]] = [[task] for task in tasks]
     if differences is not None:
         drawn_together, pairs = _side_by_side(of_systems), pairs_of(len(systems), differences)
         sides += [(one[a], one[b]) for one in drawn_together for a, b in pairs]
@@ -270,7 +241,7 @@ def evaluate_systems(
     return Evaluation(rows, tuple(task.described for task in tasks), intervals, tuple(found))
 
 
-def _side_by_side(of_systems: "Sequence[list[_Task]]") -> "list[tuple[_Task, ...]]":
+def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:
     """Return the tasks of all systems for each group, which must have the same samples."""
     first, *others = of_systems
     for other in others:
@@ -289,13 +260,13 @@ def _side_by_side(of_systems: "Sequence[list[_Task]]") -> "list[tuple[_Task, ...
 
 
 def _finished(
-    tasks: "Sequence[_Task]",
-    sides: "Sequence[_Sides] | None",
+    tasks: Sequence[Task],
+    sides: Sequence[_Sides] | None,
     intervals: Intervals | None,
     progress: Progress | None,
 ) -> list[Difference]:
     """Make the rows of tasks, and return their differences; with `sides` all are drawn jointly."""
-    known: dict[tuple[_Task, str], float] = {}
+    known: dict[tuple[Task, str], float] = {}
     can_be_drawn: dict[str | None, bool] = {}
     for task in tasks if intervals is not None else ():
         if task.numbers and task.group not in can_be_drawn:
@@ -344,12 +315,12 @@ def _finished(
     return differences
 
 
-def _family(a: "_Task", b: "_Task", metric: str) -> tuple[str | None, str] | None:
+def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
     """Return the key of the differences whose intervals hold jointly; None for one of systems."""
     return None if a.group == b.group else (a.system, metric)
 
 
-def _named_pair(a: "_Task", b: "_Task", metric: str) -> str:
+def _named_pair(a: Task, b: Task, metric: str) -> str:
     """Return the name of a difference in messages."""
     if a.group != b.group:
         name = f"{metric}, {a.group or POOLED} - {b.group or POOLED}"
@@ -358,7 +329,7 @@ def _named_pair(a: "_Task", b: "_Task", metric: str) -> str:
     return f"{a.group}: {name}" if a.group else name
 
 
-def _beginning(tasks: "Sequence[_Task]") -> str:
+def _beginning(tasks: Sequence[Task]) -> str:
     """Return the beginning of messages: the system and group that all tasks have."""
     first, *others = tasks
     system = first.among if all(task.among == first.among for task in others) else ""
@@ -367,237 +338,10 @@ def _beginning(tasks: "Sequence[_Task]") -> str:
     return f"{', '.join(names)}: " if names else ""
 
 
-def _tasks(
-    system: str | None,
-    label: str,
-    data: Data,
-    metrics: Mapping[str, AnyMetric],
-    by: By | None,
-    intervals: Intervals | None,
-    *,
-    with_whole: bool,
-) -> "list[_Task]":
-    """Return the tasks of a system: all its samples, then its groups.
-
-    `with_whole` says that groups are drawn with the whole.
-    """
-    tasks = [_Task(system, None, label, label, data, metrics, intervals)]
-    for found in groups_of(data, by):
-        own, refused = dict(metrics), {}
-        for metric_name, metric in metrics.items():
-            if isinstance(metric, Metric):
-                try:
-                    own[metric_name] = metric.on_rows(data, found.rows)
-                except ValueError as error:
-                    refused[metric_name] = error
-        drawn = None if intervals is None else intervals.on_rows(data, found.rows)
-        place = f"{label}, {found.name}" if label else found.name
-        subset = Subset(data, found.rows) if with_whole else None
-        tasks.append(_Task(system, found, label, place, found.data, own, drawn, refused, subset))
-    return tasks
-
-
-@dataclass(eq=False)
-class _Task:
-    """Metrics of a system, for all its samples or for a group."""
-
-    system: str | None
-    subgroup: Subgroup | None
-    among: str  # name of the system if there are several, else ""
-    label: str  # what messages call the system and group
-    data: Data
-    metrics: Mapping[str, AnyMetric]
-    intervals: Intervals | None  # for a group, of its samples alone
-    refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
-    subset: Subset | None = None  # of a group that is drawn with the whole
-
-    described: Group = field(init=False)
-    values: dict[str, Outcome] = field(init=False)
-    numbers: dict[str, float] = field(init=False)  # those of the values that are not nan
-    rows: dict[str, Row] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._jobs = {
-            name: Job(metric, self.data, self.subset) for name, metric in self.metrics.items()
-        }
-
-    @property
-    def group(self) -> str | None:
-        """Name of the group; None for all samples."""
-        return None if self.subgroup is None else self.subgroup.name
-
-    @property
-    def grouping(self) -> str | None:
-        """Name of the grouping; None for all samples."""
-        return None if self.subgroup is None else self.subgroup.grouping
-
-    def plans(self, progress: Progress | None) -> list[Callable[[], Plan[Any]]]:
-        """Return plans for the description of the samples, the metrics, and their replicates."""
-        values = [
-            partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
-        ]
-        first: list[Callable[[], Plan[Any]]] = [self._describe]
-        if self.group is None:
-            first.append(lambda: suspicions(self.data))
-        if self.intervals is None:
-            return [*first, *values]
-        prepared = [
-            partial(_about, self.among, self.data, job.prepare) for job in self._jobs.values()
-        ]
-        return [*first, *values, *prepared]
-
-    def take(self, outcomes: Any) -> Sequence[SuspicionWarning]:
-        """Take the outcomes of the plans, and return what the data look like."""
-        self.described = next(outcomes).get()
-        suspected = next(outcomes).get() if self.group is None else ()
-        self.values = {name: next(outcomes) for name in self.metrics}
-        prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
-        sizes = self.described.class_sizes
-        if self.group is not None and len(sizes) == 2 and 0 in sizes:
-            error = ValueError(f"{self.group} has no samples of class {sizes.index(0)}")
-            self.values = {
-                name: outcome if _is_finite(outcome) else Outcome(None, error)
-                for name, outcome in self.values.items()
-            }
-        numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
-        self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
-        if prepared:
-            for name in self.numbers:
-                prepared[name].get()
-        return suspected
-
-    def job(self, name: str) -> Job:
-        """Return the prepared job of a metric."""
-        return self._jobs[name]
-
-    def can_be_drawn(self) -> bool:
-        """Return whether a group has enough units to resample; warn if not."""
-        if self.group is None:  # for all samples this is an error, raised elsewhere
-            return True
-        assert self.intervals is not None
-        resampling = self.intervals.resampling
-        try:
-            run(lambda: resampling.units(self.data))
-        except ValueError as error:
-            warn(NoIntervalsWarning(self.worded("no intervals"), error), stacklevel=5)
-            return False
-        return True
-
-    def row(self, name: str, found: BootstrapResult | None) -> Row:
-        """Return the row of a metric."""
-        metric, outcome = self.metrics[name], self.values[name]
-        value, state, error = float("nan"), "not computed", outcome.error
-        if error is None:
-            value = float(outcome.result)
-            state, error = _explain(metric, value, self.described.n_infinite, self.data.kind)
-        note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
-        row = Row(
-            name, value, note=note, unit=getattr(metric, "unit", ""),
-            reference_value=getattr(metric, "reference_value", None),
-            system=self.system, group=self.group, state=state,
-            error=None if error is None else without_frames(error),
-        )  # fmt: skip
-        if found is None:
-            return row
-        low, high = found.interval
-        df = None if math.isnan(found.degrees_of_freedom) else found.degrees_of_freedom
-        return replace(
-            row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
-            method=found.method, degrees_of_freedom=df,
-        )  # fmt: skip
-
-    def _describe(self) -> Plan[Group]:
-        n_infinite = yield from count_infinite_losses(self.data)
-        return Group(
-            self.system,
-            self.group,
-            self.data.kind,
-            len(self.data),
-            tuple(int(n) for n in self.data.class_sizes),
-            tuple(float(prior) for prior in self.data.priors),
-            n_infinite,
-        )
-
-    def _value(self, place: int, name: str, progress: Progress | None) -> Plan[Any]:
-        """Ask for the value of a metric."""
-        if progress is not None:
-            progress(self.worded(name), place, len(self.metrics))
-        if name in self.refused:
-            raise self.refused[name]
-        metric = self.metrics[name]
-        if isinstance(metric, Metric):
-            plan = partial(metric.plan_from_start, self.data)
-            return (yield from _about(self.among, self.data, plan))
-        if not isinstance(self.data, Predictions):
-            raise ArgumentError(
-                "metrics",
-                f"must be metrics of this package for data in parts, not the function {name}: make "
-                "it a Metric with summarize, merge and finish",
-            )
-        return as_number(name, metric(self.data))
-
-    def worded(self, what: str) -> str:
-        """Return a message about the system and group."""
-        return f"{self.label}: {what}" if self.label else what
-
-
-def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
-    """Plan: do another plan, with warnings that name the system, of data in memory."""
-    if not system or not isinstance(data, Predictions):
-        return (yield from plan())
-    caught: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            return run(plan, data)
-    finally:
-        for each in caught:
-            message = f"{system}: {each.message}"
-            warnings.warn_explicit(message, each.category, each.filename, each.lineno)
-
-
-def _explain(
-    metric: AnyMetric, value: float, n_infinite: int, kind: Kind
-) -> tuple[str, ValueError | None]:
-    """Return the state of a value that is not finite and the reason; else "" and None."""
-    if np.isfinite(value):
-        return "", None
-    state = "undefined" if np.isnan(value) else "infinite"
-    if not isinstance(metric, Metric):
-        return state, ValueError("the function returned it")
-    remedy, pass_ = "", {}
-    if kind == "posteriors":
-        remedy = "from_posteriors(..., floor=1e-6) bounds what they cost"
-    if isinstance(metric, CalibrationLoss):
-        name = type(metric.calibrator).__name__
-        if getattr(metric.calibrator, "floor", None) == 0.0:
-            remedy, pass_ = f"{name}(floor=1e-6) bounds what they cost", {"floor": 1e-6}
-        if value < 0.0:
-            rule = "would make the score infinitely worse"
-            remedy = f"{name}(floor=1e-6) would not" if pass_ else ""
-            return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
-    if not n_infinite:
-        return state, ValueError(metric.meaning)
-    rule = (
-        "has posterior 0 for the true class"
-        if n_infinite == 1
-        else "have posterior 0 for the true class"
-    )
-    name = counted(n_infinite, "sample")
-    return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
-
-
-def _is_finite(outcome: Outcome) -> bool:
-    return outcome.error is None and bool(np.isfinite(outcome.result))
-
-
-_Sides = tuple[_Task, _Task]
-
-
 def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     if isinstance(metrics, Metric):
         metrics = [metrics]
-    return _Task(None, None, "", "", data, _named(metrics, data), None).plans(None)
+    return Task(None, None, "", "", data, _named(metrics, data), None).plans(None)
 
 
 PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)

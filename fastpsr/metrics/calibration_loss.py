@@ -3,13 +3,13 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator, SumLosses
 from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, as_training
-from fastpsr.metrics.base import Metric
+from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.optimism import IS_LINEAR, TWO_TERMS, BestInterval, Optimism
 from fastpsr.plans import Data, Part, Plan, Step, begin, run
 from fastpsr.predictions import Floats, Predictions
@@ -23,7 +23,43 @@ __all__ = ["CalibrationLoss", "ExpectedDivergence", "SemiEmpiricalDecomposition"
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
+class _AfterCalibration(Metric[Summary]):
+    """A metric of a rule that compares posteriors before and after calibration."""
+
+    rule: ScoringRule
+    calibrator: Calibrator | FitTransform
+    train: Training = field(default_factory=CrossFit)
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
+        as_calibrator(self.calibrator)
+        as_training(self.train)
+
+    @property
+    def _fitter(self) -> Calibrator:
+        return as_calibrator(self.calibrator)
+
+    @property
+    def best_interval(self) -> BestInterval:  # type: ignore[override]
+        """That of the training."""
+        return self.train.best_interval
+
+    @property
+    def optimism(self) -> Optimism:  # type: ignore[override]
+        """That of fits on the evaluated data: a fixed number of parameters gains 1 / n."""
+        if isinstance(self._fitter, PAV):
+            return Optimism(center=TWO_TERMS)
+        return Optimism(center=IS_LINEAR, center_of_units=IS_LINEAR)
+
+    def on_rows(self, data: Data, rows: Any) -> Self:
+        return replace(self, train=self.train.on_rows(data, rows))
+
+    def fixed_to(self, data: Data) -> Plan[Self]:
+        return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
     """The reduction of a proper score by calibration; by default relative, in percent (RCL).
 
     ``raw - calibrated``, or ``100 * (raw - calibrated) / raw`` (Ferrer and Ramos, 2024, section
@@ -68,29 +104,7 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
     47.09
     """
 
-    rule: ScoringRule
-    calibrator: Calibrator | FitTransform
-    train: Training = field(default_factory=CrossFit)
     relative: bool = True
-
-    def __post_init__(self) -> None:
-        check_rule(self.rule)
-        as_calibrator(self.calibrator)
-        as_training(self.train)
-
-    @property
-    def _fitter(self) -> Calibrator:
-        return as_calibrator(self.calibrator)
-
-    @property
-    def best_interval(self) -> BestInterval:  # type: ignore[override]
-        """That of the training."""
-        return self.train.best_interval
-
-    @property
-    def optimism(self) -> Optimism:  # type: ignore[override]
-        """That of fits on the evaluated data."""
-        return _optimism(self._fitter)
 
     @property
     def label(self) -> str:
@@ -142,12 +156,6 @@ class CalibrationLoss(Metric[tuple[ScoreSums, ScoreSums]]):
         made = yield from self.train.calibrated_plan(self._fitter, data)
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
 
-    def on_rows(self, data: Data, rows: Any) -> "CalibrationLoss":
-        return replace(self, train=self.train.on_rows(data, rows))
-
-    def fixed_to(self, data: Data) -> Plan["CalibrationLoss"]:
-        return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
-
     def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
         if raw == calibrated:
@@ -196,7 +204,7 @@ class SemiEmpiricalDecomposition(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedDivergence(Metric[ReferenceSums]):
+class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
     """The mean score divergence d(r; q) of calibrated posteriors r from the posteriors q.
 
     The classic calibration metric (Ferrer and Ramos, 2024, Equation 24). It is a component of the
@@ -232,29 +240,6 @@ class ExpectedDivergence(Metric[ReferenceSums]):
     0.01
     """
 
-    rule: ScoringRule
-    calibrator: Calibrator | FitTransform
-    train: Training = field(default_factory=CrossFit)
-
-    def __post_init__(self) -> None:
-        check_rule(self.rule)
-        as_calibrator(self.calibrator)
-        as_training(self.train)
-
-    @property
-    def _fitter(self) -> Calibrator:
-        return as_calibrator(self.calibrator)
-
-    @property
-    def best_interval(self) -> BestInterval:  # type: ignore[override]
-        """That of the training."""
-        return self.train.best_interval
-
-    @property
-    def optimism(self) -> Optimism:  # type: ignore[override]
-        """That of fits on the evaluated data."""
-        return _optimism(self._fitter)
-
     @property
     def label(self) -> str:
         return f"Divergence {self.rule.label}"
@@ -287,12 +272,6 @@ class ExpectedDivergence(Metric[ReferenceSums]):
         values = partial(divergences, self.rule)
         return ReferenceSummands(data.n_classes, values, data.given_priors, (reference,))
 
-    def on_rows(self, data: Data, rows: Any) -> "ExpectedDivergence":
-        return replace(self, train=self.train.on_rows(data, rows))
-
-    def fixed_to(self, data: Data) -> Plan["ExpectedDivergence"]:
-        return replace(self, train=(yield from self.train.fixed_to(self._fitter, data)))
-
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
 
@@ -309,13 +288,6 @@ class ExpectedDivergence(Metric[ReferenceSums]):
             return SemiEmpiricalDecomposition(*(found.mean() for found in sums))
 
         return run(plan)
-
-
-def _optimism(calibrator: Calibrator) -> Optimism:
-    """Return that of a fit on the evaluated data: a fixed number of parameters gains 1 / n."""
-    if isinstance(calibrator, PAV):
-        return Optimism(center=TWO_TERMS)
-    return Optimism(center=IS_LINEAR, center_of_units=IS_LINEAR)
 
 
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:

@@ -1,0 +1,276 @@
+"""What is computed of a system, for all its samples or for a group."""
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from fastpsr.bootstrap import BootstrapResult
+from fastpsr.bootstrap.replicates import AnyMetric, Job, as_number
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.subsets import Subset
+from fastpsr.errors import ArgumentError, SuspicionWarning
+from fastpsr.evaluation.groups import By, Subgroup, groups_of
+from fastpsr.evaluation.infinite_losses import count_infinite_losses
+from fastpsr.evaluation.suspicions import suspicions
+from fastpsr.evaluation.table import Group, Row
+from fastpsr.metrics import CalibrationLoss, Metric
+from fastpsr.plans import (
+    Data,
+    Outcome,
+    Plan,
+    run,
+)
+from fastpsr.plans.reading import without_frames
+from fastpsr.predictions import Kind, Predictions
+from fastpsr.wording import counted
+
+__all__ = ["NoIntervalsWarning", "Progress", "Task", "tasks_of"]
+
+
+class NoIntervalsWarning(RuntimeWarning):
+    """A group has no confidence intervals, because it has too few units to resample.
+
+    Attributes
+    ----------
+    what : str
+        Name of the group.
+    error : ValueError
+        The reason.
+    """
+
+    def __init__(self, what: str, error: ValueError) -> None:
+        super().__init__(f"{what}: {error}")
+        self.what, self.error = what, error
+
+
+Progress = Callable[[str, int, int], object]
+
+
+@dataclass(eq=False)
+class Task:
+    """Metrics of a system, for all its samples or for a group."""
+
+    system: str | None
+    subgroup: Subgroup | None
+    among: str  # name of the system if there are several, else ""
+    label: str  # what messages call the system and group
+    data: Data
+    metrics: Mapping[str, AnyMetric]
+    intervals: Intervals | None  # for a group, of its samples alone
+    refused: Mapping[str, ValueError] = field(default_factory=dict)  # by name of the metric
+    subset: Subset | None = None  # of a group that is drawn with the whole
+
+    described: Group = field(init=False)
+    values: dict[str, Outcome] = field(init=False)
+    numbers: dict[str, float] = field(init=False)  # those of the values that are not nan
+    rows: dict[str, Row] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._jobs = {
+            name: Job(metric, self.data, self.subset) for name, metric in self.metrics.items()
+        }
+
+    @property
+    def group(self) -> str | None:
+        """Name of the group; None for all samples."""
+        return None if self.subgroup is None else self.subgroup.name
+
+    @property
+    def grouping(self) -> str | None:
+        """Name of the grouping; None for all samples."""
+        return None if self.subgroup is None else self.subgroup.grouping
+
+    def plans(self, progress: Progress | None) -> list[Callable[[], Plan[Any]]]:
+        """Return plans for the description of the samples, the metrics, and their replicates."""
+        values = [
+            partial(self._value, place, name, progress) for place, name in enumerate(self.metrics)
+        ]
+        first: list[Callable[[], Plan[Any]]] = [self._describe]
+        if self.group is None:
+            first.append(lambda: suspicions(self.data))
+        if self.intervals is None:
+            return [*first, *values]
+        prepared = [
+            partial(_about, self.among, self.data, job.prepare) for job in self._jobs.values()
+        ]
+        return [*first, *values, *prepared]
+
+    def take(self, outcomes: Any) -> Sequence[SuspicionWarning]:
+        """Take the outcomes of the plans, and return what the data look like."""
+        self.described = next(outcomes).get()
+        suspected = next(outcomes).get() if self.group is None else ()
+        self.values = {name: next(outcomes) for name in self.metrics}
+        prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
+        sizes = self.described.class_sizes
+        if self.group is not None and len(sizes) == 2 and 0 in sizes:
+            error = ValueError(f"{self.group} has no samples of class {sizes.index(0)}")
+            self.values = {
+                name: outcome if _is_finite(outcome) else Outcome(None, error)
+                for name, outcome in self.values.items()
+            }
+        numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
+        self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
+        if prepared:
+            for name in self.numbers:
+                prepared[name].get()
+        return suspected
+
+    def job(self, name: str) -> Job:
+        """Return the prepared job of a metric."""
+        return self._jobs[name]
+
+    def can_be_drawn(self) -> bool:
+        """Return whether a group has enough units to resample; warn if not."""
+        if self.group is None:  # for all samples this is an error, raised elsewhere
+            return True
+        assert self.intervals is not None
+        resampling = self.intervals.resampling
+        try:
+            run(lambda: resampling.units(self.data))
+        except ValueError as error:
+            warn(NoIntervalsWarning(self.worded("no intervals"), error), stacklevel=5)
+            return False
+        return True
+
+    def row(self, name: str, found: BootstrapResult | None) -> Row:
+        """Return the row of a metric."""
+        metric, outcome = self.metrics[name], self.values[name]
+        value, state, error = float("nan"), "not computed", outcome.error
+        if error is None:
+            value = float(outcome.result)
+            state, error = _explain(metric, value, self.described.n_infinite, self.data.kind)
+        note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
+        row = Row(
+            name, value, note=note, unit=getattr(metric, "unit", ""),
+            reference_value=getattr(metric, "reference_value", None),
+            system=self.system, group=self.group, state=state,
+            error=None if error is None else without_frames(error),
+        )  # fmt: skip
+        if found is None:
+            return row
+        low, high = found.interval
+        df = None if math.isnan(found.degrees_of_freedom) else found.degrees_of_freedom
+        return replace(
+            row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
+            method=found.method, degrees_of_freedom=df,
+        )  # fmt: skip
+
+    def _describe(self) -> Plan[Group]:
+        n_infinite = yield from count_infinite_losses(self.data)
+        return Group(
+            self.system,
+            self.group,
+            self.data.kind,
+            len(self.data),
+            tuple(int(n) for n in self.data.class_sizes),
+            tuple(float(prior) for prior in self.data.priors),
+            n_infinite,
+        )
+
+    def _value(self, place: int, name: str, progress: Progress | None) -> Plan[Any]:
+        """Ask for the value of a metric."""
+        if progress is not None:
+            progress(self.worded(name), place, len(self.metrics))
+        if name in self.refused:
+            raise self.refused[name]
+        metric = self.metrics[name]
+        if isinstance(metric, Metric):
+            plan = partial(metric.plan_from_start, self.data)
+            return (yield from _about(self.among, self.data, plan))
+        if not isinstance(self.data, Predictions):
+            raise ArgumentError(
+                "metrics",
+                f"must be metrics of this package for data in parts, not the function {name}: make "
+                "it a Metric with summarize, merge and finish",
+            )
+        return as_number(name, metric(self.data))
+
+    def worded(self, what: str) -> str:
+        """Return a message about the system and group."""
+        return f"{self.label}: {what}" if self.label else what
+
+
+def tasks_of(
+    system: str | None,
+    label: str,
+    data: Data,
+    metrics: Mapping[str, AnyMetric],
+    by: By | None,
+    intervals: Intervals | None,
+    *,
+    with_whole: bool,
+) -> list[Task]:
+    """Return the tasks of a system: all its samples, then its groups.
+
+    `with_whole` says that groups are drawn with the whole.
+    """
+    tasks = [Task(system, None, label, label, data, metrics, intervals)]
+    for found in groups_of(data, by):
+        own, refused = dict(metrics), {}
+        for metric_name, metric in metrics.items():
+            if isinstance(metric, Metric):
+                try:
+                    own[metric_name] = metric.on_rows(data, found.rows)
+                except ValueError as error:
+                    refused[metric_name] = error
+        drawn = None if intervals is None else intervals.on_rows(data, found.rows)
+        place = f"{label}, {found.name}" if label else found.name
+        subset = Subset(data, found.rows) if with_whole else None
+        tasks.append(Task(system, found, label, place, found.data, own, drawn, refused, subset))
+    return tasks
+
+
+def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
+    """Plan: do another plan, with warnings that name the system, of data in memory."""
+    if not system or not isinstance(data, Predictions):
+        return (yield from plan())
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            return run(plan, data)
+    finally:
+        for each in caught:
+            message = f"{system}: {each.message}"
+            warnings.warn_explicit(message, each.category, each.filename, each.lineno)
+
+
+def _explain(
+    metric: AnyMetric, value: float, n_infinite: int, kind: Kind
+) -> tuple[str, ValueError | None]:
+    """Return the state of a value that is not finite and the reason; else "" and None."""
+    if np.isfinite(value):
+        return "", None
+    state = "undefined" if np.isnan(value) else "infinite"
+    if not isinstance(metric, Metric):
+        return state, ValueError("the function returned it")
+    remedy, pass_ = "", {}
+    if kind == "posteriors":
+        remedy = "from_posteriors(..., floor=1e-6) bounds what they cost"
+    if isinstance(metric, CalibrationLoss):
+        name = type(metric.calibrator).__name__
+        if getattr(metric.calibrator, "floor", None) == 0.0:
+            remedy, pass_ = f"{name}(floor=1e-6) bounds what they cost", {"floor": 1e-6}
+        if value < 0.0:
+            rule = "would make the score infinitely worse"
+            remedy = f"{name}(floor=1e-6) would not" if pass_ else ""
+            return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
+    if not n_infinite:
+        return state, ValueError(metric.meaning)
+    rule = (
+        "has posterior 0 for the true class"
+        if n_infinite == 1
+        else "have posterior 0 for the true class"
+    )
+    name = counted(n_infinite, "sample")
+    return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
+
+
+def _is_finite(outcome: Outcome) -> bool:
+    return outcome.error is None and bool(np.isfinite(outcome.result))
