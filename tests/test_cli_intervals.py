@@ -291,7 +291,8 @@ def test_tables_with_speakers(ending):
     made = write_trials().made
     speakers = {"enroll_speaker": made.enroll_speaker, "test_speaker": made.test_speaker}
     for name, scores in (("s", made.llr), ("o", 0.9 * made.llr)):
-        write(f"{name}{ending}", label=made.y_true, llr=scores, **speakers)
+        ids = {"enroll": made.enroll, "test": made.test}
+        write(f"{name}{ending}", label=made.y_true, llr=scores, **ids, **speakers)
     run = ["evaluate", f"s{ending}", "--scores-are", "llr", "--resamples", 40, "--json", "t.json"]
     out = succeed(*run)
     assert "scores: llr; labels: label; weights: none; clusters: enroll_speaker, test_sp" in out

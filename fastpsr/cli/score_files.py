@@ -40,8 +40,9 @@ _ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
 WEIGHTS = ("sample_weight", "weight", "weights")
-#: Columns of the speakers of trials, as `fastpsr join` writes them.
+#: Columns of the speakers of trials, as `fastpsr join` writes them, and of their ids beside these.
 SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
+ID_COLUMNS = ("enroll", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +101,12 @@ class ScoreFile:
             columns = self.names[0].split(", ")
             scores, named = (columns[0], ()) if len(columns) == 1 else ("scores", columns)
             names = {argument: scores, "y_true": self.names[1], "sample_weight": self.names[2]}
+            more = ""
+            if error.argument == argument and scores_are == "posteriors":
+                more = "; other kinds of scores need --scores-are, other columns --columns"
             if error.argument in names:
                 error = error.renamed(names[error.argument], named)
-            raise ValueError(f"{self.path}: {in_options(error)}") from None
+            raise ValueError(f"{self.path}: {in_options(error)}{more}") from None
 
 
 def read_scores(
@@ -368,9 +372,9 @@ def find_clusters(path: Path, names: list[str], asked: str | None) -> tuple[str,
 
 
 def score_columns(names: list[str], *other: str | None) -> list[str]:
-    """Return the columns that are not `other`, nor those of speakers."""
-    speakers = SPEAKER_COLUMNS if set(SPEAKER_COLUMNS) <= set(names) else ()
-    return [name for name in names if name not in (*other, *speakers)]
+    """Return the columns that are not `other`, nor those of speakers and ids of trials."""
+    of_trials = (*SPEAKER_COLUMNS, *ID_COLUMNS) if set(SPEAKER_COLUMNS) <= set(names) else ()
+    return [name for name in names if name not in (*other, *of_trials)]
 
 
 def known_column(path: Path, names: list[str], name: str) -> str:
