@@ -262,7 +262,7 @@ def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
     times = rng.integers(0, 4, (n_replicates, len(sizes))).astype(np.float32)
     blocks = blocks_of(sizes, list(range(len(sizes))))
     n_sums = 1 + max(n_columns + degree - (degree > 0), 0)
-    out = np.zeros((n_replicates, n_groups, n_sums))
+    out = np.zeros((2, n_groups, n_sums, 8))
     for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
         kernels.sum_nested(4, 16, n_draws, times, blocks, groups, weights, columns, degree, out)
     rows = kernels.draw_units(4, 16, n_draws, blocks, np.arange(n), n)
