@@ -381,7 +381,6 @@ def _sum_nested(
     first_set, last_set, seed, first, n_draws, times, start, cluster, groups, weights, columns,
     degree, out,
 ):  # fmt: skip
-    n_plain = columns.shape[0] - (1 if degree else 0)
     counts = np.empty((LANES, cluster.size), np.int64)
     drawn = np.empty((BLOCK, LANES), np.float32)
     for place in range(first_set, last_set):
@@ -394,7 +393,8 @@ def _sum_nested(
         most = counts[:n_lanes].max() if cluster.size else 0
         places = np.empty(most + _PER_NUMBER, np.int32)
         for block in range(cluster.size):
-            size = start[block + 1] - start[block]
+            row = start[block]
+            size = start[block + 1] - row
             drawn[:size] = np.float32(0.0)
             for lane in range(n_lanes):
                 n_here = counts[lane, block]
@@ -404,23 +404,29 @@ def _sum_nested(
                 count = times[begin + lane, cluster[block]]
                 for j in range(n_here):
                     drawn[np.uint64(places[j]), lane] += count
-            for i in range(size):
-                row = np.uint64(start[block] + i)
-                group = np.uint64(groups[row])
-                own = weights[row] if weights.size else 1.0
+            _sum_lanes(drawn, groups[row:], size, weights[row:], columns[:, row:], degree, total)
+
+
+@kernel
+def _sum_lanes(drawn, groups, size, weights, columns, degree, total):
+    """Add a block's rows, drawn so often in each lane, to their groups; weight 0 wins over inf."""
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    weighted = weights.size > 0
+    for i in range(size):
+        group = np.uint64(groups[i])
+        own = weights[i] if weighted else 1.0
+        for lane in range(LANES):
+            total[group, 0, lane] += np.float64(drawn[i, lane]) * own
+        for c in range(n_plain):
+            v = columns[c, i]
+            for lane in range(LANES):
+                w = np.float64(drawn[i, lane]) * own
+                total[group, 1 + c, lane] += w * v if w > 0.0 else 0.0
+        if degree:
+            t = columns[n_plain, i]
+            before = 1.0
+            now = t
+            for k in range(1 + n_plain, 1 + n_plain + degree):
                 for lane in range(LANES):
-                    total[group, 0, lane] += np.float64(drawn[i, lane]) * own
-                for c in range(n_plain):
-                    v = columns[c, row]
-                    for lane in range(LANES):
-                        w = np.float64(drawn[i, lane]) * own
-                        total[group, 1 + c, lane] += w * v if w > 0.0 else 0.0
-                if degree:
-                    t = columns[n_plain, row]
-                    before = 1.0
-                    now = t
-                    for k in range(1 + n_plain, 1 + n_plain + degree):
-                        for lane in range(LANES):
-                            w = np.float64(drawn[i, lane]) * own
-                            total[group, k, lane] += w * now
-                        before, now = now, 2.0 * t * now - before
+                    total[group, k, lane] += np.float64(drawn[i, lane]) * own * now
+                before, now = now, 2.0 * t * now - before
