@@ -106,6 +106,18 @@ def test_binomial_counts_in_a_row_are_independent():
     assert abs(correlation) < 5.0 / np.sqrt(DRAWS)  # 5 standard errors
 
 
+@pytest.mark.parametrize("size", [3, 700, 4095, 3 << 29])  # of the last, a quarter is biased
+def test_picks_are_those_of_the_counter(size):
+    """One number after another, without those that would be biased."""
+    n, state = 40, np.uint64(11)
+    products = [(int(number) >> 32) * size for number in numbers(state, 2 * n)]
+    expected = [p >> 32 for p in products if p % 2**32 >= 2**32 % size][:n]
+    places = np.empty(n, np.int32)
+    resampling._pick(state, size, n, places)
+    assert places.tolist() == expected
+    assert (expected == [p >> 32 for p in products[:n]]) == (size < 1 << 29)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1000, 4095, 4096])
 def test_picks_are_uniform(size):
     n = 40_000

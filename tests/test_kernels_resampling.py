@@ -256,22 +256,26 @@ def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
     n, n_groups = sum(sizes), 5
     groups = rng.integers(0, n_groups, n)
     weights = rng.uniform(0.5, 2.0, n) if weighted else np.empty(0)
+    weights[::5] = 0.0  # as of the rows of other groups
     columns = rng.uniform(-1.0, 1.0, (n_columns, n))
+    columns[: n_columns - (degree > 0), ::7] = np.inf
     n_draws = np.tile(sizes, (n_replicates, 1))
     n_draws[2, 1] = 0
     times = rng.integers(0, 4, (n_replicates, len(sizes))).astype(np.float32)
     blocks = blocks_of(sizes, list(range(len(sizes))))
     n_sums = 1 + max(n_columns + degree - (degree > 0), 0)
-    out = np.zeros((n_replicates, n_groups, n_sums))
+    out = np.zeros((2, n_groups, n_sums, 8))
     for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
         kernels.sum_nested(4, 16, n_draws, times, blocks, groups, weights, columns, degree, out)
+    found = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
+    assert not found[n_replicates:].any()
     rows = kernels.draw_units(4, 16, n_draws, blocks, np.arange(n), n)
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     for replicate in range(n_replicates):
         drawn = rows[replicate // 8, :n, replicate % 8].astype(float) * times[replicate][clusters]
         drawn = drawn * weights if weighted else drawn
         expected = reference.chebyshev_sums(groups, n_groups, drawn, columns, degree)
-        np.testing.assert_allclose(out[replicate] / 2.0, expected, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
 def test_numbers_of_draws_may_differ_from_those_of_rows():

@@ -289,15 +289,15 @@ class CountDraws:
                                  no_columns, 0, out)  # fmt: skip
 
 
-# Rows weighted by the draw counts of their units
+# Draws that layouts share
 
 
 @dataclass(frozen=True, eq=False)
-class UnitSums(Step):
-    """Sums of several layouts in several replicates, with common draws of units."""
+class _SharedSums(Step):
+    """Sums of several layouts in several replicates, with common draws."""
 
     layouts: tuple[Layout, ...]
-    draws: Draws
+    draws: Draws | NestedDraws
     first: int
     n_replicates: int
 
@@ -305,13 +305,36 @@ class UnitSums(Step):
     def reads(self) -> frozenset[str]:
         return self.draws.reads.union(*(layout.reads for layout in self.layouts))
 
-    @property
-    def key(self) -> Hashable:
-        return ("sums over units", id(self.draws), self.first)
-
     def start(self) -> list[Floats]:
         n_sets = -(-self.n_replicates // LANES)
         return [np.zeros((n_sets, one.n_groups, 1 + one.n_sums, LANES)) for one in self.layouts]
+
+    def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
+        for mine, theirs in zip(one, other, strict=True):
+            mine += theirs
+        return one
+
+    def finish(self, accumulator: list[Floats]) -> list[Floats]:
+        """Return (R, G, 1 + sums) of each layout."""
+        found = []
+        for sums in accumulator:
+            by_replicate = np.ascontiguousarray(np.moveaxis(sums, -1, 1))
+            found.append(by_replicate.reshape(-1, *sums.shape[1:3])[: self.n_replicates])
+        return found
+
+
+# Rows weighted by the draw counts of their units
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSums(_SharedSums):
+    """Sums with common draws of units."""
+
+    draws: Draws
+
+    @property
+    def key(self) -> Hashable:
+        return ("sums over units", id(self.draws), self.first)
 
     def add(self, accumulator: list[Floats], prepared: None, *parts: Part) -> list[Floats]:
         draws, n = self.draws, self.n_replicates
@@ -340,40 +363,19 @@ class UnitSums(Step):
 
         return layout.kept.of(layout.own(parts), ("units", id(layout), id(draws)), make)
 
-    def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
-        return _merged(one, other)
-
-    def finish(self, accumulator: list[Floats]) -> list[Floats]:
-        """Return (R, G, 1 + sums) of each layout."""
-        found = []
-        for sums in accumulator:
-            by_replicate = np.ascontiguousarray(np.moveaxis(sums, -1, 1))
-            found.append(by_replicate.reshape(-1, *sums.shape[1:3])[: self.n_replicates])
-        return found
-
 
 # Rows drawn within drawn clusters
 
 
 @dataclass(frozen=True, eq=False)
-class NestedSums(Step):
-    """Sums of several layouts in several replicates, with common draws of clusters and rows."""
+class NestedSums(_SharedSums):
+    """Sums with common draws of clusters and of rows within them."""
 
-    layouts: tuple[Layout, ...]
     draws: NestedDraws
-    first: int
-    n_replicates: int
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.draws.reads.union(*(layout.reads for layout in self.layouts))
 
     @property
     def key(self) -> Hashable:
         return ("sums in clusters", id(self.draws), self.first)
-
-    def start(self) -> list[Floats]:
-        return [np.zeros((self.n_replicates, one.n_groups, 1 + one.n_sums)) for one in self.layouts]
 
     def add(self, accumulator: list[Floats], prepared: None, *parts: Part) -> list[Floats]:
         at_once = LANES * thread_count()  # draw counts of all replicates would take much memory
@@ -381,12 +383,13 @@ class NestedSums(Step):
         for begin in range(0, self.n_replicates, at_once):
             size = min(at_once, self.n_replicates - begin)
             seed, n_rows, times = self.draws.within(parts[0], self.first + begin, size)
+            sets = slice(begin // LANES, -(-(begin + size) // LANES))
             for layout, sums in zip(self.layouts, accumulator, strict=True):
                 if layout.is_absent(parts):
                     continue
                 groups, weights, columns = self._rows(layout, parts)
                 kernels.sum_nested(seed, self.first + begin, n_rows, times, blocks, groups, weights,
-                                   columns, layout.degree, sums[begin : begin + size])  # fmt: skip
+                                   columns, layout.degree, sums[sets])  # fmt: skip
         return accumulator
 
     def _rows(self, layout: Layout, parts: tuple[Part, ...]) -> Any:
@@ -404,9 +407,6 @@ class NestedSums(Step):
 
         return layout.kept.of(layout.own(parts), ("nested", id(layout), id(self.draws)), make)
 
-    def merge(self, one: list[Floats], other: list[Floats]) -> list[Floats]:
-        return _merged(one, other)
-
 
 def sums_of(
     layouts: tuple[Layout, ...], draws: Draws | NestedDraws, first: int, n_replicates: int
@@ -415,9 +415,3 @@ def sums_of(
     if isinstance(draws, NestedDraws):
         return NestedSums(layouts, draws, first, n_replicates)
     return UnitSums(layouts, draws, first, n_replicates)
-
-
-def _merged(one: list[Floats], other: list[Floats]) -> list[Floats]:
-    for mine, theirs in zip(one, other, strict=True):
-        mine += theirs
-    return one

@@ -85,7 +85,7 @@ def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree, 
 
 
 def sum_nested(seed, first, n_draws, times, blocks, groups, weights, columns, degree, out):
-    """Add sums of rows drawn within clusters to `out` (R, G, 1 + sums).
+    """Add sums of rows drawn within clusters to `out` (L, G, 1 + sums, 8).
 
     Rows lie sorted by cluster: `n_draws` (R, C) of them are drawn from each, in the blocks that
     `draw_units` draws in, and count `times` (R, C).
@@ -170,6 +170,13 @@ def _pick(state, size, n_draws, places):
     # Lemire, 2019, doi:10.1145/3230636: a product of 32 bits, redrawn where it would be biased
     n = np.uint64(size)
     biased = ((_LOW_32 + np.uint64(1)) - n) % n
+    n_biased = 0
+    for j in range(n_draws):  # on vectors, as if none were biased, which is likely
+        product = (mixed(state + np.uint64(j + 1) * STEP) >> _S32) * n
+        places[j] = np.int32(product >> _S32)
+        n_biased += (product & _LOW_32) < biased
+    if n_biased == 0:
+        return
     for j in range(n_draws):
         while True:
             state += STEP
@@ -371,37 +378,55 @@ def _add_to_lanes(w, factor, size, total):
 
 @kernel
 def _sum_nested(
-    first_place, last_place, seed, first, n_draws, times, start, cluster, groups, weights, columns,
+    first_set, last_set, seed, first, n_draws, times, start, cluster, groups, weights, columns,
     degree, out,
 ):  # fmt: skip
+    counts = np.empty((LANES, cluster.size), np.int64)
+    drawn = np.empty((BLOCK, LANES), np.float32)
+    for place in range(first_set, last_set):
+        total = out[place]
+        begin = place * LANES
+        n_lanes = min(LANES, n_draws.shape[0] - begin)
+        for lane in range(n_lanes):
+            state = stream_of(seed, first + begin + lane, _MULTINOMIAL)
+            _divide_draws(state, start, cluster, n_draws[begin + lane], counts[lane])
+        most = counts[:n_lanes].max() if cluster.size else 0
+        places = np.empty(most + _PER_NUMBER, np.int32)
+        for block in range(cluster.size):
+            row = start[block]
+            size = start[block + 1] - row
+            drawn[:size] = np.float32(0.0)
+            for lane in range(n_lanes):
+                n_here = counts[lane, block]
+                if n_here == 0:
+                    continue
+                _pick(stream_of(seed, first + begin + lane, block), size, n_here, places)
+                count = times[begin + lane, cluster[block]]
+                for j in range(n_here):
+                    drawn[np.uint64(places[j]), lane] += count
+            _sum_lanes(drawn, groups[row:], size, weights[row:], columns[:, row:], degree, total)
+
+
+@kernel
+def _sum_lanes(drawn, groups, size, weights, columns, degree, total):
+    """Add a block's rows, drawn so often in each lane, to their groups; weight 0 wins over inf."""
     n_plain = columns.shape[0] - (1 if degree else 0)
-    counts = np.empty((last_place - first_place, cluster.size), np.int64)
-    for place in range(first_place, last_place):
-        state = stream_of(seed, first + place, _MULTINOMIAL)
-        _divide_draws(state, start, cluster, n_draws[place], counts[place - first_place])
-    most = counts.max() if counts.size else 0
-    places = np.empty(most + _PER_NUMBER, np.int32)
-    for block in range(cluster.size):  # outside, so that its rows stay in the cache
-        begin = start[block]
-        size = start[block + 1] - begin
-        for place in range(first_place, last_place):
-            n_here = counts[place - first_place, block]
-            if n_here == 0:
-                continue
-            _pick(stream_of(seed, first + place, block), size, n_here, places)
-            total = out[place]
-            count = np.float64(times[place, cluster[block]])
-            for j in range(n_here):
-                row = np.uint64(begin + places[j])
-                group = np.uint64(groups[row])
-                w = count * weights[row] if weights.size else count
-                total[group, 0] += w
-                for c in range(n_plain):
-                    total[group, 1 + c] += w * columns[c, row]
-                if degree:
-                    t = columns[n_plain, row]
-                    before = 1.0
-                    now = t
-                    for k in range(1 + n_plain, 1 + n_plain + degree):
-                        total[group, k] += w * now
-                        before, now = now, 2.0 * t * now - before
+    weighted = weights.size > 0
+    for i in range(size):
+        group = np.uint64(groups[i])
+        own = weights[i] if weighted else 1.0
+        for lane in range(LANES):
+            total[group, 0, lane] += np.float64(drawn[i, lane]) * own
+        for c in range(n_plain):
+            v = columns[c, i]
+            for lane in range(LANES):
+                w = np.float64(drawn[i, lane]) * own
+                total[group, 1 + c, lane] += w * v if w > 0.0 else 0.0
+        if degree:
+            t = columns[n_plain, i]
+            before = 1.0
+            now = t
+            for k in range(1 + n_plain, 1 + n_plain + degree):
+                for lane in range(LANES):
+                    total[group, k, lane] += np.float64(drawn[i, lane]) * own * now
+                before, now = now, 2.0 * t * now - before
