@@ -35,6 +35,7 @@ from benchmarks.populations import (
     clusters,
     independent,
     pair,
+    spoofed,
 )
 from benchmarks.report import write_report
 from fastpsr.bootstrap.evidence import gather
@@ -56,8 +57,9 @@ Results = Callable[[float], Mapping[str, fp.BootstrapResult]]
 
 _LOG = fp.rules.Log()
 _TEST, _CROSS = fp.TrainOnTest(), fp.CrossFit(folds=5)
-_CROSS_FITTED = "RCL, affine cross-fitted"
-_FRESH = {_CROSS_FITTED, "devPAV"}  # whose values depend on the number of samples
+_CROSS_FITTED, _PAV_CROSS_FITTED = "RCL, affine cross-fitted", "RCL of Brier, PAV cross-fitted"
+#: Metrics whose values depend on the number of samples.
+_FRESH = {_CROSS_FITTED, _PAV_CROSS_FITTED, "devPAV"}
 RANKS: Metrics = {
     "EER": fp.EER(), "minDCF(0.05)": fp.MinDCF(0.05), "minCllr": fp.MinCllr(), "AUC": fp.AUC(),
 }  # fmt: skip
@@ -68,20 +70,29 @@ CORE: Metrics = {
 MEANS: Metrics = {
     "NCE": fp.CrossEntropy(), "Cllr": fp.Cllr(), "actDCF(0.05)": fp.ActDCF(0.05),
 }  # fmt: skip
+OTHER_MEANS: Metrics = {
+    **MEANS, "NBS": fp.BrierScore(), "NRisk": fp.BayesRisk(fp.CostMatrix.zero_one(2)),
+}  # fmt: skip
 STEPS: Metrics = {
-    "MissRate(0.05)": fp.MissRate(0.05), "EER(crossing)": fp.EER("crossing"),
-    "EER(nearest)": fp.EER("nearest"),
+    "MissRate(0.05)": fp.MissRate(0.05), "FalseAlarmRate(0.1)": fp.FalseAlarmRate(0.1),
+    "EER(crossing)": fp.EER("crossing"), "EER(nearest)": fp.EER("nearest"),
+    "threshold of EER": fp.Threshold(fp.EER()),
 }  # fmt: skip
 FITS: Metrics = {
     _CROSS_FITTED: fp.CalibrationLoss(_LOG, fp.DirectionPreserving(), _CROSS),
+    _PAV_CROSS_FITTED: fp.CalibrationLoss(fp.rules.Brier(), fp.PAV(), _CROSS),
     "RCL, affine on the test": fp.CalibrationLoss(_LOG, fp.DirectionPreserving(), _TEST),
     "RCL, histogram on the test": fp.CalibrationLoss(_LOG, fp.HistogramBinning(), _TEST),
+    "divergence, PAV on the test": fp.ExpectedDivergence(fp.rules.Brier(), fp.PAV(), _TEST),
     "devPAV": fp.DevPAV(),
 }
 OTHER_ECES: Metrics = {
     "ECE(norm=2)": fp.ECE(norm=2), "ECE, quantile bins": fp.ECE(binning="quantile"),
     "ECE of confidence": fp.ECE(on="confidence"),
 }  # fmt: skip
+OTHERS: Metrics = OTHER_MEANS | STEPS | FITS | OTHER_ECES
+#: Of lists with spoofed trials; made for the trials of each draw.
+SPOOFING: Metrics = {"minADCF": fp.MinADCF, "actADCF": fp.ActADCF}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +107,7 @@ class Study:
     large : callable of a seed
         A very large draw, for the population values.
     metrics : dict of name to metric
-        Of the system, or of the difference of two.
+        Of the system, or of the difference of two. Classes stand for metrics of spoofed trials.
     share : float
         Of the repetitions asked for.
     known : dict of name to float
@@ -117,7 +128,9 @@ class Study:
 
     def values(self, drawn: Drawn, metrics: Metrics) -> dict[str, float]:
         """Return metrics of the system, or differences."""
-        values = [[metric(data) for data in drawn.systems] for metric in metrics.values()]
+        values = [
+            [metric(data) for data in drawn.systems] for metric in drawn.metrics(metrics.values())
+        ]
         return {
             name: float(each[0] - each[1] if len(each) > 1 else each[0])
             for name, each in zip(metrics, values, strict=True)
@@ -126,7 +139,7 @@ class Study:
     def results(self, drawn: Drawn, seed: int) -> Results:
         """Return the results of all metrics, for any level."""
         settings = Intervals.of(N_RESAMPLES, LEVELS[0], "auto", drawn.scheme, seed)
-        metrics = list(self.metrics.values())
+        metrics = drawn.metrics(self.metrics.values())
         jobs = [[Job(metric, data) for data in drawn.systems] for metric in metrics]
         flat = [job for each in jobs for job in each]
         values = [job.metric(job.data) for job in flat]
@@ -187,7 +200,7 @@ def _sitw(name: str) -> Study:
     draw = _alone(independent, population=INDEPENDENT[name], n_samples=SITW.n_trials,
                   prior=SITW.n_targets / SITW.n_trials)  # fmt: skip
     group = f"{SITW.n_trials:,} trials with {SITW.n_targets:,} targets"
-    return replace(small, name=f"{name}, SITW", group=group, draw=draw, share=0.1)
+    return replace(small, name=f"{name}, SITW", group=group, draw=draw, share=0.25)
 
 
 def _speakers(name: str) -> Study:
@@ -226,29 +239,40 @@ def studies() -> dict[str, Study]:
               _alone(calibrated, n_samples=2_000), _alone(calibrated, n_samples=2_000), ECES,
               known={"ECE": 0.0}),
         _sampled("few errors", 2_000, RANKS, share=0.5),
-        *(replace(_sampled(name, 2_000, MEANS | STEPS | FITS | OTHER_ECES), name=f"{name}, others",
-                  group=others, share=0.5) for name in ("Gaussian", "skewed")),
+        *(replace(_sampled(name, 2_000, OTHERS), name=f"{name}, others", group=others, share=0.5)
+          for name in ("Gaussian", "skewed")),
+        Study("spoofed", others, "a tenth targets, a tenth spoofed trials nearer to them",
+              partial(spoofed, n_samples=2_000), partial(spoofed, n_samples=_N_LARGE), SPOOFING,
+              0.5),
         Parts("Gaussian, parts", others, gaussian.about, gaussian.draw, gaussian.large,
               dict.fromkeys(("score", "miscalibration", "discrimination", "uncertainty")), 0.5),
-        replace(gaussian, name="weighted", group=variants, draw=_weighted, share=0.5,
-                about="weights of a gamma distribution of shape 2"),
-        replace(gaussian, name="stratified", group=variants, share=0.5,
-                about="class sizes are fixed",
-                draw=_alone(independent, fp.Stratified(), population=INDEPENDENT["Gaussian"],
-                            n_samples=2_000, sizes=True)),
+        *_twice(replace(gaussian, name="weighted", group=variants, draw=_weighted, share=0.5,
+                        about="weights of a gamma distribution of shape 2")),
+        *_twice(replace(gaussian, name="stratified", group=variants, share=0.5,
+                        about="class sizes are fixed",
+                        draw=_alone(independent, fp.Stratified(),
+                                    population=INDEPENDENT["Gaussian"], n_samples=2_000,
+                                    sizes=True))),
         Study("difference", variants, "two systems on the same samples",
               lambda seed: Drawn(pair(seed, 2_000)), lambda seed: Drawn(pair(seed, _N_LARGE)),
               CORE | {"NCE": MEANS["NCE"], _CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5),
-        *(_sampled(name, 20_000, CORE, share=0.25)
+        *(_sampled(name, 20_000, CORE, share=0.5)
           for name in ("Gaussian", "mixture", "skewed", "discrete")),
-        in_clusters,
-        replace(in_clusters, name="nested", about="the same, by Nested",
-                draw=lambda seed: _nested(in_clusters.draw(seed))),
-        *map(_speakers, OF_SPEAKERS),
+        *_twice(in_clusters),
+        *_twice(replace(in_clusters, name="nested", about="the same, by Nested",
+                        draw=lambda seed: _nested(in_clusters.draw(seed)))),
+        *(each for name in OF_SPEAKERS for each in _twice(_speakers(name))),
         by_samples,
         _sitw("Gaussian"), _sitw("skewed"),
     ]  # fmt: skip
     return {study.name: study for study in found}
+
+
+def _twice(study: Study) -> tuple[Study, Study]:
+    """Return a study, and one of the other metrics on the same population."""
+    other = {name: metric for name, metric in OTHERS.items() if name not in study.metrics}
+    return study, replace(study, name=f"{study.name}, others", about="the same", metrics=other,
+                          share=0.25)  # fmt: skip
 
 
 def _nested(drawn: Drawn) -> Drawn:

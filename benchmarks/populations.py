@@ -6,7 +6,7 @@ differ in how easily they are recognized. The method of subsampling was chosen o
 `skewed_speakers`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -26,6 +26,7 @@ __all__ = [
     "clusters",
     "independent",
     "pair",
+    "spoofed",
 ]
 
 Floats = NDArray[np.float64]
@@ -39,10 +40,15 @@ _N_IN_CLUSTERS = 6_000
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Systems on the same samples, and what was drawn."""
+    """Systems on the same samples, what is resampled, and which trials are spoofed."""
 
     systems: list[fp.Predictions]
     scheme: Any = None
+    spoof: Any = None
+
+    def metrics(self, metrics: Iterable[Any]) -> list[Any]:
+        """Return metrics; classes are given the spoofed trials."""
+        return [each(self.spoof) if isinstance(each, type) else each for each in metrics]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +134,15 @@ def calibrated(seed: Any, n_samples: int) -> fp.Predictions:
     rng = np.random.default_rng(seed)
     q = rng.beta(0.4, 3.6, n_samples)
     return fp.Predictions.from_posteriors(rng.random(n_samples) < q, q)
+
+
+def spoofed(seed: Any, n_samples: int) -> Drawn:
+    """Draw Gaussian trials with spoofed ones: as many as targets, half as far from these."""
+    rng = np.random.default_rng(seed)
+    u = rng.random(n_samples)
+    y, spoof = u < PRIOR, (u >= PRIOR) & (u < 2.0 * PRIOR)
+    llrs = 3.0 * (rng.normal(size=n_samples) + 2.5 * y + 1.25 * spoof - 1.25)
+    return Drawn([fp.Predictions.from_llrs(y, llrs)], spoof=spoof)
 
 
 def pair(seed: Any, n_samples: int) -> list[fp.Predictions]:
