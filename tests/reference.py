@@ -329,6 +329,13 @@ def fit_affine(log_rows, y, mass, offset=0.0, with_bias=True):
     return best[0], bias - bias.mean()
 
 
+# Numbers that occur twice
+
+
+def all_distinct(numbers):
+    return len(set(numbers)) == len(numbers)
+
+
 # Cross-fitting
 
 

@@ -188,6 +188,17 @@ def test_what_was_read_before_takes_no_options(tmp_path):
         trials.read(scores, scores)
 
 
+def test_scores_may_be_changed_and_those_of_a_reading_stay(tmp_path):
+    key, scores = save(tmp_path / "key", KEY), save(tmp_path / "scores", SCORES)
+    reading = trials.read_scores(scores)
+    before = reading.score.tolist()
+    for file in (scores, reading):
+        for with_key in (key, None):
+            found = trials.read(with_key, file)
+            found.score[:] = 0.0
+    assert reading.score.tolist() == before
+
+
 @pytest.mark.parametrize("policy", ["missing", "extra", "duplicates", "nan"])
 def test_unknown_policies(tmp_path, policy):
     with pytest.raises(ValueError, match=f"{policy} must be one of 'error', "):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import fastpsr as fp
+from fastpsr import kernels
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.calibration import CALIBRATORS
 from fastpsr.cli.show import console, steps
@@ -181,6 +182,10 @@ def _parts() -> None:
                     metric(parts)
 
 
+def _ids_of_trials() -> None:
+    kernels.all_distinct(np.arange(400, dtype=np.uint64))
+
+
 _TASKS: dict[str, Callable[[], None]] = {
     "binary scores": lambda: _scores(_binary()),
     "weighted binary scores": lambda: _scores(_binary(weighted=True)),
@@ -194,4 +199,5 @@ _TASKS: dict[str, Callable[[], None]] = {
     "large sets": _large_sets,
     "rows of any layout": _layouts,
     "data in parts": _parts,
+    "ids of trials": _ids_of_trials,
 }

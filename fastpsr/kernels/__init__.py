@@ -66,6 +66,7 @@ _MODULE_OF = {
     "solve_positive_definite": "linear",
     "find_outside": "checking",
     "sum_rows": "checking",
+    "all_distinct": "distinct",
     "least_costly_decisions": "decisions",
     "least_costly_decisions_of_odds": "decisions",
     "likeliest_classes": "decisions",

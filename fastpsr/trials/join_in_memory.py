@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
@@ -231,10 +232,9 @@ def _pairs(
 
 
 def _first_of_each(pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    series = polars().Series(pairs)
-    if series.n_unique() == pairs.size:
+    if kernels.all_distinct(pairs.view(np.uint64)):
         return np.ones(pairs.size, bool)
-    return np.asarray(series.is_first_distinct().to_numpy())
+    return np.asarray(polars().Series(pairs).is_first_distinct().to_numpy())
 
 
 def _again(

@@ -104,6 +104,7 @@ def read(
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
     wanted: Wanted = "labeled scores" if alone else "scores"
+    given = isinstance(scores, Reading)
     if key is None:
         request = Request(wanted, score_format, score_columns or {}, transpose, "score_")
         scores = _read(scores, request)
@@ -128,10 +129,10 @@ def read(
         raise ValueError(f"{scores.path}: there are no scores")
     if key is not None:
         _check_classes(key)
-        return _assemble(key, scores, join(key, scores, policies))
+        return _assemble(key, scores, join(key, scores, policies), given=given)
     if alone:
         _check_classes(scores)
-    return _assemble(scores, scores, keep_numbers(scores, policies))
+    return _assemble(scores, scores, keep_numbers(scores, policies), given=given)
 
 
 def _of_hdf5(transpose: bool | None, *files: AnyPath | Reading) -> list[bool | None]:
@@ -163,9 +164,10 @@ def _check_classes(key: Reading) -> None:
         raise ValueError(f"{key.path}: there are no non-targets among {counted(len(key), 'trial')}")
 
 
-def _assemble(key: Reading, scores: Reading, joined: Joined) -> TrialSet:
+def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> TrialSet:
     rows, score_rows = _picked(joined.key_rows, key), _picked(joined.score_rows, scores)
     assert scores.score is not None
+    score = scores.score[score_rows]
     columns = {name: pick(column, rows) for name, column in key.columns.items()}
     for name, column in scores.columns.items():
         if name not in columns:
@@ -182,7 +184,7 @@ def _assemble(key: Reading, scores: Reading, joined: Joined) -> TrialSet:
         None if key.enroll is None else key.enroll.pick(rows),
         None if key.test is None else key.test.pick(rows),
         None if key.y_true is None else np.array(key.y_true[rows]),
-        np.array(scores.score[score_rows]),
+        np.array(score) if given else np.require(score, requirements="W"),
         columns,
         (*taken, *joined.left_out),
         source,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.optional import polars
 
@@ -40,8 +41,8 @@ def distinct_hashes(ids: Sequence[Coded]) -> NDArray[np.int64] | None:
     frame = polars().DataFrame({str(k): c for k, c in enumerate(strings) if c is not None})
     if frame.width < len(strings):
         return None
-    hashes = hashes_of(frame, frame.columns)
-    return hashes.to_numpy().view(np.int64) if hashes.n_unique() == len(hashes) else None
+    numbers = hashes_of(frame, frame.columns).to_numpy()
+    return numbers.view(np.int64) if kernels.all_distinct(numbers) else None
 
 
 class Repeats:
