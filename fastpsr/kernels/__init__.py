@@ -40,6 +40,7 @@ _MODULE_OF = {
     "sum_on_axis": "axis",
     "count_pairs": "dealing",
     "deal_counts": "dealing",
+    "deal_groups": "dealing",
     "deal_ranks": "dealing",
     "pair_folds": "dealing",
     "shuffle_ranks": "dealing",

@@ -124,8 +124,17 @@ def deal_counts(
     places: _Counts,
     keys: NDArray[np.uint64],
     n_shares: int,
+) -> _Floats: ...
+def deal_groups(
+    counts: _Counts,
+    strata: _Counts,
+    sizes: _Counts,
+    tables: _Counts,
+    places: _Counts,
+    keys: NDArray[np.uint64],
+    n_shares: int,
     wanted: range,
-) -> _Counts: ...
+) -> tuple[NDArray[np.int32], _Counts]: ...
 def deal_ranks(
     y: _Codes,
     weights: _Floats,
