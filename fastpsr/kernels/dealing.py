@@ -51,7 +51,7 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     folds = np.empty(y.size, np.uint16)
     widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
     deal = _deal_ranks if (places < 0).any() else _deal_from_tables  # compiles sooner
-    over_blocks(deal, n_blocks, y, weights, before, sizes, widths, first_folds, tables, places,
+    over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables, places,
                 keys, n_folds, folds)  # fmt: skip
     return folds
 
@@ -218,26 +218,21 @@ def _dealing(permute):
     """Return the kernel that deals the ranks of classes without tables as `permute` orders them."""
 
     def deal(
-        first, last, y, weights, before, sizes, widths, first_folds, tables, places, keys, n_folds,
-        folds,
+        first, last, y, weights, counts, before, sizes, widths, first_folds, tables, places, keys,
+        n_folds, folds,
     ):  # fmt: skip
         n_classes = sizes.size
         per_fold = 1.0 / n_folds
-        counts = np.empty(n_classes, np.int64)
         next_place = np.empty(n_classes, np.int64)
         dealt = np.empty(BLOCK, np.int64)
         for block in range(first, last):
             begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
-            counts[:] = 0
-            for i in range(begin, end):
-                if weights.size == 0 or weights[i] > 0.0:
-                    counts[y[i]] += 1
             place = 0
             for k in range(n_classes):
                 next_place[k] = place
                 # none are left of other data than the folds were dealt for
-                n = max(np.int64(0), min(counts[k], sizes[k] - before[block, k]))
-                own = dealt[place : place + counts[k]]
+                n = max(np.int64(0), min(counts[block, k], sizes[k] - before[block, k]))
+                own = dealt[place : place + counts[block, k]]
                 own[:] = 0
                 if places[k] >= 0:
                     for i in range(n):
@@ -250,7 +245,7 @@ def _dealing(permute):
                     fold = turn - np.int64(turn * per_fold) * n_folds
                     fold = fold + n_folds if fold < 0 else fold
                     own[i] = fold - n_folds if fold >= n_folds else fold
-                place += counts[k]
+                place += counts[block, k]
             for i in range(begin, end):
                 if weights.size == 0 or weights[i] > 0.0:
                     folds[i] = dealt[next_place[y[i]]]

@@ -43,7 +43,7 @@ class _MeanCost:
             for name in ("p_target", "c_miss", "c_fa"):
                 object.__setattr__(self, name, getattr(first, name))
 
-    @property
+    @cached_property
     def costs(self) -> tuple[DetectionCost, ...]:
         """The operating points; the metric is the mean over them."""
         return detection_costs(self.p_target, self.c_miss, self.c_fa)

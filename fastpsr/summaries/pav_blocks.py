@@ -100,9 +100,8 @@ class PavBlocks(ClassTotals):
 
 def require_both_classes(what: str, totals: Floats) -> None:
     """Raise where a class has no weight."""
-    absent = np.flatnonzero(totals == 0.0)
-    if absent.size:
-        name = "targets" if absent[0] == 1 else "non-targets"
+    if not totals.all():
+        name = "targets" if totals[0] else "non-targets"
         raise ArgumentError(
             "y_true",
             f"must have both classes for {what}, but there are no {name} of positive weight",
