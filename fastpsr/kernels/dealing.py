@@ -51,8 +51,8 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     folds = np.empty(y.size, np.uint16)
     widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
     deal = _deal_ranks if (places < 0).any() else _deal_from_tables  # compiles sooner
-    over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables, places,
-                keys, n_folds, folds)  # fmt: skip
+    over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
+                places, keys, n_folds, folds)  # fmt: skip
     return folds
 
 
