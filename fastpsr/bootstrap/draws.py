@@ -2,8 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import reduce
-from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -234,26 +232,21 @@ class Dealt(Draws):
         most : int
             Number of replicates at once.
         """
-        kept = self._each_of_counts(counts, strata)
-        while some := list(islice(kept, most)):
-            yield np.stack(some)
-
-    def _each_of_counts(self, counts: Counts, strata: Counts) -> Iterator[Floats]:
-        n_shares, whole = self._n_shares, counts.astype(np.float64)
+        n_shares = self._n_shares
         leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
+        at_once = max(1, n_shares * _ROWS_AT_ONCE // max(int(counts.sum()), 1))
         for dealing in self._dealings:
             own = (counts, strata, self.units.n_in_strata, *dealing, n_shares)
             if not leaves_one:
                 dealt = kernels.deal_counts(*own)
-                yield from (reduce(np.add, dealt[keep]) for keep in self._keeps)
+                for begin in range(0, self._keeps.shape[0], most):
+                    yield kernels.sum_shares(dealt, self._keeps[begin : begin + most])
                 continue
-            at_once = max(1, n_shares * _ROWS_AT_ONCE // max(int(counts.sum()), 1))
-            for begin in range(0, n_shares, at_once):
-                some = range(begin, min(begin + at_once, n_shares))
+            for first in range(0, n_shares, at_once):
+                some = range(first, min(first + at_once, n_shares))
                 groups, bounds = kernels.deal_groups(*own, some)
-                for first, last in pairwise(bounds):
-                    left_out = np.bincount(groups[first:last], minlength=counts.size)
-                    yield whole - left_out.astype(np.float64)
+                for begin in range(0, len(some), most):
+                    yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])
 
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
         n_units, n_sets = self.units.size_in(part), -(-n_replicates // LANES)

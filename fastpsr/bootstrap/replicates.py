@@ -45,7 +45,7 @@ Progress = Callable[[int, int], object]
 
 _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
 _BYTES_PER_CHUNK = 1 << 27
-_BYTES_AT_ONCE = 1 << 20  # of counts, that stay in the second-level cache
+_BYTES_AT_ONCE = 1 << 22  # of counts, that stay in the cache
 _MOST_PER_READ = 2048  # replicates
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 

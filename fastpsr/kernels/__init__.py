@@ -41,6 +41,8 @@ _MODULE_OF = {
     "count_pairs": "dealing",
     "deal_counts": "dealing",
     "deal_groups": "dealing",
+    "leave_out": "dealing",
+    "sum_shares": "dealing",
     "deal_ranks": "dealing",
     "pair_folds": "dealing",
     "shuffle_ranks": "dealing",

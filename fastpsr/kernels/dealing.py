@@ -84,6 +84,20 @@ def deal_groups(counts, strata, sizes, tables, places, keys, n_shares, wanted):
     return groups, bounds
 
 
+def sum_shares(dealt, keeps):
+    """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
+    out = np.zeros((keeps.shape[0], dealt.shape[1]))
+    over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
+    return out
+
+
+def leave_out(counts, groups, bounds):
+    """Return (R, G): counts (G,) without the rows of these groups, replicate by replicate."""
+    out = np.empty((bounds.size - 1, counts.size))
+    over_blocks(_leave_out, out.shape[0], counts, groups, bounds, out)
+    return out
+
+
 def _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
     """Yield (number of the first row, shares) of pieces of rows, which lie sorted by stratum."""
     nothing, row = np.zeros(1, np.int64), 0
@@ -207,6 +221,23 @@ def _collect_groups(first_row, shares, ends, first_share, next_place, groups):
                 next_place[share] += 1
         i = end
         g += 1
+
+
+@kernel
+def _sum_shares(first, last, dealt, keeps, out):
+    for place in range(first, last):
+        for share in range(dealt.shape[0]):
+            if keeps[place, share]:
+                out[place] += dealt[share]
+
+
+@kernel
+def _leave_out(first, last, counts, groups, bounds, out):
+    for place in range(first, last):
+        own = out[place]
+        own[:] = counts
+        for i in range(bounds[place], bounds[place + 1]):
+            own[groups[i]] -= 1.0
 
 
 @inline
