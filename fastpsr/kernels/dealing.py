@@ -49,7 +49,7 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     over_blocks(_count_classes, n_blocks, y, weights, counts)
     before = np.cumsum(counts, axis=0) - counts + ranks
     folds = np.empty(y.size, np.uint16)
-    widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
+    widths = np.array([_width(size) for size in sizes], np.int64)
     deal = _deal_ranks if (places < 0).any() else _deal_from_tables  # compiles sooner
     over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
                 places, keys, n_folds, folds)  # fmt: skip
@@ -100,16 +100,20 @@ def leave_out(counts, groups, bounds):
 
 def _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
     """Yield (number of the first row, shares) of pieces of rows, which lie sorted by stratum."""
-    nothing, row = np.zeros(1, np.int64), 0
+    row = 0
     for k, size in enumerate(np.bincount(strata, counts, sizes.size).astype(np.int64)):
-        own = slice(k, k + 1)
+        table = tables[places[k] : places[k] + size] if places[k] >= 0 else tables[:0]
         for rank in range(0, size, _PIECE):
-            of_one = np.zeros(min(_PIECE, size - rank), np.uint8)
-            yield row + rank, deal_ranks(
-                of_one, np.empty(0), np.array([rank]), sizes[own], nothing, tables, places[own],
-                keys[own], n_shares,
-            )  # fmt: skip
+            shares = np.empty(min(_PIECE, size - rank), np.uint16)
+            over_blocks(_deal_in_turn, count_blocks(shares.size), rank, size, _width(size), table,
+                        keys[k], n_shares, shares)  # fmt: skip
+            yield row + rank, shares
         row += size
+
+
+def _width(size):
+    """Return the number of bits of the numbers that ranks below `size` are permuted among."""
+    return max(2, int(size - 1).bit_length())
 
 
 def count_pairs(codes, y, n_codes, n_classes):
@@ -196,6 +200,27 @@ def _permute(first_rank, n, size, width, keys, out):
             out[i] = np.int64(x)
 
 
+@inline
+def _remainder(number, divisor, inverse):
+    """Return number % divisor, without a division of integers, which is slow."""
+    rest = number - np.int64(number * inverse) * divisor
+    rest = rest + divisor if rest < 0 else rest
+    return rest - divisor if rest >= divisor else rest
+
+
+@kernel
+def _deal_in_turn(first, last, first_rank, size, width, table, keys, n_shares, shares):
+    own, inverse = np.empty(BLOCK, np.int64), 1.0 / n_shares
+    for begin in range(first * BLOCK, min(last * BLOCK, shares.size), BLOCK):
+        n = min(BLOCK, shares.size - begin)
+        if table.size:
+            own[:n] = table[first_rank + begin : first_rank + begin + n]
+        else:
+            _permute(first_rank + begin, n, size, width, keys, own)
+        for i in range(n):
+            shares[begin + i] = _remainder(own[i], n_shares, inverse)
+
+
 @kernel
 def _count_groups(first_row, shares, ends, out):
     g = np.searchsorted(ends, first_row, side="right")
@@ -271,11 +296,7 @@ def _dealing(permute):
                 elif n:
                     permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
                 for i in range(n):
-                    turn = own[i] + first_folds[k]
-                    # the remainder, without a division of integers, which is slow
-                    fold = turn - np.int64(turn * per_fold) * n_folds
-                    fold = fold + n_folds if fold < 0 else fold
-                    own[i] = fold - n_folds if fold >= n_folds else fold
+                    own[i] = _remainder(own[i] + first_folds[k], n_folds, per_fold)
                 place += counts[block, k]
             for i in range(begin, end):
                 if weights.size == 0 or weights[i] > 0.0:
