@@ -25,6 +25,7 @@ from benchmarks import (
     timing,
 )
 from benchmarks.comparisons import COMPARISONS
+from benchmarks.data import LARGE, SITW
 from benchmarks.report import write_report
 
 Made = tuple[str, Any]  # Markdown, and figures for JSON
@@ -112,6 +113,14 @@ def _alone(options: Options) -> Made:
     return intervals.describe_alone(cases), [asdict(case) for case in cases]
 
 
+def _subsampling(options: Options) -> Made:
+    cases = [
+        intervals.time_subsampling(SITW, options.rounds),
+        intervals.time_subsampling(LARGE, min(3, options.rounds)),
+    ]
+    return intervals.describe_subsampling(cases), [asdict(case) for case in cases]
+
+
 def _table_2(options: Options) -> Made | None:
     folder = table2.data_folder()
     if folder is None:
@@ -153,6 +162,7 @@ SECTIONS = [
     Section("How it grows", ["scaling"], _scaling),
     Section("Intervals", [c.name for c in intervals.INTERVALS], _intervals),
     Section("Intervals without a peer", ["intervals alone"], _alone),
+    Section("Intervals by subsampling", ["subsampling"], _subsampling),
     Section("Table 2 of Ferrer and Ramos (2024)", ["Table 2"], _table_2),
     Section("Data in parts", ["data in parts"], _parts),
     Section("Start-up", ["start-up"], _start_up),

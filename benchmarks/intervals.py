@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from numpy.testing import assert_allclose
 import fastpsr as fp
 from benchmarks.binary import P_TARGET
 from benchmarks.data import LARGE, SITW, Size, Trials, make_trials
-from benchmarks.timing import rest
+from benchmarks.timing import quartiles, rest
 
 N_REPLICATES = 1000
 _PEER_SECONDS = 20.0
+_RANKS = [fp.EER(), fp.MinDCF(P_TARGET), fp.MinCllr(), fp.AUC()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,18 +263,13 @@ def time_alone(rounds: int) -> list[Alone]:
     rng = np.random.default_rng(0)
     trials, large = make_trials(SITW), make_trials(LARGE)
     speakers = [rng.integers(0, 180, trials.y.size) for _ in range(2)]
-    ranks = [fp.EER(), fp.MinDCF(P_TARGET), fp.MinCllr(), fp.AUC()]
-    detection = [*ranks, fp.ActDCF(P_TARGET), fp.Cllr()]
+    detection = [*_RANKS, fp.ActDCF(P_TARGET), fp.Cllr()]
     means_and_ranks = [fp.CrossEntropy(), fp.BrierScore(), *detection]
     by_speaker = fp.TwoWay(*speakers)
-    percentile = _alone("EER, minDCF, minCllr and AUC", SITW, 1.0, ranks, trials, fp.IID(), rounds)
-    twice = 2.0 * percentile.seconds  # what an interval that covers may cost
     return [
         _alone("detection metrics, two-way over 180 speakers", SITW, 5.0, detection, trials,
                by_speaker, rounds),
         _alone("all means and ranks", LARGE, 20.0, means_and_ranks, large, fp.IID(), rounds),
-        percentile,
-        _alone("the same, by subsampling", SITW, twice, ranks, trials, fp.IID(), rounds, "auto"),
     ]  # fmt: skip
 
 
@@ -285,20 +281,55 @@ def _alone(
     trials: Trials,
     resampling: Any,
     rounds: int,
-    method: Any = "percentile",
 ) -> Alone:
-    def run(n: int, seed: int) -> None:
-        given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
-        fp.bootstrap(metrics, given, n_resamples=n, seed=seed, resampling=resampling, method=method)
-
-    run(40, 0)
+    _seconds(metrics, trials, "percentile", 0, resampling, 40)
     seconds = []
     for turn in range(rounds):
         rest()
-        begun = perf_counter()
-        run(N_REPLICATES, turn)
-        seconds.append(perf_counter() - begun)
+        seconds.append(_seconds(metrics, trials, "percentile", turn, resampling)[0])
     return Alone(name, str(size), median(seconds), promised)
+
+
+def _seconds(
+    metrics: list[Any],
+    trials: Trials,
+    method: Any,
+    seed: int,
+    resampling: Any = None,
+    n: int = N_REPLICATES,
+) -> tuple[float, float]:
+    """Return the seconds of intervals from raw arrays on, and those of all processors."""
+    begun, busy = perf_counter(), process_time()
+    given = fp.Predictions.from_llrs(trials.y, trials.log_odds)
+    fp.bootstrap(metrics, given, n_resamples=n, seed=seed, resampling=resampling, method=method)
+    return perf_counter() - begun, process_time() - busy
+
+
+@dataclass(frozen=True, eq=False)
+class Subsampling:
+    """(wall, CPU) seconds of intervals by subsampling and by percentile, round by round."""
+
+    size: str
+    subsampling: list[tuple[float, float]]
+    percentile: list[tuple[float, float]]
+    promised = 2.0
+
+    def ratios(self, place: int) -> list[float]:
+        """Return how many times as long as by percentile they took, wall (0) or CPU (1)."""
+        both = zip(self.subsampling, self.percentile, strict=True)
+        return [ours[place] / plain[place] for ours, plain in both]
+
+
+def time_subsampling(size: Size, rounds: int) -> Subsampling:
+    """Time intervals of ranks, which "auto" takes by subsampling, and by percentile, in turn."""
+    trials = make_trials(size)
+    _seconds(_RANKS, trials, "auto", 0, n=40)
+    found: dict[str, list[tuple[float, float]]] = {"percentile": [], "auto": []}
+    for turn in range(rounds):
+        for method, seconds in found.items():
+            rest()
+            seconds.append(_seconds(_RANKS, trials, method, turn))
+    return Subsampling(str(size), found["auto"], found["percentile"])
 
 
 def describe_intervals(timings: list[IntervalTiming]) -> str:
@@ -329,6 +360,29 @@ def describe_alone(cases: list[Alone]) -> str:
         "|---|---|--:|--:|",
     ]
     lines += [f"| {c.name} | {c.size} | {c.seconds:.1f} s | {c.promised:.2g} s |" for c in cases]
+    return "\n".join(lines)
+
+
+def describe_subsampling(cases: list[Subsampling]) -> str:
+    """Return the table of subsampling beside percentile."""
+    lines = [
+        f"EER, minDCF, minCllr and AUC, from raw arrays on, {N_REPLICATES:,} replicates: by "
+        'subsampling (`method="auto"`), which makes them too, and by percentile. Medians over '
+        "rounds, and quartiles of the ratios, each within a round.",
+        "",
+        "| size | percentile | subsampling | ratio | of CPU seconds | promised | rounds |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for case in cases:
+        percentile, auto = (
+            median(wall for wall, _ in each) for each in (case.percentile, case.subsampling)
+        )
+        (low, middle, high), (_, of_cpu, _) = (quartiles(case.ratios(k)) for k in (0, 1))
+        lines.append(
+            f"| {case.size} | {percentile:.2f} s | {auto:.2f} s | **{middle:.2f}x** "
+            f"({low:.2f}-{high:.2f}) | {of_cpu:.2f}x | {case.promised:g}x | "
+            f"{len(case.percentile)} |"
+        )
     return "\n".join(lines)
 
 

@@ -279,8 +279,10 @@ def test_trials_of_two_speakers_weigh_more(n_kept):
 
 
 @pytest.mark.parametrize("n_shares", [8, 400])
-@pytest.mark.parametrize("sizes", [(30, 9), (1 << 14, 700), (40_000, 20_001)])
-def test_counts_are_dealt_as_their_rows(sizes, n_shares):
+@pytest.mark.parametrize("sizes", [(30, 9), (1 << 14, 700), (40_000, 20_001), (0, 65_536)])
+@pytest.mark.parametrize("n_at_once", [5_000, 1 << 20])
+def test_counts_are_dealt_as_their_rows(n_at_once, sizes, n_shares, monkeypatch):
+    monkeypatch.setattr("fastpsr.kernels.dealing._PIECE", n_at_once)
     rng = np.random.default_rng(0)
     sizes = np.array(sizes, np.int64)
     strata = np.repeat(np.arange(2), sizes).astype(np.uint8)
@@ -290,20 +292,18 @@ def test_counts_are_dealt_as_their_rows(sizes, n_shares):
             strata, np.empty(0), np.zeros(2, np.int64), sizes, np.zeros(2, np.int64), *dealing,
             n_shares,
         )  # fmt: skip
-        cuts = [np.sort(rng.integers(0, size, 6)) for size in sizes]
+        cuts = [np.sort(rng.integers(0, size + 1, 6)) for size in sizes]
         bounds = np.concatenate([[0], cuts[0], sizes[:1], sizes[0] + cuts[1], [sizes.sum()]])
         groups = np.repeat(np.arange(14), np.diff(bounds))
         expected = np.zeros((n_shares, 14), np.int64)
         np.add.at(expected, (share, groups), 1)
-        found = kernels.deal_counts(
-            np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares, range(n_shares)
-        )
-        np.testing.assert_array_equal(found, expected)
-        some = range(n_shares // 3, n_shares // 2)
-        found = kernels.deal_counts(
-            np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares, some
-        )
-        np.testing.assert_array_equal(found, expected[some.start : some.stop])
+        dealt = (np.diff(bounds), np.repeat([0, 1], 7), sizes, *dealing, n_shares)
+        np.testing.assert_array_equal(kernels.deal_counts(*dealt), expected)
+        for some in (range(n_shares), range(n_shares // 3, n_shares // 2)):
+            found, ends = kernels.deal_groups(*dealt, some)
+            own = [groups[share == k] for k in some]
+            np.testing.assert_array_equal(found, np.concatenate(own))
+            np.testing.assert_array_equal(np.diff(ends), [rows.size for rows in own])
 
 
 # What does not matter

@@ -95,3 +95,20 @@ def test_folds_of_pairs():
     f, g = np.sort([folds[one], folds[other]], axis=0)
     np.testing.assert_array_equal(pairs, f * 4 + g)
     np.testing.assert_array_equal(counts, np.bincount(pairs, minlength=16))
+
+
+@pytest.mark.parametrize("n_groups", [1, 30])
+@pytest.mark.parametrize("n_replicates", [1, 3, 70])
+def test_subsets_of_counts(n_replicates, n_groups):
+    rng = np.random.default_rng(4)
+    dealt = rng.integers(0, 9, (8, n_groups)).astype(float)
+    keeps = rng.random((n_replicates, 8)) < 0.5
+    keeps[0] = False
+    np.testing.assert_array_equal(kernels.sum_shares(dealt, keeps), keeps @ dealt)
+    counts = rng.integers(5, 20, n_groups)
+    bounds = 3 + np.concatenate([[0], np.cumsum(rng.integers(0, 6, n_replicates))])
+    groups = rng.integers(0, n_groups, bounds[-1] + 2).astype(np.int32)
+    expected = [
+        counts - np.bincount(groups[a:b], minlength=n_groups) for a, b in itertools.pairwise(bounds)
+    ]
+    np.testing.assert_array_equal(kernels.leave_out(counts, groups, bounds), expected)

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ __all__ = [
 _TABLE = 256  # replicates
 _MOST_TABLES = 8
 _COUNTS_AT_ONCE = 1 << 18  # that stay in the second-level cache
+_ROWS_AT_ONCE = 1 << 25  # left out, whose groups are held
 
 Counts = NDArray[np.int64]
 
@@ -232,17 +232,21 @@ class Dealt(Draws):
         most : int
             Number of replicates at once.
         """
-        n_shares, n_rows = self._n_shares, self._keeps.shape[0]
+        n_shares = self._n_shares
         leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
+        at_once = max(1, n_shares * _ROWS_AT_ONCE // max(int(counts.sum()), 1))
         for dealing in self._dealings:
-            deal = partial(kernels.deal_counts, counts, strata, self.units.n_in_strata, *dealing)
-            dealt = None if leaves_one else deal(n_shares, range(n_shares)).astype(np.float64)
-            for begin in range(0, n_rows, most):
-                rows = range(begin, min(begin + most, n_rows))
-                if dealt is None:
-                    yield (counts - deal(n_shares, rows)).astype(np.float64)
-                else:
-                    yield self._keeps[rows.start : rows.stop].astype(np.float64) @ dealt
+            own = (counts, strata, self.units.n_in_strata, *dealing, n_shares)
+            if not leaves_one:
+                dealt = kernels.deal_counts(*own)
+                for begin in range(0, self._keeps.shape[0], most):
+                    yield kernels.sum_shares(dealt, self._keeps[begin : begin + most])
+                continue
+            for first in range(0, n_shares, at_once):
+                some = range(first, min(first + at_once, n_shares))
+                groups, bounds = kernels.deal_groups(*own, some)
+                for begin in range(0, len(some), most):
+                    yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])
 
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
         n_units, n_sets = self.units.size_in(part), -(-n_replicates // LANES)

@@ -45,6 +45,7 @@ Progress = Callable[[int, int], object]
 
 _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the clock: under 0.5 s
 _BYTES_PER_CHUNK = 1 << 27
+_BYTES_AT_ONCE = 1 << 22  # of counts, that stay in the cache
 _MOST_PER_READ = 2048  # replicates
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 
@@ -372,7 +373,7 @@ def _deal_counts(kind: _Kind, draws: Dealt, out: Floats) -> Plan[bool]:
     if draws.units.n_in_strata.size > 1:
         strata = layout.summands[0].class_of_group
     first = 0
-    for kept in draws.of_counts(counts, strata, _BYTES_PER_CHUNK // bytes_each):
+    for kept in draws.of_counts(counts, strata, max(1, _BYTES_AT_ONCE // bytes_each)):
         yield from kind.write(kept[:, :, None], first, None, out)
         first += kept.shape[0]
     return True

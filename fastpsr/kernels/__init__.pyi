@@ -124,8 +124,17 @@ def deal_counts(
     places: _Counts,
     keys: NDArray[np.uint64],
     n_shares: int,
+) -> _Floats: ...
+def deal_groups(
+    counts: _Counts,
+    strata: _Counts,
+    sizes: _Counts,
+    tables: _Counts,
+    places: _Counts,
+    keys: NDArray[np.uint64],
+    n_shares: int,
     wanted: range,
-) -> _Counts: ...
+) -> tuple[NDArray[np.int32], _Counts]: ...
 def deal_ranks(
     y: _Codes,
     weights: _Floats,
@@ -137,12 +146,14 @@ def deal_ranks(
     keys: NDArray[np.uint64],
     n_folds: int,
 ) -> NDArray[np.uint16]: ...
+def leave_out(counts: _Counts, groups: NDArray[np.int32], bounds: _Counts) -> _Floats: ...
 def pair_folds(
     one: _Codes, other: _Codes, folds: _Codes, n_folds: int
 ) -> tuple[NDArray[np.uint16], _Counts]: ...
 def shuffle_ranks(
     sizes: _Counts, rng: np.random.Generator
 ) -> tuple[_Counts, _Counts, NDArray[np.uint64]]: ...
+def sum_shares(dealt: _Floats, keeps: NDArray[np.bool_]) -> _Floats: ...
 
 # decisions
 def least_costly_decisions(

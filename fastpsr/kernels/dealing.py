@@ -8,6 +8,7 @@ from fastpsr.kernels.compiler import kernel
 
 ROUNDS = 6
 _IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
+_PIECE = 1 << 20  # rows whose shares are held at once
 _ONE = np.uint64(1)
 
 
@@ -48,23 +49,71 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     over_blocks(_count_classes, n_blocks, y, weights, counts)
     before = np.cumsum(counts, axis=0) - counts + ranks
     folds = np.empty(y.size, np.uint16)
-    widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
+    widths = np.array([_width(size) for size in sizes], np.int64)
     deal = _deal_ranks if (places < 0).any() else _deal_from_tables  # compiles sooner
-    over_blocks(deal, n_blocks, y, weights, before, sizes, widths, first_folds, tables, places,
-                keys, n_folds, folds)  # fmt: skip
+    over_blocks(deal, n_blocks, y, weights, counts, before, sizes, widths, first_folds, tables,
+                places, keys, n_folds, folds)  # fmt: skip
     return folds
 
 
-def deal_counts(counts, strata, sizes, tables, places, keys, n_shares, wanted):
-    """Return (W, G): how many rows of each group are dealt to the shares in the range `wanted`.
+def deal_counts(counts, strata, sizes, tables, places, keys, n_shares):
+    """Return (n_shares, G): how many rows of each group are dealt to each share.
 
-    Rows lie sorted by group; `strata` (G,) of groups do not decrease. The rank of a row in its
-    stratum is permuted as by `deal_ranks`, and the permuted ranks are dealt in turn.
+    Rows lie sorted by group; `strata` (G,) of groups do not decrease. The ranks of rows in their
+    stratum are dealt as by `deal_ranks`, with first folds of 0.
     """
-    out = np.zeros((len(wanted), counts.size), np.int64)
-    widths = np.array([max(2, int(size - 1).bit_length()) for size in sizes], np.int64)
-    _deal_counts(counts, strata, sizes, widths, tables, places, keys, n_shares, wanted.start, out)
+    out = np.zeros((n_shares, counts.size))
+    ends = np.cumsum(counts)
+    for row, shares in _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
+        _count_groups(row, shares, ends, out)
     return out
+
+
+def deal_groups(counts, strata, sizes, tables, places, keys, n_shares, wanted):
+    """Return (group of each row of the shares in the range `wanted`, (W + 1,) bounds of shares).
+
+    Rows are dealt as by `deal_counts`.
+    """
+    share = np.arange(wanted.start, wanted.stop)[:, None]
+    in_share = (sizes // n_shares + (share < sizes % n_shares)).sum(axis=1)
+    bounds = np.concatenate([[0], np.cumsum(in_share)])
+    groups = np.empty(bounds[-1], np.int32)
+    ends, next_place = np.cumsum(counts), bounds[:-1].copy()
+    for row, shares in _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
+        _collect_groups(row, shares, ends, wanted.start, next_place, groups)
+    return groups, bounds
+
+
+def sum_shares(dealt, keeps):
+    """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
+    out = np.zeros((keeps.shape[0], dealt.shape[1]))
+    over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
+    return out
+
+
+def leave_out(counts, groups, bounds):
+    """Return (R, G): counts (G,) without the rows of these groups, replicate by replicate."""
+    out = np.empty((bounds.size - 1, counts.size))
+    over_blocks(_leave_out, out.shape[0], counts, groups, bounds, out)
+    return out
+
+
+def _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
+    """Yield (number of the first row, shares) of pieces of rows, which lie sorted by stratum."""
+    row = 0
+    for k, size in enumerate(np.bincount(strata, counts, sizes.size).astype(np.int64)):
+        table = tables[places[k] : places[k] + size] if places[k] >= 0 else tables[:0]
+        for rank in range(0, size, _PIECE):
+            shares = np.empty(min(_PIECE, size - rank), np.uint16)
+            over_blocks(_deal_in_turn, count_blocks(shares.size), rank, size, _width(size), table,
+                        keys[k], n_shares, shares)  # fmt: skip
+            yield row + rank, shares
+        row += size
+
+
+def _width(size):
+    """Return the number of bits of the numbers that ranks below `size` are permuted among."""
+    return max(2, int(size - 1).bit_length())
 
 
 def count_pairs(codes, y, n_codes, n_classes):
@@ -120,55 +169,100 @@ def _permute(first_rank, n, size, width, keys, out):
     mask = (_ONE << np.uint64(width)) - _ONE
     third = np.uint64(max(1, width // 3))
     if width <= 32:  # narrow numbers, of which a register holds more
-        scratch = np.empty(n, np.uint32)
-        narrow = np.uint32(mask)
+        walking, place = np.empty(n, np.uint32), np.empty(n, np.int32)
+        narrow, few = np.uint32(mask), np.uint32(third)
         for i in range(n):
-            scratch[i] = np.uint32(first_rank + i)
-        for turn in range(ROUNDS):
-            factor, added = np.uint32(keys[2 * turn]), np.uint32(keys[2 * turn + 1])
-            for i in range(n):
-                x = np.uint32(np.uint32(scratch[i] * factor + added) & narrow)
-                scratch[i] = x ^ np.uint32(x >> third)
-        for i in range(n):
-            out[i] = scratch[i]
+            walking[i] = np.uint32(first_rank + i)
+            place[i] = i
+        left = n
+        while left:
+            for turn in range(ROUNDS):
+                factor, added = np.uint32(keys[2 * turn]), np.uint32(keys[2 * turn + 1])
+                for i in range(left):
+                    x = np.uint32(np.uint32(walking[i] * factor + added) & narrow)
+                    walking[i] = x ^ np.uint32(x >> few)
+            still = 0
+            for i in range(left):  # without a branch, which could not be predicted
+                x, at = walking[i], place[i]
+                out[at] = x
+                walking[still], place[still] = x, at
+                still += np.int64(x) >= size  # which may be 2^32
+            left = still
     else:
         for i in range(n):
-            out[i] = _walked(np.uint64(first_rank + i), mask, third, keys)
-    for i in range(n):
-        while out[i] >= size:
-            out[i] = _walked(np.uint64(out[i]), mask, third, keys)
+            x = np.uint64(first_rank + i)
+            while True:
+                for turn in range(ROUNDS):
+                    x = (x * keys[2 * turn] + keys[2 * turn + 1]) & mask
+                    x ^= x >> third
+                if x < np.uint64(size):
+                    break
+            out[i] = np.int64(x)
+
+
+@inline
+def _remainder(number, divisor, inverse):
+    """Return number % divisor, without a division of integers, which is slow."""
+    rest = number - np.int64(number * inverse) * divisor
+    rest = rest + divisor if rest < 0 else rest
+    return rest - divisor if rest >= divisor else rest
 
 
 @kernel
-def _walked(x, mask, third, keys):
-    for turn in range(ROUNDS):
-        x = (x * keys[2 * turn] + keys[2 * turn + 1]) & mask
-        x ^= x >> third
-    return np.int64(x)
+def _deal_in_turn(first, last, first_rank, size, width, table, keys, n_shares, shares):
+    own, inverse = np.empty(BLOCK, np.int64), 1.0 / n_shares
+    for begin in range(first * BLOCK, min(last * BLOCK, shares.size), BLOCK):
+        n = min(BLOCK, shares.size - begin)
+        if table.size:
+            own[:n] = table[first_rank + begin : first_rank + begin + n]
+        else:
+            _permute(first_rank + begin, n, size, width, keys, own)
+        for i in range(n):
+            shares[begin + i] = _remainder(own[i], n_shares, inverse)
 
 
 @kernel
-def _deal_counts(counts, strata, sizes, widths, tables, places, keys, n_shares, first, out):
-    dealt = np.empty(BLOCK, np.int64)
-    rank = np.int64(0)
-    for g in range(counts.size):
-        k = strata[g]
-        if g and k != strata[g - 1]:
-            rank = 0
-        left = counts[g]
-        while left:
-            n = min(left, BLOCK)
-            if places[k] >= 0:
-                for i in range(n):
-                    dealt[i] = tables[places[k] + rank + i]
-            else:
-                _permute(rank, n, sizes[k], widths[k], keys[k], dealt)
-            for i in range(n):
-                share = dealt[i] % n_shares - first
-                if 0 <= share < out.shape[0]:
-                    out[share, g] += 1
-            rank += n
-            left -= n
+def _count_groups(first_row, shares, ends, out):
+    g = np.searchsorted(ends, first_row, side="right")
+    i = 0
+    while i < shares.size:
+        end = min(ends[g] - first_row, shares.size)
+        for k in range(i, end):
+            out[shares[k], g] += 1.0
+        i = end
+        g += 1
+
+
+@kernel
+def _collect_groups(first_row, shares, ends, first_share, next_place, groups):
+    g = np.searchsorted(ends, first_row, side="right")
+    i = 0
+    while i < shares.size:
+        end = min(ends[g] - first_row, shares.size)
+        for k in range(i, end):
+            share = np.int64(shares[k]) - first_share
+            if 0 <= share < next_place.size:
+                groups[next_place[share]] = g
+                next_place[share] += 1
+        i = end
+        g += 1
+
+
+@kernel
+def _sum_shares(first, last, dealt, keeps, out):
+    for place in range(first, last):
+        for share in range(dealt.shape[0]):
+            if keeps[place, share]:
+                out[place] += dealt[share]
+
+
+@kernel
+def _leave_out(first, last, counts, groups, bounds, out):
+    for place in range(first, last):
+        own = out[place]
+        own[:] = counts
+        for i in range(bounds[place], bounds[place + 1]):
+            own[groups[i]] -= 1.0
 
 
 @inline
@@ -180,26 +274,21 @@ def _dealing(permute):
     """Return the kernel that deals the ranks of classes without tables as `permute` orders them."""
 
     def deal(
-        first, last, y, weights, before, sizes, widths, first_folds, tables, places, keys, n_folds,
-        folds,
+        first, last, y, weights, counts, before, sizes, widths, first_folds, tables, places, keys,
+        n_folds, folds,
     ):  # fmt: skip
         n_classes = sizes.size
         per_fold = 1.0 / n_folds
-        counts = np.empty(n_classes, np.int64)
         next_place = np.empty(n_classes, np.int64)
         dealt = np.empty(BLOCK, np.int64)
         for block in range(first, last):
             begin, end = block * BLOCK, min((block + 1) * BLOCK, y.size)
-            counts[:] = 0
-            for i in range(begin, end):
-                if weights.size == 0 or weights[i] > 0.0:
-                    counts[y[i]] += 1
             place = 0
             for k in range(n_classes):
                 next_place[k] = place
                 # none are left of other data than the folds were dealt for
-                n = max(np.int64(0), min(counts[k], sizes[k] - before[block, k]))
-                own = dealt[place : place + counts[k]]
+                n = max(np.int64(0), min(counts[block, k], sizes[k] - before[block, k]))
+                own = dealt[place : place + counts[block, k]]
                 own[:] = 0
                 if places[k] >= 0:
                     for i in range(n):
@@ -207,12 +296,8 @@ def _dealing(permute):
                 elif n:
                     permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
                 for i in range(n):
-                    turn = own[i] + first_folds[k]
-                    # the remainder, without a division of integers, which is slow
-                    fold = turn - np.int64(turn * per_fold) * n_folds
-                    fold = fold + n_folds if fold < 0 else fold
-                    own[i] = fold - n_folds if fold >= n_folds else fold
-                place += counts[k]
+                    own[i] = _remainder(own[i] + first_folds[k], n_folds, per_fold)
+                place += counts[block, k]
             for i in range(begin, end):
                 if weights.size == 0 or weights[i] > 0.0:
                     folds[i] = dealt[next_place[y[i]]]

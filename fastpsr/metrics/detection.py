@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
@@ -42,7 +43,7 @@ class _MeanCost:
             for name in ("p_target", "c_miss", "c_fa"):
                 object.__setattr__(self, name, getattr(first, name))
 
-    @property
+    @cached_property
     def costs(self) -> tuple[DetectionCost, ...]:
         """The operating points; the metric is the mean over them."""
         return detection_costs(self.p_target, self.c_miss, self.c_fa)
@@ -316,7 +317,12 @@ class MinCllr(HullMetric):
         tar = summary.blocks.positives / positives * self.p_target
         # a block with samples of one class only has loss 0
         loss = _times_log(tar, non) + _times_log(non, tar)
-        return normalize(loss, Log(), np.array([1.0 - self.p_target, self.p_target]))
+        return loss / self._default
+
+    @cached_property
+    def _default(self) -> float:
+        """The loss of LLRs of 0."""
+        return float(Log().entropy([1.0 - self.p_target, self.p_target]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,12 @@ class ClassTotals:
 
     def class_totals(self, what: str) -> Floats:
         """Return the total weight of class 0 and class 1, after checking that neither is absent."""
-        totals = np.array([self.negatives.sum(), self.positives.sum()])
-        require_both_classes(what, totals)
-        return totals
+        require_both_classes(what, self._totals)
+        return self._totals
+
+    @cached_property
+    def _totals(self) -> Floats:
+        return np.array([self.negatives.sum(), self.positives.sum()])
 
     def step(self, level: Level) -> RocStep:
         """Return the operating points around a level."""
@@ -91,16 +94,14 @@ class PavBlocks(ClassTotals):
         """Return the weights of class 0 and class 1 with given priors worked in."""
         if self.given_priors is None:
             return self.negatives, self.positives
-        totals = np.array([self.negatives.sum(), self.positives.sum()])
-        factors = class_factors(totals, self.given_priors)
+        factors = class_factors(self._totals, self.given_priors)
         return self.negatives * factors[0], self.positives * factors[1]
 
 
 def require_both_classes(what: str, totals: Floats) -> None:
     """Raise where a class has no weight."""
-    absent = np.flatnonzero(totals == 0.0)
-    if absent.size:
-        name = "targets" if absent[0] == 1 else "non-targets"
+    if not totals.all():
+        name = "targets" if totals[0] else "non-targets"
         raise ArgumentError(
             "y_true",
             f"must have both classes for {what}, but there are no {name} of positive weight",
