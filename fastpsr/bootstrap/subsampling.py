@@ -128,7 +128,7 @@ class Subsampled(NamedTuple):
             )
         factor = math.exp(min(t * error / rest, 700.0))
         if optimism.scale == "log of the rest":
-            return Interval(1.0 - rest * factor, 1.0 - rest / factor)
+            return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
         return Interval(center / factor, min(center * factor, optimism.most))
 
 
