@@ -463,6 +463,15 @@ def test_infinite_subsets_are_left_out():
     assert (low + high) / 2.0 == pytest.approx(found.value)  # it has no bias to correct
 
 
+def test_values_near_the_largest_float_have_no_interval():
+    data = sample()
+    huge = fp.Predictions.from_raw_scores(data.y_true, data.scores * 1e307)
+    metric = fp.Threshold(fp.MissRate(0.2))
+    with pytest.warns(RuntimeWarning, match="has no interval: .* too near the largest float"):
+        found = fp.bootstrap(metric, huge, method="subsampling", n_resamples=40, seed=0)
+    assert np.isnan(found.interval).all()
+
+
 # The inverted test
 
 

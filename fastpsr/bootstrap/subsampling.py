@@ -157,6 +157,7 @@ def subset_values(
     return SubsetValues(jobs, np.array(values), halves, quarters, left_out, drawn, n_units)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
 def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Subsampled:
     """Return the corrected value of a metric, or of a sum of signed metrics.
 
@@ -164,7 +165,7 @@ def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Su
     ------
     ValueError
         For fewer than 8 samples of one of two classes, or 8 units; if the sum is undefined or
-        infinite in most subsets, or has one value in all of them.
+        infinite in most subsets, near the largest float, or has one value in all of them.
     """
     for job in jobs:
         _check_sizes(job, subsets)
@@ -196,6 +197,8 @@ def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Su
         error = math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
     else:
         error = _standard_error(halves, quarters, rule, subsets.drawn)
+    if not math.isfinite(center) or not math.isfinite(error):
+        raise ValueError("its values on subsets are too near the largest float")
     if not error > 0.0:
         if rule.scale == "plain":  # as for the difference of equal systems
             return Subsampled(center, 0.0, math.nan, rule)
