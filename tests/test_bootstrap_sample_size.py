@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import fastpsr as fp
-from fastpsr.bootstrap.bootstrap import begin_jobs
+from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.subsampling import subsampled, subset_values
 from fastpsr.plans import run
@@ -93,7 +93,7 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
     data, scheme = speakers()
     result = found(metric, data, 0.01, resampling=scheme)
     job = Job(metric, data)
-    values = begin_jobs([metric.label], [job])
+    values = values_of([metric.label], [job])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         subsets = run(lambda: subset_values([job], values, scheme, 0, jointly=False))
@@ -224,7 +224,7 @@ def test_the_rate_is_a_half_where_subsets_have_no_value():
 
 def test_few_errors_leave_much_open():
     few, many = detector(400, separation=2.0), detector(400, separation=0.5)
-    with pytest.warns(RuntimeWarning, match="degrees of freedom") as said:
+    with pytest.warns(RuntimeWarning, match="by the degrees of freedom") as said:
         rough = found(fp.AUC(), few, 0.001)
     assert said[0].filename == __file__
     good = found(fp.AUC(), many, 0.01)

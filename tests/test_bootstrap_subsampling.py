@@ -30,10 +30,10 @@ AFFINE_ON_TEST = fp.CalibrationLoss(LOG, fp.DirectionPreserving(), fp.TrainOnTes
 
 #: Center for samples, clusters and speakers; spread for samples; scale; largest value.
 RULES = [
-    (fp.EER(), ONE_TERM, ONE_TERM, ONE_TERM, "nested", "log", math.inf),
+    (fp.EER(), ONE_TERM, ONE_TERM, ONE_TERM, "nested", "log", 0.5),
     (fp.MinDCF(0.2), ONE_TERM, ONE_TERM, LINEAR, "all", "log", 1.0),
     (fp.MinCllr(), TWO_TERMS, ONE_TERM, ONE_TERM, "nested", "log", 1.0),
-    (fp.AUC(), NO_BIAS, NO_BIAS, NO_BIAS, "halves", "rest", math.inf),
+    (fp.AUC(), NO_BIAS, NO_BIAS, NO_BIAS, "halves", "rest", 1.0),
     (PAV_ON_TEST, TWO_TERMS, ONE_TERM, ONE_TERM, "nested", "plain", math.inf),
     (AFFINE_ON_TEST, LINEAR, LINEAR, LINEAR, "nested", "plain", math.inf),
 ]
@@ -176,7 +176,8 @@ def reference(rules, signs, systems, scheme, level=0.95):
         return center - reach, center + reach, df
     if scale == "rest":
         rest = 1.0 - center
-        return 1.0 - rest * math.exp(reach / rest), 1.0 - rest * math.exp(-reach / rest), df
+        most_rest = min(rest * math.exp(reach / rest), 1.0)
+        return 1.0 - most_rest, 1.0 - rest * math.exp(-reach / rest), df
     low, high = center * math.exp(-reach / center), center * math.exp(reach / center)
     return low, min(high, most), df
 
@@ -379,6 +380,18 @@ def test_higher_levels_have_wider_intervals(metric):
         assert wide.low < narrow.low < narrow.high <= wide.high
 
 
+@pytest.mark.parametrize("metric", DETECTION, ids=NAMES[:4])
+def test_ends_are_on_the_scale_of_the_metric(metric):
+    """Of 9 clusters, one has most samples, and the others those that go wrong."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    scores = np.sign(rng.normal(size=120) + y) * np.where(np.arange(120) < 96, 1.0, -1.0)
+    clusters = np.maximum(np.arange(120) - 93, 0) // 3
+    data = fp.Predictions.from_llrs(y, scores)
+    low, high = subsampled(metric, data, fp.Clusters(clusters), confidence_level=0.95).interval
+    assert 0.0 <= low < high <= (0.5 if isinstance(metric, fp.EER) else 1.0)
+
+
 # Where there is no interval, or a poor one
 
 
@@ -437,6 +450,26 @@ def test_undefined_subsets_are_left_out():
     low, high, df = reference([RULES[0]], [1.0], [data], chosen)
     np.testing.assert_allclose(found.interval, [low, high], rtol=1e-9)
     assert found.degrees_of_freedom == pytest.approx(df, rel=1e-7)
+
+
+def test_infinite_subsets_are_left_out():
+    """In some quarters of 24 samples a threshold is infinite: the values on them have no mean."""
+    y = np.arange(24) % 2
+    scores = np.random.default_rng(0).normal(size=24) + 2.0 * y
+    metric = fp.Threshold(fp.MissRate(0.05))
+    found = subsampled(metric, fp.Predictions.from_raw_scores(y, scores), None, seed=0)
+    low, high = found.interval
+    assert low < high
+    assert (low + high) / 2.0 == pytest.approx(found.value)  # it has no bias to correct
+
+
+def test_values_near_the_largest_float_have_no_interval():
+    data = sample()
+    huge = fp.Predictions.from_raw_scores(data.y_true, data.scores * 1e307)
+    metric = fp.Threshold(fp.MissRate(0.2))
+    with pytest.warns(RuntimeWarning, match="has no interval: .* too near the largest float"):
+        found = fp.bootstrap(metric, huge, method="subsampling", n_resamples=40, seed=0)
+    assert np.isnan(found.interval).all()
 
 
 # The inverted test

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.evidence import Evidence, gather
+from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Interval
 from fastpsr.bootstrap.replicates import AnyMetric, Job, in_silence
 from fastpsr.bootstrap.resampling import Resampling
@@ -225,6 +225,7 @@ def sample_size(
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
     result = evidence.result(job.name, alone, stacklevel=3)
+    warn_of_few([result])
     pilot = _Pilot(job, result, _subsets_of(job, value, settings, evidence), corrected)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval

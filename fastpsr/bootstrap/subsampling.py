@@ -68,7 +68,7 @@ _KEEPS, SPLITS = _split()
 
 @dataclass(frozen=True, eq=False)
 class SubsetValues:
-    """Values of metrics on all data and on subsets; nan where a metric is undefined.
+    """Values of metrics on all data and on subsets; nan where a metric is undefined or infinite.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Subsampled(NamedTuple):
             )
         factor = math.exp(min(t * error / rest, 700.0))
         if optimism.scale == "log of the rest":
-            return Interval(1.0 - rest * factor, 1.0 - rest / factor)
+            return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
         return Interval(center / factor, min(center * factor, optimism.most))
 
 
@@ -149,20 +149,23 @@ def subset_values(
     found, left_out = yield [
         values_under(jobs, draws, jointly=jointly) for draws in (deals, others)
     ]
+    for each in (found, left_out):
+        each[np.isinf(each)] = np.nan
     by_deal = found.reshape(len(jobs), _N_DEALS, _KEEPS.shape[0])
     halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)
     halves = halves.reshape(len(jobs), _N_DEALS, _N_HALVES, 2)
     return SubsetValues(jobs, np.array(values), halves, quarters, left_out, drawn, n_units)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
 def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Subsampled:
     """Return the corrected value of a metric, or of a sum of signed metrics.
 
     Raises
     ------
     ValueError
-        For fewer than 8 samples of one of two classes, or 8 units; if the sum is undefined in most
-        subsets, or has one value in all of them.
+        For fewer than 8 samples of one of two classes, or 8 units; if the sum is undefined or
+        infinite in most subsets, near the largest float, or has one value in all of them.
     """
     for job in jobs:
         _check_sizes(job, subsets)
@@ -175,14 +178,12 @@ def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Su
     by_speaker = subsets.drawn == "speakers" and rule.center_of_speakers is not None
 
     def total(values: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            found = np.tensordot(coefficients, values[places], 1)
-        return np.where(np.isfinite(found), found, np.nan)
+        return np.asarray(np.tensordot(coefficients, values[places], 1))
 
     halves, quarters = total(subsets.halves), total(subsets.quarters)
     for values in (halves, quarters):
         if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
-            raise ValueError("it is undefined in most subsets of the data")
+            raise ValueError("it is undefined or infinite in most subsets of the data")
     centers = [_center_of(own, subsets.drawn) for own in rules]
     means = [
         (subsets.values[k], np.nanmean(subsets.halves[k]), np.nanmean(subsets.quarters[k]))
@@ -196,6 +197,8 @@ def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Su
         error = math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
     else:
         error = _standard_error(halves, quarters, rule, subsets.drawn)
+    if not math.isfinite(center) or not math.isfinite(error):
+        raise ValueError("its values on subsets are too near the largest float")
     if not error > 0.0:
         if rule.scale == "plain":  # as for the difference of equal systems
             return Subsampled(center, 0.0, math.nan, rule)

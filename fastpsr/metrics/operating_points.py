@@ -238,7 +238,10 @@ class EER(_StepMetric):
         """Only the hull is optimized on the data."""
         return "subsampling" if self.definition == "hull" else "percentile"
 
-    optimism = Optimism("log")
+    @property
+    def optimism(self) -> Optimism:  # type: ignore[override]
+        """On the hull it is at most that of constant scores."""
+        return Optimism("log", most=0.5 if self.definition == "hull" else 1.0)
 
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if self.definition == "hull":

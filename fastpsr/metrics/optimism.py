@@ -38,7 +38,8 @@ class Optimism:
     Attributes
     ----------
     scale : {"plain", "log", "log of the rest"}
-        Scale on which the interval is symmetric; "log of the rest" is that of 1 - value.
+        Scale on which the interval is symmetric; "log of the rest" is that of 1 - value, for values
+        from 0 to 1.
     most : float
         Largest value that the metric can have.
     center, center_of_units : Center

@@ -1,0 +1,208 @@
+"""What holds for the interval of every metric and the band of every curve, under every scheme."""
+
+import itertools
+import pickle
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from fastpsr.bootstrap import RESAMPLINGS
+from fastpsr.bootstrap.bands import BANDS
+from tests import everything
+
+N = 140
+FEW = {"n_resamples": 10, "confidence_level": 0.8, "seed": 3}
+#: Forms of the same labels and scores.
+FORMS = {
+    "float32": lambda y, z: (y, z.astype(np.float32)),
+    "swapped bytes": lambda y, z: (y, z.astype(">f8")),
+    "lists": lambda y, z: (y.tolist(), z.tolist()),
+    "columns": lambda y, z: (y, np.asfortranarray(z)),
+    "gaps": lambda y, z: (np.repeat(y, 2)[::2], np.repeat(z, 3, axis=0)[::3]),
+    "backwards": lambda y, z: (y[::-1].copy()[::-1], z[::-1].copy()[::-1]),
+    "uint8": lambda y, z: (y.astype(np.uint8), z),
+    "bool": lambda y, z: (y > 0 if y.max() == 1 else y, z),
+}
+
+
+@cache
+def arrays(n_classes=2):
+    """Labels, and tied scores of overlapping classes that float32 holds exactly."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(N) * 7 % 11 % n_classes
+    z = np.round(2.0 * (rng.normal(size=(N, n_classes)) + np.eye(n_classes)[y])) / 2.0
+    return y, z if n_classes > 2 else z[:, 1] - z[:, 0] + 0.0  # no -0
+
+
+@cache
+def sample(n_classes=2, weighted=False):
+    weights = np.arange(N) % 5 % 3 * 1.5 if weighted else None
+    y, z = arrays(n_classes)
+    if n_classes == 2:
+        return fp.Predictions.from_llrs(y, z, sample_weight=weights)
+    return fp.Predictions.from_logits(y, z, sample_weight=weights)
+
+
+def is_slow(metric):
+    """Whether each replicate is a fit or a sort of its own."""
+    return (
+        isinstance(metric, (fp.CalibrationLoss, fp.ExpectedDivergence, fp.DevPAV))
+        or getattr(metric, "binning", "") == "quantile"
+    )
+
+
+@cache
+def metrics(n_classes=2, slow=True):
+    """One metric of each kind and way to train, or those alone that are sums or ranks."""
+    found, trained = [], set()
+    for metric in everything.metrics(sample(n_classes)).values():
+        if is_slow(metric):
+            key = type(metric), type(getattr(metric, "train", None)), metric.best_interval
+            if key in trained or not slow:
+                continue
+            trained.add(key)
+        found.append(metric)
+    return found
+
+
+def schemes(of_name=int):
+    """Every scheme; ids named by a function that keeps their order."""
+    one, other = ([of_name(k) for k in np.random.default_rng(n).integers(100, 115, N)]
+                  for n in (1, 2))  # fmt: skip
+    return {
+        "IID": fp.IID(), "Stratified": fp.Stratified(), "Clusters": fp.Clusters(one),
+        "Nested": fp.Nested(one), "TwoWay": fp.TwoWay(one, other),
+    }  # fmt: skip
+
+
+def intervals(chosen, data, scheme, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of few units and undefined replicates
+        return fp.bootstrap(chosen, data, resampling=scheme, **{**FEW, **options})
+
+
+def content(found):
+    """All that results hold, as text in which nan equals nan."""
+    return [(each.name, each.replicates.tobytes(), repr(each)) for each in found]
+
+
+def test_every_scheme_is_here():
+    assert list(schemes()) == [scheme.__name__ for scheme in RESAMPLINGS]
+
+
+@pytest.mark.parametrize("method", ["auto", "subsampling"])
+@pytest.mark.parametrize("scheme", schemes())
+def test_higher_levels_contain_lower_ones_for_any_number_of_threads(scheme, method):
+    data, chosen = sample(weighted=method == "auto"), metrics(slow=method == "auto")
+    with fp.threads(1):
+        found = intervals(chosen, data, schemes()[scheme], method=method, confidence_level=0.5)
+    higher = intervals(chosen, data, schemes()[scheme], method=method)
+    for narrow, wide in zip(found, higher, strict=True):
+        assert narrow.replicates.tobytes() == wide.replicates.tobytes()
+        np.testing.assert_equal(narrow.degrees_of_freedom, wide.degrees_of_freedom)
+        assert narrow.method == wide.method
+        inner, (low, high) = narrow.interval, wide.interval
+        if wide.method == "inverted test" and inner.high == wide.value:
+            high = max(high, wide.value)  # the lower level accepts nothing
+        assert np.isnan([*inner, low, high]).all() or low <= inner.low <= inner.high <= high, wide
+        if wide.method == "subsampling" and low < high:
+            assert 2.0 <= wide.degrees_of_freedom < N
+            if method == "auto" and wide.unit in ("fraction", "probability"):
+                assert 0.0 <= low < high <= 1.0, wide
+        else:
+            assert np.isnan(wide.degrees_of_freedom)
+    assert content(pickle.loads(pickle.dumps(found))) == content(found)
+
+
+@pytest.mark.parametrize("scheme", schemes())
+def test_metrics_together_are_those_alone(scheme):
+    chosen = metrics(slow=False)
+    together = intervals(chosen, sample(), schemes()[scheme])
+    alone = [intervals(metric, sample(), schemes()[scheme]) for metric in chosen]
+    assert content(together) == content(alone)
+
+
+@pytest.mark.parametrize("scheme", ["Clusters", "Nested", "TwoWay"])
+def test_ids_count_by_their_order_alone(scheme):
+    chosen = metrics(slow=False)
+    found = [
+        content(intervals(chosen, sample(), schemes(of_name)[scheme]))
+        for of_name in (int, "speaker {}".format, lambda k: 7 * k - 900)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("scheme", schemes())
+def test_subsampling_in_parts_is_that_of_memory(scheme):
+    data, whole = sample(weighted=True), schemes()[scheme]
+    columns = [value for value in vars(whole).values() if isinstance(value, list)]
+    in_parts = fp.from_parts(
+        (data[a:b], {str(k): column[a:b] for k, column in enumerate(columns)})
+        for a, b in itertools.pairwise((0, 1, 1, 60, N))
+    )
+    chosen = [
+        metric for metric in metrics(slow=False)
+        if not isinstance(metric, everything.HOLD_OTHER_DATA)
+    ]  # fmt: skip
+    here = intervals(chosen, data, whole, method="subsampling")
+    named = type(whole)(*map(str, range(len(columns))))
+    there = intervals(chosen, in_parts, named, method="subsampling")
+    for one, other in zip(here, there, strict=True):
+        # sums are taken in another order
+        np.testing.assert_allclose(one.interval, other.interval, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(one.degrees_of_freedom, other.degrees_of_freedom, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_forms_of_arrays_change_no_interval(n_classes, form):
+    y, z = arrays(n_classes)
+    make = fp.Predictions.from_llrs if n_classes == 2 else fp.Predictions.from_logits
+    chosen = metrics(n_classes, slow=False)
+    plain = content(intervals(chosen, make(y, z), schemes()["TwoWay"]))
+    assert content(intervals(chosen, make(*FORMS[form](y, z)), schemes()["TwoWay"])) == plain
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_columns_of_posteriors_change_no_interval(n_classes):
+    """With exact zeros among them, and classes that are named."""
+    y, z = arrays(n_classes)
+    q = np.exp(np.column_stack([0.0 * z, z]) if n_classes == 2 else z)
+    q /= q.sum(axis=1, keepdims=True)
+    q[5] = np.eye(n_classes)[y[5]]
+    names = np.array(["a", "b", "c"][:n_classes])
+    chosen = [fp.CrossEntropy(), fp.BrierScore(), fp.ECE(on="confidence")]
+    chosen += [fp.EER(), fp.AUC(), fp.MinCllr(), fp.ECE()] if n_classes == 2 else []
+    data = (
+        fp.Predictions.from_posteriors(y, q),
+        fp.Predictions.from_posteriors(y, np.asfortranarray(q)),
+        fp.Predictions.from_posteriors(y, np.repeat(q, 2, axis=1)[:, ::2]),
+        fp.Predictions.from_posteriors(names[y], q, classes=names),
+    )
+    plain, *others = (content(intervals(chosen, each, fp.IID())) for each in data)
+    assert all(other == plain for other in others)
+
+
+@pytest.mark.parametrize("scheme", schemes())
+@pytest.mark.parametrize("curve", BANDS)
+def test_bands_are_ordered_nested_and_reproducible(curve, scheme):
+    data, options = sample(weighted=True), {"resampling": schemes()[scheme], **FEW}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of undefined replicates
+        found = fp.band(curve, data, **options)
+        with fp.threads(1):
+            again = fp.band(curve, data, **options)
+        lower = fp.band(curve, data, **{**options, "confidence_level": 0.5})
+        joint = fp.band(curve, data, simultaneous=True, **options)
+    for series in found.series:
+        ends = [
+            getattr(side, series)
+            for side in (joint.low, found.low, lower.low, lower.high, found.high, joint.high)
+        ]
+        for one, other in itertools.pairwise(ends):
+            assert (one <= other).all()
+    assert repr(again.to_dict()) == repr(found.to_dict())
+    assert repr(pickle.loads(pickle.dumps(found)).to_dict()) == repr(found.to_dict())
