@@ -13,6 +13,7 @@ import fastpsr as fp
 
 PACKAGE = Path(fp.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 HEAVY = {
     "numba", "llvmlite", "scipy", "sklearn", "torch", "polars", "pandas", "typer", "rich",
     "matplotlib", "torchmetrics",
@@ -116,6 +117,21 @@ def test_exported_names_exist(name):
     exported = getattr(module, "__all__", [])
     assert [each for each in exported if not hasattr(module, each)] == []
     assert len(set(exported)) == len(exported)
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_names_that_tests_import_exist(path):
+    """Pytest skips a module of tests that cannot be imported, where it looks for doctests too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        root, *needed = (getattr(node, "module", None) or "").split(".")
+        if not isinstance(node, ast.ImportFrom) or root not in ("fastpsr", "tests", "benchmarks"):
+            continue
+        if root == "fastpsr" and needed[:1] and needed[0] in ADAPTERS:
+            pytest.importorskip(needed[0])
+        module = importlib.import_module(node.module)
+        for alias in node.names:
+            if not hasattr(module, alias.name):
+                importlib.import_module(f"{node.module}.{alias.name}")
 
 
 def loaded_by(code):
