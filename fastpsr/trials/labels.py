@@ -51,16 +51,18 @@ def decode_labels(labels: Coded, where: Where) -> tuple[NDArray[np.uint8], str |
     """Return 1 for target and 0 for non-target, and the vocabulary; errors name file and line."""
     series = labels.series()
     words = series.head(_FIRST).unique()  # most often all there are, which takes less time to check
-    if len(words) > _MOST_WORDS or sum((series == word).sum() for word in words) < len(series):
+    rows_of = {word: series == word for word in words[:_MOST_WORDS]}
+    if sum(rows.sum() for rows in rows_of.values()) < len(series):
         words = series.unique()
+        rows_of = {word: series == word for word in words[:_MOST_WORDS]}
     fitting = vocabularies_of(words) if len(words) <= _MOST_WORDS else []
     if not fitting:
         raise ValueError(_what_is_wrong(labels, where))
     target = VOCABULARIES[fitting[0]][0]
     is_target = np.zeros(len(labels), bool)
-    for word in words:
+    for word, rows in rows_of.items():
         if word.lower() == target:
-            is_target |= (series == word).to_numpy()
+            is_target |= rows.to_numpy()
     return is_target.view(np.uint8), fitting[0]
 
 

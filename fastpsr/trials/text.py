@@ -5,6 +5,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fastpsr.trials.coded import Coded, Column, as_column
 from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
@@ -14,7 +17,7 @@ from fastpsr.trials.too_large import is_too_large
 from fastpsr.wording import shorten
 
 if TYPE_CHECKING:
-    from polars import DataFrame, LazyFrame
+    from polars import DataFrame, LazyFrame, Series
 
 __all__ = ["Progress", "Where", "places_in", "read_text", "split_lines", "utf8_error"]
 
@@ -44,6 +47,7 @@ def read_text(
         return split_lines(path, piece, roles), piece.share
 
     frames: list[DataFrame] = []
+    numbers = {role: _Numbers() for role in roles if _is_number(role)}
     n_rows = 0
     twins = dict(twins or {})
     for frame, share in side_by_side(split, pieces(path, sample)):
@@ -54,6 +58,8 @@ def read_text(
                 frame = frame.with_columns(like.alias(role))
             else:
                 del twins[role]
+        for role, held in numbers.items():
+            held.add(frame.drop_in_place(role), share)
         frames.append(frame)
         n_rows = end
         if progress is not None:
@@ -75,8 +81,32 @@ def read_text(
 
     whole = pl.concat(frames)
     del frames
-    columns = {role: as_column(whole.drop_in_place(role)) for role in roles}
+    columns: dict[str, Column] = {
+        role: numbers[role].all() if role in numbers else as_column(whole.drop_in_place(role))
+        for role in roles
+    }
     return columns | {role: twin for role, twin in twins.items() if len(twin) == n_rows}, where
+
+
+class _Numbers:
+    """A column of numbers, copied into one array while its pieces are in the cache."""
+
+    def __init__(self) -> None:
+        self._held, self._n = np.empty(0), 0
+
+    def add(self, some: "Series", share: float) -> None:
+        """Add numbers, up to this share of the file."""
+        end = self._n + len(some)
+        if end > self._held.size:
+            grown = np.empty(round(1.01 * end / share) + 1)
+            grown[: self._n] = self.all()
+            self._held = grown
+        self._held[self._n : end] = some.to_numpy()
+        self._n = end
+
+    def all(self) -> NDArray[np.float64]:
+        """Return the numbers of all pieces."""
+        return self._held[: self._n]
 
 
 def split_lines(path: Path, piece: Piece, roles: tuple[str, ...]) -> "DataFrame":
