@@ -210,8 +210,7 @@ def band(
             RuntimeWarning,
             stacklevel=2,
         )
-    low, high = (at.make(**dict(zip(at.statistics, side, strict=True)))
-                 for side in zip(*ends, strict=True))  # fmt: skip
+    low, high = (at.curve(side) for side in zip(*ends, strict=True))
     return Band(
         curve.__name__, value, low, high, tuple(at.statistics), simultaneous, n_undefined,
         settings.confidence_level, settings.method, settings.n_resamples,
