@@ -434,7 +434,7 @@ def test_a_few_bad_speakers_are_warned_of():
     y = np.tile(np.arange(50) < 10, 40)
     scores = rng.normal(size=y.size) + np.where(speakers == 0, 0.0, 6.0) * y
     data = fp.Predictions.from_llrs(y, scores)
-    with pytest.warns(RuntimeWarning, match=r"few samples or speakers hold .*AUC \(2\.\d\)"):
+    with pytest.warns(RuntimeWarning, match=r"few samples or speakers determine .*AUC \(2\.\d\)"):
         found = fp.bootstrap(fp.AUC(), data, resampling=fp.Clusters(speakers), seed=0)
     assert found.degrees_of_freedom == pytest.approx(2.0, abs=0.3)
 

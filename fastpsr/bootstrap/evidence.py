@@ -196,8 +196,8 @@ def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None
     if few:
         named = ", ".join(f"{each.name} ({each.degrees_of_freedom:.1f})" for each in few)
         warn(
-            f"few samples or speakers hold these values, by the degrees of freedom: {named}; their "
-            "intervals are wide, and may still be too narrow",
+            f"few samples or speakers determine these values (degrees of freedom below {_FEW:g}): "
+            f"{named}; their intervals are wide, and may still be too narrow",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )
