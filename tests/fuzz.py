@@ -43,7 +43,7 @@ DOCUMENTED = (
     ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",
     ".* has no interval",
-    "few samples or speakers hold these values",
+    "few samples or speakers determine these values",
     ".* is undefined: both values are infinite",
     ".* is the same in all replicates",
 )

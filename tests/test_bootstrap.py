@@ -512,7 +512,7 @@ GOOD = fp.Predictions.from_posteriors([0, 0, 1, 1] * 5, [0.1, 0.6, 0.4, 0.9] * 5
         ),
         (
             {"resampling": fp.Nested([1, 2] * 10), "method": "bca"},
-            "method must not be bca with Nested: units that multiply",
+            "method must not be bca with Nested, where two draw counts are multiplied",
         ),
         (
             {"resampling": fp.Nested([3] * 20)},

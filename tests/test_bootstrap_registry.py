@@ -11,6 +11,8 @@ import pytest
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap.bands import BANDS
+from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.settings import Intervals
 from tests import everything
 
 N = 140
@@ -91,6 +93,32 @@ def content(found):
 
 def test_every_scheme_is_here():
     assert list(schemes()) == [scheme.__name__ for scheme in RESAMPLINGS]
+
+
+def documented(metric, scheme):
+    """The method of "auto", as in the table of docs/intervals.md."""
+    train = getattr(metric, "train", None)
+    if isinstance(metric, fp.ECE):
+        return "inverted test"
+    if isinstance(train, fp.CrossFit):
+        return "percentile" if scheme in ("Nested", "TwoWay") else "bca"
+    optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinCllr, fp.AUC))
+    is_hull = isinstance(metric, fp.EER) and metric.definition == "hull"
+    if optimized or is_hull or isinstance(train, fp.TrainOnTest):
+        return "subsampling"
+    return "percentile"
+
+
+@pytest.mark.parametrize("scheme", schemes())
+def test_auto_takes_what_is_documented(scheme):
+    settings = Intervals.of(100, 0.95, "auto", schemes()[scheme], 0)
+    seen = set()
+    for n_classes in (2, 3):
+        for metric in everything.metrics(sample(n_classes)).values():
+            method = settings.method_of(Job(metric, sample(n_classes)))
+            assert method == documented(metric, scheme), metric
+            seen.add(method)
+    assert len(seen) == (3 if scheme in ("Nested", "TwoWay") else 4)
 
 
 @pytest.mark.parametrize("method", ["auto", "subsampling"])

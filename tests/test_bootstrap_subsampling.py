@@ -13,10 +13,12 @@ from scipy.linalg import hadamard
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.bootstrap.draws import Dealt
+from fastpsr.bootstrap.evidence import gather
 from fastpsr.bootstrap.inverted_test import inverted_interval
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.units import NestedUnits
 from fastpsr.plans import Part
-from tests.drawn import summands_of, units_of
+from tests.drawn import prepared, summands_of, units_of
 
 A = 1.0 / (2.0 ** (2.0 / 3.0) - 1.0)
 ONE_TERM = (1.0 + A, -A, 0.0)
@@ -432,7 +434,7 @@ def test_a_few_bad_speakers_are_warned_of():
     y = np.tile(np.arange(50) < 10, 40)
     scores = rng.normal(size=y.size) + np.where(speakers == 0, 0.0, 6.0) * y
     data = fp.Predictions.from_llrs(y, scores)
-    with pytest.warns(RuntimeWarning, match=r"few samples or speakers hold .*AUC \(2\.\d\)"):
+    with pytest.warns(RuntimeWarning, match=r"few samples or speakers determine .*AUC \(2\.\d\)"):
         found = fp.bootstrap(fp.AUC(), data, resampling=fp.Clusters(speakers), seed=0)
     assert found.degrees_of_freedom == pytest.approx(2.0, abs=0.3)
 
@@ -539,13 +541,20 @@ def test_levels_of_the_inverted_test_are_nested(scheme, norm):
 
 @pytest.mark.parametrize("on", ["class", "confidence"])
 @pytest.mark.parametrize("binning", ["uniform", "quantile"])
-def test_errors_of_bins_are_those_of_the_replicates(binning, on):
-    data = sample()
-    metric = fp.ECE(6, on, 1, binning)
-    found = fp.bootstrap(metric, data, resampling=fp.Stratified(), seed=2, n_resamples=300)
-    alone = fp.bootstrap(metric, data, resampling=fp.Stratified(), seed=2, n_resamples=300)
-    assert found.interval == alone.interval
-    assert found.interval.low <= found.interval.high
+@pytest.mark.parametrize("norm", [1, 2])
+def test_errors_of_bins_are_those_of_the_replicates(binning, on, norm):
+    """The value and the replicates are the norms of the errors of the bins, from the same draws."""
+    job = prepared(fp.ECE(6, on, norm, binning), sample(weights=True))
+    settings = Intervals.of(20, 0.8, "auto", fp.Stratified(), 2)
+    evidence = gather(
+        settings, [job], [job.metric(job.data)], [[(job, 1.0)]], jointly=False,
+        progress=lambda done, total: None,
+    )  # fmt: skip
+    errors, replicates = evidence.errors[job]
+    assert (errors.shape, replicates.shape) == ((6,), (20, 6))
+    assert np.linalg.norm(errors, norm) == pytest.approx(job.metric(job.data), rel=1e-12)
+    norms = np.linalg.norm(replicates, norm, axis=1)
+    np.testing.assert_allclose(norms, evidence.replicates[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("scheme", schemes())

@@ -447,7 +447,7 @@ def test_trainings_can_be_used(kind):
         assert fp.cross_fit(fp.PAV(), SIMPLE.memory, train).scores.size == 300
 
 
-@pytest.mark.filterwarnings("ignore:few samples or speakers hold:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:few samples or speakers determine:RuntimeWarning")
 @pytest.mark.parametrize("kind", RESAMPLINGS, ids=lambda kind: kind.__name__)
 def test_replicates_have_values(kind):
     chosen = resampling(kind, SIMPLE.ids)

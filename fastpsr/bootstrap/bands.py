@@ -158,8 +158,9 @@ def band(
     The simultaneous band is the band from the k-th lowest to the k-th highest replicate at each
     point, with the largest k with which `confidence_level` of the replicates lie within it at all
     points; it is never narrower than the pointwise band. It does not depend on the scale on which
-    the curve is drawn. As k is small, its ends depend on few replicates: more than the default make
-    them smoother. `actual` and `minimum`, or `llr` and `posterior`, have a band each.
+    the curve is drawn. As k is small, its ends depend on few replicates: with more replicates
+    than the default they are smoother. `actual` and `minimum`, or `llr` and `posterior`, have a
+    band each.
 
     Priors that were not given are the class frequencies of the replicate, as are those in the LLRs
     of posteriors. Infinite values, such as LLRs after PAV, are ordered like others.
@@ -210,8 +211,7 @@ def band(
             RuntimeWarning,
             stacklevel=2,
         )
-    low, high = (at.make(**dict(zip(at.statistics, side, strict=True)))
-                 for side in zip(*ends, strict=True))  # fmt: skip
+    low, high = (at.curve(side) for side in zip(*ends, strict=True))
     return Band(
         curve.__name__, value, low, high, tuple(at.statistics), simultaneous, n_undefined,
         settings.confidence_level, settings.method, settings.n_resamples,
@@ -249,7 +249,10 @@ def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floa
 
 
 def _least_depth(replicates: Floats, ordered: Floats, level: float) -> int:
-    """Return the largest k with which so many replicates are within the k-th ends everywhere."""
+    """Return the largest k for which a share `level` of the replicates is in the band everywhere.
+
+    The band goes from the k-th lowest to the k-th highest replicate at each point.
+    """
     n = len(replicates)
     depth = np.full(n, n)
     for column, values in zip(replicates.T, ordered.T, strict=True):

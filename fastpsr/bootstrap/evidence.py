@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
 
 from fastpsr.bootstrap.influence import acceleration
-from fastpsr.bootstrap.intervals import Interval, interval
+from fastpsr.bootstrap.intervals import FoundBy, Interval, interval
 from fastpsr.bootstrap.inverted_test import (
     errors_of_bins,
     interval_of_difference,
@@ -60,77 +59,35 @@ class Evidence:
     n_ids: int | None
 
     def result(
-        self, name: str, terms: Sum, stacklevel: int = 4, *, is_known: bool = False
+        self, name: str, terms: Sum, stacklevel: int = 2, *, is_known: bool = False
     ) -> BootstrapResult:
         """Return a sum with its interval, with a warning if that is not reliable.
 
         `is_known` says that the replicates left out have been warned of.
         """
-        settings = self.intervals
-        jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
+        settings, jobs = self.intervals, [job for job, _ in terms]
         value, replicates = self.total(terms)
-
-        def warn_caller(message: str) -> None:
-            warn(f"{name} {message}", RuntimeWarning, stacklevel=stacklevel + 1)
-
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
-        if n_undefined and not is_known:
-            warn_caller(
-                f"is undefined in {n_undefined:,} of {replicates.size:,} replicates, which are "
-                "left out: a class is missing there, or a calibrator has no optimum"
-            )
-        is_ours = all(isinstance(job.metric, Metric) for job in jobs)
-        if not is_ours and defined.size > 1 and bool((defined == value).all()):
-            warn_caller(
-                "is the same in all replicates, which differ only in predictions.sample_weight: "
-                "does it take the weights into account?"
-            )
-        nothing = float("nan")
-        method = settings.method_of(*jobs)
-        made = partial(
-            BootstrapResult, name=name, value=value, replicates=replicates, n_undefined=n_undefined,
-            confidence_level=settings.confidence_level, seed=settings.seed,
+        found = self._found(terms, value, defined)
+        problems = [
+            "" if is_known else _undefined(n_undefined, replicates.size),
+            _constant(jobs, value, defined),
+            found.problem,
+        ]
+        for problem in filter(None, problems):
+            warn(f"{name} {problem}", RuntimeWarning, stacklevel=stacklevel)
+        standard_error = bias = float("nan")
+        if defined.size > 1 and np.isfinite(value) and np.isfinite(defined).all():
+            with np.errstate(over="ignore"):  # squares of values near the largest float
+                standard_error = float(defined.std(ddof=1))
+                bias = float(defined.mean() - value)
+        return BootstrapResult(
+            name=name, value=value, interval=found.interval, standard_error=standard_error,
+            bias=bias, replicates=replicates, n_undefined=n_undefined,
+            confidence_level=settings.confidence_level, method=found.method, seed=settings.seed,
             resampling=settings.drawn, unit=getattr(jobs[0].metric, "unit", ""),
-        )  # fmt: skip
-        if np.isnan(value):
-            warn_caller("is undefined: both values are infinite")
-        if defined.size < 2 or np.isnan(value):
-            none = Interval(nothing, nothing)
-            return made(interval=none, standard_error=nothing, bias=nothing, method=method)
-        finite = np.isfinite(value) and bool(np.isfinite(defined).all())
-        needs = np.isfinite(value) if method == "subsampling" else finite
-        if method != "percentile" and not needs:
-            warn_caller(
-                "is infinite on the data or in a replicate: its interval is by percentile, "
-                f"not {method}"
-            )
-            method = "percentile"
-        found, df = Interval(nothing, nothing), nothing
-        try:
-            if method == "subsampling":
-                assert self.subsets is not None
-                corrected = subsampled(jobs, signs, self.subsets)
-                found = corrected.interval(settings.confidence_level)
-                df = corrected.degrees_of_freedom
-            elif method == "inverted test":
-                found = self._by_inverted_tests(jobs)
-            else:
-                skew = 0.0
-                if method == "bca":
-                    with in_silence():  # the skewness of values near the largest float overflows
-                        skew = run(
-                            lambda: acceleration(jobs, signs, settings.resampling, settings.seed)
-                        )
-                found = interval(value, defined, settings.confidence_level, method, skew)
-        except ValueError as error:
-            warn_caller(f"has no interval: {error}")
-        with np.errstate(over="ignore"):  # squares of values near the largest float
-            standard_error = float(defined.std(ddof=1)) if finite else nothing
-            bias = float(defined.mean() - value) if finite else nothing
-        return made(
-            interval=found, standard_error=standard_error, bias=bias, method=method,
-            degrees_of_freedom=df,
+            degrees_of_freedom=found.degrees_of_freedom,
         )  # fmt: skip
 
     def total(self, terms: Sum) -> tuple[float, Floats]:
@@ -151,6 +108,42 @@ class Evidence:
         intervals = replace(self.intervals, confidence_level=confidence_level)
         return replace(self, intervals=intervals)
 
+    def _found(self, terms: Sum, value: float, defined: Floats) -> "_Found":
+        """Return the interval of a sum from its value and its defined replicates."""
+        settings = self.intervals
+        jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
+        method = settings.method_of(*jobs)
+        if np.isnan(value):
+            return _Found(method, problem="is undefined: both values are infinite")
+        if defined.size < 2:
+            return _Found(method)
+        needed = np.array([value]) if method == "subsampling" else np.append(defined, value)
+        if method != "percentile" and not np.isfinite(needed).all():
+            percentiles = interval(value, defined, settings.confidence_level, "percentile")
+            problem = (
+                "is infinite on the data or in a replicate: its interval is by percentile, "
+                f"not {method}"
+            )
+            return _Found("percentile", percentiles, problem=problem)
+        try:
+            if method == "subsampling":
+                assert self.subsets is not None
+                corrected = subsampled(jobs, signs, self.subsets)
+                own = corrected.interval(settings.confidence_level)
+                return _Found(method, own, corrected.degrees_of_freedom)
+            if method == "inverted test":
+                return _Found(method, self._by_inverted_tests(jobs))
+            skewness = 0.0
+            if method == "bca":
+                with in_silence():  # the skewness of values near the largest float overflows
+                    skewness = run(
+                        lambda: acceleration(jobs, signs, settings.resampling, settings.seed)
+                    )
+            own = interval(value, defined, settings.confidence_level, method, skewness)
+        except ValueError as error:
+            return _Found(method, problem=f"has no interval: {error}")
+        return _Found(method, own)
+
     def _by_inverted_tests(self, jobs: list[Job]) -> Interval:
         """Return the interval of one metric, or of the difference of two."""
         sides = [self._by_inverted_test(job) for job in jobs]
@@ -167,14 +160,44 @@ class Evidence:
         return inverted_interval(errors, defined, metric.norm, level, self.n_ids)
 
 
+class _Found(NamedTuple):
+    """An interval, how it was computed, and a message if that differs from what was asked for."""
+
+    method: FoundBy
+    interval: Interval = Interval(float("nan"), float("nan"))
+    degrees_of_freedom: float = float("nan")
+    problem: str = ""
+
+
+def _undefined(n_undefined: int, n_replicates: int) -> str:
+    """Return a message about replicates that are left out; "" without any."""
+    if not n_undefined:
+        return ""
+    return (
+        f"is undefined in {n_undefined:,} of {n_replicates:,} replicates, which are "
+        "left out: a class is missing there, or a calibrator has no optimum"
+    )
+
+
+def _constant(jobs: Sequence[Job], value: float, defined: Floats) -> str:
+    """Return a message about functions of the caller that may ignore the weights, else ""."""
+    is_ours = all(isinstance(job.metric, Metric) for job in jobs)
+    if is_ours or defined.size < 2 or not (defined == value).all():
+        return ""
+    return (
+        "is the same in all replicates, which differ only in predictions.sample_weight: "
+        "does it take the weights into account?"
+    )
+
+
 def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None:
     """Warn of intervals whose width few samples or speakers determine."""
     few = [each for each in results if each.degrees_of_freedom < _FEW]
     if few:
         named = ", ".join(f"{each.name} ({each.degrees_of_freedom:.1f})" for each in few)
         warn(
-            f"few samples or speakers hold these values, by the degrees of freedom: {named}; their "
-            "intervals are wide, and may still be too narrow",
+            f"few samples or speakers determine these values (degrees of freedom below {_FEW:g}): "
+            f"{named}; their intervals are wide, and may still be too narrow",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )
@@ -198,19 +221,13 @@ def gather(
     jointly : bool
         Whether all jobs must see the same draws.
     """
-    methods = [intervals.method_of(*(job for job, _ in terms)) for terms in sums]
-    in_subsets = dict.fromkeys(
-        job
-        for terms, method in zip(sums, methods, strict=True)
-        if method == "subsampling"
-        for job, _ in terms
-    )
-    tested = dict.fromkeys(
-        job
-        for terms, method in zip(sums, methods, strict=True)
-        if method == "inverted test"
-        for job, _ in terms
-    )
+
+    def jobs_by(method: FoundBy) -> dict[Job, None]:
+        by_method = (terms for terms in sums
+                     if intervals.method_of(*(job for job, _ in terms)) == method)  # fmt: skip
+        return dict.fromkeys(job for terms in by_method for job, _ in terms)
+
+    in_subsets, tested = jobs_by("subsampling"), jobs_by("inverted test")
     bins = {job: errors_of_bins(job) for job in tested}
     of_bins = [each for job in tested for each in bins[job]]
     known = dict(zip(jobs, values, strict=True))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap.draws import Dealt
-from fastpsr.bootstrap.replicates import Job, values_under
+from fastpsr.bootstrap.replicates import Job, layout_of, values_under
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.sums import Layout
 from fastpsr.bootstrap.units import IdUnits, Kept, RowUnits, Units
@@ -56,12 +56,7 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
     kept, layouts = Kept(), []
     for job in jobs:
         assert job.summands is not None
-        needed = (job.data, *job.summands.beside)
-        for one in needed:
-            if not any(one is other for other in data):
-                data.append(one)
-        places = tuple(next(k for k, other in enumerate(data) if other is one) for one in needed)
-        layouts.append(Layout((job.summands,), (places,), kept, job.subset))
+        layouts.append(layout_of(job, [job.summands], kept, data))
     totals = yield [_GroupTotals(layout).over(*data) for layout in layouts]
     slopes = []
     for job, sign, total in zip(jobs, signs, totals, strict=True):

@@ -1,7 +1,7 @@
 """Replicates of metrics: from sums if a metric has summands, else from weighted predictions."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +36,7 @@ __all__ = [
     "as_number",
     "draw_replicates",
     "in_silence",
+    "layout_of",
     "name_of",
     "values_under",
 ]
@@ -130,15 +131,7 @@ class _Kind:
 
     def layout(self, kept: Kept, data: list[Data]) -> Layout:
         """Return the layout of the kind; data that it needs are appended to `data`."""
-        places = []
-        first = self.jobs[0]
-        for own in self.summands:
-            needed = (first.data, *own.beside)
-            for one in needed:
-                if not any(one is other for other in data):
-                    data.append(one)
-            places.append(tuple(_place_of(one, data) for one in needed))
-        return Layout(tuple(self.summands), tuple(places), kept, first.subset)
+        return layout_of(self.jobs[0], self.summands, kept, data)
 
     def values_of(self, pieces: Floats) -> tuple[Floats, list[tuple[int, int]]]:
         """Return (jobs, R) values, or (jobs, R, P) of curves, of (R, G, 1 + sums) sums.
@@ -275,8 +268,19 @@ def in_silence() -> Iterator[None]:
         yield
 
 
+def layout_of(job: Job, summands: Sequence[Summands], kept: Kept, data: list[Data]) -> Layout:
+    """Return the layout of summands of a job's data; data that they need are appended to `data`."""
+    places = [tuple(_place_of(one, data) for one in (job.data, *own.beside)) for own in summands]
+    return Layout(tuple(summands), tuple(places), kept, job.subset)
+
+
 def _place_of(one: Data, data: list[Data]) -> int:
-    return next(place for place, other in enumerate(data) if other is one)
+    """Return the index of an object in `data`, to which it is appended if it is not there."""
+    for place, other in enumerate(data):
+        if other is one:
+            return place
+    data.append(one)
+    return len(data) - 1
 
 
 def _sorted_by_kind(jobs: list[Job]) -> tuple[list[_Kind], list[int]]:

@@ -41,8 +41,8 @@ class BootstrapResult(Result):
     method : {"percentile", "basic", "bca", "normal", "subsampling", "inverted test"}
         How the interval was computed.
     degrees_of_freedom : float
-        Of an interval by subsampling: about how many samples, or speakers, hold the value. nan for
-        other methods.
+        Of an interval by subsampling: about how many samples, clusters or speakers determine the
+        value; intervals are wider where there are few. nan for other methods.
     seed : int
         Seed that reproduces the replicates.
     resampling : str

@@ -51,11 +51,12 @@ class SampleSize(Result):
     drawn : {"samples", "clusters", "speakers"}
         What `n` counts.
     interval : Interval
-        Confidence interval for `n`, at the level of the pilot: what the uncertainty of the pilot's
-        standard error leaves open. ``inf`` stands for more than 1e15.
+        Confidence interval for `n`, at the level of the pilot, from the uncertainty of the pilot's
+        standard error. ``inf`` stands for more than 1e15.
     n_targets, n_nontargets : int or None
         Samples of classes 1 and 0 at the ratio of the pilot, rounded; None for more than two
-        classes. Of speakers, target trials grow as `n`, and non-target trials as n (n - 1).
+        classes. If speakers are counted, the number of target trials grows as `n`, that of
+        non-target trials as n (n - 1).
     factor : float
         `n` over `pilot_n`.
     pilot : BootstrapResult
@@ -64,12 +65,13 @@ class SampleSize(Result):
         Number of units of the data given.
     pilot_width : float
     exponent : float
-        From 1/2 to 1: near the pilot's size the standard error goes as n to the minus `exponent`.
+        From 1/2 to 1: near the size of the pilot the standard error is proportional to
+        n^(-`exponent`).
     measured_exponent : float
-        The same between quarters and halves of the pilot; nan where the metric is undefined in most
-        of them, and `exponent` is 1/2.
+        The exponent as measured between quarters and halves of the pilot, without limits; nan if
+        the metric is undefined in most of them, and `exponent` is then 1/2.
     degrees_of_freedom : float
-        Of the pilot's standard error: about how many units hold it.
+        Of the pilot's standard error: about how many units determine it.
     curve_n, curve_width : ndarray of float64, shape (41,)
         The width for other numbers of units.
 

@@ -72,8 +72,8 @@ class Intervals:
         if method == "bca" and resampling.multiplies:
             raise ArgumentError(
                 "method",
-                f"must not be bca with {type(resampling).__name__}: units that multiply have no "
-                "influence of their own; use auto or percentile",
+                f"must not be bca with {type(resampling).__name__}, where two draw counts are "
+                "multiplied: BCa is defined for one; use auto or percentile",
             )
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])

@@ -1,6 +1,6 @@
 """A curve at fixed points: values that can be resampled, for bands around the curve."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,5 +29,8 @@ class AtPoints:
 
     def plan(self, data: Data) -> Plan[Any]:
         """Plan: request the values, and return the curve."""
-        values = yield [each.plan(data) for each in self.statistics.values()]
+        return self.curve((yield [each.plan(data) for each in self.statistics.values()]))
+
+    def curve(self, values: Iterable[Floats]) -> Any:
+        """Return the curve of values in the order of the statistics."""
         return self.make(**dict(zip(self.statistics, values, strict=True)))

@@ -17,7 +17,7 @@ from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, rank_cells
 from fastpsr.summaries.roc_steps import error_rates, rounded_up
 
-__all__ = ["MissRateCurve", "Roc", "roc", "roc_at", "roc_plan"]
+__all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
 
 _N_RATES = 199  # by default, besides 0 and 1
 
@@ -104,10 +104,10 @@ def roc(predictions: Data) -> Roc:
     [0, 1, 3, 4]
     """
     check_data(predictions)
-    return run(lambda: roc_plan(predictions))
+    return run(lambda: _plan(predictions))
 
 
-def roc_plan(data: Data) -> Plan[Roc]:
+def _plan(data: Data) -> Plan[Roc]:
     """Plan: request the rank cells, and return the ROC."""
     yield from begin(data)
     return Roc.of((yield from rank_cells(data)))

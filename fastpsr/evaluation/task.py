@@ -227,7 +227,7 @@ def tasks_of(
 
 
 def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
-    """Plan: do another plan, with warnings that name the system, of data in memory."""
+    """Plan: run another plan; of data in memory, its warnings then begin with the system."""
     if not system or not isinstance(data, Predictions):
         return (yield from plan())
     caught: list[warnings.WarningMessage] = []
