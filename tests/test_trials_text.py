@@ -13,6 +13,7 @@ from hypothesis import given, settings
 
 from fastpsr import trials
 from fastpsr.trials import pieces, repeats, text
+from fastpsr.trials.formats import separated
 from fastpsr.trials.reading import read_file
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
@@ -400,10 +401,18 @@ def test_pieces_are_read_as_the_whole(tmp_path, monkeypatch, size):
             assert outcome(read) == expected
 
 
-def test_the_share_that_was_read_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "pieces", lambda *given: pieces.pieces(*given, 1 << 17))
-    lines = [f"speaker{k % 700} test{k} {'non' * (k % 9 > 0)}target\n" for k in range(100_000)]
-    for content in ("".join(lines).encode(), gzip.compress("".join(lines).encode())):
+@pytest.mark.parametrize("separator", [" ", ",", "\t"])
+def test_the_share_that_was_read_is_told(tmp_path, monkeypatch, separator):
+    for module in (text, separated):
+        monkeypatch.setattr(
+            module, "pieces", lambda *given, **more: pieces.pieces(*given, n_bytes=1 << 17, **more)
+        )
+    rows = [(f"speaker{k % 700}", f"test{k}", f"{'non' * (k % 9 > 0)}target")
+            for k in range(100_000)]  # fmt: skip
+    if separator != " ":
+        rows = [("enroll", "test", "label"), *rows]
+    lines = "".join(separator.join(row) + "\n" for row in rows).encode()
+    for content in (lines, gzip.compress(lines)):
         path, heard = save(tmp_path / "key", content), []
         request = Request("key", progress=lambda *said, heard=heard: heard.append(said))
         assert len(read_file(path, request)) == 100_000
@@ -413,11 +422,39 @@ def test_the_share_that_was_read_is_told(tmp_path, monkeypatch):
         assert all(0 < a < b for a, b in pairwise(done))
         assert all(50_000 < total < 200_000 for total in totals)
         assert heard[-1][1:] == (100_000, 100_000)
+
+
+def test_the_share_of_several_files_is_told(tmp_path):
     heard = []
     files = [save(tmp_path / name, f"{name} test\n" * 20_000) for name in ("ann", "bob")]
     trials.read_classes(*files, of="pairs", progress=lambda *said: heard.append(said))
     assert [*dict.fromkeys(name for name, *_ in heard)] == [f"reading {path}" for path in files]
     assert heard[-1][1:] == (20_000, 20_000)
+
+
+@pytest.mark.parametrize("n_bytes", [1, 20, 100])
+@pytest.mark.parametrize("name", ["k.csv", "k.tsv", "k.csv.gz"])
+@pytest.mark.parametrize("above", ["", "\n\n", "\ufeff"])
+def test_pieces_of_separated_text_give_the_whole(tmp_path, monkeypatch, name, above, n_bytes):
+    lines = ["enroll,test,label,room", "ann,a,target,x", "", 'bob,"b, 2",nontarget,"y\nz"',
+             "ann,c,nontarget,x", "cem,d,target,"]  # fmt: skip
+    if "tsv" in name:
+        lines = [line.replace(", ", "").replace(",", "\t").replace("\n", "") for line in lines]
+    content = (above + "\n".join(lines)).encode()
+    path = save(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content)
+    expected = read_file(path, Request("key"))
+    monkeypatch.setattr(
+        separated, "pieces", lambda *given, **more: pieces.pieces(*given, n_bytes=n_bytes, **more)
+    )
+    found = read_file(path, Request("key"))
+    for own, other in zip(
+        (expected.enroll, expected.test, expected.columns["room"]),
+        (found.enroll, found.test, found.columns["room"]),
+        strict=True,
+    ):
+        assert other.strings().tolist() == own.strings().tolist()
+    assert found.y_true.tolist() == expected.y_true.tolist() == [1, 0, 0, 1]
+    assert found.where([3, 0, 1]) == expected.where([3, 0, 1])
 
 
 @pytest.mark.parametrize("equal_hashes", [False, True])

@@ -1,5 +1,7 @@
 """String columns encoded as integers, since a list of millions of trials has few distinct ids."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from fastpsr.trials.optional import polars
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["Coded", "Column", "as_column", "categorical", "encode", "pick", "recode"]
+__all__ = ["Coded", "Column", "as_column", "categories", "encode", "pick", "recode"]
 
 
 class Coded:
@@ -88,10 +90,21 @@ class Coded:
 Column = Coded | NDArray[Any]
 
 
-def categorical() -> Any:
+def _categorical() -> Any:
     """Return a polars type of categories whose strings go when its columns go."""
     pl = polars()
     return pl.Categorical(pl.Categories.random()) if hasattr(pl, "Categories") else pl.Categorical
+
+
+@contextmanager
+def categories() -> Iterator[Any]:
+    """Yield a polars type of categories that frames made inside share, to be put together."""
+    pl = polars()
+    if hasattr(pl, "Categories"):
+        yield _categorical()
+    else:
+        with pl.StringCache():
+            yield pl.Categorical
 
 
 def encode(series: "Series") -> Coded:
@@ -105,7 +118,7 @@ def encode(series: "Series") -> Coded:
     ([1, 0, 1], ['a', 'b'])
     """
     pl = polars()
-    physical = series.cast(categorical()) if series.dtype == pl.String else series
+    physical = series.cast(_categorical()) if series.dtype == pl.String else series
     distinct = physical.unique()
     table = pl.DataFrame(
         {"name": distinct.cast(pl.String), "code": distinct.to_physical().cast(pl.UInt32)}

@@ -3,7 +3,7 @@
 import gzip
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from fastpsr.trials.sample import Sample, broken_gzip
 
-__all__ = ["PIECE_BYTES", "Piece", "pieces", "side_by_side"]
+__all__ = ["PIECE_BYTES", "Piece", "pieces", "places_of", "side_by_side"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -93,6 +93,26 @@ def _contents(
             _cut_at_lines(file, n_bytes) if seekable else _whole_lines(path, file, n_bytes, quotes)
         ):
             yield content, max(min(raw.tell() / max(size, 1), 1.0), 1e-9)
+
+
+def places_of(
+    again: Callable[[], Iterable[Piece]],
+    heights: Sequence[int],
+    where_in: Callable[[Piece], Callable[[Sequence[int]], list[str]]],
+    rows: Sequence[int],
+) -> list[str]:
+    """Name the file and the line of rows, of pieces with so many; text is read again."""
+    found: dict[int, str] = {}
+    first = 0
+    for piece, height in zip(again(), heights, strict=True):
+        mine = [row for row in rows if first <= row < first + height]
+        if mine:
+            places = where_in(piece)([row - first for row in mine])
+            found |= dict(zip(mine, places, strict=True))
+        first += height
+        if len(found) == len(set(rows)):
+            break
+    return [found[row] for row in rows]
 
 
 def side_by_side(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

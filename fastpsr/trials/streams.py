@@ -10,7 +10,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.content import say_taken
 from fastpsr.trials.detect import detect
 from fastpsr.trials.formats.format import Format
-from fastpsr.trials.formats.separated import Rows, split_rows
+from fastpsr.trials.formats.separated import Rows, check_names, header_of, split_rows
 from fastpsr.trials.labels import LabelWords
 from fastpsr.trials.names import KIND, WITH_SPOOF, check_roles, find_roles
 from fastpsr.trials.optional import polars
@@ -71,19 +71,9 @@ class TrialFile:
         if self._columns:
             self.roles = {role: role for role in self._columns if role in ROLES}
         else:
-            header = next(
-                csv.reader(
-                    [sample.lines[0]],
-                    delimiter=self._separator,
-                    quoting=csv.QUOTE_MINIMAL if self._separator == "," else csv.QUOTE_NONE,
-                )
-            )
-            self._columns = tuple(name.strip() for name in header)
+            self._columns = header_of(sample, self._separator)
             self.roles = find_roles(self.path, self._columns, request)
-            if len(set(self._columns)) < len(self._columns):
-                raise ValueError(
-                    f"{self.path}:1: names of columns must differ: {', '.join(self._columns)}"
-                )
+            check_names(self.path, self._columns)
         if "enroll" not in self.roles or "test" not in self.roles:
             raise ValueError(f"{self.path}: {self.format} has no ids of trials to join on")
         if label is not None:
@@ -184,20 +174,15 @@ class TrialFile:
         pl = polars()
         if not self._separator:
             return split_lines(self.path, piece, self._columns)
-        if not piece.content.strip(b"\r\n"):
-            return pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String))  # type: ignore[no-any-return]
         rows = self._rows(piece)
         frame = split_rows(piece.content, rows, self._columns, self.roles, pl.String)
         check_roles(frame, self.roles, rows.where)
         return frame
 
     def _rows(self, piece: Piece) -> Rows:
-        """Return the rows of a piece below a line like the header's."""
-        before = piece.lines_before
-        if not self._has_header:
-            return Rows(self.path, piece.content, self._separator, before, self._columns)
-        header = self._separator.join("x" for _ in self._columns).encode() + b"\n"
-        return Rows(self.path, header + piece.content, self._separator, lambda: before() - 1)
+        return Rows.of_piece(
+            self.path, piece, self._separator, self._columns, has_header=self._has_header
+        )
 
     def _where_in(self, piece: Piece) -> Where:
         if self._separator:

@@ -1,6 +1,7 @@
 """Text without a header line: columns apart by runs of blanks and tabs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from fastpsr.trials.coded import Coded, Column, as_column
 from fastpsr.trials.names import NORM_COLUMNS, header_hint
 from fastpsr.trials.optional import polars
-from fastpsr.trials.pieces import Piece, pieces, side_by_side
+from fastpsr.trials.pieces import Piece, pieces, places_of, side_by_side
 from fastpsr.trials.sample import Sample, fields_of
 from fastpsr.trials.too_large import is_too_large
 from fastpsr.wording import shorten
@@ -68,17 +69,10 @@ def read_text(
         raise ValueError(f"{path}: the file is empty")
     heights = [frame.height for frame in frames]
 
-    def where(rows: Sequence[int]) -> list[str]:
-        found: dict[int, str] = {}
-        first = 0
-        for piece, height in zip(pieces(path, sample), heights, strict=True):  # text is not kept
-            mine = [row for row in rows if first <= row < first + height]
-            found |= zip(mine, places_in(path, piece, [row - first for row in mine]), strict=True)
-            first += height
-            if len(found) == len(set(rows)):
-                break
-        return [found[row] for row in rows]
+    def where_in(piece: Piece) -> Where:
+        return partial(places_in, path, piece)
 
+    where = partial(places_of, partial(pieces, path, sample), heights, where_in)
     whole = pl.concat(frames)
     del frames
     columns: dict[str, Column] = {

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded, categorical
+from fastpsr.trials.coded import Coded, categories
 from fastpsr.trials.content import Reading, reading_of
 from fastpsr.trials.formats.format import Columns, Format, Rigor
 from fastpsr.trials.formats.frames import Table, as_table, frame_of
 from fastpsr.trials.names import find_roles, has_usual_names
 from fastpsr.trials.optional import polars
+from fastpsr.trials.pieces import Piece, pieces, places_of, side_by_side
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import utf8_error
@@ -29,7 +31,16 @@ from fastpsr.wording import counted, shorten
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Csv", "Nist", "Rows", "read_separated", "split_rows", "write_text"]
+__all__ = [
+    "Csv",
+    "Nist",
+    "Rows",
+    "check_names",
+    "header_of",
+    "read_separated",
+    "split_rows",
+    "write_text",
+]
 
 
 @dataclass(frozen=True)
@@ -74,48 +85,72 @@ def read_separated(
 
     Quotes have their meaning in CSV; in TSV they are characters of an id.
     """
-    source = sample.source(path)
-    rows = Rows(path, source, separator, header=own_roles)
-    header = [name.strip() for name in next(iter(rows))[1]]
-    if own_roles:
-        roles = {role: role for role in own_roles if role in ROLES}
+    has_header = not own_roles
+    columns = header_of(sample, separator) if has_header else tuple(own_roles)
+    if has_header:
+        roles = find_roles(path, columns, request)
     else:
-        roles = find_roles(path, header, request)
-    _check_names(path, header)
-    n_above = 0 if own_roles else 1
-    # versions of polars skip blank lines differently
-    plain = sample.numbers[: n_above + 1] == (1, 2)[: n_above + 1]
-    below = source if plain else _below_blank_lines(source, sample, n_above)
-    frame = split_rows(below, rows, header, roles, categorical(), skip=n_above if plain else 0)
-    if frame.is_empty():
-        raise ValueError(rows.what_is_wrong(header, roles))
-    return as_table(frame, roles, rows.where)
+        roles = {role: role for role in own_roles if role in ROLES}
+    check_names(path, columns)
+    # lines above the first that is not blank, below the header if there is one
+    first = (*sample.numbers[has_header : has_header + 1], sample.numbers[0] + 1)[0]
+    all_pieces = partial(pieces, path, sample, skipped=first - 1, quotes=separator == ",")
+
+    def rows_of(piece: Piece) -> Rows:
+        return Rows.of_piece(path, piece, separator, columns, has_header=has_header)
+
+    def split(piece: Piece) -> "tuple[DataFrame, float]":
+        return split_rows(piece.content, rows_of(piece), columns, roles, ids), piece.share
+
+    frames: list[DataFrame] = []
+    n_rows = 0
+    progress = request.progress_of(path)
+    with categories() as ids:
+        for frame, share in side_by_side(split, all_pieces()):
+            frames.append(frame)
+            n_rows += frame.height
+            if progress is not None:
+                progress(n_rows, round(n_rows / share))
+        if n_rows == 0:
+            raise ValueError(f"{path}: there is no trial" + " below the header" * has_header)
+        heights = [frame.height for frame in frames]
+        where = partial(places_of, all_pieces, heights, lambda piece: rows_of(piece).where)
+        return as_table(polars().concat(frames), roles, where)
+
+
+def header_of(sample: Sample, separator: str) -> tuple[str, ...]:
+    """Return the names in the header line."""
+    lines = csv.reader(
+        [sample.lines[0]],
+        delimiter=separator,
+        quoting=csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE,
+    )
+    return tuple(name.strip() for name in next(lines))
 
 
 def split_rows(
-    below: Path | bytes,
-    rows: "Rows",
-    header: Sequence[str],
-    roles: Mapping[str, str],
-    ids: Any,
-    skip: int = 0,
+    content: bytes, rows: "Rows", header: Sequence[str], roles: Mapping[str, str], ids: Any
 ) -> "DataFrame":
     """Return the columns of separated text without its header; those of text of a type of polars.
 
     `rows` are the same with the header, for errors.
     """
     pl = polars()
-    schema = {name: pl.Float64 if name == roles.get("score") else ids for name in header}
+    kinds_of_roles = {"score": pl.Float64, "enroll": pl.String, "test": pl.String}
+    kinds = {name: kinds_of_roles.get(role, ids) for role, name in roles.items()}
+    schema = {name: kinds.get(name, ids) for name in header}
+    nothing: DataFrame = pl.DataFrame(schema=schema)
+    content = content.lstrip(b"\r\n")  # polars counts columns in the first line
+    if not content:
+        return nothing
 
     def read(kinds: Any) -> "DataFrame":
         made: DataFrame = pl.read_csv(
-            io.BytesIO(below) if isinstance(below, bytes) else below,
+            content,
             separator=rows.separator,
             schema=kinds,
             has_header=False,
-            skip_rows=skip,
             quote_char='"' if rows.separator == "," else None,
-            glob=False,
         )
         return made
 
@@ -144,7 +179,8 @@ def split_rows(
     return frame
 
 
-def _check_names(path: Path, header: Sequence[str]) -> None:
+def check_names(path: Path, header: Sequence[str]) -> None:
+    """Raise where names of columns repeat."""
     if len(set(header)) < len(header):
         raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
 
@@ -179,15 +215,6 @@ def _check_ids(column: Coded, forbidden: str, name: str) -> None:
         )
 
 
-def _below_blank_lines(source: Path | bytes, sample: Sample, n_above: int) -> bytes:
-    """Return what follows the header line, if there is one, and the blank lines around it."""
-    content = source if isinstance(source, bytes) else source.read_bytes()
-    position = 0
-    for _ in range((*sample.numbers[n_above : n_above + 1], sample.numbers[0] + 1)[0] - 1):
-        position = content.find(b"\n", position) + 1 or len(content)
-    return content[position:]
-
-
 class Rows:
     """Rows of separated text with their line numbers in it, for errors: slow and exact.
 
@@ -204,6 +231,17 @@ class Rows:
     ) -> None:
         self.path, self.source, self.separator = path, source, separator
         self._lines_before, self.header = lines_before, list(header)
+
+    @classmethod
+    def of_piece(
+        cls, path: Path, piece: Piece, separator: str, columns: Sequence[str], *, has_header: bool
+    ) -> "Rows":
+        """Return the rows of a piece, below a line like that of the header if there is one."""
+        before = piece.lines_before
+        if not has_header:
+            return cls(path, piece.content, separator, before, columns)
+        header = separator.join("x" for _ in columns).encode() + b"\n"
+        return cls(path, header + piece.content, separator, lambda: before() - 1)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         if self.header:
