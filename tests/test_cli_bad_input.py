@@ -218,7 +218,7 @@ OPTIONS = {
     ),
     "one of several columns": (
         {"s.csv": b"label,a,b\n0,0.5,0.5\n1,0.5,7\n"}, ["evaluate", "s.csv"],
-        ["scores must lie in 0 to 1", "but b[1] is 7; other kinds of scores need --scores-are"],
+        ["scores must lie in 0 to 1", "but b[1] is 7", "; other kinds of scores need --scores-are"],
     ),
     "--folds 1": ({"s.npz": GOOD}, [*RUN, "--folds", "1"], ["--folds", "2"]),
     "--folds 1 for calibrate": (
