@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,9 +12,11 @@ from scipy import stats
 
 import fastpsr as fp
 from fastpsr.bootstrap.bootstrap import values_of
+from fastpsr.bootstrap.jackknife import jackknifed, left_out_values
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.subsampling import subsampled, subset_values
 from fastpsr.plans import run
+from tests.drawn import units_of
 
 MEAN = fp.BrierScore(normalized=False)
 METRICS = [MEAN, fp.AUC(), fp.EER(), fp.MinDCF(0.1), fp.MinCllr(), fp.ECE()]
@@ -96,7 +99,9 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
     values = values_of([metric.label], [job])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        subsets = run(lambda: subset_values([job], values, scheme, 0, jointly=False))
+        units = units_of(scheme, data)
+        subsets = run(lambda: subset_values([job], values, units, 0, jointly=False))
+        left_out = run(lambda: left_out_values([job], units, 0, jointly=False))
     pairs = list(combinations(range(8), 2))
     apart = [(a, b) for a, b in combinations(range(28), 2) if not {*pairs[a]} & {*pairs[b]}]
     halves, quarters = subsets.halves[0], subsets.quarters[0]
@@ -113,16 +118,21 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
         a, b = 1.0, 0.0
     assert result.exponent == pytest.approx((a / 2.0 + b) / (a + b))
     share = math.sqrt((a / result.factor + b / result.factor**2) / (a + b))
-    if result.pilot.method == "percentile":
-        assert share * result.pilot_width <= 0.01
-        assert share * result.pilot_width > 0.01 * (1.0 - 1.0 / result.n)
+    if result.pilot.method == "jackknife":
+        own = jackknifed([job], [1.0], values[0], left_out)
+        grown = replace(
+            own, standard_error=share * own.standard_error,
+            acceleration=own.acceleration / math.sqrt(result.factor),
+            degrees_of_freedom=result.factor * own.degrees_of_freedom,
+        )  # fmt: skip
     else:
-        own = subsampled([job], [1.0], subsets)
-        low, high = own._replace(
+        own = subsampled([job], [1.0], subsets, left_out)
+        grown = own._replace(
             standard_error=share * own.standard_error,
             degrees_of_freedom=result.factor * own.degrees_of_freedom,
-        ).interval(0.95)
-        assert high - low == pytest.approx(0.01, rel=2.0 / result.n)
+        )
+    low, high = grown.interval(0.95)
+    assert high - low == pytest.approx(0.01, rel=2.0 / result.n)
 
 
 @pytest.mark.parametrize("metric", [MEAN, fp.EER()], ids=lambda metric: metric.label)

@@ -168,12 +168,12 @@ def reference(rules, signs, systems, scheme, level=0.95):
                 squares += list(difference**2)
             elif not np.isnan(difference).all():
                 squares.append(np.nanmean(difference) ** 2)
-    error = math.sqrt(np.nanmean(squares))
+    error, contrasts = math.sqrt(np.nanmean(squares)), 8.0 * 7.0
     if drawn == "speakers" and of_speakers is LINEAR and rules[0][0] is not AFFINE_ON_TEST:
-        error = math.sqrt((psi.size - 1) / psi.size * (psi**2).sum())
+        error, contrasts = math.sqrt((psi.size - 1) / psi.size * (psi**2).sum()), math.inf
     kappa = (psi**4).sum() / (psi**2).sum() ** 2
     df = float(np.clip(2.0 / (kappa - 1.0 / psi.size), 2.0, psi.size - 1.0))
-    reach = stats.t(df).ppf((1.0 + level) / 2.0) * error
+    reach = stats.t(1.0 / (1.0 / df + 1.0 / contrasts)).ppf((1.0 + level) / 2.0) * error
     if scale == "plain":
         return center - reach, center + reach, df
     if scale == "rest":

@@ -14,10 +14,11 @@ from fastpsr.bootstrap.inverted_test import (
     interval_of_difference,
     inverted_interval,
 )
+from fastpsr.bootstrap.jackknife import Jackknifed, LeftOut, jackknifed, left_out_values
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsampling import SubsetValues, subsampled, subset_values
+from fastpsr.bootstrap.subsampling import Subsampled, SubsetValues, subsampled, subset_values
 from fastpsr.bootstrap.units import IdUnits
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ece import ECE
@@ -44,6 +45,8 @@ class Evidence:
     replicates : ndarray of float64, shape (J, R)
     subsets : SubsetValues or None
         Of the jobs whose intervals are by subsampling.
+    left_out : LeftOut or None
+        Of these, and of jobs whose intervals are by the jackknife.
     errors : dict of Job to (ndarray (M,), ndarray (R, M))
         Signed errors of the bins of calibration errors, and their replicates.
     n_ids : int or None
@@ -55,6 +58,7 @@ class Evidence:
     values: Floats
     replicates: Floats
     subsets: SubsetValues | None
+    left_out: LeftOut | None
     errors: dict[Job, tuple[Floats, Floats]]
     n_ids: int | None
 
@@ -103,6 +107,21 @@ class Evidence:
                 value, rows = value + other, rows + each
         return float(value), rows
 
+    def corrected(self, terms: Sum) -> Subsampled | Jackknifed:
+        """Return what the interval of a sum is computed from, if it is not from replicates.
+
+        Raises
+        ------
+        ValueError
+            If the sum has no interval.
+        """
+        jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
+        assert self.left_out is not None
+        if self.intervals.method_of(*jobs) == "jackknife":
+            return jackknifed(jobs, signs, self.total(terms)[0], self.left_out)
+        assert self.subsets is not None
+        return subsampled(jobs, signs, self.subsets, self.left_out)
+
     def at_level(self, confidence_level: float) -> "Evidence":
         """Return the evidence for intervals of another level."""
         intervals = replace(self.intervals, confidence_level=confidence_level)
@@ -117,7 +136,8 @@ class Evidence:
             return _Found(method, problem="is undefined: both values are infinite")
         if defined.size < 2:
             return _Found(method)
-        needed = np.array([value]) if method == "subsampling" else np.append(defined, value)
+        is_drawn = method not in ("subsampling", "jackknife")
+        needed = np.append(defined if is_drawn else [], value)
         if method != "percentile" and not np.isfinite(needed).all():
             percentiles = interval(value, defined, settings.confidence_level, "percentile")
             problem = (
@@ -126,9 +146,8 @@ class Evidence:
             )
             return _Found("percentile", percentiles, problem=problem)
         try:
-            if method == "subsampling":
-                assert self.subsets is not None
-                corrected = subsampled(jobs, signs, self.subsets)
+            if not is_drawn:
+                corrected = self.corrected(terms)
                 own = corrected.interval(settings.confidence_level)
                 return _Found(method, own, corrected.degrees_of_freedom)
             if method == "inverted test":
@@ -227,18 +246,27 @@ def gather(
                      if intervals.method_of(*(job for job, _ in terms)) == method)  # fmt: skip
         return dict.fromkeys(job for terms in by_method for job, _ in terms)
 
-    in_subsets, tested = jobs_by("subsampling"), jobs_by("inverted test")
+    in_subsets, jackknifed, tested = (
+        jobs_by(method) for method in ("subsampling", "jackknife", "inverted test")
+    )
+    beside = {**in_subsets, **jackknifed}
     bins = {job: errors_of_bins(job) for job in tested}
     of_bins = [each for job in tested for each in bins[job]]
     known = dict(zip(jobs, values, strict=True))
 
     resampling, seed = intervals.resampling, intervals.seed
 
-    def subsets_if_any() -> Plan[SubsetValues | None]:
+    def values_beside() -> Plan[tuple[SubsetValues | None, LeftOut | None]]:
+        if not beside:
+            return None, None
+        units = yield from resampling.independent_units(jobs[0].whole)
+        left_out = left_out_values(list(beside), units, seed, jointly=jointly)
         if not in_subsets:
-            return None
+            return None, (yield from left_out)
         own = [known[job] for job in in_subsets]
-        return (yield from subset_values(list(in_subsets), own, resampling, seed, jointly=jointly))
+        subsets = subset_values(list(in_subsets), own, units, seed, jointly=jointly)
+        first, second = yield [subsets, left_out]
+        return first, second
 
     def n_ids_if_needed() -> Plan[int | None]:
         units = (yield from resampling.units(jobs[0].whole)) if tested else None
@@ -250,10 +278,10 @@ def gather(
             jointly=jointly, progress=progress,
         )  # fmt: skip
         errors = [each.metric.plan(each.data) for each in of_bins]  # type: ignore[union-attr]
-        return (yield [drawn, subsets_if_any(), n_ids_if_needed(), *errors])
+        return (yield [drawn, values_beside(), n_ids_if_needed(), *errors])
 
     with in_silence():
-        replicates, subsets, n_ids, *errors = run(plan)
+        replicates, (subsets, left_out), n_ids, *errors = run(plan)
     own = iter(zip(errors, replicates[len(jobs) :], strict=True))
     by_bin = {job: [next(own) for _ in bins[job]] for job in tested}
     held = {
@@ -261,5 +289,6 @@ def gather(
         for job, each in by_bin.items()
     }
     return Evidence(
-        intervals, jobs, np.array(values, np.float64), replicates[: len(jobs)], subsets, held, n_ids
-    )
+        intervals, jobs, np.array(values, np.float64), replicates[: len(jobs)], subsets, left_out,
+        held, n_ids,
+    )  # fmt: skip

@@ -19,7 +19,9 @@ __all__ = [
 Method = Literal["auto", "percentile", "basic", "bca", "normal", "subsampling"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: How an interval was computed.
-FoundBy = Literal["percentile", "basic", "bca", "normal", "subsampling", "inverted test"]
+FoundBy = Literal[
+    "percentile", "basic", "bca", "normal", "subsampling", "jackknife", "inverted test"
+]
 
 
 def described(

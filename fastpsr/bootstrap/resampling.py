@@ -28,10 +28,17 @@ class Resampling(ABC):
     by_class = False
     #: Whether the draw counts of two units multiply, so that BCa intervals are not defined.
     multiplies = False
+    #: Whether clusters or speakers are drawn, and nothing within them.
+    draws_whole_ids = False
 
     @abstractmethod
     def units(self, data: Data) -> Plan[Units | NestedUnits]:
         """Plan: return the units that are drawn; samples of weight 0 are ignored."""
+
+    def independent_units(self, data: Data) -> Plan[Units]:
+        """Plan: return the units that are independent of each other: of `Nested`, its clusters."""
+        units = yield from self.units(data)
+        return units.clusters if isinstance(units, NestedUnits) else units
 
     def on_rows(self, data: Data, rows: Any) -> "Resampling":
         """Return the scheme for the rows selected by an index, if it holds one id per row."""
@@ -101,6 +108,7 @@ class Clusters(Resampling):
     """
 
     ids: ArrayLike | str
+    draws_whole_ids = True
 
     def units(self, data: Data) -> Plan[IdUnits]:
         return (yield from id_units(("ids",), (self.ids,), "clusters", data))
@@ -198,6 +206,7 @@ class TwoWay(Resampling):
     enroll_speakers: ArrayLike | str
     test_speakers: ArrayLike | str
     multiplies = True
+    draws_whole_ids = True
 
     def units(self, data: Data) -> Plan[IdUnits]:
         names = ("enroll_speakers", "test_speakers")

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,6 +10,12 @@ from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.jackknife import (
+    Jackknifed,
+    LeftOut,
+    degrees_of_freedom,
+    left_out_values,
+)
 from fastpsr.bootstrap.replicates import AnyMetric, Job, in_silence
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
@@ -20,15 +25,13 @@ from fastpsr.bootstrap.subsampling import (
     SPLITS,
     Subsampled,
     SubsetValues,
-    degrees_of_freedom,
-    subsampled,
     subset_values,
 )
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.html import table
 from fastpsr.metrics.base import check_metric
-from fastpsr.plans import Data, check_data, run
+from fastpsr.plans import Data, Plan, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
@@ -185,10 +188,10 @@ def sample_size(
     se^2 at the size n of the pilot, limited to 0 and 1. The rate is 1/2 at least, since that is the
     rate of large samples for all metrics of this package; small sets may show a slower one.
 
-    Of intervals by subsampling, center and scale are kept, and degrees of freedom grow as n; other
-    intervals are proportional to the standard error. `interval` is from the chi-squared
-    distribution of the pilot's variance, and leaves out the uncertainty of the rate: repeat the
-    call with a larger pilot before much is recorded.
+    Of intervals by subsampling and by the jackknife, center and scale are kept, degrees of freedom
+    grow as n, and skewness falls as n^(-1/2); other intervals are proportional to the standard
+    error. `interval` is from the chi-squared distribution of the pilot's variance, and leaves out
+    the uncertainty of the rate: repeat the call with a larger pilot before much is recorded.
 
     Ties, weights and infinite scores are treated as in :func:`bootstrap`. The cost is that of its
     intervals, plus 736 values on subsets for metrics whose interval is not by subsampling.
@@ -219,16 +222,15 @@ def sample_size(
     alone = [(job, 1.0)]
     evidence = gather(settings, [job], [value], [alone], jointly=False, progress=lambda *_: None)
     corrected = None
-    if settings.method_of(job) == "subsampling" and math.isfinite(value):
-        assert evidence.subsets is not None
+    if settings.method_of(job) in ("subsampling", "jackknife") and math.isfinite(value):
         try:
-            corrected = subsampled([job], [1.0], evidence.subsets)
+            corrected = evidence.corrected(alone)
             corrected.interval(confidence_level)
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
     result = evidence.result(job.name, alone, stacklevel=3)
     warn_of_few([result])
-    pilot = _Pilot(job, result, _subsets_of(job, value, settings, evidence), corrected)
+    pilot = _Pilot(job, result, *_values_beside(job, value, settings, evidence), corrected)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval
         _refuse(f"{job.name} an interval of a finite width above 0, not from {low} to {high}")
@@ -248,14 +250,15 @@ class _Pilot:
 
     Attributes
     ----------
-    corrected : Subsampled or None
-        What the interval is computed from, if it is by subsampling.
+    corrected : Subsampled or Jackknifed or None
+        What the interval is computed from, if it is not from replicates.
     """
 
     job: Job
     result: BootstrapResult
     subsets: SubsetValues
-    corrected: Subsampled | None
+    left_out: LeftOut
+    corrected: Subsampled | Jackknifed | None
 
     @property
     def n(self) -> int:
@@ -308,21 +311,17 @@ class _Pilot:
     @cached_property
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the standard error."""
-        psi = self.subsets.left_out[np.isfinite(self.subsets.left_out)]
         with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float
-            return degrees_of_freedom(psi - psi.mean() if psi.size else psi)
+            return degrees_of_freedom(self.left_out.centered([self.job], [1.0]))
 
     def width(self, factor: float, spread: float = 1.0) -> float:
         """Return the width with `factor` times the units, for a multiple of the standard error."""
         of_units, of_pairs = (1.0 - self.share_of_pairs) / factor, self.share_of_pairs / factor**2
         share = spread * math.sqrt(of_units + of_pairs)
-        low, high = self.result.interval
         if self.corrected is None:
+            low, high = self.result.interval
             return share * (high - low)
-        low, high = self.corrected._replace(
-            standard_error=share * self.corrected.standard_error,
-            degrees_of_freedom=max(factor * self.corrected.degrees_of_freedom, 2.0),
-        ).interval(self.result.confidence_level)
+        low, high = self.corrected.grown(factor, share).interval(self.result.confidence_level)
         return high - low
 
     def factor(self, width: float, spread: float = 1.0) -> float:
@@ -366,11 +365,22 @@ class _Pilot:
         )  # fmt: skip
 
 
-def _subsets_of(job: Job, value: float, settings: Intervals, evidence: Evidence) -> SubsetValues:
-    """Return values on subsets, from the evidence if it has them."""
-    if evidence.subsets is not None:
-        return evidence.subsets
-    plan = partial(subset_values, [job], [value], settings.resampling, settings.seed, jointly=False)
+def _values_beside(
+    job: Job, value: float, settings: Intervals, evidence: Evidence
+) -> tuple[SubsetValues, LeftOut]:
+    """Return values on subsets and without units, from the evidence if it has them."""
+    subsets, left_out = evidence.subsets, evidence.left_out
+    if subsets is not None and left_out is not None:
+        return subsets, left_out
+
+    def plan() -> Plan[tuple[SubsetValues, LeftOut]]:
+        units = yield from settings.resampling.independent_units(job.whole)
+        first, second = yield [
+            subset_values([job], [value], units, settings.seed, jointly=False),
+            left_out_values([job], units, settings.seed, jointly=False),
+        ]
+        return first, second
+
     with in_silence():
         return run(plan)
 

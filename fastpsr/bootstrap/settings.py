@@ -147,6 +147,8 @@ class Intervals:
             return "subsampling"
         if "bca" in best and not self.resampling.multiplies:
             return "bca"
+        if best == {"jackknife"} and self.resampling.draws_whole_ids:
+            return "jackknife"
         return "inverted test" if best == {"inverted test"} else "percentile"
 
 

@@ -7,17 +7,16 @@ ties. Halves and quarters of the data show how large it is, and how much the cor
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.draws import Dealt
-from fastpsr.bootstrap.influence import LEFT_OUT
 from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.jackknife import LeftOut, degrees_of_freedom, standard_error
 from fastpsr.bootstrap.replicates import Job, values_under
-from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.units import NestedUnits
+from fastpsr.bootstrap.units import Units
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.optimism import ONE_TERM, Center, Optimism
 from fastpsr.plans import Plan
@@ -28,7 +27,6 @@ __all__ = [
     "SPLITS",
     "Subsampled",
     "SubsetValues",
-    "degrees_of_freedom",
     "subsampled",
     "subset_values",
 ]
@@ -78,8 +76,6 @@ class SubsetValues:
         On complementary halves.
     quarters : ndarray of float64, shape (J, deals, 28)
         On all pairs of eighths.
-    left_out : ndarray of float64, shape (J, G)
-        Without each of G groups of units.
     drawn : {"samples", "clusters", "speakers"}
     n_units : int
     """
@@ -88,7 +84,6 @@ class SubsetValues:
     values: Floats
     halves: Floats
     quarters: Floats
-    left_out: Floats
     drawn: str
     n_units: int
 
@@ -96,12 +91,14 @@ class SubsetValues:
 class Subsampled(NamedTuple):
     """A value corrected for its bias, and its standard error, both from subsets.
 
-    The degrees of freedom of the standard error are nan where it is 0.
+    The degrees of freedom of the standard error are those that the units leave, nan where it is 0.
+    It is also uncertain because it is measured by a number of contrasts of halves.
     """
 
     center: float
     standard_error: float
     degrees_of_freedom: float
+    n_contrasts: float
     optimism: Optimism
 
     def interval(self, confidence_level: float) -> Interval:
@@ -114,9 +111,10 @@ class Subsampled(NamedTuple):
         """
         from scipy.special import stdtrit  # which takes a while to import
 
-        center, error, df, optimism = self
+        center, error, of_units, n_contrasts, optimism = self
         if error == 0.0:
             return Interval(center, center)
+        df = 1.0 / (1.0 / of_units + 1.0 / n_contrasts)
         t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
         if optimism.scale == "plain":
             return Interval(center - t * error, center + t * error)
@@ -131,34 +129,31 @@ class Subsampled(NamedTuple):
             return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
         return Interval(center / factor, min(center * factor, optimism.most))
 
+    def grown(self, factor: float, spread: float) -> Self:
+        """Return that of `factor` times the units, with `spread` times the standard error."""
+        df = max(factor * self.degrees_of_freedom, 2.0)
+        return self._replace(standard_error=spread * self.standard_error, degrees_of_freedom=df)
+
 
 def subset_values(
-    jobs: list[Job], values: list[float], resampling: Resampling, seed: int, *, jointly: bool
+    jobs: list[Job], values: list[float], units: Units, seed: int, *, jointly: bool
 ) -> Plan[SubsetValues]:
-    """Plan: return the values of prepared jobs on subsets of the units that a scheme draws.
-
-    Units are dealt 8 times to 8 shares; and once to 400, or to as many as there are units, which
-    are left out in turn. Samples within clusters are not drawn: to leave out clusters is enough.
-    """
-    units = yield from resampling.units(jobs[0].whole)
-    units = units.clusters if isinstance(units, NestedUnits) else units
+    """Plan: return the values of prepared jobs on subsets of units: dealt 8 times to 8 shares."""
     drawn = "speakers" if units.come_in_pairs else "clusters" if units.are_shared else "samples"
-    n_units = int(units.n_in_strata.sum())
-    deals = Dealt(units, _KEEPS, seed, _N_DEALS)
-    others = Dealt(units, ~np.eye(min(LEFT_OUT, n_units), dtype=bool), seed)
-    found, left_out = yield [
-        values_under(jobs, draws, jointly=jointly) for draws in (deals, others)
-    ]
-    for each in (found, left_out):
-        each[np.isinf(each)] = np.nan
+    draws = Dealt(units, _KEEPS, seed, _N_DEALS)
+    found = yield from values_under(jobs, draws, jointly=jointly)
+    found[np.isinf(found)] = np.nan
     by_deal = found.reshape(len(jobs), _N_DEALS, _KEEPS.shape[0])
     halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)
     halves = halves.reshape(len(jobs), _N_DEALS, _N_HALVES, 2)
-    return SubsetValues(jobs, np.array(values), halves, quarters, left_out, drawn, n_units)
+    n_units = int(units.n_in_strata.sum())
+    return SubsetValues(jobs, np.array(values), halves, quarters, drawn, n_units)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
-def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Subsampled:
+def subsampled(
+    jobs: list[Job], signs: list[float], subsets: SubsetValues, left_out: LeftOut
+) -> Subsampled:
     """Return the corrected value of a metric, or of a sum of signed metrics.
 
     Raises
@@ -190,20 +185,19 @@ def subsampled(jobs: list[Job], signs: list[float], subsets: SubsetValues) -> Su
         for k in places
     ]
     center = min(float(coefficients @ (np.array(centers) * means).sum(axis=1)), rule.most)
-    psi = total(subsets.left_out)
-    psi = psi[~np.isnan(psi)]
-    psi = psi - psi.mean() if psi.size else psi
+    psi = left_out.centered(jobs, signs)
     if by_speaker:
-        error = math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
+        error, n_contrasts = standard_error(psi), math.inf
     else:
         error = _standard_error(halves, quarters, rule, subsets.drawn)
+        n_contrasts = _N_DEALS * _N_HALVES
     if not math.isfinite(center) or not math.isfinite(error):
         raise ValueError("its values on subsets are too near the largest float")
     if not error > 0.0:
         if rule.scale == "plain":  # as for the difference of equal systems
-            return Subsampled(center, 0.0, math.nan, rule)
+            return Subsampled(center, 0.0, math.nan, n_contrasts, rule)
         raise ValueError("it has the same value in all subsets of the data")
-    return Subsampled(center, error, degrees_of_freedom(psi), rule)
+    return Subsampled(center, error, degrees_of_freedom(psi), n_contrasts, rule)
 
 
 def _check_sizes(job: Job, subsets: SubsetValues) -> None:
@@ -237,17 +231,3 @@ def _standard_error(halves: Floats, quarters: Floats, optimism: Optimism, drawn:
         total = np.where(defined, differences, 0.0).sum(axis=-1)
         differences = np.where(n > 0, total / np.maximum(n, 1), np.nan)
     return math.sqrt(float(np.nanmean(differences**2)))
-
-
-def degrees_of_freedom(psi: Floats) -> float:
-    """Return those of a standard error, from the kurtosis of the centered influence of units."""
-    if psi.size < 3:
-        return 2.0
-    largest = float(np.abs(psi).max())
-    if not largest > 0.0:
-        return 2.0
-    scaled = psi / largest  # the ratio does not depend on it
-    excess = float((scaled**4).sum() / (scaled**2).sum() ** 2) - 1.0 / psi.size
-    most = psi.size - 1.0
-    # 0 but for rounding where all units count alike
-    return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most

@@ -40,7 +40,7 @@ class Training(ABC):
     refits: ClassVar[bool] = True
 
     #: The kind of interval that ``method="auto"`` takes for a metric after calibration.
-    best_interval: ClassVar[Literal["percentile", "bca", "subsampling"]] = "bca"
+    best_interval: ClassVar[Literal["jackknife", "bca", "subsampling"]] = "bca"
 
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
@@ -262,7 +262,7 @@ class HeldOut(Training):
     predictions: Data
     name = "trained on held-out data"
     refits = False
-    best_interval = "percentile"
+    best_interval = "jackknife"
 
     @classmethod
     def examples(cls, data: Any) -> list[Training]:
@@ -294,7 +294,7 @@ class _Trained(Training):
     fitted: Calibrator
     name = HeldOut.name
     refits = False
-    best_interval = "percentile"
+    best_interval = "jackknife"
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         return self

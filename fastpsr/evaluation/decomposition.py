@@ -273,7 +273,7 @@ class _Term(CalibrationLoss):
     @property
     def best_interval(self) -> BestInterval:  # type: ignore[override]
         """Only the score after calibration is one of a fit."""
-        return super().best_interval if self.term == "calibrated" else "percentile"
+        return super().best_interval if self.term == "calibrated" else "jackknife"
 
     @property
     def optimism(self) -> Optimism:  # type: ignore[override]

@@ -1,5 +1,6 @@
 """Base class of all metrics."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -96,6 +97,8 @@ class Metric(Statistic[Summary, float]):
 
     #: The kind of interval that ``method="auto"`` takes.
     best_interval: BestInterval = "percentile"
+    #: The smallest value possible; intervals by the jackknife do not reach below it.
+    least: float = -math.inf
     #: How intervals of ``method="subsampling"`` are computed.
     optimism: Optimism = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
 

@@ -143,6 +143,9 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     0.6666666666666666
     """
 
+    best_interval = "jackknife"
+    least = 0.0
+
     @property
     def label(self) -> str:
         return f"actDCF({self._name})"
@@ -232,6 +235,8 @@ class Cllr(Metric[ScoreSums]):
     meaning = "log loss of the LLRs over that of LLR 0"
     reference_value = 1.0
     binary_only = True
+    best_interval = "jackknife"
+    least = 0.0
 
     @property
     def unit(self) -> str:

@@ -67,6 +67,8 @@ class ExpectedScore(Metric[ScoreSums]):
     rule: ScoringRule
     normalized: bool = True
 
+    best_interval = "jackknife"
+
     def __post_init__(self) -> None:
         check_rule(self.rule)
 
@@ -137,6 +139,8 @@ class CrossEntropy(ExpectedScore):
     rule: ScoringRule = field(default_factory=Log, init=False)
     normalized: bool = True
 
+    least = 0.0
+
     @property
     def meaning(self) -> str:
         return f"cross-entropy{' over that of the priors' if self.normalized else ' in nats'}"
@@ -164,6 +168,8 @@ class BrierScore(ExpectedScore):
 
     rule: ScoringRule = field(default_factory=Brier, init=False)
     normalized: bool = True
+
+    least = 0.0
 
     @property
     def meaning(self) -> str:
@@ -211,6 +217,8 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     rule: ScoringRule
     reference: Data
     normalized: bool = True
+
+    best_interval = "jackknife"
 
     def __post_init__(self) -> None:
         check_rule(self.rule)

@@ -13,10 +13,11 @@ __all__ = [
     "Optimism",
 ]
 
-#: What covered best in the study of coverage, docs/intervals.md: "percentile" for means, "bca" for
-#: calibrators that are cross-fitted, "subsampling" for what is optimized on the data, and the
-#: "inverted test" for calibration errors.
-BestInterval = Literal["percentile", "bca", "subsampling", "inverted test"]
+#: What covered best in the study of coverage, docs/intervals.md: "jackknife" for means of clusters
+#: or speakers, and percentiles for those of samples; "bca" for calibrators that are cross-fitted,
+#: "subsampling" for what is optimized on the data, the "inverted test" for calibration errors, and
+#: "percentile" for all others.
+BestInterval = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 
 #: Coefficients of the value and of its means over halves and quarters of the data.
 Center = tuple[float, float, float]

@@ -1,5 +1,6 @@
 """The Bayes risk for one cost matrix."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -50,8 +51,14 @@ class BayesRisk(Metric[DecisionCounts]):
     costs: CostMatrix | ArrayLike
     normalized: bool = True
 
+    best_interval = "jackknife"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", CostMatrix.of(self.costs))
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        return 0.0 if self.matrix.values.min() >= 0.0 else -math.inf
 
     @property
     def matrix(self) -> CostMatrix:

@@ -232,6 +232,9 @@ class ActADCF(_SpoofingCost):
     1.1667
     """
 
+    best_interval = "jackknife"
+    least = 0.0
+
     @property
     def label(self) -> str:
         return f"actADCF({self._name})"

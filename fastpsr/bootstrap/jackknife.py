@@ -1,0 +1,159 @@
+"""Intervals from values without each cluster or speaker, for means of few of them.
+
+Percentiles of replicates are too close to such a mean: the replicates vary less than means of new
+clusters, by (G - 1) / G, and their skewness is on the wrong side of the value.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from fastpsr.bootstrap.draws import Dealt
+from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.replicates import Job, values_under
+from fastpsr.bootstrap.units import Units
+from fastpsr.plans import Plan
+from fastpsr.predictions import Floats
+
+__all__ = [
+    "LEFT_OUT",
+    "Jackknifed",
+    "LeftOut",
+    "degrees_of_freedom",
+    "jackknifed",
+    "left_out_values",
+    "sixth_of_skewness",
+]
+
+LEFT_OUT = 400  # groups that are left out in turn, if there are more units
+_LEAST_SHARE = 0.5  # of the groups without which a metric must be defined
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Values of metrics without each of G groups of units, which are left out in turn.
+
+    Attributes
+    ----------
+    jobs : list of Job
+    values : ndarray of float64, shape (J, G)
+        nan where a metric is undefined or infinite.
+    """
+
+    jobs: list[Job]
+    values: Floats
+
+    def centered(self, jobs: list[Job], signs: list[float]) -> Floats:
+        """Return the defined values of a sum of signed metrics, minus their mean."""
+        rows = self.values[[self.jobs.index(job) for job in jobs]]
+        psi: Floats = np.tensordot(np.asarray(signs), rows, 1)
+        psi = psi[~np.isnan(psi)]
+        return psi - psi.mean() if psi.size else psi
+
+
+@dataclass(frozen=True)
+class Jackknifed:
+    """A value with its standard error and skewness from values without each unit.
+
+    The degrees of freedom of the standard error are nan where it is 0.
+    """
+
+    value: float
+    standard_error: float
+    acceleration: float
+    degrees_of_freedom: float
+    least: float
+
+    def interval(self, confidence_level: float) -> Interval:
+        """Return the interval: Student's quantiles, corrected for skewness.
+
+        References
+        ----------
+        P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
+        Society B 54, 1992, pages 221-228.
+        """
+        from scipy.special import stdtrit  # which takes a while to import
+
+        if self.standard_error == 0.0:
+            return Interval(self.value, self.value)
+        t = float(stdtrit(self.degrees_of_freedom, (1.0 + confidence_level) / 2.0))
+        low, high = (self.value - self.standard_error * self._skewed(z) for z in (t, -t))
+        return Interval(max(low, self.least), high)
+
+    def grown(self, factor: float, spread: float) -> Self:
+        """Return that of `factor` times the units, with `spread` times the standard error."""
+        df = max(factor * self.degrees_of_freedom, 2.0)
+        return replace(
+            self, standard_error=spread * self.standard_error, degrees_of_freedom=df,
+            acceleration=self.acceleration / math.sqrt(factor),
+        )  # fmt: skip
+
+    def _skewed(self, z: float) -> float:
+        """Return the quantile of (value - population value) / standard error, from that of z."""
+        a = self.acceleration
+        x = 6.0 * a * (z - a)
+        if abs(x) < 0.5:  # without cancellation
+            return math.expm1(math.log1p(x) / 3.0) / (2.0 * a) if a else z
+        return (math.cbrt(1.0 + x) - 1.0) / (2.0 * a)
+
+
+def left_out_values(jobs: list[Job], units: Units, seed: int, *, jointly: bool) -> Plan[LeftOut]:
+    """Plan: return the values of prepared jobs without each unit.
+
+    If there are more than 400 units, they are dealt to 400 groups.
+    """
+    n_units = int(units.n_in_strata.sum())
+    draws = Dealt(units, ~np.eye(min(LEFT_OUT, n_units), dtype=bool), seed)
+    values = yield from values_under(jobs, draws, jointly=jointly)
+    values[np.isinf(values)] = np.nan
+    return LeftOut(jobs, values)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+def jackknifed(jobs: list[Job], signs: list[float], value: float, left_out: LeftOut) -> Jackknifed:
+    """Return the value of a mean, or of a sum of signed means, with its standard error.
+
+    Raises
+    ------
+    ValueError
+        If it is undefined or infinite without most of the units, or near the largest float.
+    """
+    psi = left_out.centered(jobs, signs)
+    if psi.size < _LEAST_SHARE * left_out.values.shape[1]:
+        raise ValueError("it is undefined or infinite without most of the clusters or speakers")
+    error = standard_error(psi)
+    if not math.isfinite(error):
+        raise ValueError("its values without single units are too near the largest float")
+    least = getattr(jobs[0].metric, "least", -math.inf) if len(jobs) == 1 else -math.inf
+    df = degrees_of_freedom(psi) if error else math.nan
+    return Jackknifed(value, error, sixth_of_skewness(-psi), df, least)
+
+
+def standard_error(psi: Floats) -> float:
+    """Return the jackknife's, from centered values without each unit."""
+    return math.sqrt((psi.size - 1.0) / max(psi.size, 1) * float((psi**2).sum()))
+
+
+def degrees_of_freedom(psi: Floats) -> float:
+    """Return those of a standard error, from the kurtosis of the centered influence of units."""
+    if psi.size < 3:
+        return 2.0
+    largest = float(np.abs(psi).max())
+    if not largest > 0.0:
+        return 2.0
+    scaled = psi / largest  # the ratio does not depend on it
+    excess = float((scaled**4).sum() / (scaled**2).sum() ** 2) - 1.0 / psi.size
+    most = psi.size - 1.0
+    # 0 but for rounding where all units count alike
+    return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most
+
+
+def sixth_of_skewness(centered: Floats) -> float:
+    """Return the acceleration of a sum of centered influences."""
+    largest = float(np.abs(centered).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return 0.0
+    centered = centered / largest  # skewness does not depend on the scale
+    return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))
