@@ -36,6 +36,7 @@ from benchmarks.populations import (
     independent,
     pair,
     spoofed,
+    unequal_clusters,
 )
 from benchmarks.report import write_report
 from fastpsr.bootstrap.evidence import gather
@@ -207,7 +208,7 @@ def _speakers(name: str) -> Study:
     about, draw = OF_SPEAKERS[name]
     return Study(
         name, "60 speakers on both sides", about, partial(draw, factor=1),
-        partial(draw, factor=100), CORE | MEANS | {_CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5,
+        partial(draw, factor=100), CORE | MEANS | {_CROSS_FITTED: FITS[_CROSS_FITTED]},
     )  # fmt: skip
 
 
@@ -225,7 +226,13 @@ def studies() -> dict[str, Study]:
     variants = "variants of the Gaussian population, 2,000 samples"
     in_clusters = Study(
         "clusters", "60 clusters", "6,000 samples; clusters shift the scores of each class",
-        partial(clusters, factor=1), partial(clusters, factor=200), CORE | MEANS, 0.5,
+        partial(clusters, factor=1), partial(clusters, factor=200), CORE | MEANS,
+    )  # fmt: skip
+    unequal = Study(
+        "unequal clusters", "40 unequal clusters",
+        "80 samples each on average, of lognormal sizes; gamma effects, logistic scores",
+        partial(unequal_clusters, factor=1), partial(unequal_clusters, factor=400),
+        CORE | OTHER_MEANS,
     )  # fmt: skip
     by_speakers = _speakers("trial list")
     by_samples = replace(
@@ -256,11 +263,12 @@ def studies() -> dict[str, Study]:
         Study("difference", variants, "two systems on the same samples",
               lambda seed: Drawn(pair(seed, 2_000)), lambda seed: Drawn(pair(seed, _N_LARGE)),
               CORE | {"NCE": MEANS["NCE"], _CROSS_FITTED: FITS[_CROSS_FITTED]}, 0.5),
-        *(_sampled(name, 20_000, CORE, share=0.5)
+        *(_sampled(name, 20_000, CORE)
           for name in ("Gaussian", "mixture", "skewed", "discrete")),
         *_twice(in_clusters),
         *_twice(replace(in_clusters, name="nested", about="the same, by Nested",
                         draw=lambda seed: _nested(in_clusters.draw(seed)))),
+        unequal,
         *(each for name in OF_SPEAKERS for each in _twice(_speakers(name))),
         by_samples,
         _sitw("Gaussian"), _sitw("skewed"),

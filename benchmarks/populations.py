@@ -3,7 +3,7 @@
 Independent samples are labels with log-odds; trials are of speakers, and samples of clusters, that
 differ in how easily they are recognized. The method of subsampling was chosen on others like
 `gaussian`, `student`, `mixture`, `ties` and `bad_speakers`, but not on `skewed`, `discrete` and
-`skewed_speakers`.
+`skewed_speakers`; the jackknife on `clusters` and all speakers, but not on `unequal_clusters`.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,6 +27,7 @@ __all__ = [
     "independent",
     "pair",
     "spoofed",
+    "unequal_clusters",
 ]
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,7 @@ PRIOR = 0.1
 N_UNITS = 60
 _N_TARGETS, _N_NONTARGETS = 600, 20_000
 _N_IN_CLUSTERS = 6_000
+_N_UNEQUAL = 40  # clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,4 +215,17 @@ def clusters(seed: Any, factor: int) -> Drawn:
     effects = rng.normal(size=(n_clusters, 2)) * (0.4, 0.6)
     scores = rng.normal(size=y.size) + effects[ids, y.astype(int)] + 3.0 * y - 1.5
     logits = 2.5 * scores + log(PRIOR / (1.0 - PRIOR))
+    return Drawn([fp.Predictions.from_logits(y, logits)], fp.Clusters(ids))
+
+
+def unequal_clusters(seed: Any, factor: int) -> Drawn:
+    """Draw samples of 40 clusters, or `factor` times as many, with own sizes and class shares."""
+    rng = np.random.default_rng(seed)
+    n_clusters = _N_UNEQUAL * factor
+    sizes = rng.poisson(80.0 * np.exp(0.6 * rng.normal(size=n_clusters) - 0.18))
+    ids = np.repeat(np.arange(n_clusters), sizes)
+    y = rng.random(ids.size) < rng.beta(2.0, 6.0, n_clusters)[ids]
+    shift = rng.gamma(2.0, 0.3, n_clusters)[ids]
+    scores = 0.5 * rng.logistic(size=y.size) + np.where(y, 2.2 - shift, shift - 2.2)
+    logits = 2.0 * scores + log(0.25 / 0.75)
     return Drawn([fp.Predictions.from_logits(y, logits)], fp.Clusters(ids))

@@ -118,6 +118,10 @@ def bootstrap(
     frequencies of the replicate. Metrics that optimize on the data (EER, minDCF, minCllr, PAV) and
     ECE are biased: see `bias`, and docs/intervals.md for the coverage of each method.
 
+    "auto" takes subsampling for these metrics, for calibrators that are trained on the test data
+    and for AUC, and an inverted test for ECE; BCa for cross-fitted calibrators; the jackknife for
+    means and risks where clusters or speakers are drawn; and percentiles otherwise.
+
     Rows of positive weight are drawn with equal probability and keep their weight. Metrics of
     different kinds are not drawn jointly: for a function of several metrics pass a callable.
 

@@ -38,11 +38,13 @@ class BootstrapResult(Result):
         Number of replicates in which the metric is undefined, for example because a class is
         missing. They are not used for the interval.
     confidence_level : float
-    method : {"percentile", "basic", "bca", "normal", "subsampling", "inverted test"}
-        How the interval was computed.
+    method : str
+        How the interval was computed: "percentile", "basic", "bca", "normal", "subsampling",
+        "jackknife" or "inverted test".
     degrees_of_freedom : float
-        Of an interval by subsampling: about how many samples, clusters or speakers determine the
-        value; intervals are wider where there are few. nan for other methods.
+        Of an interval by subsampling or by the jackknife: about how many samples, clusters or
+        speakers determine the value; intervals are wider where there are few. nan for other
+        methods.
     seed : int
         Seed that reproduces the replicates.
     resampling : str

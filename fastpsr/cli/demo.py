@@ -163,7 +163,7 @@ of that calibration would save: {rcl:.0f} %. Both calibration errors (ECE) see n
 it."""
 
 _SPEAKERS = """
-Both intervals come from {n_replicates} replicates. They differ because the trials share \
-{n_speakers} speakers: drawing trials takes each for independent of all others, while drawing \
-speakers keeps together the many trials that one speaker makes easy or hard, and says how far the \
-numbers would move on other speakers."""
+Both intervals are by the method that covers best, with {n_replicates} replicates. They differ \
+because the trials share {n_speakers} speakers: drawing trials takes each for independent of all \
+others, while drawing speakers keeps together the many trials that one speaker makes easy or hard, \
+and says how far the numbers would move on other speakers."""

@@ -46,7 +46,7 @@ class Row:
     method : str or None
         How the interval was computed, as ``BootstrapResult.method``; None if there is none.
     degrees_of_freedom : float or None
-        Of an interval by subsampling.
+        Of an interval by subsampling or by the jackknife.
     note : str
         Description of the metric; the reason if the value is nan or infinite.
     unit : str
