@@ -169,8 +169,12 @@ def test_ids_count_by_their_order_alone(scheme):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("scheme", schemes())
-def test_subsampling_in_parts_is_that_of_memory(scheme):
+# replicates of single samples are drawn part by part
+@pytest.mark.parametrize(
+    ("scheme", "method"),
+    [*((scheme, "subsampling") for scheme in schemes()), ("Clusters", "auto"), ("TwoWay", "auto")],
+)
+def test_intervals_in_parts_are_those_of_memory(scheme, method):
     data, whole = sample(weighted=True), schemes()[scheme]
     columns = [value for value in vars(whole).values() if isinstance(value, list)]
     in_parts = fp.from_parts(
@@ -181,10 +185,11 @@ def test_subsampling_in_parts_is_that_of_memory(scheme):
         metric for metric in metrics(slow=False)
         if not isinstance(metric, everything.HOLD_OTHER_DATA)
     ]  # fmt: skip
-    here = intervals(chosen, data, whole, method="subsampling")
+    here = intervals(chosen, data, whole, method=method)
     named = type(whole)(*map(str, range(len(columns))))
-    there = intervals(chosen, in_parts, named, method="subsampling")
+    there = intervals(chosen, in_parts, named, method=method)
     for one, other in zip(here, there, strict=True):
+        assert one.method == other.method
         # sums are taken in another order
         np.testing.assert_allclose(one.interval, other.interval, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(one.degrees_of_freedom, other.degrees_of_freedom, rtol=1e-6)
