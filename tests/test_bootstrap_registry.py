@@ -106,8 +106,11 @@ def documented(metric, scheme):
         metric,
         (fp.ExpectedScore, fp.SemiEmpiricalScore, fp.BayesRisk, fp.Cllr, fp.ActDCF, fp.ActADCF),
     )
-    if (is_mean or isinstance(train, fp.HeldOut)) and scheme in ("Clusters", "TwoWay"):
-        return "jackknife"
+    if scheme in ("Clusters", "TwoWay"):
+        if is_mean or isinstance(train, fp.HeldOut):
+            return "jackknife"
+        if isinstance(getattr(metric, "metric", metric), (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
+            return "subsampling"
     optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinCllr, fp.AUC))
     is_hull = isinstance(metric, fp.EER) and metric.definition == "hull"
     if optimized or is_hull or isinstance(train, fp.TrainOnTest):

@@ -38,8 +38,11 @@ RULES = [
     (fp.AUC(), NO_BIAS, NO_BIAS, NO_BIAS, "halves", "rest", 1.0),
     (PAV_ON_TEST, TWO_TERMS, ONE_TERM, ONE_TERM, "nested", "plain", math.inf),
     (AFFINE_ON_TEST, LINEAR, LINEAR, LINEAR, "nested", "plain", math.inf),
+    (fp.MissRate(0.2), NO_BIAS, NO_BIAS, NO_BIAS, "halves", "log", 1.0),
+    (fp.EER("nearest"), NO_BIAS, NO_BIAS, NO_BIAS, "halves", "log", 1.0),
+    (fp.Threshold(fp.EER()), NO_BIAS, NO_BIAS, NO_BIAS, "halves", "plain", math.inf),
 ]
-NAMES = ["EER", "minDCF", "minCllr", "AUC", "PAV", "affine"]
+NAMES = ["EER", "minDCF", "minCllr", "AUC", "PAV", "affine", "MissRate", "nearest", "threshold"]
 
 
 def sample(n=360, seed=0, *, weights=False):
@@ -140,7 +143,9 @@ def reference(rules, signs, systems, scheme, level=0.95):
     if len(rules) > 1:
         scale, most = "plain", math.inf
     center = min(center, most)
-    spread = spread if drawn == "samples" else "nested"
+    is_point = isinstance(getattr(rules[0][0], "metric", rules[0][0]), (fp.EER, fp.MissRate))
+    is_nested = drawn != "samples" and not (is_point and spread == "halves")
+    spread = "nested" if is_nested else spread
 
     def total(values):
         return sum(sign * own for sign, own in zip(signs, values, strict=True))
@@ -184,8 +189,15 @@ def reference(rules, signs, systems, scheme, level=0.95):
     return low, min(high, most), df
 
 
-@pytest.mark.parametrize("scheme", schemes())
-@pytest.mark.parametrize("rule", RULES, ids=NAMES)
+def rules_by_scheme():
+    """All rules; single scores are dealt in an order of their own where they decide the value."""
+    for name, rule in zip(NAMES, RULES, strict=True):
+        for scheme, chosen in schemes().items():
+            if not (chosen.draws_samples and name in ("nearest", "threshold")):
+                yield pytest.param(rule, scheme, id=f"{name}-{scheme}")
+
+
+@pytest.mark.parametrize(("rule", "scheme"), list(rules_by_scheme()))
 def test_intervals_follow_the_formulas(rule, scheme):
     data, chosen = sample(), schemes()[scheme]
     found = subsampled(rule[0], data, chosen)

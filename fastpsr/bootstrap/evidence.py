@@ -246,10 +246,8 @@ def gather(
                      if intervals.method_of(*(job for job, _ in terms)) == method)  # fmt: skip
         return dict.fromkeys(job for terms in by_method for job, _ in terms)
 
-    in_subsets, jackknifed, tested = (
-        jobs_by(method) for method in ("subsampling", "jackknife", "inverted test")
-    )
-    beside = {**in_subsets, **jackknifed}
+    in_subsets, tested = jobs_by("subsampling"), jobs_by("inverted test")
+    beside = in_subsets | jobs_by("jackknife")
     bins = {job: errors_of_bins(job) for job in tested}
     of_bins = [each for job in tested for each in bins[job]]
     known = dict(zip(jobs, values, strict=True))

@@ -25,6 +25,7 @@ __all__ = [
     "jackknifed",
     "left_out_values",
     "sixth_of_skewness",
+    "standard_error",
 ]
 
 LEFT_OUT = 400  # groups that are left out in turn, if there are more units

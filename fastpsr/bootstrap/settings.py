@@ -13,6 +13,7 @@ from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method, described
 from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.resampling import IID, Resampling
 from fastpsr.errors import ArgumentError
+from fastpsr.metrics.optimism import BestInterval
 from fastpsr.plans import Data
 
 __all__ = ["Intervals", "as_progress"]
@@ -142,14 +143,18 @@ class Intervals:
         """Return how the interval of a metric is computed, or of a sum of signed metrics."""
         if self.method != "auto":
             return self.method
-        best = {getattr(job.metric, "best_interval", "percentile") for job in jobs}
+        best = {self._best(job.metric) for job in jobs}
         if "subsampling" in best:
             return "subsampling"
         if "bca" in best and not self.resampling.multiplies:
             return "bca"
-        if best == {"jackknife"} and self.resampling.draws_whole_ids:
-            return "jackknife"
-        return "inverted test" if best == {"inverted test"} else "percentile"
+        return best.pop() if len(best) == 1 and best != {"bca"} else "percentile"
+
+    def _best(self, metric: object) -> BestInterval:
+        best: BestInterval = getattr(metric, "best_interval", "percentile")
+        if not self.resampling.draws_whole_ids:
+            return best
+        return getattr(metric, "best_interval_of_ids", None) or best
 
 
 def _least_resamples(confidence_level: float) -> int:

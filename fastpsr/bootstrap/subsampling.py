@@ -218,7 +218,7 @@ def _center_of(rule: Optimism, drawn: str) -> Center:
 
 def _standard_error(halves: Floats, quarters: Floats, optimism: Optimism, drawn: str) -> float:
     """Return the standard error of the corrected value, from complementary halves."""
-    spread = optimism.spread if drawn == "samples" else "nested"
+    spread = optimism.spread if drawn == "samples" else optimism.spread_of_units
     if spread == "halves":
         return math.sqrt(float(np.nanmean((np.diff(halves) / 2.0) ** 2)))
     of_halves = quarters[:, SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)

@@ -39,8 +39,9 @@ class Training(ABC):
     #: Whether the calibrator is trained on the evaluated data, and again in each replicate.
     refits: ClassVar[bool] = True
 
-    #: The kind of interval that ``method="auto"`` takes for a metric after calibration.
-    best_interval: ClassVar[Literal["jackknife", "bca", "subsampling"]] = "bca"
+    #: The kinds of interval that ``method="auto"`` takes for a metric after calibration.
+    best_interval: ClassVar[Literal["percentile", "bca", "subsampling"]] = "bca"
+    best_interval_of_ids: ClassVar[Literal["jackknife"] | None] = None
 
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
@@ -262,7 +263,8 @@ class HeldOut(Training):
     predictions: Data
     name = "trained on held-out data"
     refits = False
-    best_interval = "jackknife"
+    best_interval = "percentile"
+    best_interval_of_ids = "jackknife"
 
     @classmethod
     def examples(cls, data: Any) -> list[Training]:
@@ -294,7 +296,8 @@ class _Trained(Training):
     fitted: Calibrator
     name = HeldOut.name
     refits = False
-    best_interval = "jackknife"
+    best_interval = "percentile"
+    best_interval_of_ids = "jackknife"
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         return self

@@ -273,7 +273,12 @@ class _Term(CalibrationLoss):
     @property
     def best_interval(self) -> BestInterval:  # type: ignore[override]
         """Only the score after calibration is one of a fit."""
-        return super().best_interval if self.term == "calibrated" else "jackknife"
+        return super().best_interval if self.term == "calibrated" else "percentile"
+
+    @property
+    def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
+        """That of a mean for the others."""
+        return super().best_interval_of_ids if self.term == "calibrated" else "jackknife"
 
     @property
     def optimism(self) -> Optimism:  # type: ignore[override]

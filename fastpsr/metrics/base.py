@@ -95,8 +95,10 @@ class Metric(Statistic[Summary, float]):
     #: read off single scores, BCa leaves out samples instead of taking derivatives.
     has_slopes: bool = True
 
-    #: The kind of interval that ``method="auto"`` takes.
+    #: The kind of interval that ``method="auto"`` takes, and another where whole clusters or
+    #: speakers are drawn.
     best_interval: BestInterval = "percentile"
+    best_interval_of_ids: BestInterval | None = None
     #: The smallest value possible; intervals by the jackknife do not reach below it.
     least: float = -math.inf
     #: How intervals of ``method="subsampling"`` are computed.

@@ -45,6 +45,11 @@ class _AfterCalibration(Metric[Summary]):
         return self.train.best_interval
 
     @property
+    def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
+        """That of the training."""
+        return self.train.best_interval_of_ids
+
+    @property
     def optimism(self) -> Optimism:  # type: ignore[override]
         """That of fits on the evaluated data: a fixed number of parameters gains 1 / n."""
         if isinstance(self._fitter, PAV):

@@ -143,7 +143,7 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     0.6666666666666666
     """
 
-    best_interval = "jackknife"
+    best_interval_of_ids = "jackknife"
     least = 0.0
 
     @property
@@ -235,7 +235,7 @@ class Cllr(Metric[ScoreSums]):
     meaning = "log loss of the LLRs over that of LLR 0"
     reference_value = 1.0
     binary_only = True
-    best_interval = "jackknife"
+    best_interval_of_ids = "jackknife"
     least = 0.0
 
     @property

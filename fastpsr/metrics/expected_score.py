@@ -67,7 +67,7 @@ class ExpectedScore(Metric[ScoreSums]):
     rule: ScoringRule
     normalized: bool = True
 
-    best_interval = "jackknife"
+    best_interval_of_ids = "jackknife"
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
@@ -218,7 +218,7 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     reference: Data
     normalized: bool = True
 
-    best_interval = "jackknife"
+    best_interval_of_ids = "jackknife"
 
     def __post_init__(self) -> None:
         check_rule(self.rule)

@@ -1,7 +1,7 @@
 """Error rates at one operating point, and its threshold."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.metrics.optimism import BestInterval, Optimism
+from fastpsr.metrics.optimism import NO_OPTIMISM, BestInterval, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Predictions
@@ -129,6 +129,9 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     #: Whether the value depends on single scores in a run of one class, which rank cells pool.
     needs_scores = False
 
+    best_interval_of_ids = "subsampling"
+    optimism = replace(NO_OPTIMISM, scale="log", most=1.0)
+
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         """Plan: return what the value is computed from."""
         if data.has_weights and not self.needs_scores:
@@ -241,7 +244,7 @@ class EER(_StepMetric):
     @property
     def optimism(self) -> Optimism:  # type: ignore[override]
         """On the hull it is at most that of constant scores."""
-        return Optimism("log", most=0.5 if self.definition == "hull" else 1.0)
+        return Optimism("log", most=0.5) if self.definition == "hull" else super().optimism
 
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if self.definition == "hull":
@@ -464,6 +467,12 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
     metric: PointMetric[Any]
 
     has_slopes = False
+    optimism = NO_OPTIMISM
+
+    @property
+    def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
+        """Of thresholds that minimize a cost, subsets have another rate."""
+        return "subsampling" if isinstance(self.metric, _StepMetric) else None
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, PointMetric):

@@ -6,6 +6,7 @@ from typing import Literal
 __all__ = [
     "IS_LINEAR",
     "NO_BIAS",
+    "NO_OPTIMISM",
     "ONE_TERM",
     "TWO_TERMS",
     "BestInterval",
@@ -13,10 +14,7 @@ __all__ = [
     "Optimism",
 ]
 
-#: What covered best in the study of coverage, docs/intervals.md: "jackknife" for means of clusters
-#: or speakers, and percentiles for those of samples; "bca" for calibrators that are cross-fitted,
-#: "subsampling" for what is optimized on the data, the "inverted test" for calibration errors, and
-#: "percentile" for all others.
+#: What covered best in the study of coverage, docs/intervals.md.
 BestInterval = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 
 #: Coefficients of the value and of its means over halves and quarters of the data.
@@ -46,7 +44,9 @@ class Optimism:
     center, center_of_units : Center
         Where samples are drawn, and where clusters or speakers are.
     spread : {"nested", "all", "halves"}
-        Standard error where samples are drawn, see ``bootstrap/subsampling.py``.
+    spread_of_units : {"nested", "halves"}
+        Standard error where samples are drawn, and where clusters or speakers are, see
+        ``bootstrap/subsampling.py``.
     center_of_speakers : Center, optional
         Where speakers of both sides are drawn, with the jackknife over speakers as standard error.
     """
@@ -56,4 +56,11 @@ class Optimism:
     center: Center = ONE_TERM
     center_of_units: Center = ONE_TERM
     spread: Literal["nested", "all", "halves"] = "nested"
+    spread_of_units: Literal["nested", "halves"] = "nested"
     center_of_speakers: Center | None = None
+
+
+#: Of values that are read off at a point of the data.
+NO_OPTIMISM = Optimism(
+    center=NO_BIAS, center_of_units=NO_BIAS, spread="halves", spread_of_units="halves"
+)

@@ -51,7 +51,7 @@ class BayesRisk(Metric[DecisionCounts]):
     costs: CostMatrix | ArrayLike
     normalized: bool = True
 
-    best_interval = "jackknife"
+    best_interval_of_ids = "jackknife"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", CostMatrix.of(self.costs))

@@ -232,7 +232,7 @@ class ActADCF(_SpoofingCost):
     1.1667
     """
 
-    best_interval = "jackknife"
+    best_interval_of_ids = "jackknife"
     least = 0.0
 
     @property
