@@ -119,8 +119,9 @@ def bootstrap(
     ECE are biased: see `bias`, and docs/intervals.md for the coverage of each method.
 
     "auto" takes subsampling for these metrics, for calibrators that are trained on the test data
-    and for AUC, and an inverted test for ECE; BCa for cross-fitted calibrators; the jackknife for
-    means and risks where clusters or speakers are drawn; and percentiles otherwise.
+    and for AUC; an inverted test for ECE; BCa for cross-fitted calibrators; and percentiles
+    otherwise. Where clusters or speakers are drawn, means and risks have intervals by the
+    jackknife, and operating points by subsampling.
 
     Rows of positive weight are drawn with equal probability and keep their weight. Metrics of
     different kinds are not drawn jointly: for a function of several metrics pass a callable.
