@@ -60,8 +60,9 @@ def test_replicates_of_many_classes(many):
         return np.average(wrong, weights=replicate.sample_weight)
 
     by_sums, by_samples = fp.bootstrap(
-        [fp.BayesRisk(COSTS, normalized=False), error_rate], many, resampling=clusters, **options
-    )
+        [fp.BayesRisk(COSTS, normalized=False), error_rate], many, resampling=clusters,
+        method="percentile", **options,
+    )  # fmt: skip
     np.testing.assert_allclose(by_sums.replicates, by_samples.replicates, rtol=1e-12)
 
 

@@ -196,11 +196,12 @@ class TwoWay(Resampling):
     Examples
     --------
     >>> import fastpsr as fp
-    >>> data = fp.Predictions.from_llrs([1, 1, 0, 0], [1.0, 2.0, -1.0, 0.5])
-    >>> speakers = fp.TwoWay(["a", "b", "a", "b"], ["a", "b", "b", "a"])
-    >>> found = fp.bootstrap(fp.BrierScore(False), data, resampling=speakers, seed=0)
-    >>> round(found.value, 4)
-    0.1366
+    >>> trials = fp.simulate.trial_list(200, 2_000, n_speakers=30, seed=0)
+    >>> data = fp.Predictions.from_llrs(trials.y_true, trials.llr)
+    >>> speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
+    >>> found = fp.bootstrap(fp.Cllr(), data, resampling=speakers, seed=0)
+    >>> found.method, found.interval.low < found.value < found.interval.high
+    ('jackknife', True)
     """
 
     enroll_speakers: ArrayLike | str
