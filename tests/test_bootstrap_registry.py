@@ -112,7 +112,8 @@ def documented(metric, scheme):
         if isinstance(getattr(metric, "metric", metric), (fp.EER, fp.MissRate, fp.FalseAlarmRate)):
             return "subsampling"
     optimized = isinstance(metric, (fp.MinDCF, fp.MinADCF, fp.MinCllr, fp.AUC))
-    is_hull = isinstance(metric, fp.EER) and metric.definition == "hull"
+    of_eer = getattr(metric, "metric", metric)  # or its threshold
+    is_hull = isinstance(of_eer, fp.EER) and of_eer.definition == "hull"
     if optimized or is_hull or isinstance(train, fp.TrainOnTest):
         return "subsampling"
     return "percentile"

@@ -470,9 +470,14 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
     optimism = NO_OPTIMISM
 
     @property
+    def best_interval(self) -> BestInterval:  # type: ignore[override]
+        """That of the metric, but of thresholds that minimize a cost, subsets have another rate."""
+        return self.metric.best_interval if isinstance(self.metric, _StepMetric) else "percentile"
+
+    @property
     def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
-        """Of thresholds that minimize a cost, subsets have another rate."""
-        return "subsampling" if isinstance(self.metric, _StepMetric) else None
+        """That of the metric, with the same exception."""
+        return self.metric.best_interval_of_ids if isinstance(self.metric, _StepMetric) else None
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, PointMetric):
