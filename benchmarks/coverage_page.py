@@ -14,6 +14,29 @@ _HEAD = (
 
 
 _BEYOND = ("few errors", "trial list by IID")
+_PROMISED = 0.93, 0.97  # of intervals of 95 %
+_NORMAL = 1.96  # reach of a share's own interval, in standard errors
+
+#: Why rows are outside of what is promised: studies, metrics (none for all), and the reason.
+_REASONS: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
+    (("trial list by IID",), (), "drawing samples is the wrong scheme for these trials"),
+    (("few errors, 2,000",), (), "2.4 misses are expected"),
+    (("",), ("devPAV",), "pairs that PAV maps to infinity are left out, so that values jump"),
+    (("discrete, 2,000",), ("RCL, PAV on the test",),
+     "heavy tails: most sets lack the few very wrong posteriors that dominate the log loss"),
+    (("skewed speakers",), (),
+     "few of 60 speakers make most of the false alarms, and most lists lack such speakers"),
+    (("bad speakers",), (),
+     "15 % of 60 speakers make all of it; how many a list has decides the value"),
+    (("unequal clusters",), (),
+     "most sets of 40 clusters lack the rare large and hard ones, and so their skewness"),
+    (("clusters", "nested"), (),
+     "PAV and bins fit the effects of clusters, so that the value is several times the population's"
+     "; the interval is wider than it need be"),
+    (("trial list",), (),
+     "the noise of a trial is counted for both of its speakers; the interval is wider than it need "
+     "be where single trials vary more than speakers"),
+]  # fmt: skip
 _POOLED = ("EER", "minDCF(0.05)", "minCllr", "AUC", "ECE", "RCL, PAV on the test")
 
 
@@ -28,6 +51,8 @@ def describe(figures: Mapping[str, Any], studies: Mapping[str, "Study"], command
         f"Command: `{command}`",
         "### All populations of a size together",
         _pooled(found, groups),
+        "### Outside 93 to 97 %",
+        _outside(found, [name for names in groups.values() for name in names]),
     ]
     for group, names in groups.items():
         notes = [
@@ -71,6 +96,35 @@ def _pooled(found: Mapping[str, Any], groups: Mapping[str, list[str]]) -> str:
     return "\n".join(lines)
 
 
+def _outside(found: Mapping[str, Any], names: list[str]) -> str:
+    """Return the rows that are outside of what is promised, by more than chance, with reasons."""
+    n_rows, lines = 0, []
+    for name in names:
+        for metric, counts in found[name]["counts"].items():
+            sides = counts["0.95"]["auto"]
+            n, likely, error = _likely(sides)
+            n_rows += 1
+            low, high = likely - _NORMAL * error, likely + _NORMAL * error
+            if high >= _PROMISED[0] and low <= _PROMISED[1]:
+                continue
+            reason = next((
+                text for studies, metrics, text in _REASONS
+                if name.startswith(studies) and (not metrics or metric in metrics)
+            ), "not explained")  # fmt: skip
+            missed = f"{100.0 * sides[2] / n:.1f}, {100.0 * sides[0] / n:.1f}"
+            percentile = _percent(counts["0.95"]["percentile"], n)
+            auto = _percent(sides, n, is_bold=True)
+            lines.append(f"| {metric} | {name} | {percentile} | {auto} | {missed} | {reason} |")
+    head = [
+        f"Of {n_rows} rows, those whose coverage at 95 % is outside of 93 to 97 % by more than "
+        f"{_NORMAL} of its standard errors, which may also happen by chance.",
+        "",
+        "| metric | population | percentile | auto | above, below | reason |",
+        "|---|---|--:|--:|--:|---|",
+    ]
+    return "\n".join([*head, *lines])
+
+
 def _bias(points: Mapping[str, Any]) -> str:
     lines = [
         "Gaussian population, means over sets of samples: the bias with its standard error, and as "
@@ -107,6 +161,12 @@ def _percent(sides: list[int], n: int, *, is_bold: bool = False) -> str:
     share = sides[1] / max(n - sides[3], 1)
     if not is_bold:
         return f"{100.0 * share:.1f}"
-    likely = (sides[1] + 2.0) / (n + 4.0)  # so that a share of 1 has an error (Agresti, Coull)
-    error = sqrt(likely * (1.0 - likely) / (n + 4.0))
+    _, _, error = _likely(sides)
     return f"**{100.0 * share:.1f}** ± {100.0 * error:.1f}"
+
+
+def _likely(sides: list[int]) -> tuple[int, float, float]:
+    """Return the number of intervals, and a share with its error that is not 0 (Agresti, Coull)."""
+    n = sum(sides) - sides[3]
+    share = (sides[1] + 2.0) / (n + 4.0)
+    return n, share, sqrt(share * (1.0 - share) / (n + 4.0))
