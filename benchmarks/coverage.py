@@ -201,7 +201,7 @@ def _sitw(name: str) -> Study:
     draw = _alone(independent, population=INDEPENDENT[name], n_samples=SITW.n_trials,
                   prior=SITW.n_targets / SITW.n_trials)  # fmt: skip
     group = f"{SITW.n_trials:,} trials with {SITW.n_targets:,} targets"
-    return replace(small, name=f"{name}, SITW", group=group, draw=draw, share=0.25)
+    return replace(small, name=f"{name}, SITW", group=group, draw=draw)
 
 
 def _speakers(name: str) -> Study:
@@ -220,7 +220,7 @@ def _weighted(seed: Any) -> Drawn:
 
 def studies() -> dict[str, Study]:
     """Return all studies by name."""
-    own = {"Gaussian": 1.0, "t4": 0.5, "mixture": 0.5, "ties": 0.5, "skewed": 1.0, "discrete": 1.0}
+    own = ("Gaussian", "t4", "mixture", "ties", "skewed", "discrete")
     gaussian = _sampled("Gaussian", 2_000, CORE)
     others = "other metrics, 2,000 independent samples"
     variants = "variants of the Gaussian population, 2,000 samples"
@@ -240,22 +240,21 @@ def studies() -> dict[str, Study]:
         draw=lambda seed: replace(by_speakers.draw(seed), scheme=fp.IID()), metrics=RANKS | MEANS,
     )  # fmt: skip
     found = [
-        *(_sampled(name, 2_000, CORE, share=share) for name, share in own.items()),
+        *(_sampled(name, 2_000, CORE) for name in own),
         replace(_sampled("bad", 2_000, ECES), n_draws=1),
         Study("calibrated", gaussian.group, "posteriors are the truth, of a beta distribution",
               _alone(calibrated, n_samples=2_000), _alone(calibrated, n_samples=2_000), ECES,
               known={"ECE": 0.0}),
-        _sampled("few errors", 2_000, RANKS, share=0.5),
+        _sampled("few errors", 2_000, RANKS),
         *(replace(_sampled(name, 2_000, OTHERS), name=f"{name}, others", group=others, share=0.5)
           for name in ("Gaussian", "skewed")),
         Study("spoofed", others, "a tenth targets, a tenth spoofed trials nearer to them",
-              partial(spoofed, n_samples=2_000), partial(spoofed, n_samples=_N_LARGE), SPOOFING,
-              0.5),
+              partial(spoofed, n_samples=2_000), partial(spoofed, n_samples=_N_LARGE), SPOOFING),
         Parts("Gaussian, parts", others, gaussian.about, gaussian.draw, gaussian.large,
               dict.fromkeys(("score", "miscalibration", "discrimination", "uncertainty")), 0.5),
-        *_twice(replace(gaussian, name="weighted", group=variants, draw=_weighted, share=0.5,
+        *_twice(replace(gaussian, name="weighted", group=variants, draw=_weighted,
                         about="weights of a gamma distribution of shape 2")),
-        *_twice(replace(gaussian, name="stratified", group=variants, share=0.5,
+        *_twice(replace(gaussian, name="stratified", group=variants,
                         about="class sizes are fixed",
                         draw=_alone(independent, fp.Stratified(),
                                     population=INDEPENDENT["Gaussian"], n_samples=2_000,
@@ -280,7 +279,7 @@ def _twice(study: Study) -> tuple[Study, Study]:
     """Return a study, and one of the other metrics on the same population."""
     other = {name: metric for name, metric in OTHERS.items() if name not in study.metrics}
     return study, replace(study, name=f"{study.name}, others", about="the same", metrics=other,
-                          share=0.25)  # fmt: skip
+                          share=0.5)  # fmt: skip
 
 
 def _nested(drawn: Drawn) -> Drawn:
