@@ -31,8 +31,8 @@ _REASONS: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
     (("unequal clusters",), (),
      "most sets of 40 clusters lack the rare large and hard ones, and so their skewness"),
     (("clusters", "nested"), (),
-     "PAV and bins fit the effects of clusters, so that the value is several times the population's"
-     "; the interval is wider than it need be"),
+     "calibrators fit the effects of clusters, so that the value is several times that of the "
+     "population; the interval is wider than it need be"),
     (("trial list",), (),
      "the noise of a trial is counted for both of its speakers; the interval is wider than it need "
      "be where single trials vary more than speakers"),
