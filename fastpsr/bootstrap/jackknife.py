@@ -1,7 +1,8 @@
 """Intervals from values without each cluster or speaker, for means of few of them.
 
-Percentiles of replicates are too close to such a mean: the replicates vary less than means of new
-clusters, by (G - 1) / G, and their skewness is on the wrong side of the value.
+Percentile intervals of such a mean are too short: replicates vary less than means of new clusters,
+by (G - 1) / G; and where rare clusters with large losses are missing, both the mean and its
+measured error are too small.
 """
 
 import math
