@@ -7,6 +7,7 @@ from warnings import warn
 
 import numpy as np
 
+from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.influence import acceleration
 from fastpsr.bootstrap.intervals import FoundBy, Interval, interval
 from fastpsr.bootstrap.inverted_test import (
@@ -14,11 +15,11 @@ from fastpsr.bootstrap.inverted_test import (
     interval_of_difference,
     inverted_interval,
 )
-from fastpsr.bootstrap.jackknife import Jackknifed, LeftOut, jackknifed, left_out_values
+from fastpsr.bootstrap.jackknife import LeftOut, jackknifed, left_out_values
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsampling import Subsampled, SubsetValues, subsampled, subset_values
+from fastpsr.bootstrap.subsampling import SubsetValues, subsampled, subset_values
 from fastpsr.bootstrap.units import IdUnits
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ece import ECE
@@ -107,8 +108,8 @@ class Evidence:
                 value, rows = value + other, rows + each
         return float(value), rows
 
-    def corrected(self, terms: Sum) -> Subsampled | Jackknifed:
-        """Return what the interval of a sum is computed from, if it is not from replicates.
+    def estimate(self, terms: Sum) -> Estimate:
+        """Return what the interval of a sum follows from, if that is not the replicates.
 
         Raises
         ------
@@ -147,9 +148,9 @@ class Evidence:
             return _Found("percentile", percentiles, problem=problem)
         try:
             if not is_drawn:
-                corrected = self.corrected(terms)
-                own = corrected.interval(settings.confidence_level)
-                return _Found(method, own, corrected.degrees_of_freedom)
+                estimate = self.estimate(terms)
+                own = estimate.interval(settings.confidence_level)
+                return _Found(method, own, estimate.degrees_of_freedom)
             if method == "inverted test":
                 return _Found(method, self._by_inverted_tests(jobs))
             skewness = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap.draws import Dealt
-from fastpsr.bootstrap.jackknife import LEFT_OUT, sixth_of_skewness
+from fastpsr.bootstrap.jackknife import LEFT_OUT
 from fastpsr.bootstrap.replicates import Job, layout_of, values_under
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.sums import Layout
@@ -69,7 +69,7 @@ def _by_slopes(jobs: list[Job], signs: list[float], units: Units) -> Plan[float]
     influences = _Influences(tuple(layouts), tuple(slopes), units)
     if isinstance(units, IdUnits):
         (by_unit,) = yield [_UnitInfluences(influences, units.ids.size).over(*data)]
-        return sixth_of_skewness(_centered([by_unit]))
+        return _sixth_of_skewness(_centered([by_unit]))
     (first,) = yield [_FirstMoments(influences).over(*data)]
     with np.errstate(all="ignore"):
         means = first.total / first.count
@@ -271,7 +271,7 @@ def _by_leaving_out(jobs: list[Job], signs: list[float], units: Units, seed: int
         jobs, Dealt(units, keeps, seed, apart=True), jointly=len(jobs) > 1
     )
     without = np.asarray(signs) @ found
-    return sixth_of_skewness(_centered(np.split(-without, np.cumsum(taken)[:-1])))
+    return _sixth_of_skewness(_centered(np.split(-without, np.cumsum(taken)[:-1])))
 
 
 def _centered(strata: list[Floats]) -> Floats:
@@ -279,3 +279,11 @@ def _centered(strata: list[Floats]) -> Floats:
     finite = [values[np.isfinite(values)] for values in strata]
     centered = [values - values.mean() for values in finite if values.size]
     return np.concatenate(centered) if centered else np.empty(0)
+
+
+def _sixth_of_skewness(centered: Floats) -> float:
+    largest = float(np.abs(centered).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return 0.0
+    centered = centered / largest  # skewness does not depend on the scale
+    return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))

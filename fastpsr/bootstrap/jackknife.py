@@ -6,26 +6,24 @@ measured error are too small.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
 from fastpsr.bootstrap.draws import Dealt
-from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.replicates import Job, values_under
 from fastpsr.bootstrap.units import Units
+from fastpsr.metrics.base import Metric
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
 __all__ = [
     "LEFT_OUT",
-    "Jackknifed",
     "LeftOut",
     "degrees_of_freedom",
     "jackknifed",
     "left_out_values",
-    "sixth_of_skewness",
     "standard_error",
 ]
 
@@ -55,52 +53,6 @@ class LeftOut:
         return psi - psi.mean() if psi.size else psi
 
 
-@dataclass(frozen=True)
-class Jackknifed:
-    """A value with its standard error and skewness from values without each unit.
-
-    The degrees of freedom of the standard error are nan where it is 0.
-    """
-
-    value: float
-    standard_error: float
-    acceleration: float
-    degrees_of_freedom: float
-    least: float
-
-    def interval(self, confidence_level: float) -> Interval:
-        """Return the interval: Student's quantiles, corrected for skewness.
-
-        References
-        ----------
-        P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
-        Society B 54, 1992, pages 221-228.
-        """
-        from scipy.special import stdtrit  # which takes a while to import
-
-        if self.standard_error == 0.0:
-            return Interval(self.value, self.value)
-        t = float(stdtrit(self.degrees_of_freedom, (1.0 + confidence_level) / 2.0))
-        low, high = (self.value - self.standard_error * self._skewed(z) for z in (t, -t))
-        return Interval(max(low, self.least), high)
-
-    def grown(self, factor: float, spread: float) -> Self:
-        """Return that of `factor` times the units, with `spread` times the standard error."""
-        df = max(factor * self.degrees_of_freedom, 2.0)
-        return replace(
-            self, standard_error=spread * self.standard_error, degrees_of_freedom=df,
-            acceleration=self.acceleration / math.sqrt(factor),
-        )  # fmt: skip
-
-    def _skewed(self, z: float) -> float:
-        """Return the quantile of (value - population value) / standard error, from that of z."""
-        a = self.acceleration
-        x = 6.0 * a * (z - a)
-        if abs(x) < 0.5:  # without cancellation
-            return math.expm1(math.log1p(x) / 3.0) / (2.0 * a) if a else z
-        return (math.cbrt(1.0 + x) - 1.0) / (2.0 * a)
-
-
 def left_out_values(jobs: list[Job], units: Units, seed: int, *, jointly: bool) -> Plan[LeftOut]:
     """Plan: return the values of prepared jobs without each unit.
 
@@ -114,7 +66,7 @@ def left_out_values(jobs: list[Job], units: Units, seed: int, *, jointly: bool) 
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
-def jackknifed(jobs: list[Job], signs: list[float], value: float, left_out: LeftOut) -> Jackknifed:
+def jackknifed(jobs: list[Job], signs: list[float], value: float, left_out: LeftOut) -> Estimate:
     """Return the value of a mean, or of a sum of signed means, with its standard error.
 
     Raises
@@ -128,9 +80,10 @@ def jackknifed(jobs: list[Job], signs: list[float], value: float, left_out: Left
     error = standard_error(psi)
     if not math.isfinite(error):
         raise ValueError("its values without single units are too near the largest float")
-    least = getattr(jobs[0].metric, "least", -math.inf) if len(jobs) == 1 else -math.inf
     df = degrees_of_freedom(psi) if error else math.nan
-    return Jackknifed(value, error, sixth_of_skewness(-psi), df, least)
+    own = getattr(jobs[0].metric, "optimism", Metric.optimism)
+    rule = own if len(jobs) == 1 else Metric.optimism
+    return Estimate(value, error, df, math.inf, rule)
 
 
 def standard_error(psi: Floats) -> float:
@@ -150,12 +103,3 @@ def degrees_of_freedom(psi: Floats) -> float:
     most = psi.size - 1.0
     # 0 but for rounding where all units count alike
     return min(max(2.0 / excess, 2.0), most) if excess > 2.0 / most else most
-
-
-def sixth_of_skewness(centered: Floats) -> float:
-    """Return the acceleration of a sum of centered influences."""
-    largest = float(np.abs(centered).max(initial=0.0))
-    if not 0.0 < largest < np.inf:
-        return 0.0
-    centered = centered / largest  # skewness does not depend on the scale
-    return float((centered**3).sum() / (6.0 * (centered**2).sum() ** 1.5))

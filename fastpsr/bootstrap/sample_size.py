@@ -8,14 +8,10 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
+from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.jackknife import (
-    Jackknifed,
-    LeftOut,
-    degrees_of_freedom,
-    left_out_values,
-)
+from fastpsr.bootstrap.jackknife import LeftOut, degrees_of_freedom, left_out_values
 from fastpsr.bootstrap.replicates import AnyMetric, Job, in_silence
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
@@ -23,7 +19,6 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsampling import (
     FEWEST,
     SPLITS,
-    Subsampled,
     SubsetValues,
     subset_values,
 )
@@ -188,10 +183,10 @@ def sample_size(
     se^2 at the size n of the pilot, limited to 0 and 1. The rate is 1/2 at least, since that is the
     rate of large samples for all metrics of this package; small sets may show a slower one.
 
-    Of intervals by subsampling and by the jackknife, center and scale are kept, degrees of freedom
-    grow as n, and skewness falls as n^(-1/2); other intervals are proportional to the standard
-    error. `interval` is from the chi-squared distribution of the pilot's variance, and leaves out
-    the uncertainty of the rate: repeat the call with a larger pilot before much is recorded.
+    Of intervals by subsampling and by the jackknife, center and scale are kept, and degrees of
+    freedom grow as n; other intervals are proportional to the standard error. `interval` is from
+    the chi-squared distribution of the pilot's variance, and leaves out the uncertainty of the
+    rate: repeat the call with a larger pilot before much is recorded.
 
     Ties, weights and infinite scores are treated as in :func:`bootstrap`. The cost is that of its
     intervals, plus 736 values on subsets for metrics whose interval is not by subsampling.
@@ -221,16 +216,16 @@ def sample_size(
     (value,) = values_of([job.name], [job])
     alone = [(job, 1.0)]
     evidence = gather(settings, [job], [value], [alone], jointly=False, progress=lambda *_: None)
-    corrected = None
+    estimate = None
     if settings.method_of(job) in ("subsampling", "jackknife") and math.isfinite(value):
         try:
-            corrected = evidence.corrected(alone)
-            corrected.interval(confidence_level)
+            estimate = evidence.estimate(alone)
+            estimate.interval(confidence_level)
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
     result = evidence.result(job.name, alone, stacklevel=3)
     warn_of_few([result])
-    pilot = _Pilot(job, result, *_values_beside(job, value, settings, evidence), corrected)
+    pilot = _Pilot(job, result, *_values_beside(job, value, settings, evidence), estimate)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval
         _refuse(f"{job.name} an interval of a finite width above 0, not from {low} to {high}")
@@ -250,7 +245,7 @@ class _Pilot:
 
     Attributes
     ----------
-    corrected : Subsampled or Jackknifed or None
+    estimate : Estimate or None
         What the interval is computed from, if it is not from replicates.
     """
 
@@ -258,7 +253,7 @@ class _Pilot:
     result: BootstrapResult
     subsets: SubsetValues
     left_out: LeftOut
-    corrected: Subsampled | Jackknifed | None
+    estimate: Estimate | None
 
     @property
     def n(self) -> int:
@@ -318,10 +313,10 @@ class _Pilot:
         """Return the width with `factor` times the units, for a multiple of the standard error."""
         of_units, of_pairs = (1.0 - self.share_of_pairs) / factor, self.share_of_pairs / factor**2
         share = spread * math.sqrt(of_units + of_pairs)
-        if self.corrected is None:
+        if self.estimate is None:
             low, high = self.result.interval
             return share * (high - low)
-        low, high = self.corrected.grown(factor, share).interval(self.result.confidence_level)
+        low, high = self.estimate.grown(factor, share).interval(self.result.confidence_level)
         return high - low
 
     def factor(self, width: float, spread: float = 1.0) -> float:

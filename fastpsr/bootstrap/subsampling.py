@@ -7,13 +7,12 @@ ties. Halves and quarters of the data show how large it is, and how much the cor
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.draws import Dealt
-from fastpsr.bootstrap.intervals import Interval
+from fastpsr.bootstrap.estimates import Estimate
 from fastpsr.bootstrap.jackknife import LeftOut, degrees_of_freedom, standard_error
 from fastpsr.bootstrap.replicates import Job, values_under
 from fastpsr.bootstrap.units import Units
@@ -25,7 +24,6 @@ from fastpsr.predictions import Floats
 __all__ = [
     "FEWEST",
     "SPLITS",
-    "Subsampled",
     "SubsetValues",
     "subsampled",
     "subset_values",
@@ -88,53 +86,6 @@ class SubsetValues:
     n_units: int
 
 
-class Subsampled(NamedTuple):
-    """A value corrected for its bias, and its standard error, both from subsets.
-
-    The degrees of freedom of the standard error are those that the units leave, nan where it is 0.
-    It is also uncertain because it is measured by a number of contrasts of halves.
-    """
-
-    center: float
-    standard_error: float
-    degrees_of_freedom: float
-    n_contrasts: float
-    optimism: Optimism
-
-    def interval(self, confidence_level: float) -> Interval:
-        """Return the interval.
-
-        Raises
-        ------
-        ValueError
-            If the corrected value is not on the scale of the metric.
-        """
-        from scipy.special import stdtrit  # which takes a while to import
-
-        center, error, of_units, n_contrasts, optimism = self
-        if error == 0.0:
-            return Interval(center, center)
-        df = 1.0 / (1.0 / of_units + 1.0 / n_contrasts)
-        t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
-        if optimism.scale == "plain":
-            return Interval(center - t * error, center + t * error)
-        rest = 1.0 - center if optimism.scale == "log of the rest" else center
-        if not rest > 0.0:
-            of = "1 minus the value" if optimism.scale == "log of the rest" else "the value"
-            raise ValueError(
-                f"{of} is {rest:.3g} after correction for its bias, and must be positive"
-            )
-        factor = math.exp(min(t * error / rest, 700.0))
-        if optimism.scale == "log of the rest":
-            return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
-        return Interval(center / factor, min(center * factor, optimism.most))
-
-    def grown(self, factor: float, spread: float) -> Self:
-        """Return that of `factor` times the units, with `spread` times the standard error."""
-        df = max(factor * self.degrees_of_freedom, 2.0)
-        return self._replace(standard_error=spread * self.standard_error, degrees_of_freedom=df)
-
-
 def subset_values(
     jobs: list[Job], values: list[float], units: Units, seed: int, *, jointly: bool
 ) -> Plan[SubsetValues]:
@@ -153,7 +104,7 @@ def subset_values(
 @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
 def subsampled(
     jobs: list[Job], signs: list[float], subsets: SubsetValues, left_out: LeftOut
-) -> Subsampled:
+) -> Estimate:
     """Return the corrected value of a metric, or of a sum of signed metrics.
 
     Raises
@@ -195,9 +146,9 @@ def subsampled(
         raise ValueError("its values on subsets are too near the largest float")
     if not error > 0.0:
         if rule.scale == "plain":  # as for the difference of equal systems
-            return Subsampled(center, 0.0, math.nan, n_contrasts, rule)
+            return Estimate(center, 0.0, math.nan, n_contrasts, rule)
         raise ValueError("it has the same value in all subsets of the data")
-    return Subsampled(center, error, degrees_of_freedom(psi), n_contrasts, rule)
+    return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
 
 
 def _check_sizes(job: Job, subsets: SubsetValues) -> None:

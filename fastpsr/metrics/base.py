@@ -1,6 +1,5 @@
 """Base class of all metrics."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -99,9 +98,7 @@ class Metric(Statistic[Summary, float]):
     #: speakers are drawn.
     best_interval: BestInterval = "percentile"
     best_interval_of_ids: BestInterval | None = None
-    #: The smallest value possible; intervals by the jackknife do not reach below it.
-    least: float = -math.inf
-    #: How intervals of ``method="subsampling"`` are computed.
+    #: How intervals by subsampling and by the jackknife are computed.
     optimism: Optimism = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
 
     @property

@@ -13,7 +13,7 @@ from fastpsr.metrics.base import Metric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
-from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, TWO_TERMS, Optimism
+from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, OF_LOSSES, TWO_TERMS, Optimism
 from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, run
 from fastpsr.predictions import Floats, Predictions
@@ -144,7 +144,7 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     """
 
     best_interval_of_ids = "jackknife"
-    least = 0.0
+    optimism = OF_LOSSES
 
     @property
     def label(self) -> str:
@@ -236,7 +236,7 @@ class Cllr(Metric[ScoreSums]):
     reference_value = 1.0
     binary_only = True
     best_interval_of_ids = "jackknife"
-    least = 0.0
+    optimism = OF_LOSSES
 
     @property
     def unit(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric, Summarize
+from fastpsr.metrics.optimism import OF_LOSSES
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
@@ -139,7 +140,7 @@ class CrossEntropy(ExpectedScore):
     rule: ScoringRule = field(default_factory=Log, init=False)
     normalized: bool = True
 
-    least = 0.0
+    optimism = OF_LOSSES
 
     @property
     def meaning(self) -> str:
@@ -169,7 +170,7 @@ class BrierScore(ExpectedScore):
     rule: ScoringRule = field(default_factory=Brier, init=False)
     normalized: bool = True
 
-    least = 0.0
+    optimism = OF_LOSSES
 
     @property
     def meaning(self) -> str:

@@ -7,6 +7,7 @@ __all__ = [
     "IS_LINEAR",
     "NO_BIAS",
     "NO_OPTIMISM",
+    "OF_LOSSES",
     "ONE_TERM",
     "TWO_TERMS",
     "BestInterval",
@@ -64,3 +65,5 @@ class Optimism:
 NO_OPTIMISM = Optimism(
     center=NO_BIAS, center_of_units=NO_BIAS, spread="halves", spread_of_units="halves"
 )
+#: Of means of losses that are not negative.
+OF_LOSSES = Optimism("log", center=NO_BIAS, center_of_units=NO_BIAS)

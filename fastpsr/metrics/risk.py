@@ -1,6 +1,5 @@
 """The Bayes risk for one cost matrix."""
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr.costs import CostMatrix
 from fastpsr.metrics.base import Metric
+from fastpsr.metrics.optimism import OF_LOSSES, Optimism
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.counts import BayesDecisionSummands, DecisionCounts
@@ -57,8 +57,9 @@ class BayesRisk(Metric[DecisionCounts]):
         object.__setattr__(self, "costs", CostMatrix.of(self.costs))
 
     @property
-    def least(self) -> float:  # type: ignore[override]
-        return 0.0 if self.matrix.values.min() >= 0.0 else -math.inf
+    def optimism(self) -> Optimism:  # type: ignore[override]
+        """That of losses, unless a cost is a gain."""
+        return OF_LOSSES if self.matrix.values.min() >= 0.0 else Metric.optimism
 
     @property
     def matrix(self) -> CostMatrix:

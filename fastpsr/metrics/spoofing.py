@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.optimism import IS_LINEAR, Optimism
+from fastpsr.metrics.optimism import IS_LINEAR, OF_LOSSES, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, check_ids, picked_ids, run
 from fastpsr.predictions import Floats, Predictions
@@ -233,7 +233,7 @@ class ActADCF(_SpoofingCost):
     """
 
     best_interval_of_ids = "jackknife"
-    least = 0.0
+    optimism = OF_LOSSES
 
     @property
     def label(self) -> str:
