@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 __all__ = ["ArgumentError", "LooksLike", "SuspicionWarning"]
 
-LooksLike = Literal["posteriors", "cosine similarities", "reversed scores"]
+LooksLike = Literal[
+    "posteriors",
+    "probabilities",
+    "cosine similarities",
+    "reversed scores",
+    "shifted scores",
+    "posteriors of 0",
+]
 
 
 class ArgumentError(ValueError):
@@ -118,8 +125,9 @@ class SuspicionWarning(UserWarning):
 
     Attributes
     ----------
-    looks_like : {"posteriors", "cosine similarities", "reversed scores"}
-        What the data look like.
+    looks_like : str
+        What the data look like: "posteriors", "probabilities", "cosine similarities", "reversed
+        scores", "shifted scores" or "posteriors of 0".
     problem : str
         The observation that led to the warning.
     remedy : str

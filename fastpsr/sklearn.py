@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.calibration import DirectionPreserving
+from fastpsr.calibration.floors import floored
 from fastpsr.calibration.own import as_calibrator
 from fastpsr.calibration.separability import NoOptimumError
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric, Threshold
+from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.infinite_losses import count_infinite_losses
 
 try:
     from sklearn import get_config
@@ -45,6 +48,8 @@ except ImportError as error:
 
 __all__ = ["CalibratedClassifier", "make_scorer"]
 
+_FLOOR = 0.01  # which served forests best of those tried on six data sets
+
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose posteriors are calibrated by a calibrator of fastpsr.
@@ -64,6 +69,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         smoothing. ``PAV()`` takes two classes only.
     cv : int, splitter, or iterable of (train, test), optional
         Folds, as scikit-learn understands them; by default 5, stratified by class.
+    floor : float, optional
+        Posteriors of the estimator are clipped to [floor, 1 - floor] and divided by their sum
+        before they are calibrated: an affine calibrator leaves a posterior of 0 as it is, and
+        forests give many. By default 0.01 if the posterior of a true class is 0 in a fold, and the
+        calibrator has no floor of its own; else 0.
 
     Attributes
     ----------
@@ -71,6 +81,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Trained on all samples.
     calibrator_ : calibrator
         Fitted to the predictions of the folds.
+    floor_ : float
+        The floor that was used.
     classes_ : ndarray, shape (K,)
         Labels in ascending order; class 1 of a binary calibrator is the second.
 
@@ -110,10 +122,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     [[0.12, 0.88], [0.99, 0.01]]
     """
 
-    def __init__(self, estimator: Any, calibrator: Any = None, cv: Any = None) -> None:
+    def __init__(
+        self, estimator: Any, calibrator: Any = None, cv: Any = None, floor: float | None = None
+    ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
         self.cv = cv
+        self.floor = floor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the estimator and the calibrator.
@@ -155,6 +170,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             own_weights = None if weights is None else weights[test]
             parts.append(self._predict(trained, rows_of(X, test), labels[test], own_weights))
         samples = Predictions.joined(parts)
+        self.floor_ = self._floor_for(samples, calibrator)
+        samples = floored(samples, self.floor_)
         try:
             self.calibrator_ = calibrator.fit(samples)
         except NoOptimumError as error:
@@ -170,7 +187,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """Return calibrated posteriors, shape (N, K), columns in the order of `classes_`."""
         check_is_fitted(self)
-        calibrated: Predictions = self.calibrator_.transform(self._predict(self.estimator_, X))
+        samples = floored(self._predict(self.estimator_, X), self.floor_)
+        calibrated: Predictions = self.calibrator_.transform(samples)
         return calibrated.posteriors
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -205,6 +223,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 )
             return Predictions.from_logits(labels, values, sample_weight=weights)
         return _from_posteriors(estimator, X, labels, weights)
+
+    def _floor_for(self, samples: Predictions, calibrator: Any) -> float:
+        """Return the floor of the posteriors: as given, else one where a true class has 0."""
+        if self.floor is not None:
+            return checks.as_floor(self.floor)
+        if getattr(calibrator, "floor", 0.0) or not run(lambda: count_infinite_losses(samples)):
+            return 0.0
+        return _FLOOR
 
     # Parameters and metadata, in the words of scikit-learn
 

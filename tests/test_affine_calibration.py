@@ -378,3 +378,47 @@ def test_data_that_a_threshold_of_zero_separates_have_no_temperature(sign):
     assert_close(
         fitted.scale_, reference.fit_affine(rows, y, np.ones(4), with_bias=False)[0], OPTIMUM
     )
+
+
+# Fits under other rules
+
+
+def hard_samples(n_classes, seed):
+    """Few or many samples with extreme, tied or weighted posteriors; None if there is no fit."""
+    rng = np.random.default_rng([n_classes, seed])
+    n = int(rng.choice([8, 30, 300]))
+    y = rng.permutation(np.arange(n) % n_classes)
+    width = rng.choice([1.0, 5.0, 25.0])
+    z = width * (rng.normal(size=(n, n_classes)) + 0.5 * np.eye(n_classes)[y])
+    z = np.round(z) if seed % 2 else z
+    weights = rng.integers(1, 6, n) * 0.3 if seed % 3 == 0 else None
+    return fp.Predictions.from_logits(y, z, sample_weight=weights)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(24))
+def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed):
+    data = hard_samples(n_classes, seed)
+    rules = [fp.rules.Brier()]
+    if n_classes == 2:
+        rules += [fp.rules.Beta(0.5, 0.5), fp.rules.Beta(3.0, 3.0), fp.rules.Beta(2.0, 1.0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of scales below 0
+        try:
+            log_fit = fp.DirectionPreserving().fit(data)
+        except ValueError:  # the classes are separable
+            return
+        for rule in rules:
+            score = fp.ExpectedScore(rule, normalized=False)
+            constant = np.tile(data.priors, (len(data), 1))
+            starts = [
+                log_fit.transform(data),
+                data,
+                fp.Predictions.from_posteriors(
+                    data.y_true, constant, sample_weight=data.sample_weight
+                ),
+            ]
+            for where in (data, fp.from_parts([data[:5], data[5:]])):
+                fitted = fp.DirectionPreserving(rule).fit(where)
+                best = min(score(start) for start in starts)
+                assert score(fitted.transform(data)) <= best * (1.0 + 1e-9) + 1e-12

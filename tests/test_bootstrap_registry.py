@@ -249,3 +249,50 @@ def test_bands_are_ordered_nested_and_reproducible(curve, scheme):
             assert (one <= other).all()
     assert repr(again.to_dict()) == repr(found.to_dict())
     assert repr(pickle.loads(pickle.dumps(found)).to_dict()) == repr(found.to_dict())
+
+
+@pytest.mark.parametrize("scheme", ["IID", "Stratified", "Clusters", "Nested", "TwoWay"])
+@pytest.mark.parametrize("method", ["auto", "percentile", "basic", "bca", "normal", "subsampling"])
+def test_ends_lie_in_the_range_of_the_metric(method, scheme):
+    if method == "bca" and scheme in ("Nested", "TwoWay"):
+        return
+    data, chosen = sample(), metrics(slow=False)
+    noise = np.round(np.random.default_rng(0).normal(size=N))
+    other = fp.Predictions.from_llrs(data.y_true, data.scores + noise)
+    options = {"resampling": schemes()[scheme], "method": method, **FEW}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = fp.bootstrap(chosen, data, **options)
+        differences = fp.compare(chosen, data, other, **options)
+    for metric, own, between in zip(chosen, found, differences, strict=True):
+        least, most = metric.value_range
+        for each, low, high in ((own, least, most), (between, least - most, most - least)):
+            if not np.isnan(each.interval.low):
+                assert low <= each.interval.low <= each.interval.high <= high, each
+            assert np.isnan(each.corrected) or low <= each.corrected <= high
+        assert least <= own.value <= most
+
+
+def test_values_of_metrics_lie_in_their_range():
+    for n_classes in (2, 3):
+        for metric in metrics(n_classes):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                value = metric(sample(n_classes, weighted=True))
+            assert metric.value_range[0] - 1e-12 <= value <= metric.value_range[1] + 1e-12
+
+
+def test_the_bound_on_these_samples_has_an_interval_of_the_population_only_when_asked_for():
+    rng = np.random.default_rng(0)
+    y = rng.random(3_000) < 0.3
+    data = fp.Predictions.from_logits(y, 2.0 * rng.normal(size=y.size) + 4.0 * y - 2.8)
+    row = fp.evaluate(data, n_resamples=40, seed=0).row("RCL bound")
+    assert row.low is None
+    assert "optimistic bound on these samples" in row.note
+    bound = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest())
+    found = fp.bootstrap(bound, data, n_resamples=40, seed=0)
+    assert 0.0 <= found.interval.low <= found.corrected <= found.interval.high < found.value
+    asked = fp.evaluate(data, [bound], n_resamples=40, seed=0).rows[0]
+    assert (asked.low, asked.high) == tuple(found.interval)
+    assert asked.corrected == found.corrected
+    assert "once corrected for optimism" in asked.note

@@ -336,3 +336,21 @@ def test_replicates_of_refits_are_those_of_the_samples_drawn(scores):
     values = [quietly(weighted, metric, predictions, drawn) for drawn in times]
     np.testing.assert_allclose(found, values, rtol=1e-8, atol=1e-8)
     assert np.isfinite(found).sum() > 20
+
+
+@pytest.mark.parametrize("n_classes", [2, 20, 255])
+def test_groups_of_many_classes_and_bins_do_not_wrap(n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes, 3_000)
+    z = rng.normal(size=(y.size, n_classes)) + 3.0 * np.eye(n_classes)[y]
+    data = fp.Predictions.from_logits(y, z)
+    costs = rng.random((n_classes, 7))
+    metrics = [fp.BayesRisk(costs, False), fp.ECE(100, on="confidence")]
+    if n_classes == 2:
+        metrics += [fp.ECE(400)]
+    for metric in metrics:
+        summands = summands_of(metric, data)
+        groups = summands.groups(Part.whole(data))
+        assert groups.min() >= 0
+        assert groups.max() < summands.n_groups
+        np.testing.assert_array_equal(summands.class_of_group[groups], y)

@@ -159,7 +159,7 @@ def test_json_and_csv_are_one_table():
     run = ["evaluate", "s.npz", "--scores-are", "logits"]
     succeed(*run, "--json", "t.json", "--csv", "t.csv")
     numbers = ["value", "low", "high", "bias", "n_undefined", "method", "degrees_of_freedom"]
-    names = ["system", "group", "metric", *numbers, "note", "unit", "reference_value"]
+    names = ["system", "group", "metric", *numbers, "corrected", "note", "unit", "reference_value"]
     assert polars.read_csv("t.csv").columns == [*names, "n_samples"]
     assert csv_rows() == strict_json("t.json")["rows"]
 

@@ -129,7 +129,7 @@ def test_keys_of_every_kind(name, packed):
     assert content["rows"][0] == {
         "system": "s", "group": None, "metric": "EER", "value": fp.EER()(llrs()),
         "low": None, "high": None, "bias": None, "n_undefined": 0, "method": None,
-        "degrees_of_freedom": None, "note": fp.EER().meaning,
+        "degrees_of_freedom": None, "corrected": None, "note": fp.EER().meaning,
         "unit": "fraction", "reference_value": 0.5,
     }  # fmt: skip
     assert "scores taken as llr; read " in out

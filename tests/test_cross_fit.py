@@ -297,3 +297,19 @@ def test_calibrated_predictions_keep_labels_weights_and_priors(train):
     np.testing.assert_array_equal(made.sample_weight, sample.weights)
     assert_close(made.priors, sample.priors)
     assert made.kind == "posteriors"
+
+
+@pytest.mark.parametrize("as_pair", [False, True])
+def test_ids_that_are_edited_in_place_are_dealt_anew(as_pair):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    data = fp.Predictions.from_logits(y, rng.normal(size=400) + y)
+    ids, calibrator = np.arange(400) // 10, fp.DirectionPreserving()
+    groups = (ids, ids[::-1]) if as_pair else ids
+    train = fp.CrossFit(folds=3, groups=groups)
+    before = fp.cross_fit(calibrator, data, train).scores.copy()
+    ids[:] = rng.permutation(ids)
+    after = fp.cross_fit(calibrator, data, train).scores
+    fresh = fp.cross_fit(calibrator, data[:], fp.CrossFit(folds=3, groups=groups)).scores
+    np.testing.assert_array_equal(after, fresh)
+    assert (before != after).any()

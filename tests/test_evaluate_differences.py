@@ -213,3 +213,28 @@ def test_invalid_arguments():
     }
     with pytest.raises(fp.ArgumentError, match="by must be of the same values in 'a' and 'b'"):
         fp.evaluate(parts, METRICS, by="g", differences="first")
+
+
+@pytest.mark.parametrize("where", ["memory", "parts"])
+def test_rows_have_the_same_intervals_without_differences(where):
+    metrics = [
+        fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving()), fp.EER(), fp.ECE(), fp.AUC(),
+        fp.Cllr(), fp.EER("nearest"),
+    ]  # fmt: skip
+    systems, by = systems_of("ab"), {"odd": np.arange(N) // 2 % 2}
+    if where == "parts":
+        ids = by["odd"]
+        systems = {
+            name: fp.from_parts(
+                [(data[:100], {"odd": ids[:100]}), (data[100:], {"odd": ids[100:]})]
+            )
+            for name, data in systems.items()
+        }
+        by = "odd"
+    options = {"by": by, "n_resamples": 60, "seed": 3, "confidence_level": 0.9}
+    alone = fp.evaluate(systems, metrics, **options)
+    for more in ({"differences": "first"}, {"group_differences": "pooled"}):
+        rows = fp.evaluate(systems, metrics, **options, **more).rows
+        assert [(r.value, r.low, r.high, r.bias) for r in rows] == [
+            (r.value, r.low, r.high, r.bias) for r in alone.rows
+        ]

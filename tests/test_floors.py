@@ -1,6 +1,7 @@
 """Calibrators that clip what they are given, as `from_posteriors(..., floor=...)` does."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -175,3 +176,44 @@ def test_notes_name_a_call_that_helps(n_classes):
     loss = fp.CalibrationLoss(LOG, fp.DirectionPreserving(floor=1e-6), relative=False)
     (row,) = fp.evaluate(data, {"RCL": loss}).rows
     assert (row.value, row.note) == (math.inf, notes["NCE"])  # the calibrator has done its part
+
+
+# Posteriors of 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("where", ["memory", "parts"])
+@pytest.mark.parametrize("kind", [fp.DirectionPreserving, fp.TemperatureScaling])
+def test_posteriors_of_0_are_said_at_every_entry(kind, where, n_classes):
+    y, q = votes(n_classes)
+    n = int((q[np.arange(y.size), y] == 0.0).sum())
+    assert n > 1
+    data = fp.Predictions.from_posteriors(y, q)
+    data = in_parts(data) if where == "parts" else data
+    entries = [
+        lambda made: made.fit(data),
+        lambda made: fp.cross_fit(made, data),
+        lambda made: fp.cross_fit(made, data, fp.HeldOut(data)),
+        lambda made: fp.CalibrationLoss(LOG, made, fp.TrainOnTest())(data),
+        lambda made: fp.CalibrationLoss(BRIER, made)(data),
+        lambda made: fp.ExpectedDivergence(BRIER, made)(data),
+        lambda made: fp.decompose(data, BRIER, made),
+    ]
+    for entry in entries:
+        said = f"{n} samples have posterior 0 for the true class.*floor"
+        with pytest.warns(fp.SuspicionWarning, match=said) as caught:
+            entry(kind())
+        assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            entry(kind(floor=1e-3))
+            entry(fp.PAV() if n_classes == 2 else kind(floor=0.01))
+
+
+def test_raw_scores_of_minus_infinity_are_said():
+    data = fp.Predictions.from_raw_scores([0, 1, 0, 1, 1, 0], [0.0, -np.inf, 1.0, 2.0, 0.5, 0.7])
+    with (
+        pytest.warns(RuntimeWarning, match="fitted scale"),
+        pytest.warns(fp.SuspicionWarning, match=r"1 sample has score -inf.*PAV\(floor"),
+    ):
+        fp.DirectionPreserving().fit(data)

@@ -543,3 +543,23 @@ def test_registries_hold_all_there_are():
         assert found == set(registry)
     functions = {getattr(fp.curves, name) for name in fp.curves.__all__}
     assert functions == set(CURVES)
+
+
+def test_functions_of_parts_take_the_priors_of_the_whole():
+    rng = np.random.default_rng(0)
+    y = (np.arange(300) < 60).astype(int)  # parts have other frequencies than the whole
+    llrs = rng.normal(size=300) + 2.0 * y - 1.0
+
+    def made(rows):
+        return fp.Predictions.from_llrs(y[rows], llrs[rows])
+
+    def looked_at(part):
+        again = fp.Predictions.from_llrs(part.y_true, part.llrs)
+        assert np.isfinite(again.log_odds).all()
+        return again
+
+    whole, parts = made(slice(None)), fp.from_parts([made(slice(0, 100)), made(slice(100, 300))])
+    mapped = parts.map(looked_at)
+    for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE()):
+        expected = metric(whole)
+        np.testing.assert_allclose([metric(mapped), metric(mapped.compute())], expected, rtol=1e-12)

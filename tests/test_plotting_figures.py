@@ -637,3 +637,26 @@ def test_what_plotting_needs_is_said():
         [sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == 'plotting needs matplotlib: pip install "fastpsr[plot]"\n'
+
+
+def test_bars_show_each_system_and_group():
+    by = {"half": np.arange(len(A)) // 2 % 2}
+    of_systems = fp.evaluate(SYSTEMS, SCORES)
+    of_both = fp.evaluate(SYSTEMS, SCORES, by=by)
+    of_groups = fp.evaluate(A, SCORES, by=by)
+    places = ["pooled", "half=0", "half=1"]
+    every = {"A, pooled", "A, half=0", "A, half=1", "B, pooled", "B, half=0", "B, half=1"}
+    named = {f"x: {place}" for place in places}
+    cases = [
+        (of_systems, {"A", "B"}), (of_both, every), (of_groups, set(places)),
+        (of_both.rows, every), ({"x": of_groups}, named),
+        ({"x": of_groups, "y": fp.evaluate(B, SCORES)}, named | {"y"}),
+    ]  # fmt: skip
+    for given, wanted in cases:
+        ax = plotting.metric_bars(given, ax=Figure().subplots())
+        assert {text.get_text() for text in ax.get_legend().get_texts()} == wanted
+        bars = [patch for patch in ax.patches if not is_guide(patch)]
+        assert len(bars) == len(SCORES) * len(wanted)
+    twice = fp.bootstrap([SCORES[0], SCORES[0]], A, n_resamples=40, seed=0)
+    with pytest.raises(fp.ArgumentError, match="NCE is there twice"):
+        plotting.metric_bars(twice)

@@ -359,3 +359,12 @@ def test_inputs_are_never_written_to():
         fp.cross_fit(fp.DirectionPreserving(), made, fp.TrainOnTest())
     for array, copy in zip(inputs, before, strict=True):
         np.testing.assert_array_equal(array, copy)
+
+
+def test_every_cached_attribute_is_left_out_of_copies():
+    from fastpsr.caching import cached_property
+    from fastpsr.predictions import _CACHED
+
+    cached = {name for name, each in vars(fp.Predictions).items()
+              if isinstance(each, cached_property)}  # fmt: skip
+    assert cached | {"_remembered"} == _CACHED

@@ -305,3 +305,21 @@ def test_the_system_that_outputs_the_priors_scores_one(data, K):
     rows = np.tile(priors, (20, 1))
     for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.BayesRisk(1 - np.eye(K))):
         assert metric(y, rows) == pytest.approx(1.0, **CLOSE)
+
+
+def test_rules_made_as_temporaries_are_not_taken_for_one_another():
+    data = fp.Predictions.from_posteriors([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.4, 0.6])
+
+    class Scaled(fp.rules.ScoringRule):
+        is_strict = is_analytic = True
+
+        def __init__(self, factor):
+            self.factor = factor
+
+        def class_losses(self, log_q):
+            return -self.factor * log_q
+
+    one = fp.ExpectedScore(Scaled(1.0), normalized=False)(data)
+    for factor in range(1, 200):
+        found = fp.ExpectedScore(Scaled(factor), normalized=False)(data)
+        assert found == pytest.approx(factor * one)

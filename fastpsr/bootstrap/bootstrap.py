@@ -168,34 +168,44 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    pairs: Sequence[Pair] | None = None,
     stacklevel: int = 4,
 ) -> list[BootstrapResult]:
-    """Return the intervals of given values, then of differences; the jobs must be prepared.
-
-    With `pairs` all jobs are drawn jointly. Without `names` there are only differences; with them,
-    replicates in which a metric is undefined are warned of once, not of each difference too.
-    """
-    alone: list[Sum] = [[(job, 1.0)] for job, _ in zip(jobs, names, strict=False)]
-    between: list[Sum] = [[(jobs[a], 1.0), (jobs[b], -1.0)] for _, a, b, _ in pairs or ()]
-    evidence = gather(
-        intervals, list(jobs), values, [*alone, *between],
-        jointly=pairs is not None, progress=progress,
-    )  # fmt: skip
+    """Return the intervals of given values; the jobs must be prepared."""
+    alone: list[Sum] = [[(job, 1.0)] for job in jobs]
+    evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
     results = []  # not a comprehension, so that warnings refer to the line of the caller
     for name, terms in zip(names, alone, strict=True):
         results.append(evidence.result(name, terms, stacklevel))
+    warn_of_few(results, stacklevel - 1)
+    return results
+
+
+def intervals_of_differences(
+    pairs: Sequence[Pair],
+    jobs: Sequence[Job],
+    values: Sequence[float],
+    intervals: Intervals,
+    progress: Progress,
+    stacklevel: int = 4,
+) -> list[BootstrapResult]:
+    """Return differences of given values with intervals; the jobs must be prepared.
+
+    All jobs are drawn jointly, by a random stream of its own.
+    """
+    between: list[Sum] = [[(jobs[a], 1.0), (jobs[b], -1.0)] for _, a, b, _ in pairs]
+    evidence = gather(intervals, list(jobs), values, between, jointly=True, progress=progress)
     families: dict[Hashable, list[Floats]] = {}
-    for pair, terms in zip(pairs or (), between, strict=True):
+    for pair, terms in zip(pairs, between, strict=True):
         families.setdefault(pair.family, []).append(evidence.total(terms)[1])
     level = intervals.confidence_level
     levels = {
         family: level if family is None else simultaneous_level(of_family, level)
         for family, of_family in families.items()
     }
-    for pair, terms in zip(pairs or (), between, strict=True):
+    results = []
+    for pair, terms in zip(pairs, between, strict=True):
         of_pair = evidence.at_level(levels[pair.family])
-        results.append(of_pair.result(pair.name, terms, stacklevel, is_known=bool(names)))
+        results.append(of_pair.result(pair.name, terms, stacklevel))
     warn_of_few(results, stacklevel - 1)
     return results
 
@@ -281,7 +291,7 @@ def compare(
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
     pairs = [Pair(f"{name}, a - b", 2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)]
-    results = with_intervals([], jobs, values, intervals, as_progress(progress), pairs)
+    results = intervals_of_differences(pairs, jobs, values, intervals, as_progress(progress))
     return results[0] if callable(metric) else results
 
 

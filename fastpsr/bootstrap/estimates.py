@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
         factor = math.exp(min(t * error / rest, 700.0))
         if optimism.scale == "log of the rest":
             return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
-        return Interval(center / factor, min(center * factor, optimism.most))
+        return Interval(center / factor, center * factor)
 
     def grown(self, factor: float, spread: float) -> Self:
         """Return that of `factor` times the units, with `spread` times the standard error."""

@@ -1,5 +1,6 @@
 """What is drawn of metrics for their intervals, and the intervals that follow from it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -63,36 +64,35 @@ class Evidence:
     errors: dict[Job, tuple[Floats, Floats]]
     n_ids: int | None
 
-    def result(
-        self, name: str, terms: Sum, stacklevel: int = 2, *, is_known: bool = False
-    ) -> BootstrapResult:
-        """Return a sum with its interval, with a warning if that is not reliable.
-
-        `is_known` says that the replicates left out have been warned of.
-        """
+    def result(self, name: str, terms: Sum, stacklevel: int = 2) -> BootstrapResult:
+        """Return a sum with its interval, with a warning if that is not reliable."""
         settings, jobs = self.intervals, [job for job, _ in terms]
         value, replicates = self.total(terms)
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
         found = self._found(terms, value, defined)
         problems = [
-            "" if is_known else _undefined(n_undefined, replicates.size),
+            _undefined(n_undefined, replicates.size),
             _constant(jobs, value, defined),
             found.problem,
         ]
         for problem in filter(None, problems):
             warn(f"{name} {problem}", RuntimeWarning, stacklevel=stacklevel)
+        value_range = _range_of(terms)
         standard_error = bias = float("nan")
         if defined.size > 1 and np.isfinite(value) and np.isfinite(defined).all():
             with np.errstate(over="ignore"):  # squares of values near the largest float
                 standard_error = float(defined.std(ddof=1))
                 bias = float(defined.mean() - value)
         return BootstrapResult(
-            name=name, value=value, interval=found.interval, standard_error=standard_error,
+            name=name, value=value,
+            interval=Interval(*(_within(end, value_range) for end in found.interval)),
+            standard_error=standard_error,
             bias=bias, replicates=replicates, n_undefined=n_undefined,
             confidence_level=settings.confidence_level, method=found.method, seed=settings.seed,
             resampling=settings.drawn, unit=getattr(jobs[0].metric, "unit", ""),
             degrees_of_freedom=found.degrees_of_freedom,
+            corrected=_within(found.corrected, value_range),
         )  # fmt: skip
 
     def total(self, terms: Sum) -> tuple[float, Floats]:
@@ -150,7 +150,8 @@ class Evidence:
             if not is_drawn:
                 estimate = self.estimate(terms)
                 own = estimate.interval(settings.confidence_level)
-                return _Found(method, own, estimate.degrees_of_freedom)
+                corrected = estimate.center if method == "subsampling" else float("nan")
+                return _Found(method, own, estimate.degrees_of_freedom, corrected)
             if method == "inverted test":
                 return _Found(method, self._by_inverted_tests(jobs))
             skewness = 0.0
@@ -186,7 +187,23 @@ class _Found(NamedTuple):
     method: FoundBy
     interval: Interval = Interval(float("nan"), float("nan"))
     degrees_of_freedom: float = float("nan")
+    corrected: float = float("nan")
     problem: str = ""
+
+
+def _range_of(terms: Sum) -> tuple[float, float]:
+    """Return the least and the greatest value that a sum can have."""
+    low = high = 0.0
+    for job, sign in terms:
+        ends = getattr(job.metric, "value_range", Metric.value_range)
+        low += min(sign * end for end in ends)
+        high += max(sign * end for end in ends)
+    return low, high
+
+
+def _within(value: float, value_range: tuple[float, float]) -> float:
+    """Return the nearest value in a range; nan stays."""
+    return value if math.isnan(value) else min(max(value, value_range[0]), value_range[1])
 
 
 def _undefined(n_undefined: int, n_replicates: int) -> str:

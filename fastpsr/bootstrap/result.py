@@ -49,6 +49,10 @@ class BootstrapResult(Result):
         Seed that reproduces the replicates.
     resampling : str
         Name of the resampling scheme.
+    corrected : float
+        The value, corrected for the optimism of having been optimized or fitted on these samples,
+        where the interval is by subsampling; else nan. The interval is around it, and for a small
+        value of a large optimism it may not contain the value itself.
     unit : str
         Of the value: "fraction", "percent", "probability", "nats", "bits", or "" for ratios.
 
@@ -74,6 +78,7 @@ class BootstrapResult(Result):
     resampling: str
     unit: str = ""
     degrees_of_freedom: float = float("nan")
+    corrected: float = float("nan")
 
     @property
     def n_resamples(self) -> int:

@@ -120,7 +120,7 @@ def subsampled(
     rules = [getattr(job.metric, "optimism", Metric.optimism) for job in jobs]
     rule = next((rule for rule in rules if rule != Metric.optimism), Metric.optimism)
     if len(jobs) > 1:
-        rule = replace(rule, scale="plain", most=math.inf)
+        rule = replace(rule, scale="plain")
     by_speaker = subsets.drawn == "speakers" and rule.center_of_speakers is not None
 
     def total(values: Floats) -> Floats:
@@ -135,7 +135,9 @@ def subsampled(
         (subsets.values[k], np.nanmean(subsets.halves[k]), np.nanmean(subsets.quarters[k]))
         for k in places
     ]
-    center = min(float(coefficients @ (np.array(centers) * means).sum(axis=1)), rule.most)
+    center = float(coefficients @ (np.array(centers) * means).sum(axis=1))
+    if len(jobs) == 1:
+        center = min(center, getattr(jobs[0].metric, "value_range", Metric.value_range)[1])
     psi = left_out.centered(jobs, signs)
     if by_speaker:
         error, n_contrasts = standard_error(psi), math.inf

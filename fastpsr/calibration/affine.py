@@ -18,14 +18,16 @@ from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import ScoreRange, Span
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, SuspicionWarning
 from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
+from fastpsr.summaries.infinite_losses import count_infinite_losses
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
+from fastpsr.wording import counted
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
@@ -70,6 +72,27 @@ class _Affine(Calibrator):
         if fits is None:
             return (yield from super().cross_fit_plan(data, folds))
         return _AffineByFold(folds, fits, self.floor, output_kind(data.kind))
+
+    def look_at(self, data: Data) -> Plan[None]:
+        if self.floor:
+            return
+        n = yield from count_infinite_losses(data)
+        if not n:
+            return
+        have = "has" if n == 1 else "have"
+        what = "score" if data.kind == "raw scores" else "posterior"
+        remedy = f"pass a floor, such as {self.name}(floor=1e-3)"
+        if data.kind == "raw scores":
+            remedy = "remove these, or use PAV(floor=1e-3)"
+        warn(
+            SuspicionWarning(
+                "posteriors of 0",
+                f"{counted(n, 'sample')} {have} {what} {'-inf' if what == 'score' else '0'} for "
+                f"the true class, which {self.name} leaves as it is",
+                remedy,
+            ),
+            stacklevel=2,
+        )
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
         if len(data) >= _MANY and isinstance(self._rule(), Log):
@@ -199,9 +222,10 @@ class DirectionPreserving(_Affine):
     ----------
     rule : ScoringRule
         Rule whose mean loss on the training data is minimized. For the log rule the problem is
-        convex and is solved to a gradient below 1e-9 per sample; for other rules a local search
-        starts at the optimum for the log rule. Cost rules, which are piecewise constant, are not
-        accepted.
+        convex and is solved to a gradient below 1e-9 per sample; for other rules local searches
+        start at the optimum for the log rule, at no change, and at the best constant, and the best
+        is returned, so that on the training data it is no worse than any of these. Cost rules,
+        which are piecewise constant, are not accepted.
     floor : float
         Before fitting and transforming, posteriors are clipped to [floor, 1 - floor] and divided by
         their sum, as by ``Predictions.from_posteriors(..., floor=floor)``. At least 0 and below

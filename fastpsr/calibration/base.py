@@ -150,9 +150,15 @@ class Calibrator(ABC):
 
         def plan() -> Plan[Self]:
             yield from begin(predictions)
+            yield from self.look_at(predictions)
             return (yield from self.fit_plan(predictions))
 
         return run(plan)
+
+    def look_at(self, data: Data) -> Plan[None]:
+        """Plan: warn of training data that the calibrator cannot improve."""
+        return
+        yield
 
     def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
         """Plan: return a fitted copy; `start` is a fit to similar data, or None."""

@@ -4,7 +4,7 @@ These are fits to few samples, infinite scores, or more than two classes, and fo
 the log rule.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -370,7 +370,8 @@ def fit_rows(
     score_range : pair of float
         Lowest and highest score, after the replacement.
     rule : ScoringRule, optional
-        Rule to minimize, starting at the optimum for the log rule; for a single calibrator only.
+        Rule to minimize, by descent from the optimum for the log rule, the identity and the best
+        constant; for a single calibrator only.
     start : (scale, bias), optional
         Starting point of the search, from another fit.
     rows : Part, optional
@@ -482,12 +483,39 @@ def fit_rows(
         own = found[1:] - offsets[c] - found[0] * tilt
         bias[c] = own - own.mean()
     if rule is not None:
-        first = np.concatenate([scale[:1], bias[0] + offsets[0]])
-        (best,) = yield from in_lockstep([bfgs(first)], partial(ask, rule, 0.0))
-        assert best is not None
+        log_optimum = np.concatenate([scale[:1], bias[0] + offsets[0]])
+        identity = np.concatenate([[1.0], offsets[0]])
+        constant = np.concatenate([[0.0], np.log(weights[0] * factors[0] / sizes[0])])
+        best = yield from _descend([log_optimum, identity, constant], partial(ask, rule, 0.0))
         own = best[1:] - offsets[0]
         return Fits(best[:1], (own - own.mean())[None])
     return Fits(scale, bias)
+
+
+def _descend(
+    starts: list[Floats], ask: Callable[[list[int], list[Asked]], Plan[list[tuple[Any, Any]]]]
+) -> Plan[Floats]:
+    """Plan: return the best of the points that descents of one fit reach, and of the starts.
+
+    The descent begins at the first start; at another only if that is better than where it ended.
+    """
+
+    def of_one(places: list[int], asked: list[Asked]) -> Plan[list[tuple[Any, Any]]]:
+        return (yield from ask([0] * len(places), asked))
+
+    def best_of(points: list[Floats]) -> Plan[tuple[Floats, Floats]]:
+        found = yield from of_one([0] * len(points), [Asked(point) for point in points])
+        values = np.array([value if np.isfinite(value) else np.inf for value, _ in found])
+        return points[int(values.argmin())], values
+
+    ends = yield from in_lockstep([bfgs(starts[0])], of_one)
+    points = [*(end for end in ends if end is not None), *starts]
+    best, values = yield from best_of(points)
+    better = [point for point, value in zip(points, values, strict=True) if value < values[0]]
+    if better:
+        ends = yield from in_lockstep([bfgs(point) for point in better], of_one)
+        best, _ = yield from best_of([best, *(end for end in ends if end is not None)])
+    return best
 
 
 def _rough_point(

@@ -76,9 +76,14 @@ class Training(ABC):
 
         def plan() -> Plan[Any]:
             yield from self._begin(predictions)
+            yield from self.look_at(made, predictions)
             return (yield from self.calibrated_plan(made, predictions))
 
         return run(plan)
+
+    def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
+        """Plan: warn of training data that a calibrator cannot improve."""
+        yield from calibrator.look_at(data)
 
     def on_rows(self, data: Data, rows: Any) -> "Training":
         """Return the training for the rows selected by an index, if it holds one id per row."""
@@ -280,6 +285,10 @@ class HeldOut(Training):
         fitted = yield from self._fit(calibrator)
         return fitted.transform(data)
 
+    def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
+        yield from begin(self.predictions)
+        yield from calibrator.look_at(self.predictions)
+
     def _begin(self, data: Data) -> Plan[None]:
         if isinstance(data, PartitionedPredictions):  # data in memory need no labels
             yield from begin(data)
@@ -301,6 +310,10 @@ class _Trained(Training):
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         return self
+        yield
+
+    def look_at(self, calibrator: Calibrator, data: Data) -> Plan[None]:
+        return
         yield
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:

@@ -31,6 +31,9 @@ errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 _REMEDIES: dict[LooksLike, str] = {
     "posteriors": "say --scores-are posteriors, or --scores-are raw of similarities",
     "cosine similarities": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
+    "probabilities": "say --scores-are posteriors",
+    "shifted scores": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
+    "posteriors of 0": "pass --floor 1e-3 to calibrate them",
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }
 

@@ -117,7 +117,7 @@ class _MeanDivergences(Step):
     @property
     def key(self) -> Hashable:
         rule = self.divergence
-        name = rule.key if isinstance(rule, ScoringRule) else id(rule)
+        name = rule.key if isinstance(rule, ScoringRule) else rule
         return ("divergences", name, self.points.tobytes())
 
     def start(self) -> tuple[float, Floats]:

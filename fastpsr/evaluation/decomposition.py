@@ -271,6 +271,11 @@ class _Term(CalibrationLoss):
         return self.term
 
     @property
+    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+        """That of the losses, or of their entropy."""
+        return (self.rule.least_loss, np.inf)
+
+    @property
     def best_interval(self) -> BestInterval:  # type: ignore[override]
         """Only the score after calibration is one of a fit."""
         return super().best_interval if self.term == "calibrated" else "percentile"

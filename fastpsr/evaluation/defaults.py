@@ -1,6 +1,7 @@
 """The default metrics of tables."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
@@ -32,6 +33,25 @@ Metrics = dict[str, Metric[Any]]
 _EER = EER()
 
 
+@dataclass(frozen=True, eq=False)
+class BoundOnTheseSamples(CalibrationLoss):
+    """The relative calibration loss of PAV trained on the evaluated data, as a bound on these.
+
+    It has no interval in a table: that of :class:`fastpsr.CalibrationLoss` is of the value of the
+    population, which the optimistic bound is not an estimate of.
+    """
+
+    has_interval = False
+
+    @property
+    def meaning(self) -> str:
+        return f"{super().meaning}: an optimistic bound on these samples, without interval"
+
+    def with_interval(self) -> CalibrationLoss:
+        """Return the metric, whose interval is that of the value of the population."""
+        return CalibrationLoss(self.rule, self.calibrator, self.train, self.relative)
+
+
 def default_metrics(
     n_classes: int,
     kind: Kind = "posteriors",
@@ -60,7 +80,7 @@ def default_metrics(
         table["NRisk costs"] = BayesRisk(costs)
     table["RCL"] = _calibration_loss(calibrator, train)
     if n_classes == 2:
-        table["RCL bound"] = CalibrationLoss(Log(), PAV(), TrainOnTest())
+        table["RCL bound"] = BoundOnTheseSamples(Log(), PAV(), TrainOnTest())
         table["ECE"] = ECE()
     table["ECEmc"] = ECE(on="confidence")
     if kind == "likelihoods" and n_classes == 2:

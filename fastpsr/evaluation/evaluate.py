@@ -8,7 +8,12 @@ from warnings import warn
 
 from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.bootstrap import Pair, check_same_samples, with_intervals
+from fastpsr.bootstrap.bootstrap import (
+    Pair,
+    check_same_samples,
+    intervals_of_differences,
+    with_intervals,
+)
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
@@ -79,14 +84,15 @@ def evaluate(
         As for :func:`fastpsr.bootstrap`.
     differences : {"first", "all"}, optional
         For several systems on the same samples: also the differences between the first system and
-        each other, or of all pairs, the system named first minus the other. With `n_resamples` all
-        systems are evaluated on the same bootstrap draws, as by :func:`fastpsr.compare`.
+        each other, or of all pairs, the system named first minus the other. With `n_resamples`
+        differences are computed on the same bootstrap draws of all systems, as by
+        :func:`fastpsr.compare`; the intervals of the systems are those without differences.
     group_differences : {"pooled", "all"}, optional
         With `by`, also the differences between each group and all samples, or of all pairs of
         groups of each grouping, in each system. With `n_resamples` the samples are drawn as a
-        whole, also for the intervals of each group, so that units that groups share are drawn once.
-        Intervals of these differences are simultaneous: they hold jointly for all differences of
-        groups of a metric and system.
+        whole for them, so that units that groups share are drawn once. Their intervals are
+        simultaneous: they hold jointly for all differences of groups of a metric and system. The
+        intervals of the groups are those without differences.
     progress : callable, optional
         Called with (name of the step, amount done, total amount). Steps are the metrics, reported
         before each is computed, and ``"replicates"``.
@@ -227,7 +233,6 @@ def evaluate_systems(
             sides += [(of_system[a], of_system[b]) for a, b in pairs]
             if intervals is not None:
                 intervals.check_simultaneous(len(pairs))
-    jointly = differences is not None or group_differences is not None
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
     for task in tasks:
         for each in task.take(outcomes):
@@ -236,7 +241,7 @@ def evaluate_systems(
     for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
         drawn = some[0].intervals if group_differences is None else intervals
         between = [(a, b) for a, b in sides if a in some]
-        found += _finished(some, between if jointly else None, drawn, progress)
+        found += _finished(some, between, drawn, progress)
     rows = tuple(row for task in tasks for row in task.rows.values())
     return Evaluation(rows, tuple(task.described for task in tasks), intervals, tuple(found))
 
@@ -261,58 +266,71 @@ def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:
 
 def _finished(
     tasks: Sequence[Task],
-    sides: Sequence[_Sides] | None,
+    sides: Sequence[_Sides],
     intervals: Intervals | None,
     progress: Progress | None,
 ) -> list[Difference]:
-    """Make the rows of tasks, and return their differences; with `sides` all are drawn jointly."""
+    """Make the rows of tasks, and return their differences, which are drawn jointly.
+
+    The rows have the same draws with and without differences.
+    """
     known: dict[tuple[Task, str], float] = {}
+    results: dict[Any, BootstrapResult] = {}
     can_be_drawn: dict[str | None, bool] = {}
     for task in tasks if intervals is not None else ():
+        assert task.intervals is not None
         if task.numbers and task.group not in can_be_drawn:
             can_be_drawn[task.group] = task.can_be_drawn()
-        if can_be_drawn.get(task.group):
-            known |= {(task, name): value for name, value in task.numbers.items()}
+        drawn = task.drawn_numbers if can_be_drawn.get(task.group) else {}
+        known |= {(task, name): value for name, value in drawn.items()}
+        if drawn:
+            found = with_intervals(
+                [task.worded(name) for name in drawn],
+                [task.own_job(name) for name in drawn],
+                list(drawn.values()),
+                task.intervals,
+                _reporter(progress, _beginning([task]), "replicates"),
+                stacklevel=6,
+            )
+            results |= {(task, name): each for name, each in zip(drawn, found, strict=True)}
     compared = [  # inf - inf is undefined
         (one, other, name)
-        for one, other in sides or ()
+        for one, other in sides
         for name in one.numbers
         if not math.isnan(known.get((one, name), math.nan) - known.get((other, name), math.nan))
     ]
-    results: dict[Any, BootstrapResult] = {}
     n_in_family = Counter(_family(*each) for each in compared)
     n_in_family[None] = 1
-    if intervals is not None and known:
-        begins = _beginning(tasks)
-        place = {each: k for k, each in enumerate(known)}
+    if intervals is not None and compared:
+        needed = dict.fromkeys((side, name) for a, b, name in compared for side in (a, b))
+        place = {each: k for k, each in enumerate(needed)}
         pairs = [
             Pair(_named_pair(a, b, name), place[a, name], place[b, name], _family(a, b, name))
             for a, b, name in compared
         ]
-
-        def advance(done: int, total: int) -> None:
-            if progress is not None:
-                progress(f"{begins}replicates", done, total)
-
-        found = with_intervals(
-            [task.worded(name) for task, name in known],
-            [task.job(name) for task, name in known],
-            list(known.values()),
+        found = intervals_of_differences(
+            pairs,
+            [task.job(name) for task, name in needed],
+            [known[each] for each in needed],
             intervals,
-            advance,
-            None if sides is None else pairs,
+            _reporter(progress, _beginning(tasks), "replicates of differences"),
             stacklevel=6,
         )
-        results = dict(zip([*known, *compared], found, strict=True))
+        results |= zip(compared, found, strict=True)
     for task in tasks:
         task.rows = {name: task.row(name, results.get((task, name))) for name in task.values}
     differences = []
-    for one, other in sides or ():
+    for one, other in sides:
         for name in (name for name in one.rows if name in other.rows):
             result = results.get((one, other, name))
             n = 1 if result is None else n_in_family[_family(one, other, name)]
             differences.append(Difference(one.rows[name], other.rows[name], result, n))
     return differences
+
+
+def _reporter(progress: Progress | None, begins: str, what: str) -> Callable[[int, int], object]:
+    """Return what reports finished replicates."""
+    return lambda done, total: progress and progress(f"{begins}{what}", done, total)
 
 
 def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:

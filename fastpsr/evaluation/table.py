@@ -47,6 +47,9 @@ class Row:
         How the interval was computed, as ``BootstrapResult.method``; None if there is none.
     degrees_of_freedom : float or None
         Of an interval by subsampling or by the jackknife.
+    corrected : float or None
+        As ``BootstrapResult.corrected``: the value without the optimism of having been optimized on
+        these samples; None where the interval is not by subsampling.
     note : str
         Description of the metric; the reason if the value is nan or infinite.
     unit : str
@@ -72,6 +75,7 @@ class Row:
     n_undefined: int = 0
     method: str | None = None
     degrees_of_freedom: float | None = None
+    corrected: float | None = None
     note: str = ""
     unit: str = ""
     reference_value: float | None = None

@@ -16,7 +16,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.errors import ArgumentError, SuspicionWarning
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
-from fastpsr.evaluation.infinite_losses import count_infinite_losses
+from fastpsr.evaluation.layout import number
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
@@ -28,6 +28,7 @@ from fastpsr.plans import (
 )
 from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
+from fastpsr.summaries.infinite_losses import count_infinite_losses
 from fastpsr.wording import counted
 
 __all__ = ["NoIntervalsWarning", "Progress", "Task", "tasks_of"]
@@ -121,9 +122,23 @@ class Task:
                 prepared[name].get()
         return suspected
 
+    @property
+    def drawn_numbers(self) -> dict[str, float]:
+        """The numbers of metrics that have intervals."""
+        return {
+            name: number
+            for name, number in self.numbers.items()
+            if getattr(self.metrics[name], "has_interval", True)
+        }
+
     def job(self, name: str) -> Job:
-        """Return the prepared job of a metric."""
+        """Return the prepared job of a metric; that of a subset is drawn with its whole."""
         return self._jobs[name]
+
+    def own_job(self, name: str) -> Job:
+        """Return the prepared job of a metric of these samples alone."""
+        job = self._jobs[name]
+        return Job(job.metric, job.data, None, job.summands)
 
     def can_be_drawn(self) -> bool:
         """Return whether a group has enough units to resample; warn if not."""
@@ -146,6 +161,9 @@ class Task:
             value = float(outcome.result)
             state, error = _explain(metric, value, self.described.n_infinite, self.data.kind)
         note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
+        if found is not None and _is_outside(value, found):
+            corrected = number(found.corrected, getattr(metric, "unit", ""))
+            note += f"; {corrected} once corrected for optimism on these samples"
         row = Row(
             name, value, note=note, unit=getattr(metric, "unit", ""),
             reference_value=getattr(metric, "reference_value", None),
@@ -159,10 +177,13 @@ class Task:
         return replace(
             row, low=low, high=high, bias=found.bias, n_undefined=found.n_undefined,
             method=found.method, degrees_of_freedom=df,
+            corrected=None if math.isnan(found.corrected) else found.corrected,
         )  # fmt: skip
 
     def _describe(self) -> Plan[Group]:
-        n_infinite = yield from count_infinite_losses(self.data)
+        n_infinite = 0
+        if self.data.kind != "raw scores":
+            n_infinite = yield from count_infinite_losses(self.data)
         return Group(
             self.system,
             self.group,
@@ -270,6 +291,12 @@ def _explain(
     )
     name = counted(n_infinite, "sample")
     return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
+
+
+def _is_outside(value: float, found: BootstrapResult) -> bool:
+    """Return whether a corrected interval does not contain the value, which is optimistic."""
+    is_corrected = not math.isnan(found.corrected)
+    return is_corrected and (value < found.interval.low or value > found.interval.high)
 
 
 def _is_finite(outcome: Outcome) -> bool:

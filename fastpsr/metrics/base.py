@@ -1,5 +1,6 @@
 """Base class of all metrics."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -90,6 +91,9 @@ class Metric(Statistic[Summary, float]):
     #: Whether larger values are better, for tools that search for the best.
     higher_is_better: ClassVar[bool] = False
 
+    #: Least and greatest value that it can have: the ends of intervals lie within.
+    value_range: tuple[float, float] = (-math.inf, math.inf)
+
     #: Whether it changes gradually with the weights of the samples. Where it does not, as a value
     #: read off single scores, BCa leaves out samples instead of taking derivatives.
     has_slopes: bool = True
@@ -164,7 +168,7 @@ class Metric(Statistic[Summary, float]):
     @property
     def summary_key(self) -> Hashable:
         """Key of the summary: metrics with equal keys share one summary."""
-        return id(self)
+        return self
 
     #: Description of `x` in the short form ``metric(y_true, x)``.
     _takes = "posteriors"

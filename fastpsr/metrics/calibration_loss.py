@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator, SumLosses
 from fastpsr.calibration.own import FitTransform, as_calibrator
-from fastpsr.calibration.training import CrossFit, Training, as_training
+from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.optimism import IS_LINEAR, TWO_TERMS, BestInterval, Optimism
 from fastpsr.plans import Data, Part, Plan, Step, begin, run
@@ -121,6 +123,13 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
 
     @property
+    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+        """PAV never makes the score of its own training data worse."""
+        pav = self._fitter
+        gains = isinstance(pav, PAV) and not pav.floor and isinstance(self.train, TrainOnTest)
+        return (0.0 if gains else -np.inf, 100.0 if self.relative else np.inf)
+
+    @property
     def unit(self) -> str:
         if self.relative:
             return "percent"
@@ -142,6 +151,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         """Plan: request the sums of the raw losses and of the losses after calibration."""
         data.require_posteriors("expected scores")
         self._fitter.check_classes(data.n_classes)
+        yield from self.train.look_at(self._fitter, data)
         raw, calibrated = yield [SumLosses(self.rule).over(data), self._calibrated(data)]
         return raw, calibrated
 
@@ -245,6 +255,8 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
     0.01
     """
 
+    value_range = (0.0, np.inf)
+
     @property
     def label(self) -> str:
         return f"Divergence {self.rule.label}"
@@ -265,6 +277,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
 
     def _sums(self, data: Data) -> Plan[ReferenceSums]:
         data.require_posteriors("score divergences")
+        yield from self.train.look_at(self._fitter, data)
         reference = yield from self.train.calibrated_plan(self._fitter, data)
         (sums,) = yield [_SumReferences(self.rule, "divergence").over(data, reference)]
         return sums  # type: ignore[no-any-return]

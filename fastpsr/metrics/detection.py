@@ -1,5 +1,6 @@
 """Detection metrics: costs of binary systems, and the area under the ROC."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,8 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
     def meaning(self) -> str:
         return f"normalized detection cost at the best threshold, target prior {self._priors}"
 
-    optimism = Optimism("log", most=1.0, spread="all", center_of_speakers=IS_LINEAR)
+    optimism = Optimism("log", spread="all", center_of_speakers=IS_LINEAR)
+    value_range = (0.0, 1.0)
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         hull = summary.blocks.hull
@@ -145,6 +147,7 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     best_interval_of_ids = "jackknife"
     optimism = OF_LOSSES
+    value_range = (0.0, math.inf)
 
     @property
     def label(self) -> str:
@@ -237,6 +240,7 @@ class Cllr(Metric[ScoreSums]):
     binary_only = True
     best_interval_of_ids = "jackknife"
     optimism = OF_LOSSES
+    value_range = (0.0, math.inf)
 
     @property
     def unit(self) -> str:
@@ -306,7 +310,8 @@ class MinCllr(HullMetric):
 
     meaning = "Cllr after the best monotone map, trained on the same data"
     reference_value = 1.0
-    optimism = Optimism("log", most=1.0, center=TWO_TERMS)
+    optimism = Optimism("log", center=TWO_TERMS)
+    value_range = (0.0, 1.0)
 
     @property
     def unit(self) -> str:
@@ -352,6 +357,7 @@ class AUC(RankMetric[RankCells]):
     meaning = "area under the ROC"
     unit = "probability"
     higher_is_better = True
+    value_range = (0.0, 1.0)
     reference_value = 0.5
     best_interval = "subsampling"
     optimism = Optimism("log of the rest", center=NO_BIAS, center_of_units=NO_BIAS, spread="halves")

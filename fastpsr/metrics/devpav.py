@@ -62,6 +62,7 @@ class DevPAV(Metric[_PavSteps]):
     label = "devPAV"
     meaning = "mean distance of the LLRs from those after PAV, log10"
     binary_only = True
+    value_range = (0.0, np.inf)
 
     def summarize(self, predictions: Predictions) -> _PavSteps:
         return run(lambda: self._steps(predictions))

@@ -96,6 +96,7 @@ class ECE(Metric[BinSums]):
 
     unit = "fraction"
     best_interval = "inverted test"
+    value_range = (0.0, 1.0)
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:

@@ -70,6 +70,11 @@ class ExpectedScore(Metric[ScoreSums]):
 
     best_interval_of_ids = "jackknife"
 
+    @property
+    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+        """That of the losses."""
+        return (self.rule.least_loss, np.inf)
+
     def __post_init__(self) -> None:
         check_rule(self.rule)
 
@@ -220,6 +225,11 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     normalized: bool = True
 
     best_interval_of_ids = "jackknife"
+
+    @property
+    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+        """That of the losses."""
+        return (self.rule.least_loss, np.inf)
 
     def __post_init__(self) -> None:
         check_rule(self.rule)

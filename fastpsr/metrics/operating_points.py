@@ -130,7 +130,8 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     needs_scores = False
 
     best_interval_of_ids = "subsampling"
-    optimism = replace(NO_OPTIMISM, scale="log", most=1.0)
+    optimism = replace(NO_OPTIMISM, scale="log")
+    value_range = (0.0, 1.0)
 
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         """Plan: return what the value is computed from."""
@@ -243,8 +244,13 @@ class EER(_StepMetric):
 
     @property
     def optimism(self) -> Optimism:  # type: ignore[override]
+        """Only the hull is optimized on the data."""
+        return Optimism("log") if self.definition == "hull" else super().optimism
+
+    @property
+    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
         """On the hull it is at most that of constant scores."""
-        return Optimism("log", most=0.5) if self.definition == "hull" else super().optimism
+        return (0.0, 0.5 if self.definition == "hull" else 1.0)
 
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if self.definition == "hull":

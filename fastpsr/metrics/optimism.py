@@ -40,8 +40,6 @@ class Optimism:
     scale : {"plain", "log", "log of the rest"}
         Scale on which the interval is symmetric; "log of the rest" is that of 1 - value, for values
         from 0 to 1.
-    most : float
-        Largest value that the metric can have.
     center, center_of_units : Center
         Where samples are drawn, and where clusters or speakers are.
     spread : {"nested", "all", "halves"}
@@ -53,7 +51,6 @@ class Optimism:
     """
 
     scale: Literal["plain", "log", "log of the rest"] = "plain"
-    most: float = float("inf")
     center: Center = ONE_TERM
     center_of_units: Center = ONE_TERM
     spread: Literal["nested", "all", "halves"] = "nested"

@@ -56,6 +56,7 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
 
     meaning = "posterior of class 1 after PAV, trained on the same data"
     unit = "probability"
+    value_range = (0.0, 1.0)
     binary_only = True
 
     @classmethod

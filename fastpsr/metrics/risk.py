@@ -62,6 +62,11 @@ class BayesRisk(Metric[DecisionCounts]):
         return OF_LOSSES if self.matrix.values.min() >= 0.0 else Metric.optimism
 
     @property
+    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+        """A cost may be a gain."""
+        return (0.0 if self.matrix.values.min() >= 0.0 else -np.inf, np.inf)
+
+    @property
     def matrix(self) -> CostMatrix:
         """The costs, checked."""
         assert isinstance(self.costs, CostMatrix)

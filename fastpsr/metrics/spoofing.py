@@ -170,7 +170,8 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     """
 
     best_interval = "subsampling"
-    optimism = Optimism("log", most=1.0, spread="all", center_of_speakers=IS_LINEAR)
+    optimism = Optimism("log", spread="all", center_of_speakers=IS_LINEAR)
+    value_range = (0.0, 1.0)
 
     @property
     def label(self) -> str:
@@ -234,6 +235,7 @@ class ActADCF(_SpoofingCost):
 
     best_interval_of_ids = "jackknife"
     optimism = OF_LOSSES
+    value_range = (0.0, np.inf)
 
     @property
     def label(self) -> str:

@@ -244,7 +244,8 @@ class PartitionedPredictions:
         if facts is None:  # they are being counted
             part = Part(predictions, number, 0, np.zeros(self.n_classes, np.int64), columns)
         else:
-            is_given = self._parent is None
+            # what users make knows its part only, whose priors may have been looked at
+            is_given = self._parent is None or isinstance(self._transform, _Function)
             bound = predictions.as_part_of(facts.class_weights, is_given=is_given)
             first_row, ranks = int(facts.first_rows[number]), facts.ranks[number]
             part = Part(bound, number, first_row, ranks, columns)

@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 from fastpsr.bootstrap import BootstrapResult
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Row
+from fastpsr.evaluation.layout import POOLED
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 
@@ -54,7 +55,7 @@ def metric_bars(
     ----------
     systems : BootstrapResult, list of them, Evaluation, list of its rows, mapping of metrics to
         floats, or mapping of systems' names to these
-        Intervals are drawn where there are some.
+        Intervals are drawn where there are some. Each system and group of an Evaluation has bars.
     metrics : sequence of str, optional
         Names of the metrics to draw, in this order; by default all, in the order they first come.
     reference : float, optional
@@ -97,9 +98,12 @@ def metric_bars(
     """
     canvas: Canvas[Any] = Canvas(ax, kwargs, Rectangle)
     if isinstance(systems, Mapping) and all(_is_number(value) for value in systems.values()):
-        tables = {"": _bars("", as_mapping(systems))}
+        tables = _bars("", as_mapping(systems))
     else:
-        tables = {name: _bars(name, table) for name, table in as_mapping(systems).items()}
+        tables = {}
+        for system, given in as_mapping(systems).items():
+            for part, bars in _bars(system, given).items():
+                tables[f"{system}: {part}" if system and part else system or part] = bars
     names = list(dict.fromkeys(name for table in tables.values() for name in table))
     for name in metrics or ():
         if name not in names:
@@ -164,30 +168,59 @@ def _draw_system(
                        color="0.15", linewidth=1.2, label="_interval")  # fmt: skip
 
 
-def _bars(system: str, table: Any) -> dict[str, Bar]:
-    """Return what there is to draw of a system, by metric."""
+def _bars(system: str, table: Any) -> dict[str, dict[str, Bar]]:
+    """Return what there is to draw of a table by system and group, "" for one of one, by metric."""
+    called = f"systems[{system!r}]" if system else "systems"
     if isinstance(table, BootstrapResult):
         table = [table]
     rows = table.rows if isinstance(table, Evaluation) else table
+    found: list[tuple[str, str, Bar]] = []
     if isinstance(rows, Sequence) and rows and all(isinstance(row, Row) for row in rows):
-        return {row.metric: Bar(row.value, row.low, row.high, row.unit) for row in rows}
-    if isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
-        return {str(name): Bar(float(value)) for name, value in table.items()}
-    if (
+        places = _places(rows)
+        found = [
+            (places[row.system, row.group], row.metric, Bar(row.value, row.low, row.high, row.unit))
+            for row in rows
+        ]
+    elif isinstance(table, Mapping) and all(_is_number(value) for value in table.values()):
+        found = [("", str(name), Bar(float(value))) for name, value in table.items()]
+    elif (
         isinstance(table, Sequence)
         and table
         and all(isinstance(result, BootstrapResult) for result in table)
     ):
-        return {
-            each.name: Bar(each.value, each.interval.low, each.interval.high, each.unit)
+        found = [
+            ("", each.name, Bar(each.value, each.interval.low, each.interval.high, each.unit))
             for each in table
-        }
-    called = f"systems[{system!r}]" if system else "systems"
-    raise ArgumentError(
-        called,
-        f"must be a BootstrapResult, a list of them, an Evaluation or its rows, or a "
-        f"mapping of metrics to numbers, not {type(table).__name__}",
-    )
+        ]
+    else:
+        raise ArgumentError(
+            called,
+            f"must be a BootstrapResult, a list of them, an Evaluation or its rows, or a "
+            f"mapping of metrics to numbers, not {type(table).__name__}",
+        )
+    bars: dict[str, dict[str, Bar]] = {}
+    for place, metric, bar in found:
+        if metric in bars.setdefault(place, {}):
+            raise ArgumentError(
+                called,
+                f"must have one value of each metric, but {metric} is there twice",
+                remedy="pass a mapping of systems' names to lists of results",
+            )
+        bars[place][metric] = bar
+    return bars
+
+
+def _places(rows: Sequence[Row]) -> dict[tuple[str | None, str | None], str]:
+    """Return names of the systems and groups of rows: "" for a single one."""
+    found = dict.fromkeys((row.system, row.group) for row in rows)
+    has_systems = len({system for system, _ in found}) > 1
+    has_groups = len({group for _, group in found}) > 1
+    return {
+        (system, group): ", ".join(
+            [*([system or ""] if has_systems else []), *([group or POOLED] if has_groups else [])]
+        )
+        for system, group in found
+    }
 
 
 def _is_number(value: Any) -> bool:

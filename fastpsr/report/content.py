@@ -55,8 +55,8 @@ class Report:
     results : sequence of Result
         At least one.
     predictions : mapping of str to Predictions
-        Predictions for the figures, by system: all or none are raw scores, and all or none are
-        binary. Systems without predictions are only in the tables.
+        Predictions for the figures, by system: all or none are binary. If some are raw scores,
+        figures show ranks alone. Systems without predictions are only in the tables.
     by_condition : mapping of str to mapping of str to Predictions
         Predictions by system and condition, for DET curves of the conditions.
     operating_points : sequence of MinDCF
@@ -99,7 +99,7 @@ class Report:
     def __post_init__(self) -> None:
         if not self.results:
             raise ArgumentError("results", "must not be empty")
-        kinds = set()
+        are_binary = set()
         for name, samples in self.predictions.items():
             if not isinstance(samples, Predictions):
                 raise ValueError(
@@ -107,9 +107,9 @@ class Report:
                 )
             if samples.y_true is None:
                 raise ValueError(f"predictions[{name!r}] must be labeled")
-            kinds.add((samples.kind == "raw scores", samples.n_classes == 2))
-        if len(kinds) > 1:
-            raise ArgumentError("predictions", "must all be raw scores or none, all binary or none")
+            are_binary.add(samples.n_classes == 2)
+        if len(are_binary) > 1:
+            raise ArgumentError("predictions", "must all be binary or none")
 
     @property
     def settings(self) -> str:
@@ -131,6 +131,16 @@ class Report:
         return list(first.values())
 
     @property
+    def drawn(self) -> Mapping[str, Predictions]:
+        """The predictions as figures show them: all as raw scores if some are."""
+        if not self.is_raw:
+            return self.predictions
+        return {
+            name: samples.replace_scores("raw scores", samples.scores)
+            for name, samples in self.predictions.items()
+        }
+
+    @property
     def is_raw(self) -> bool:
-        """Whether what is drawn are raw scores, which only rank."""
+        """Whether only ranks are drawn, since some systems have raw scores."""
         return any(samples.kind == "raw scores" for samples in self.predictions.values())

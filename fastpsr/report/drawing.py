@@ -146,12 +146,12 @@ def draw(report: Report) -> list[Drawn]:
         _metrics(pen, report, {name: names[name] for name in some}, part)
     for part, some in _parts(report.systems):
         _conditions(pen, report, {name: names[name] for name in some}, part)
-    if report.predictions:
+    if report.drawn:
         bands = _Bands(report)
-        n_classes = next(iter(report.predictions.values())).n_classes
+        n_classes = next(iter(report.drawn.values())).n_classes
         for chart in _charts(report, n_classes):
-            for part, some in _parts(list(report.predictions)):
-                systems = {names[name]: report.predictions[name] for name in some}
+            for part, some in _parts(list(report.drawn)):
+                systems = {names[name]: report.drawn[name] for name in some}
                 options, shaded = bands.around(chart, {name: names[name] for name in some})
                 with new_axes() as ax:
                     chart.draw(systems, ax=ax, **options)
@@ -194,7 +194,7 @@ class _Bands:
         key = (chart.curve, on, name)
         if key not in self._found:
             self._found[key] = None
-            samples = report.predictions[name]
+            samples = report.drawn[name]
             if on is not None:
                 samples = events_of({name: samples}, on, None)[name]
             with suppress(ValueError), warnings.catch_warnings():  # the figure says why
@@ -317,7 +317,7 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
         for result in report.results:
             row = result.row(metric)
             if row is not None and result.system in names:
-                bar = replace(row, metric=conditions[result.condition])
+                bar = replace(row, metric=conditions[result.condition], group=None)
                 systems.setdefault(names[result.system], []).append(bar)
         if systems:
             with new_axes() as ax:

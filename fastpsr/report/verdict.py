@@ -63,8 +63,8 @@ def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals |
     words = [sentence, *_gain(rcl, nce)]
     if bound is not None and math.isfinite(bound):
         words.append(
-            f"No monotone map could save more than {_percent(bound)}, which is what PAV saves when "
-            "trained on these very data."
+            f"On these samples no monotone map could save more than {_percent(bound)}, what PAV "
+            "saves when trained on them: an optimistic bound, since it also learns their chance."
         )
     return Verdict(result, short, tuple(words))
 

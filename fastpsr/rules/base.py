@@ -34,13 +34,19 @@ class ScoringRule(ABC):
     def is_strict(self) -> bool:
         """Whether the minimum of the expected loss is unique."""
 
+    #: No loss is below it: 0, or minus infinity.
+    least_loss: float = -np.inf
+
     #: Whether losses are analytic in the log-odds: close to polynomials over a quarter of a unit.
     is_analytic: ClassVar[bool] = False
 
     @property
     def key(self) -> Hashable:
-        """Hashable identity: rules with equal keys have equal losses."""
-        return id(self)
+        """Hashable identity: rules with equal keys have equal losses.
+
+        By default the rule itself, which a cache then keeps: its ``id`` may become another's.
+        """
+        return self
 
     @property
     def label(self) -> str:

@@ -39,6 +39,7 @@ class Log(ScoringRule):
     key = "log"
     is_strict = True
     is_analytic = True
+    least_loss = 0.0
 
     def class_losses(self, log_q: Floats) -> Floats:
         return -log_q
@@ -83,6 +84,7 @@ class Brier(ScoringRule):
     key = "Brier"
     is_strict = True
     is_analytic = True
+    least_loss = 0.0
 
     def class_losses(self, log_q: Floats) -> Floats:
         q = kernels.exp(log_q)
@@ -151,6 +153,11 @@ class Cost(ScoringRule):
     @property
     def key(self) -> Hashable:
         return ("cost", self.matrix.key)
+
+    @property
+    def least_loss(self) -> float:  # type: ignore[override]
+        """A cost may be a gain."""
+        return 0.0 if self.matrix.values.min() >= 0.0 else -np.inf
 
     @property
     def matrix(self) -> CostMatrix:

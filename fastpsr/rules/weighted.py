@@ -75,6 +75,7 @@ class Beta(ScoringRule):
     b: float
 
     is_strict = True
+    least_loss = 0.0
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
@@ -174,6 +175,8 @@ class Weighted(ScoringRule):
 
     def __repr__(self) -> str:
         return f"Weighted({getattr(self.weight, '__name__', repr(self.weight))})"
+
+    least_loss = 0.0
 
     @property
     def is_strict(self) -> bool:

@@ -102,10 +102,12 @@ class BinSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         posteriors, hits = self.events(part.predictions)
         wide = group_type(self.n_groups)
-        classes = part.predictions.labels * wide(2) + hits
-        return np.asarray(
-            classes * wide(self.edges.size - 1) + kernels.bin_numbers(posteriors, self.edges)
-        )
+        groups = part.predictions.labels.astype(wide)
+        groups *= 2
+        groups += hits
+        groups *= self.edges.size - 1
+        groups += kernels.bin_numbers(posteriors, self.edges)
+        return groups
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.events(part.predictions)[0],)

@@ -99,8 +99,10 @@ class BayesDecisionSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
         outcomes = self.costs.outcomes(predictions.labels, bayes_decisions(predictions, self.costs))
-        factor = group_type(self.n_groups)(self.costs.n_outcomes)
-        return np.asarray(predictions.labels * factor + outcomes)
+        groups = predictions.labels.astype(group_type(self.n_groups))
+        groups *= self.costs.n_outcomes
+        groups += outcomes
+        return groups
 
     def assemble(self, weight: Floats, sums: Floats) -> DecisionCounts:
         return DecisionCounts(weight.reshape(self.n_classes, -1), self.given_priors)
@@ -126,10 +128,11 @@ class AcceptanceSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         llrs = part.predictions.llrs
-        reached = part.predictions.labels * group_type(self.n_groups)(len(self.thresholds) + 1)
+        reached = part.predictions.labels.astype(group_type(self.n_groups))
+        reached *= len(self.thresholds) + 1
         for threshold in self.thresholds:
             reached += llrs >= threshold
-        return np.asarray(reached)
+        return reached
 
     def assemble(self, weight: Floats, sums: Floats) -> list[DecisionCounts]:
         rejected = weight.reshape(2, -1).cumsum(axis=1)
@@ -171,8 +174,10 @@ class PassedSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         levels = np.arange(self.steps.size + 1, dtype=np.float64)
         reached = kernels.step_function(self.values(part.predictions), self.steps, levels)
-        wide = group_type(self.n_groups)
-        return np.asarray(part.predictions.labels * wide(levels.size) + reached.astype(wide))
+        groups = part.predictions.labels.astype(group_type(self.n_groups))
+        groups *= levels.size
+        groups += reached.astype(groups.dtype)
+        return groups
 
     def assemble(self, weight: Floats, sums: Floats) -> Floats:
         return weight.reshape(2, -1)

@@ -320,14 +320,17 @@ class _Held:
 class CountIntoCells(Step):
     """Sum the weight of a class in cells between edges, and find the lowest score in each.
 
-    Sums are compensated, so that the order of the rows does not matter.
+    Sums are compensated.
     """
 
     take: int
     edges: Floats
     has_weights: bool
 
-    is_exact = True
+    @property
+    def is_exact(self) -> bool:
+        """Counts are; compensated sums are not where weights differ by 2^53."""
+        return not self.has_weights
 
     @property
     def key(self) -> Hashable:

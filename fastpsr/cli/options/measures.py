@@ -13,6 +13,7 @@ from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options.panels import TABLES, TRIALS, of
 from fastpsr.costs import CostMatrix
+from fastpsr.evaluation.defaults import BoundOnTheseSamples
 from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
 from fastpsr.predictions import Predictions
 
@@ -127,7 +128,10 @@ class MeasureOptions:
                     f"{text.strip()!r}"
                 )
             name = by_name[text.strip().lower()]
-            found[name] = table[name]
+            metric = table[name]
+            if isinstance(metric, BoundOnTheseSamples):  # who asks for it alone gets an interval
+                metric = metric.with_interval()
+            found[name] = metric
         return found
 
 

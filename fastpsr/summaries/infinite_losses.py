@@ -14,8 +14,6 @@ __all__ = ["count_infinite_losses"]
 def count_infinite_losses(data: Data) -> Plan[int]:
     """Plan: return the number of samples with posterior 0 for their class, if its prior is > 0."""
     yield from begin(data)
-    if data.kind == "raw scores":
-        return 0
     (counts,) = yield [CountInfinite(data.n_classes).over(data)]
     return int(counts[data.priors > 0.0].sum())
 
