@@ -3,13 +3,14 @@
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import Any, Literal, ParamSpec, Self, TypeVar
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, SuspicionWarning
 from fastpsr.html import table, values
 from fastpsr.kernels.blocks import together
 
@@ -20,6 +21,7 @@ Kind = Literal["posteriors", "likelihoods", "raw scores"]
 
 _NO_WEIGHTS = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
+_FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
 _WORTH_A_THREAD = 1 << 16  # scores, to find their range
 
 _P = ParamSpec("_P")
@@ -182,8 +184,15 @@ class Predictions:
 
         Rows may contain ``-inf``, but need a finite entry, and must not contain ``+inf``; log-odds
         may be infinite. Otherwise as :meth:`from_posteriors`.
+
+        Warns
+        -----
+        SuspicionWarning
+            If at least 10 rows all look like probabilities: in [0, 1], and rows that sum to 1.
         """
         given = checks.as_column(checks.read("z", z))
+        if _are_like_probabilities(given):
+            warn(_PROBABILITIES_AS_LOGITS, stacklevel=3)
         if given.ndim == 1:
             log_odds = checks.as_scores("z", given)
             return cls._make(y_true, "posteriors", log_odds, priors, sample_weight, classes)
@@ -758,6 +767,26 @@ class Predictions:
 
 
 _CACHED = {"_floats", "_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
+
+
+_PROBABILITIES_AS_LOGITS = SuspicionWarning(
+    "probabilities",
+    "the logits all lie in [0, 1] and rows sum to 1, as probabilities do",
+    "make predictions of probabilities with from_posteriors (TorchMetric: input='posteriors')",
+)
+
+
+def _are_like_probabilities(z: NDArray[Any]) -> bool:
+    """Return whether logits look like probabilities; the first rows decide for nearly all data."""
+
+    def are_alike(rows: NDArray[Any]) -> bool:
+        if not 0.0 <= rows.min() <= rows.max() <= 1.0:
+            return False
+        return rows.ndim == 1 or bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0).max() < 1e-3)
+
+    if len(z) < _FEWEST_TO_JUDGE or z.dtype.kind != "f" or not are_alike(z[:_FEWEST_TO_JUDGE]):
+        return False
+    return are_alike(z) and bool((z != np.rint(z)).any() and z.min() < z.max())
 
 
 def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:

@@ -206,3 +206,15 @@ def test_a_comparison_of_tables():
     succeed(*run, "--report", "r.html")
     for words in ("Comparison of a.csv and b.csv", "Difference a.csv - b.csv", "200", "Shaded are"):
         assert words in page().text
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_llrs_and_raw_scores_share_a_page_of_ranks(command):
+    write_trials()
+    systems = ["a", "b"] if command == "compare" else ["--scores", "a", "--scores", "b"]
+    few = ["--resamples", 40] if command == "compare" else []
+    kinds = ["--scores-are", "llr", "--scores-are", "raw"]
+    succeed(command, "--key", "key", *systems, *few, *kinds, "--report", "r.html")
+    text = page().text
+    assert "Detection error trade-off" in text
+    assert "Empirical cross-entropy" not in text

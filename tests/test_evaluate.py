@@ -339,7 +339,16 @@ def test_to_dict_is_plain(data):
     assert group["n_samples"] == table.n_samples == sum(group["class_sizes"])
     for row, entry in zip(table.rows, again["rows"], strict=True):
         numbers = ["value", "low", "high", "bias", "n_undefined", "method", "degrees_of_freedom"]
-        names = ["system", "group", "metric", *numbers, "corrected", "note", "unit", "reference_value"]
+        names = [
+            "system",
+            "group",
+            "metric",
+            *numbers,
+            "corrected",
+            "note",
+            "unit",
+            "reference_value",
+        ]
         assert list(entry) == names
         value = math.nan if entry["value"] is None else float(entry["value"])
         plain_row = replace(row, error=None, state="")

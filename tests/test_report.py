@@ -316,8 +316,9 @@ def test_reports_check_what_they_are_given():
         Report("T", rows, {"a": [1.0]})
     with pytest.raises(ValueError, match=r"predictions\['a'\] must be labeled"):
         Report("T", rows, {"a": fp.Predictions.from_llrs(None, [1.0], prior=0.5)})
-    with pytest.raises(ValueError, match="all be raw scores or none"):
-        Report("T", rows, {"a": raw, "b": reports.llrs()})
+    assert Report("T", rows, {"a": raw, "b": reports.llrs()}).is_raw
+    with pytest.raises(ValueError, match="all be binary or none"):
+        Report("T", rows, {"a": raw, "b": reports.many_classes()})
 
 
 def test_a_missing_folder_is_said_before_any_work(tmp_path):

@@ -13,6 +13,7 @@ import fastpsr as fp
 from fastpsr.evaluation.suspicions import CountCoarsely, suspicions
 from fastpsr.plans import run
 from fastpsr.plans.watching import watched
+from tests import commands
 from tests.commands import fastpsr, succeed, write
 
 N = 600
@@ -49,6 +50,8 @@ SUSPICIOUS = {
     "cosines with weights": (
         fp.Predictions.from_llrs(Y, COSINES, sample_weight=RNG.random(N)), ["cosine similarities"],
     ),
+    "cosines in percent": (fp.Predictions.from_llrs(Y, 100.0 * COSINES + 30.0), ["shifted scores"]),
+    "LLRs with a shift": (fp.Predictions.from_llrs(Y, 2.0 * X + 6.0), ["shifted scores"]),
     "raw scores": (fp.Predictions.from_raw_scores(Y, -X), ["reversed scores"]),
     "LLRs": (fp.Predictions.from_llrs(Y, -2.0 * X, prior=0.1), ["reversed scores"]),
     "posteriors reversed": (fp.Predictions.from_posteriors(Y, 1.0 - Q), ["reversed scores"]),
@@ -244,3 +247,58 @@ def test_of_many_samples_some_are_enough(share):
         fp.evaluate(data, [fp.CrossEntropy()])
     with pytest.warns(fp.SuspicionWarning, match=r"\[0, 1\]"):
         fp.evaluate(fp.Predictions.from_llrs(y, rng.random(n)), [fp.CrossEntropy()])
+
+
+# Every door
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 4])
+def test_probabilities_given_as_logits_are_said_when_they_are_given(n_columns):
+    y = np.arange(40) % max(n_columns, 2)
+    q = np.random.default_rng(0).dirichlet(np.ones(max(n_columns, 2)), 40)
+    given = q[:, 1] if n_columns == 1 else q
+    for z in (given, given.astype(np.float32)):
+        with pytest.warns(fp.SuspicionWarning, match="logits all lie in .*from_posteriors"):
+            fp.Predictions.from_logits(y, z)
+    fp.Predictions.from_logits(y[:9], given[:9])  # too few to judge
+    fp.Predictions.from_logits(y, given - 0.01)
+    fp.Predictions.from_logits(y, np.eye(max(n_columns, 2))[y])
+
+
+def test_posteriors_given_as_llrs_are_said_at_every_door():
+    data, fine = fp.Predictions.from_llrs(Y, Q), fp.Predictions.from_llrs(Y, 2.0 * X)
+    few = {"n_resamples": 40, "seed": 0}
+    doors = [
+        lambda: fp.Cllr()(data), lambda: fp.evaluate(data, [fp.Cllr()]),
+        lambda: fp.bootstrap(fp.Cllr(), data, **few),
+        lambda: fp.compare(fp.Cllr(), fine, data, **few),
+        lambda: fp.compare(fp.Cllr(), data, fine, **few),
+        lambda: fp.DirectionPreserving().fit(data), lambda: fp.cross_fit(fp.PAV(), data),
+        lambda: fp.evaluate({"a": fine, "b": data}, [fp.Cllr()]),
+    ]  # fmt: skip
+    for door in doors:
+        with pytest.warns(fp.SuspicionWarning, match="lie in .0, 1., as posteriors do") as caught:
+            door()
+        assert {str(each.filename) for each in caught} == {__file__}
+
+
+def test_every_command_says_what_scores_look_like(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    commands.write_trials()
+    for name in "ab":
+        lines = [line.split() for line in Path(name).read_text().splitlines()]
+        text = "".join(f"{m} {t} {50.0 + 5.0 * float(x)!r}\n" for m, t, x in lines)
+        Path(name).write_text(text)
+    key = ["--key", "key"]
+    commands = [
+        (["evaluate", *key, "--scores", "a", "--scores", "b"], ["a: ", "b: "]),
+        (["compare", *key, "a", "b", "--resamples", 40], ["a: ", "b: "]),
+        (["threshold", *key, "--scores", "a", "--dcf", 0.01], ["a: "]),
+        (["calibrate", *key, "--scores", "a", "--output", "o"], ["a: "]),
+    ]
+    for command, names in commands:
+        done = fastpsr(*command)
+        assert done.exit_code == 0
+        said = [line for line in done.stderr.splitlines() if "shifted or scaled" in line]
+        assert [any(name in line for line in said) for name in names] == [True] * len(names)
+        assert all("--scores-are raw" in line for line in said)

@@ -21,6 +21,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic, check_metric
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = [
     "Pair", "bootstrap", "check_same_samples", "compare", "values_of", "with_intervals"
@@ -142,6 +143,7 @@ def bootstrap(
     """
     chosen = _named(metrics)
     check_data(predictions)
+    look_at_llrs(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
@@ -286,6 +288,8 @@ def compare(
     -0.06
     """
     check_same_samples(a, b)
+    for side in (a, b):
+        look_at_llrs(side)
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)

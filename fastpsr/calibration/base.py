@@ -29,6 +29,7 @@ from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = [
     "Apply",
@@ -146,6 +147,7 @@ class Calibrator(ABC):
             fitted to.
         """
         check_data(predictions)
+        look_at_llrs(predictions)
         self.check_classes(predictions.n_classes)
 
         def plan() -> Plan[Self]:

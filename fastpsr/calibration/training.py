@@ -26,6 +26,7 @@ from fastpsr.plans import (
     picked_ids,
     run,
 )
+from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cross_fit"]
 
@@ -351,6 +352,7 @@ def cross_fit(
     """
     as_calibrator(calibrator)
     check_data(predictions)
+    look_at_llrs(predictions)
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 

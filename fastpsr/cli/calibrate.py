@@ -37,7 +37,7 @@ from fastpsr.cli.score_files import (
     read_scores,
     write_columns,
 )
-from fastpsr.cli.show import console
+from fastpsr.cli.show import console, say_suspicions, warnings_as_lines
 from fastpsr.cli.trial_files import (
     TrialReader,
     check_ending,
@@ -133,34 +133,37 @@ def calibrate(
 
     trained_on = train or next(iter(keys.systems(systems)), None)
     training = None if trained_on is None else source.read(trained_on)
+    if training is not None and trained_on is not None:
+        say_suspicions(trained_on, training.predictions)
     others = None
     if apply is not None:  # read it before fitting
         others = source.read_others(apply, None if training is None else training.predictions)
     written = others or training
     if output is not None and written is not None and written.format is not None:
         check_ending("--output", output, written.format)
-    if training is None:
-        assert load is not None
-        fitted = load_calibrator(load)
-    else:
-        fitted = untrained.fit(training.predictions)
-    if output is not None:
-        if others is not None:
-            with worded(predictions="scores (--scores-are)"):
-                calibrated = fitted.transform(others.predictions)
-            with to_stdout(output) as target:
-                said = others.write(calibrated, target)
+    with warnings_as_lines():
+        if training is None:
+            assert load is not None
+            fitted = load_calibrator(load)
         else:
-            assert training is not None
-            crossed = CrossFit(folds=chosen.folds, groups=training.groups)
-            calibrated = cross_fit(untrained, training.predictions, crossed)
-            with to_stdout(output) as target:
-                said = training.write(calibrated, target)
-        console.print(f"{output}: {said}")
-    if save is not None:
-        with to_stdout(save) as target:
-            save_calibrator(fitted, target)
-        console.print(f"{save}: fitted {type(fitted).__name__}")
+            fitted = untrained.fit(training.predictions)
+        if output is not None:
+            if others is not None:
+                with worded(predictions="scores (--scores-are)"):
+                    calibrated = fitted.transform(others.predictions)
+                with to_stdout(output) as target:
+                    said = others.write(calibrated, target)
+            else:
+                assert training is not None
+                crossed = CrossFit(folds=chosen.folds, groups=training.groups)
+                calibrated = cross_fit(untrained, training.predictions, crossed)
+                with to_stdout(output) as target:
+                    said = training.write(calibrated, target)
+            console.print(f"{output}: {said}")
+        if save is not None:
+            with to_stdout(save) as target:
+                save_calibrator(fitted, target)
+            console.print(f"{save}: fitted {type(fitted).__name__}")
 
 
 def _check_files(

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -21,6 +22,9 @@ from rich.text import Text
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import LooksLike, SuspicionWarning
 from fastpsr.evaluation import NoIntervalsWarning
+from fastpsr.evaluation.suspicions import suspicions
+from fastpsr.plans import run
+from fastpsr.predictions import Predictions
 
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
 
@@ -89,7 +93,8 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         kind = re.sub(r"(?<![=(\w.])-?\d[\d.,]*", "", str(message))  # folds have different numbers
         if isinstance(message, SuspicionWarning):  # its own remedy is for Python
-            kind = message.looks_like
+            system, colon, _what = message.problem.rpartition(": the ")
+            kind = f"{system if colon else ''} {message.looks_like}"
             message = f"{message.problem}: {_REMEDIES[message.looks_like]}"
         elif isinstance(message, NoIntervalsWarning):
             kind = message = f"{message.what}: {in_options(message.error)}"
@@ -102,6 +107,13 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
         warnings.simplefilter("always", SuspicionWarning)
         warnings.showwarning = show
         yield
+
+
+def say_suspicions(path: Path, predictions: Predictions) -> None:
+    """Print what labeled scores look like, where that is not what they are taken for."""
+    with warnings_as_lines(f"{path}: "):
+        for each in run(lambda: suspicions(predictions)):
+            warnings.warn(each, stacklevel=2)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from fastpsr.cli.options import (
     parse_dcf,
     trial_scale,
 )
-from fastpsr.cli.show import console, say
+from fastpsr.cli.show import console, say, say_suspicions
 from fastpsr.cli.tables import Outputs, write_evaluation
 from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.cli.wording import worded
@@ -92,6 +92,7 @@ def threshold(
     for path in keys.systems(systems):
         made = reader.read(path)
         predictions = predictions_of(made, path, scale)
+        say_suspicions(path, predictions)
         ranks = made.predictions("raw")  # thresholds in the units of the file
         point = metric.operating_point(ranks)
         _print_point(metric, point, scale)

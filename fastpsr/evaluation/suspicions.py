@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.replicates import in_silence
+from fastpsr.caching import cached_property
 from fastpsr.calibration import DirectionPreserving
 from fastpsr.errors import SuspicionWarning
-from fastpsr.metrics.suspicion import FEWEST, are_like_posteriors, like_posteriors
+from fastpsr.metrics import Cllr
 from fastpsr.plans import Data, Part, Plan, Step, begin
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.suspicion import FEWEST, are_like_posteriors, like_posteriors
 
 __all__ = ["CountCoarsely", "suspicions"]
 
@@ -28,6 +30,8 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
     - LLRs of at least 10 samples that all lie in [0, 1], are not equal, and are not all 0 or 1.
     - LLRs of at least 10 samples of each class that all lie in [-1, 1], with a fitted scale above
       3, whose class means differ by three standard errors more than those of LLRs would.
+    - LLRs of at least 10 samples of each class whose Cllr is above 1, worse than without a system,
+      and at most half as large after the best affine map with a positive scale.
     - An AUC more than three standard errors below 0.5, with the standard error of the AUC of
       uninformative scores; for very few samples this cannot happen.
 
@@ -54,7 +58,7 @@ def suspicions(data: Data) -> Plan[tuple[SuspicionWarning, ...]]:
         if sizes.sum() >= FEWEST and are_like_posteriors(counted.values):
             found.append(like_posteriors())
         elif sizes.min() >= FEWEST and has_moments:
-            found += _like_cosines(counted)
+            found += _like_cosines(counted) or _far_from_calibrated(counted)
     if has_moments:
         found += _reversed(counted)
     return tuple(found)
@@ -96,18 +100,27 @@ class Coarse:
         non, tar = (self.values[share > 0.0] for share in self.shares)
         return bool(non[-1] <= tar[0])
 
+    @cached_property
+    def rows(self) -> Predictions:
+        """The rounded LLRs, weighted."""
+        y, place = np.nonzero(self.shares)
+        counts = self.shares[y, place] * self.n_effective[y]
+        return Predictions.from_llrs(y, self.values[place], sample_weight=counts)
+
+    @cached_property
+    def fitted(self) -> DirectionPreserving | None:
+        """Direction-preserving calibration; None if there is none."""
+        try:
+            with in_silence():
+                return DirectionPreserving().fit(self.rows)
+        except ValueError:
+            return None
+
     def fitted_scale(self) -> float:
         """Scale of direction-preserving calibration; nan if there is none."""
         if self.are_separate:
             return float("inf")
-        y, place = np.nonzero(self.shares)
-        counts = self.shares[y, place] * self.n_effective[y]
-        rows = Predictions.from_llrs(y, self.values[place], sample_weight=counts)
-        try:
-            with in_silence():
-                return DirectionPreserving().fit(rows).scale_
-        except ValueError:
-            return float("nan")
+        return float("nan") if self.fitted is None else self.fitted.scale_
 
 
 def _like_cosines(counted: Coarse) -> list[SuspicionWarning]:
@@ -126,6 +139,26 @@ def _like_cosines(counted: Coarse) -> list[SuspicionWarning]:
             "cosine similarities",
             f"the LLRs all lie in [-1, 1], and fit better multiplied by {factor}: they look like "
             "cosine similarities",
+            "make predictions with from_raw_scores (scan_parquet: raw_scores=), and LLRs of these "
+            "with cross_fit(DirectionPreserving(), predictions)",
+        )
+    ]
+
+
+def _far_from_calibrated(counted: Coarse) -> list[SuspicionWarning]:
+    if not counted.fitted_scale() > 0.0:
+        return []
+    with in_silence():
+        raw = Cllr()(counted.rows)
+        best = 0.0 if counted.fitted is None else Cllr()(counted.fitted.transform(counted.rows))
+    if not (1.0 < raw < np.inf and best <= 0.5 * raw):
+        return []
+    return [
+        SuspicionWarning(
+            "shifted scores",
+            f"the LLRs are worse than no system (Cllr {raw:.3g}), but an affine map makes a Cllr "
+            f"of {best:.2g} of them: they look like scores that are shifted or scaled, such as "
+            "cosine similarities in percent",
             "make predictions with from_raw_scores (scan_parquet: raw_scores=), and LLRs of these "
             "with cross_fit(DirectionPreserving(), predictions)",
         )

@@ -5,16 +5,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
-from warnings import warn
 
 from numpy.typing import ArrayLike
 
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.optimism import NO_BIAS, BestInterval, Optimism
-from fastpsr.metrics.suspicion import FEWEST, are_like_posteriors, like_posteriors
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = ["Metric", "Statistic", "Summarize", "check_metric"]
 
@@ -189,13 +188,7 @@ class Metric(Statistic[Summary, float]):
         elif x is not None or options:
             rule = "belong to the Predictions when these are passed"
             raise ArgumentError("priors", rule, name="priors and weights")
-        if (
-            isinstance(predictions, Predictions)
-            and (predictions.kind, predictions.n_classes) == ("likelihoods", 2)
-            and len(predictions) >= FEWEST
-            and are_like_posteriors(predictions._score_rows)
-        ):
-            warn(like_posteriors(), stacklevel=2)
+        look_at_llrs(predictions)
         return run(lambda: self.plan_from_start(predictions), predictions)
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:

@@ -1,13 +1,16 @@
 """Detection of posteriors that were passed as LLRs."""
 
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import SuspicionWarning
+from fastpsr.plans import Data
+from fastpsr.predictions import Predictions
 
-__all__ = ["FEWEST", "are_like_posteriors", "like_posteriors"]
+__all__ = ["FEWEST", "are_like_posteriors", "like_posteriors", "look_at_llrs"]
 
 #: Smallest number of samples for the check.
 FEWEST = 10
@@ -36,3 +39,14 @@ def like_posteriors() -> SuspicionWarning:
         "make predictions of posteriors with from_posteriors (scan_parquet: posteriors=), of "
         "similarities with from_raw_scores (raw_scores=)",
     )
+
+
+def look_at_llrs(data: Data, stacklevel: int = 2) -> None:
+    """Warn if LLRs in memory look like posteriors; the first rows decide for nearly all data."""
+    if (
+        isinstance(data, Predictions)
+        and (data.kind, data.n_classes) == ("likelihoods", 2)
+        and len(data) >= FEWEST
+        and are_like_posteriors(data._score_rows)
+    ):
+        warn(like_posteriors(), stacklevel=stacklevel + 1)
