@@ -50,14 +50,20 @@ __all__ = [
     "threads",
     "trials",
 ]
+#: Subpackages that are imported on first use, some of which need extras.
+_ON_FIRST_USE = ("compat", "plotting", "trials")
 __all__ += metrics.__all__
 __all__ += curves.__all__
 __all__ += calibration.__all__
 __all__ += _bootstrap.__all__
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_ON_FIRST_USE, "__version__"})
+
+
 def __getattr__(name: str) -> _Any:
-    if name in ("plotting", "trials"):  # subpackages that are imported on first use
+    if name in _ON_FIRST_USE:
         import importlib
 
         return importlib.import_module(f"fastpsr.{name}")

@@ -1,11 +1,26 @@
-"""Attributes that are computed on first access."""
+"""Attributes that are computed on first access, and keys of what is kept."""
 
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["cached_property"]
+__all__ = ["ByIdentity", "cached_property"]
 
 Value = TypeVar("Value")
+
+
+class ByIdentity:
+    """A key that is equal to that of the same object, which it keeps: its ``id`` stays its own."""
+
+    __slots__ = ("_named",)
+
+    def __init__(self, named: object) -> None:
+        self._named = named
+
+    def __hash__(self) -> int:
+        return id(self._named)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByIdentity) and self._named is other._named
 
 
 class cached_property(Generic[Value]):  # noqa: N801, as that of functools

@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-__all__ = ["table", "values"]
+__all__ = ["in_short", "table", "values"]
 
 _FEW = 6  # largest number of array entries that are shown
 
@@ -42,6 +42,11 @@ def values(value: object) -> object:
     known = value[~np.isnan(value)]
     extent = f", {_text(known.min())} to {_text(known.max())}" if known.size else ""
     return f"shape {value.shape}{extent}"
+
+
+def in_short(value: object) -> str:
+    """Return a number or an array as short text."""
+    return _text(values(value))
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:

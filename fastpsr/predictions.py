@@ -1,8 +1,7 @@
 """`Predictions`: the output of a classifier, validated once, with labels, priors and weights."""
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
-from typing import Any, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Literal, Self
 from warnings import warn
 
 import numpy as np
@@ -13,6 +12,7 @@ from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, SuspicionWarning
 from fastpsr.html import table, values
 from fastpsr.kernels.blocks import together
+from fastpsr.options import with_hints
 
 __all__ = ["Floats", "Kind", "Predictions", "class_factors"]
 
@@ -23,22 +23,6 @@ _NO_WEIGHTS = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 _FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
 _WORTH_A_THREAD = 1 << 16  # scores, to find their range
-
-_P = ParamSpec("_P")
-_Made = TypeVar("_Made")
-
-
-def _with_hint_on_weights(make: Callable[_P, _Made]) -> Callable[_P, _Made]:
-    """Wrap a constructor so that ``weights=`` raises an error that names ``sample_weight``."""
-
-    @wraps(make)
-    def checked(*args: _P.args, **options: _P.kwargs) -> _Made:
-        for name in ("weights", "sample_weights"):
-            if name in options:
-                raise TypeError(f"{make.__name__} takes no {name}: the argument is sample_weight")
-        return make(*args, **options)
-
-    return checked
 
 
 class Predictions:
@@ -90,7 +74,7 @@ class Predictions:
         raise TypeError("make Predictions with one of its constructors, such as from_posteriors")
 
     @classmethod
-    @_with_hint_on_weights
+    @with_hints
     def from_posteriors(
         cls,
         y_true: ArrayLike | None,
@@ -147,7 +131,7 @@ class Predictions:
         return cls._make(y_true, "posteriors", values, priors, sample_weight, classes, given=True)
 
     @classmethod
-    @_with_hint_on_weights
+    @with_hints
     def from_log_posteriors(
         cls,
         y_true: ArrayLike | None,
@@ -170,7 +154,7 @@ class Predictions:
         return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
 
     @classmethod
-    @_with_hint_on_weights
+    @with_hints
     def from_logits(
         cls,
         y_true: ArrayLike | None,
@@ -201,7 +185,7 @@ class Predictions:
         return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
 
     @classmethod
-    @_with_hint_on_weights
+    @with_hints
     def from_log_likelihoods(
         cls,
         y_true: ArrayLike | None,
@@ -221,7 +205,7 @@ class Predictions:
         return cls._make(y_true, "likelihoods", values, priors, sample_weight, classes)
 
     @classmethod
-    @_with_hint_on_weights
+    @with_hints
     def from_llrs(
         cls,
         y_true: ArrayLike | None,
@@ -256,6 +240,7 @@ class Predictions:
         return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight, classes)
 
     @classmethod
+    @with_hints
     def from_target_nontarget(
         cls, tar: ArrayLike, non: ArrayLike, *, prior: float | None = None
     ) -> Self:
@@ -268,7 +253,7 @@ class Predictions:
         return cls.from_llrs(y_true, np.concatenate([targets, nontargets]), prior=prior)
 
     @classmethod
-    @_with_hint_on_weights
+    @with_hints
     def from_raw_scores(
         cls,
         y_true: ArrayLike | None,
@@ -348,6 +333,10 @@ class Predictions:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values, which need not be sent to other processes."""
         return {k: v for k, v in self.__dict__.items() if k not in _CACHED}
+
+    def __dir__(self) -> list[str]:
+        """Return what users of the library need; the rest is for its other modules."""
+        return sorted(_FOR_USERS)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         raise TypeError("Predictions are no array: use .posteriors, .log_odds, .llrs or .scores")
@@ -766,6 +755,13 @@ class Predictions:
         return float(np.log(priors[1]) - np.log(priors[0]))
 
 
+_FOR_USERS = {
+    "as_llrs", "balanced_weights", "class_sizes", "class_weights", "from_llrs",
+    "from_log_likelihoods", "from_log_posteriors", "from_logits", "from_posteriors",
+    "from_raw_scores", "from_target_nontarget", "given_priors", "kind", "labels", "llrs",
+    "log_odds", "log_posteriors", "n_classes", "positive_posteriors", "posteriors", "priors",
+    "sample_weight", "scores", "y_true",
+}  # fmt: skip
 _CACHED = {"_floats", "_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
 
 

@@ -1,11 +1,14 @@
 """What is refused, and that the message names the argument, the rule and the value."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.calibration import CALIBRATORS, TRAININGS
+from fastpsr.metrics import METRICS
 
 Y = [0, 1, 1, 0]
 Q = [0.25, 0.75, 0.5, 0.125]
@@ -258,3 +261,83 @@ def test_a_class_without_samples_is_named(make):
     for metric in (fp.CrossEntropy(), fp.ExpectedScore(LOG), fp.Cllr(), fp.ActDCF(0.1), fp.EER()):
         with pytest.raises(ValueError, match=r"class 1|no targets|class priors \[1.0, 0.0\]"):
             metric(without_targets)
+
+
+# Options, and names of arguments
+
+
+HOSTILE = {
+    "text": "no", "None": None, "number": 2, "half": 0.5, "nan": math.nan, "list": [1], "dict": {},
+    "array": np.array([0.1, 0.2]),
+    "predictions": fp.Predictions.from_llrs([0, 1], [0.0, 1.0]),
+}  # fmt: skip
+
+
+def things_with_options():
+    data = fp.Predictions.from_llrs([0, 1, 0, 1, 1], [-1.0, 2.0, 0.5, 1.0, -0.2])
+    made = [kind.examples(data)[0] for kind in (*METRICS, *TRAININGS)]
+    made += [kind() for kind in CALIBRATORS.values()]
+    made += [
+        fp.rules.Log(),
+        fp.rules.Brier(),
+        fp.rules.Beta(2.0, 1.0),
+        fp.rules.Cost(1 - np.eye(2)),
+    ]
+    return [*made, fp.IID(), fp.Stratified(), fp.Clusters([0, 1])]
+
+
+@pytest.mark.parametrize("thing", things_with_options(), ids=lambda each: type(each).__name__)
+def test_flags_are_true_or_false_and_names_are_hinted(thing):
+    options = [field for field in fields(thing) if field.init]
+    given = {field.name: getattr(thing, field.name) for field in options}
+    for field in options:
+        if field.type is not bool:
+            continue
+        for value in HOSTILE.values():
+            with pytest.raises(fp.ArgumentError, match=f"{field.name} must be True or False"):
+                type(thing)(**{**given, field.name: value})
+        assert type(thing)(**{**given, field.name: np.bool_(True)})
+    with pytest.raises(TypeError, match=f"{type(thing).__name__} takes no argument nothing"):
+        type(thing)(**given, nothing=1)
+
+
+def test_data_in_place_of_a_flag_shows_the_call():
+    for kind in (fp.CrossEntropy, fp.BrierScore):
+        with pytest.raises(fp.ArgumentError, match=rf"{kind.__name__}\(\)\(predictions\)"):
+            kind(HOSTILE["predictions"])
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: fp.ECE(n_bins=10), "bins"),
+        (lambda: fp.CrossEntropy(normalize=False), "normalized"),
+        (lambda: fp.Predictions.from_posteriors([0, 1], [0.1, 0.2], prior=0.1), "priors"),
+        (lambda: fp.Predictions.from_llrs([0, 1], [0.1, 0.2], priors=0.1), "prior"),
+        (lambda: fp.Predictions.from_llrs([0, 1], [0.1, 0.2], weights=[1, 2]), "sample_weight"),
+        (lambda: fp.bootstrap(fp.EER(), None, n_boot=9), "n_resamples"),
+        (lambda: fp.evaluate(None, confidence=0.9), "confidence_level"),
+        (lambda: fp.CrossFit(n_splits=3), "folds"),
+    ],
+)
+def test_names_of_other_libraries(call, meant):
+    with pytest.raises(TypeError, match=f"did you mean {meant}.$"):
+        call()
+
+
+@pytest.mark.parametrize("name", sorted({*fp.curves.__all__, "evaluate", "decompose"}))
+def test_arrays_in_place_of_predictions_show_the_call_to_make(name):
+    function = getattr(fp, name)
+    if not callable(function) or isinstance(function, type):
+        return
+    y, q = [0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]
+    for args in ((y, q), (np.array(q), 0.5)):
+        with pytest.raises(fp.ArgumentError, match=r"fp\.Predictions\.from_posteriors\(y_true"):
+            function(*args)
+
+
+def test_calibrators_take_predictions_alone():
+    data = HOSTILE["predictions"]
+    for args in ((np.array([0.1, 0.2]), [0, 1]), (data, [0, 1])):
+        with pytest.raises(fp.ArgumentError, match="from_posteriors"):
+            fp.PAV().fit(*args)

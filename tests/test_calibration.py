@@ -134,3 +134,15 @@ def test_fitting_returns_a_copy(calibrator):
     assert not [name for name in vars(calibrator) if name.endswith("_")]
     with pytest.raises((ValueError, AttributeError), match="fit"):
         calibrator.transform(samples.make(2).predictions)
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_representations_show_what_was_fitted(name):
+    calibrator = CALIBRATORS[name]()
+    data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1], [0.2, 0.3, 0.6, 0.7, 0.8])
+    fitted = calibrator.fit(data)
+    assert repr(calibrator).startswith(f"{type(calibrator).__name__}(")
+    for attribute in fitted.fitted_names:
+        assert attribute not in repr(calibrator)
+        assert attribute in repr(fitted)
+    assert len(repr(fitted)) < 400

@@ -390,3 +390,13 @@ def test_printed_headline():
     assert headline.endswith(", ...")
     assert headline.count("0.1") == 4
     assert str(fp.evaluate(sample(4), [fp.BrierScore()]).all_samples).count(",") == 5
+
+
+def test_metrics_by_name():
+    data = fp.Predictions.from_posteriors([0, 1, 0, 1, 1] * 4, [0.1, 0.8, 0.4, 0.6, 0.3] * 4)
+    table = fp.evaluate(data, ["nce", "EER", "mindcf", "Cllr"])
+    metrics = [fp.CrossEntropy(), fp.EER(), fp.MinDCF(0.01), fp.Cllr()]
+    assert [row.metric for row in table.rows] == [metric.label for metric in metrics]
+    assert [row.value for row in table.rows] == [metric(data) for metric in metrics]
+    with pytest.raises(fp.ArgumentError, match=r"metrics must be among .*NCE"):
+        fp.evaluate(data, ["none"])

@@ -37,7 +37,7 @@ FLOORS = (
     {"plans"},
     {"predictions"},
     {"ids"},
-    {"compiled", "parallel"},
+    {"compiled", "options", "parallel"},
     {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},
@@ -227,3 +227,15 @@ def test_public_names_are_documented_by_example(name):
     assert PUBLIC[name].__module__.startswith("fastpsr.")
     assert text.splitlines()[0].endswith(".")
     assert "\nExamples\n--------\n>>> " in text
+
+
+def test_dir_shows_what_users_call():
+    assert {"plotting", "trials", "compat", "EER", "evaluate"} <= set(dir(fp))
+    assert not {"wording", "html", "strict_json", "checks", "kernels"} & set(dir(fp))
+    for name in dir(fp):
+        assert getattr(fp, name) is not None
+    data = fp.Predictions.from_llrs([0, 1], [0.0, 1.0])
+    assert {"llrs", "posteriors", "from_llrs"} <= set(dir(data))
+    assert not {"remember", "replace_scores", "compact"} & set(dir(data))
+    for name in dir(data):
+        getattr(data, name)

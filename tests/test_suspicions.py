@@ -290,13 +290,13 @@ def test_every_command_says_what_scores_look_like(tmp_path, monkeypatch):
         text = "".join(f"{m} {t} {50.0 + 5.0 * float(x)!r}\n" for m, t, x in lines)
         Path(name).write_text(text)
     key = ["--key", "key"]
-    commands = [
+    runs = [
         (["evaluate", *key, "--scores", "a", "--scores", "b"], ["a: ", "b: "]),
         (["compare", *key, "a", "b", "--resamples", 40], ["a: ", "b: "]),
         (["threshold", *key, "--scores", "a", "--dcf", 0.01], ["a: "]),
         (["calibrate", *key, "--scores", "a", "--output", "o"], ["a: "]),
     ]
-    for command, names in commands:
+    for command, names in runs:
         done = fastpsr(*command)
         assert done.exit_code == 0
         said = [line for line in done.stderr.splitlines() if "shifted or scaled" in line]

@@ -19,6 +19,7 @@ from fastpsr.curves.pav_steps import pav_steps_at
 from fastpsr.curves.risk_curve import risk_curve_at
 from fastpsr.curves.roc import roc_at
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
@@ -101,6 +102,7 @@ class Band(Result):
         )
 
 
+@with_hints
 def band(
     curve: Callable[..., Any],
     predictions: Data,

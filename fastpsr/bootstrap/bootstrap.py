@@ -19,6 +19,7 @@ from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic, check_metric
+from fastpsr.options import with_hints
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
@@ -58,6 +59,7 @@ def bootstrap(
 ) -> list[BootstrapResult]: ...
 
 
+@with_hints
 def bootstrap(
     metrics: AnyMetric | Metrics,
     predictions: Data,
@@ -242,6 +244,7 @@ def compare(
 ) -> list[BootstrapResult]: ...
 
 
+@with_hints
 def compare(
     metric: AnyMetric | Metrics,
     a: Data,

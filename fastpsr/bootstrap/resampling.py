@@ -15,12 +15,13 @@ from fastpsr.bootstrap.units import (
     nested_units,
     row_units,
 )
+from fastpsr.options import Options
 from fastpsr.plans import Data, Plan, picked_ids
 
 __all__ = ["IID", "Clusters", "Nested", "Resampling", "Stratified", "TwoWay"]
 
 
-class Resampling(ABC):
+class Resampling(Options, ABC):
     """A way to draw replicates."""
 
     #: Whether samples are drawn one by one, and in strata of their classes.

@@ -26,6 +26,7 @@ from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.html import table
 from fastpsr.metrics.base import check_metric
+from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, check_data, run
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
@@ -126,6 +127,7 @@ class SampleSize(Result):
         )
 
 
+@with_hints
 def sample_size(
     metric: AnyMetric,
     predictions: Data,

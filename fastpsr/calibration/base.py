@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
-from fastpsr.html import table, values
+from fastpsr.html import in_short, table, values
+from fastpsr.options import Options
 from fastpsr.plans import (
     Data,
     Part,
@@ -25,6 +26,7 @@ from fastpsr.plans import (
     mapped,
     run,
 )
+from fastpsr.plans.partitioned import CALL_TO_MAKE
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands
@@ -44,7 +46,7 @@ __all__ = [
 ]
 
 
-class Calibrator(ABC):
+class Calibrator(Options, ABC):
     """A map from the output of a classifier to calibrated output, trained on labeled predictions.
 
     ``fit`` returns a fitted copy and does not change the original. A calibrator fitted to
@@ -134,8 +136,10 @@ class Calibrator(ABC):
             )
         require_weights(data.class_weights, data.kind)
 
-    def fit(self, predictions: Data) -> Self:
+    def fit(self, predictions: Data, *arrays: Any) -> Self:
         """Return a copy fitted to labeled predictions, in memory or in parts.
+
+        Predictions hold the labels; a further argument is an error that shows how to make them.
 
         Samples are weighted by their sample weights, adjusted to given priors. Samples of weight 0
         are ignored.
@@ -147,6 +151,9 @@ class Calibrator(ABC):
             fitted to.
         """
         check_data(predictions)
+        if arrays:
+            rule = "must be given alone, since they hold the labels"
+            raise ArgumentError("predictions", rule, remedy=CALL_TO_MAKE)
         look_at_llrs(predictions)
         self.check_classes(predictions.n_classes)
 
@@ -193,6 +200,21 @@ class Calibrator(ABC):
             )
         Calibrator.check_classes(self, predictions.n_classes)  # transforming needs less than a fit
         return mapped(predictions, Apply(self))
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__repr__" not in vars(cls):  # before a dataclass has one of its options alone
+            cls.__repr__ = Calibrator.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return the options, and what was fitted."""
+        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
+        names = [part.name for part in parts if part.init]
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        if not hasattr(self, "domain_"):
+            return f"{type(self).__name__}({shown})"
+        found = (f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
+        return f"<{type(self).__name__}({shown}) fitted to {self.domain_}: {'; '.join(found)}>"
 
     def _repr_html_(self) -> str:
         is_fitted = hasattr(self, "domain_")
@@ -253,7 +275,7 @@ class Calibrator(ABC):
         """Kind that ``transform`` returns: posteriors for posteriors, else likelihoods."""
         return output_kind(self.domain_)
 
-    def check_fitted(self) -> None:  # noqa: B027  only what is saved needs it
+    def check_fitted(self) -> None:
         """Raise unless the fitted attributes, read from a file, are valid."""
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:

@@ -13,6 +13,7 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.errors import ArgumentError
+from fastpsr.options import Options, with_hints
 from fastpsr.plans import (
     Data,
     Part,
@@ -31,7 +32,7 @@ from fastpsr.summaries.suspicion import look_at_llrs
 __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cross_fit"]
 
 
-class Training(ABC):
+class Training(Options, ABC):
     """A way to train a calibrator for the predictions that are evaluated."""
 
     #: Short description.
@@ -322,6 +323,7 @@ class _Trained(Training):
         yield
 
 
+@with_hints
 def cross_fit(
     calibrator: Calibrator | FitTransform, predictions: Data, train: Training | None = None
 ) -> Any:

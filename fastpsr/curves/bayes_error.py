@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.summaries.counts import PassedSummands, WeighPassed
@@ -55,6 +55,7 @@ class BayesErrorCurve(Result):
         return np.asarray(self.minimum / self.default)
 
 
+@takes_predictions
 def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> BayesErrorCurve:
     """Return actual and minimum error probabilities as functions of the prior.
 
@@ -98,7 +99,6 @@ def bayes_error(predictions: Data, prior_log_odds: ArrayLike | None = None) -> B
     >>> curve.normalized_actual.round(4).tolist(), curve.normalized_minimum.round(4).tolist()
     ([0.6667, 0.6667], [0.3333, 0.3333])
     """
-    check_data(predictions)
     points = _points("prior_log_odds", prior_log_odds)
 
     def plan() -> Plan[BayesErrorCurve]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.summaries.order_statistics import order_statistics
@@ -42,6 +42,7 @@ class ConsistencyBand(Result):
     seed: int
 
 
+@takes_predictions
 def consistency_band(
     predictions: Data,
     points: ArrayLike | None = None,
@@ -98,7 +99,6 @@ def consistency_band(
     >>> bool(band.low[0] < 0.4 < band.high[0])
     True
     """
-    check_data(predictions)
     predictions.require_posteriors("reliability")
     checks.check_binary("reliability", predictions.n_classes)
     checks.check_integer("n_resamples", n_resamples, 1)

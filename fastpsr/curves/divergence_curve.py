@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
@@ -38,6 +39,7 @@ class DivergenceCurve(Result):
     mean_posterior: float
 
 
+@takes_predictions
 def divergence_curve(
     predictions: Data,
     divergence: ScoringRule | Distance,
@@ -88,7 +90,6 @@ def divergence_curve(
     >>> l1.divergence.round(4).tolist()
     [0.9333, 0.6667, 0.5333]
     """
-    check_data(predictions)
     predictions.require_posteriors("score divergences")
     checks.check_binary("divergence curves", predictions.n_classes)
     if not isinstance(divergence, ScoringRule) and not callable(divergence):
@@ -117,7 +118,7 @@ class _MeanDivergences(Step):
     @property
     def key(self) -> Hashable:
         rule = self.divergence
-        name = rule.key if isinstance(rule, ScoringRule) else rule
+        name = rule.key if isinstance(rule, ScoringRule) else ByIdentity(rule)
         return ("divergences", name, self.points.tobytes())
 
     def start(self) -> tuple[float, Floats]:

@@ -10,7 +10,17 @@ from fastpsr import checks
 from fastpsr.calibration.affine_sums import sums_on_axis
 from fastpsr.calibration.folds import OneFold
 from fastpsr.calibration.sampling import ScoreRange
-from fastpsr.plans import Data, Part, Plan, Step, Transform, begin, check_data, mapped, run
+from fastpsr.plans import (
+    Data,
+    Part,
+    Plan,
+    Step,
+    Transform,
+    begin,
+    mapped,
+    run,
+    takes_predictions,
+)
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log
@@ -47,6 +57,7 @@ class CrossEntropyCurve(Result):
     null: Floats
 
 
+@takes_predictions
 def empirical_cross_entropy(
     predictions: Data, prior_log_odds: ArrayLike | None = None
 ) -> CrossEntropyCurve:
@@ -91,7 +102,6 @@ def empirical_cross_entropy(
     >>> curve.raw.round(4).tolist(), curve.pav.tolist(), curve.null.tolist()
     ([0.6646], [0.5], [1.0])
     """
-    check_data(predictions)
     if prior_log_odds is None:
         prior_log_odds = np.linspace(-6.0, 6.0, 121)
     points = checks.as_floats("prior_log_odds", prior_log_odds, 1)

@@ -10,7 +10,7 @@ from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
@@ -79,6 +79,7 @@ class PavSteps(Result):
         return kernels.log_odds_from_posteriors(posterior) - self.score_log_odds
 
 
+@takes_predictions
 def pav_steps(predictions: Data) -> PavSteps:
     """Return the steps of the isotonic fit to binary predictions.
 
@@ -109,7 +110,6 @@ def pav_steps(predictions: Data) -> PavSteps:
     >>> steps.posterior.tolist(), steps.forecast[1].round(4).tolist()
     ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
     """
-    check_data(predictions)
     return run(lambda: _plan(predictions))
 
 

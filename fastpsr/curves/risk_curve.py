@@ -12,7 +12,7 @@ from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.results import Result
 from fastpsr.summaries.counts import PassedSummands, WeighPassed
@@ -37,6 +37,7 @@ class RiskCurve(Result):
     risk: Floats
 
 
+@takes_predictions
 def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     """Return the Bayes risk as a function of the operating point.
 
@@ -78,7 +79,6 @@ def risk_curve(predictions: Data, points: ArrayLike) -> RiskCurve:
     >>> fp.risk_curve(data, [0.35, 0.5]).risk.tolist()
     [0.0, 0.5]
     """
-    check_data(predictions)
     at = _at(predictions, points)
 
     def plan() -> Plan[RiskCurve]:

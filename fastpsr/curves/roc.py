@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, rank_cells
@@ -72,6 +72,7 @@ class Roc(Result):
         return cls(threshold, p_miss, p_fa, np.append(blocks, filled.size))
 
 
+@takes_predictions
 def roc(predictions: Data) -> Roc:
     """Return the ROC of binary predictions, with its convex hull.
 
@@ -103,7 +104,6 @@ def roc(predictions: Data) -> Roc:
     >>> curve.hull.tolist()
     [0, 1, 3, 4]
     """
-    check_data(predictions)
     return run(lambda: _plan(predictions))
 
 

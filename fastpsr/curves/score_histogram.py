@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step, begin, check_data, run
+from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import Scores
@@ -59,6 +59,7 @@ class ScoreHistogram(Result):
         return self.negatives / divisors[0] / width, self.positives / divisors[1] / width
 
 
+@takes_predictions
 def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHistogram:
     """Count the scores of each class in bins.
 
@@ -86,7 +87,6 @@ def score_histogram(predictions: Data, bins: int | ArrayLike = 100) -> ScoreHist
     >>> counts.negatives.tolist(), counts.positives.tolist()
     ([1.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     """
-    check_data(predictions)
     checks.check_binary("score histograms", predictions.n_classes)
     return run(lambda: score_histogram_plan(predictions, bins))
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import require_both_classes
@@ -56,6 +56,7 @@ class TippettCurves(Result):
         return below, _at_or_above(0.0, self.nontarget_scores, self.p_nontarget, "right")
 
 
+@takes_predictions
 def tippett(predictions: Data) -> TippettCurves:
     """Return the Tippett curves of binary predictions: complementary cumulative distributions.
 
@@ -92,7 +93,6 @@ def tippett(predictions: Data) -> TippettCurves:
     >>> curves.misleading
     (0.5, 0.5)
     """
-    check_data(predictions)
     checks.check_binary("Tippett curves", predictions.n_classes)
     return run(lambda: tippett_plan(predictions))
 

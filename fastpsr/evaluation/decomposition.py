@@ -21,7 +21,8 @@ from fastpsr.evaluation.layout import with_interval
 from fastpsr.html import table
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.metrics.optimism import BestInterval, Optimism
-from fastpsr.plans import Data, Plan, begin, check_data, run
+from fastpsr.options import with_hints
+from fastpsr.plans import Data, Plan, begin, check_data, run, takes_predictions
 from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
@@ -111,6 +112,8 @@ class Decomposition(Result):
         return "\n".join([*filter(None, [self._title()]), *shown])
 
 
+@takes_predictions
+@with_hints
 def decompose(
     predictions: Data,
     rule: ScoringRule | None = None,

@@ -8,6 +8,7 @@ from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.training import Training
 from fastpsr.costs import CostMatrix
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics import (
     AUC,
     ECE,
@@ -27,7 +28,13 @@ from fastpsr.metrics import (
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = ["default_metrics", "detection_metrics"]
+__all__ = [
+    "default_metrics",
+    "detection_metrics",
+    "metric_by_name",
+    "name_in",
+    "with_interval",
+]
 
 Metrics = dict[str, Metric[Any]]
 _EER = EER()
@@ -117,6 +124,29 @@ def detection_metrics(
         "NBS": BrierScore(),
         "RCL": _calibration_loss(calibrator, train),
     }
+
+
+def metric_by_name(text: str, n_classes: int, kind: Kind) -> Metric[Any]:
+    """Return a metric of the default tables of such data, by its name in any case."""
+    table = default_metrics(n_classes, kind)
+    if n_classes == 2:
+        table = detection_metrics(kind, detection=[MinDCF(0.01)]) | table
+    return with_interval(table[name_in(table, text, "metrics")])
+
+
+def name_in(table: Metrics, text: str, argument: str) -> str:
+    """Return the name of a metric in a table, given in any case, with or without parentheses."""
+    wanted = text.strip().lower()
+    found = [name for name in table if name.lower() == wanted]
+    found = found or [name for name in table if name.lower().split("(")[0] == wanted]
+    if len(found) != 1:
+        raise ArgumentError(argument, f"must be among {', '.join(table)}, not {text.strip()!r}")
+    return found[0]
+
+
+def with_interval(metric: Metric[Any]) -> Metric[Any]:
+    """Return a metric that was asked for by name: the bound alone has no interval in a table."""
+    return metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
 
 
 def _calibration_loss(calibrator: Calibrator | None, train: Training | None) -> CalibrationLoss:

@@ -25,13 +25,14 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import default_metrics
+from fastpsr.evaluation.defaults import default_metrics, metric_by_name
 from fastpsr.evaluation.groups import By
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
 from fastpsr.metrics import Metric
 from fastpsr.metrics.base import check_metric
+from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
     PartitionedPredictions,
@@ -43,10 +44,11 @@ from fastpsr.predictions import Predictions
 
 __all__ = ["evaluate", "evaluate_systems"]
 
-Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric]
+Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
 _Sides = tuple[Task, Task]
 
 
+@with_hints
 def evaluate(
     predictions: Data | Mapping[str, Data],
     metrics: Metrics | None = None,
@@ -68,7 +70,8 @@ def evaluate(
     predictions : Predictions, or dict of name to Predictions
         Labeled predictions, in memory or in parts; or a dict of several systems.
     metrics : dict of name to metric, or list of metrics, optional
-        Metrics of this package, or callables that take predictions and return a float. By default:
+        Metrics of this package, their names in default tables (such as "NCE" and "minDCF", in any
+        case), or callables that take predictions and return a float. By default:
         normalized cross-entropy, Brier score and error rate, relative calibration loss and its
         upper bound, and calibration errors; for raw scores EER, minCllr and AUC.
     by : dict of name to array-like of shape (N,), optional
@@ -366,16 +369,14 @@ def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
 PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)
 
 
-def _named(
-    metrics: Mapping[str, AnyMetric] | Sequence[AnyMetric] | None, predictions: Data
-) -> Mapping[str, AnyMetric]:
+def _named(metrics: Metrics | None, predictions: Data) -> Mapping[str, AnyMetric]:
     if metrics is None:
         return default_metrics(predictions.n_classes, predictions.kind)
     if isinstance(metrics, Mapping):
-        for name, metric in metrics.items():
+        for name, each in metrics.items():
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
-            check_metric(metric)
+            check_metric(each)
         if not metrics:
             raise ArgumentError("metrics", "must not be empty")
         return metrics
@@ -384,7 +385,10 @@ def _named(
     if not metrics:
         raise ArgumentError("metrics", "must not be empty")
     named: dict[str, AnyMetric] = {}
-    for metric in metrics:
+    for given in metrics:
+        metric: Any = given
+        if isinstance(given, str):
+            metric = metric_by_name(given, predictions.n_classes, predictions.kind)
         check_metric(metric)
         name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
         if name in named:

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
+from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.optimism import NO_BIAS, BestInterval, Optimism
+from fastpsr.options import Options
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
@@ -21,7 +23,7 @@ Summary = TypeVar("Summary")
 Value = TypeVar("Value")
 
 
-class Statistic(ABC, Generic[Summary, Value]):
+class Statistic(Options, ABC, Generic[Summary, Value]):
     """What is computed from a summary that can be resampled: a metric, or the values of a curve."""
 
     @property
@@ -167,7 +169,7 @@ class Metric(Statistic[Summary, float]):
     @property
     def summary_key(self) -> Hashable:
         """Key of the summary: metrics with equal keys share one summary."""
-        return self
+        return ByIdentity(self)
 
     #: Description of `x` in the short form ``metric(y_true, x)``.
     _takes = "posteriors"

@@ -12,6 +12,7 @@ from fastpsr.plans.partitioned import (
     from_parts,
     mapped,
     picked_ids,
+    takes_predictions,
 )
 from fastpsr.plans.runner import Outcome, begin, run, run_all
 from fastpsr.plans.steps import LABELS, ROWS, Plan, Request, Shared, Step
@@ -38,4 +39,5 @@ __all__ = [
     "picked_ids",
     "run",
     "run_all",
+    "takes_predictions",
 ]

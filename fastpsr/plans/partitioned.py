@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar
+from functools import wraps
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,16 @@ __all__ = [
     "mapped",
     "picked_ids",
 ]
+
+
+#: How predictions are made of arrays, for messages.
+CALL_TO_MAKE = (
+    "make them first, fp.Predictions.from_posteriors(y_true, posteriors), or from_logits, "
+    "from_llrs or from_raw_scores"
+)
+
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
 
 
 class Transform(ABC):
@@ -415,7 +426,22 @@ def mapped(data: Data, transform: Transform) -> Any:
 def check_data(data: object, name: str = "predictions") -> None:
     """Raise unless these are predictions, in memory or in parts."""
     wanted = (Predictions, PartitionedPredictions)
-    checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
+    try:
+        checks.check_instance(name, data, wanted, "Predictions, or predictions in parts")
+    except ArgumentError as error:
+        raise error.renamed(name, remedy=CALL_TO_MAKE) from None
+
+
+def takes_predictions(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
+    """Wrap a function of predictions so that arrays raise an error with the call to make."""
+
+    @wraps(function)
+    def checked(*args: _P.args, **options: _P.kwargs) -> _Result:
+        if args:
+            check_data(args[0])
+        return function(*args, **options)
+
+    return checked
 
 
 def check_ids(argument: str, ids: Any, data: Data) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from fastpsr.errors import ArgumentError
+from fastpsr.plans.partitioned import CALL_TO_MAKE
 from fastpsr.predictions import Predictions
 
 __all__ = ["as_mapping", "check_system", "is_multiclass", "percent"]
@@ -29,7 +30,9 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
     if not takes or not isinstance(value, Predictions):
         wanted = f"{kind.__name__}{' or Predictions' if takes else ''}"
         raise ArgumentError(
-            called, f"must be {wanted}, or a mapping of names to these, not {type(value).__name__}"
+            called,
+            f"must be {wanted}, or a mapping of names to these, not {type(value).__name__}",
+            remedy=CALL_TO_MAKE if takes else "",
         )
     if value.y_true is None:
         raise ArgumentError(called, "must be labeled predictions")

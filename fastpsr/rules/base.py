@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.caching import ByIdentity
+from fastpsr.options import Options
 from fastpsr.predictions import Predictions
 
 __all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
@@ -15,7 +17,7 @@ __all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
 Floats = NDArray[np.float64]
 
 
-class ScoringRule(ABC):
+class ScoringRule(Options, ABC):
     """A proper scoring rule: the loss of a posterior once the class is known.
 
     The expected loss under a distribution p is minimal if the posterior equals p. The rule is
@@ -44,9 +46,9 @@ class ScoringRule(ABC):
     def key(self) -> Hashable:
         """Hashable identity: rules with equal keys have equal losses.
 
-        By default the rule itself, which a cache then keeps: its ``id`` may become another's.
+        By default rules are equal only to themselves.
         """
-        return self
+        return ByIdentity(self)
 
     @property
     def label(self) -> str:

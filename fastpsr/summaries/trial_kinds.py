@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import ROWS, Data, Part, Plan, Step, check_ids
 from fastpsr.predictions import Floats
@@ -83,8 +84,8 @@ class KindSummands(Summands):
 
     @property
     def spoof_key(self) -> Hashable:
-        """Identity of `spoof`, which is valid during its lifetime."""
-        return self.spoof if isinstance(self.spoof, str) else id(self.spoof)
+        """Identity of `spoof`."""
+        return self.spoof if isinstance(self.spoof, str) else ByIdentity(self.spoof)
 
     @abstractmethod
     def places(self, part: Part) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from fastpsr.calibration import CALIBRATORS, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options.panels import TABLES, TRIALS, of
 from fastpsr.costs import CostMatrix
-from fastpsr.evaluation.defaults import BoundOnTheseSamples
+from fastpsr.evaluation.defaults import name_in, with_interval
 from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
 from fastpsr.predictions import Predictions
 
@@ -117,22 +117,8 @@ class MeasureOptions:
     def _chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
         if self.metrics is None:
             return table
-        by_name = {name.lower(): name for name in table}
-        if self.equal_rates.label in table:
-            by_name["eer"] = self.equal_rates.label
-        found = {}
-        for text in self.metrics.split(","):
-            if text.strip().lower() not in by_name:
-                raise ValueError(
-                    f"--metrics must name metrics of this table ({', '.join(table)}), not "
-                    f"{text.strip()!r}"
-                )
-            name = by_name[text.strip().lower()]
-            metric = table[name]
-            if isinstance(metric, BoundOnTheseSamples):  # who asks for it alone gets an interval
-                metric = metric.with_interval()
-            found[name] = metric
-        return found
+        names = [name_in(table, text, "--metrics") for text in self.metrics.split(",")]
+        return {name: with_interval(table[name]) for name in names}
 
 
 def _known_calibrator(name: str) -> str:

@@ -1,0 +1,92 @@
+"""Names and flags that callers pass: what they are told where these are another library's."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from fastpsr.errors import ArgumentError
+
+__all__ = ["Options", "with_hints"]
+
+#: Names that other libraries have for an argument, in lower case.
+_FOREIGN = {
+    "alpha": "confidence_level",
+    "cv": "folds",
+    "labels": "y_true",
+    "n_bins": "bins",
+    "n_boot": "n_resamples",
+    "n_bootstraps": "n_resamples",
+    "n_splits": "folds",
+    "normalize": "normalized",
+    "num_bins": "bins",
+    "num_bootstraps": "n_resamples",
+    "prior": "priors",
+    "priors": "prior",
+    "random_state": "seed",
+    "sample_weights": "sample_weight",
+    "weights": "sample_weight",
+}
+
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
+
+
+class Options:
+    """A base of dataclasses whose fields are options: names and flags are checked when made."""
+
+    if not TYPE_CHECKING:  # for which the dataclass says what it takes
+
+        def __new__(cls, *args, **options):
+            _check_options(cls, args, options)
+            return super().__new__(cls)
+
+
+def _check_options(cls: type, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    if _is_made_of_fields(cls):
+        taken = [field for field in fields(cls) if field.init]
+        _check_names(cls.__name__, options, [field.name for field in taken])
+        given = dict(zip((field.name for field in taken), args, strict=False)) | options
+        for field in taken:
+            if field.type is bool and field.name in given:
+                _check_flag(cls.__name__, field.name, given[field.name])
+
+
+def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
+    """Wrap a function so that arguments of other names raise an error with the right one."""
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def checked(*args: _P.args, **options: _P.kwargs) -> _Result:
+        _check_names(function.__name__, options, names)
+        return function(*args, **options)
+
+    return checked
+
+
+def _is_made_of_fields(cls: type) -> bool:
+    """Whether the fields of a dataclass are its arguments, and not those of an own ``__init__``."""
+    made_by = next(each for each in cls.__mro__ if "__init__" in vars(each))
+    return is_dataclass(cls) and "__dataclass_fields__" in vars(made_by)
+
+
+def _check_names(what: str, options: Iterable[str], names: list[str]) -> None:
+    for name in options:
+        if name in names:
+            continue
+        known = _FOREIGN.get(name.lower())
+        meant = [known] if known in names else get_close_matches(name, names, 1)
+        hint = f": did you mean {meant[0]}?" if meant else ""
+        raise TypeError(f"{what} takes no argument {name}{hint}")
+
+
+def _check_flag(what: str, name: str, value: object) -> None:
+    if isinstance(value, (bool, np.bool_)):
+        return
+    remedy = f"call the metric on data, {what}()(predictions)" if hasattr(value, "kind") else ""
+    shown = repr(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    raise ArgumentError(name, f"must be True or False, not {shown}", remedy=remedy)
