@@ -195,11 +195,19 @@ def check_number(name: str, value: object, low: float, high: float, rule: str) -
     return number
 
 
-def check_binary(what: str, n_classes: int) -> None:
-    """Raise for more than two classes, for which `what` is not defined."""
+def check_binary(what: str, n_classes: int, *, takes_class: bool = False) -> None:
+    """Raise for more than two classes, for which `what` is not defined.
+
+    `takes_class` says that the caller has an argument for one class against the rest.
+    """
     if n_classes != 2:
         raise ArgumentError(
-            "predictions", f"must be of a binary task for {what}, not of {n_classes} classes"
+            "predictions",
+            f"must be of a binary task for {what}, not of {n_classes} classes",
+            remedy=f"pass class_= for one class against the rest, 0 to {n_classes - 1}"
+            if takes_class
+            else "take one class c against the rest, "
+            "fp.Predictions.from_posteriors(y_true == c, posteriors[:, c])",
         )
 
 

@@ -196,7 +196,7 @@ class TorchMetric(torchmetrics.Metric):
         except ArgumentError as error:
             remedy = "" if error.argument == "y_true" else None
             if error.argument == "q" and error.remedy:
-                remedy = "pass preds / preds.sum(1, keepdim=True), or logits"
+                remedy = "pass q / q.sum(1, keepdim=True) of q = preds.float(), or logits"
             name = _NAMES.get(error.argument, error.argument)
             raise error.renamed(name, remedy=remedy) from None
         if batch.n_classes != self.num_classes:

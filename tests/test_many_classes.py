@@ -5,6 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    brier_score_loss,
+    log_loss,
+    roc_auc_score,
+    zero_one_loss,
+)
 
 import fastpsr as fp
 
@@ -143,3 +150,112 @@ def test_the_limit_of_a_fit_with_biases_follows_the_budget(monkeypatch):
     with pytest.raises(fp.ArgumentError, match="at most 25 classes"):
         fp.DirectionPreserving().fit(data)
     assert fitted.transform(data).n_classes == 40
+
+
+# One class against the rest
+
+
+def of_four(**options):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 500)
+    z = np.round(rng.normal(size=(500, 4)) + 1.5 * np.eye(4)[y], 1)
+    return fp.Predictions.from_logits(y, z, **options), y
+
+
+def in_two(data):
+    return fp.from_parts([data[:90], data[90:90], data[90:]])
+
+
+@pytest.mark.parametrize("where", ["memory", "parts"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_areas_are_those_of_scikit_learn(weighted, where):
+    weights = np.random.default_rng(1).random(500) if weighted else None
+    data, y = of_four(sample_weight=weights)
+    given = in_two(data) if where == "parts" else data
+    q = data.posteriors
+    each = [roc_auc_score(y == k, q[:, k], sample_weight=weights) for k in range(4)]
+    found = [fp.AUC(k)(given) for k in range(4)]
+    np.testing.assert_allclose(found, each, rtol=1e-12)
+    np.testing.assert_allclose(fp.AUC("macro")(given), np.mean(each), rtol=1e-12)
+    if not weighted:
+        expected = roc_auc_score(y, q, multi_class="ovr")
+        assert fp.AUC("macro")(given) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("curve", [fp.roc, fp.pav_steps])
+def test_curves_of_one_class_are_those_of_its_posterior(curve):
+    data, y = of_four(priors=[0.1, 0.2, 0.3, 0.4])
+    for k in range(4):
+        alone = fp.Predictions.from_logits(
+            y == k,
+            data.log_posteriors[:, k]
+            - np.logaddexp.reduce(np.delete(data.log_posteriors, k, 1), axis=1),
+            sample_weight=data.balanced_weights(),
+        )
+        expected = vars(curve(alone))
+        for given in (data, in_two(data)):
+            for name, value in vars(curve(given, class_=k)).items():
+                if isinstance(value, np.ndarray):
+                    np.testing.assert_allclose(value, expected[name], rtol=1e-9, atol=1e-12)
+    two = fp.Predictions.from_llrs([0, 1, 0, 1, 1], [-1.0, 2.0, 0.5, 1.0, -0.2])
+    for name, value in vars(curve(two, class_=1)).items():
+        np.testing.assert_array_equal(value, vars(curve(two))[name])
+
+
+def test_intervals_and_tables_of_one_class():
+    data, _ = of_four()
+    found = fp.bootstrap([fp.AUC(1), fp.AUC("macro")], data, n_resamples=40, seed=0)
+    for each in found:
+        assert 0.5 < each.interval.low < each.value < each.interval.high < 1.0
+    table = fp.evaluate(data, [fp.AUC(1), fp.AUC("macro")])
+    assert [row.value for row in table.rows] == [each.value for each in found]
+
+
+def test_classes_that_are_not_there():
+    data, _ = of_four()
+    for call in (lambda k: fp.roc(data, class_=k), lambda k: fp.AUC(k)(data)):
+        for k in (4, -1, 1.5):
+            with pytest.raises(fp.ArgumentError, match="class_ must be"):
+                call(k)
+    with pytest.raises(fp.ArgumentError, match="class_ must be one of 'macro'"):
+        fp.AUC("micro")
+    for refused in (fp.roc, fp.pav_steps, fp.AUC()):
+        with pytest.raises(fp.ArgumentError, match="pass class_= for one class against the rest"):
+            refused(data)
+    remedy = r"fp\.Predictions\.from_posteriors\(y_true == c, posteriors\[:, c\]\)"
+    for refused in (fp.EER(), fp.tippett, fp.DevPAV(), fp.PAV().fit):
+        with pytest.raises(fp.ArgumentError, match=remedy):
+            refused(data)
+    raw = fp.Predictions.from_raw_scores([0, 1], [0.1, 0.4])
+    with pytest.raises(fp.ArgumentError, match="raw scores"):
+        fp.roc(raw, class_=0)
+
+
+# As scikit-learn has them, docs/definitions.md
+
+
+def test_the_table_of_other_packages_holds_for_scikit_learn():
+    data, y = of_four()
+    q = data.posteriors
+    binary = fp.Predictions.from_posteriors(y == 1, q[:, 1])
+    costs = 1.0 - np.eye(4)
+    pairs = [
+        (log_loss(y, q), fp.CrossEntropy(normalized=False)(data)),
+        (brier_score_loss(y == 1, q[:, 1]), fp.BrierScore(normalized=False)(binary)),
+        (
+            ((q - np.eye(4)[y]) ** 2).sum(axis=1).mean(),
+            4 * fp.BrierScore(normalized=False)(data),
+        ),
+        (roc_auc_score(y == 1, q[:, 1]), fp.AUC()(binary)),
+        (zero_one_loss(y, q.argmax(axis=1)), fp.BayesRisk(costs, normalized=False)(data)),
+        (
+            zero_one_loss(y, q.argmax(axis=1)),
+            fp.expected_cost(y, q.argmax(axis=1), costs, normalized=False),
+        ),
+        (
+            1.0 - balanced_accuracy_score(y, q.argmax(axis=1)),
+            fp.expected_cost(y, q.argmax(axis=1), costs, priors=[0.25] * 4, normalized=False),
+        ),
+    ]
+    for theirs, ours in pairs:
+        assert ours == pytest.approx(theirs, rel=1e-12)

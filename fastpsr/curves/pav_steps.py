@@ -13,6 +13,7 @@ from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
+from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
 from fastpsr.summaries.rank_cells import (
     CellSummands,
@@ -80,13 +81,16 @@ class PavSteps(Result):
 
 
 @takes_predictions
-def pav_steps(predictions: Data) -> PavSteps:
+def pav_steps(predictions: Data, *, class_: int | None = None) -> PavSteps:
     """Return the steps of the isotonic fit to binary predictions.
 
     Parameters
     ----------
     predictions : Predictions
         Labeled, of any kind.
+    class_ : int, optional
+        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
+        more than two classes.
 
     Returns
     -------
@@ -110,13 +114,15 @@ def pav_steps(predictions: Data) -> PavSteps:
     >>> steps.posterior.tolist(), steps.forecast[1].round(4).tolist()
     ([0.0, 0.5, 1.0], [0.1, 0.4, 0.9])
     """
-    return run(lambda: _plan(predictions))
+    return run(lambda: _plan(predictions, class_))
 
 
-def _plan(data: Data) -> Plan[PavSteps]:
+def _plan(data: Data, class_: int | None = None) -> Plan[PavSteps]:
     """Plan: request the isotonic fit and the highest score in each step, and return the steps."""
     yield from begin(data)
-    checks.check_binary("isotonic fits", data.n_classes)
+    data = one_against_rest(data, class_)
+    checks.check_binary("isotonic fits", data.n_classes, takes_class=True)
+    yield from begin(data)
     given = data.given_priors
     if given is not None and not given.all():
         raise ArgumentError("priors", f"must be positive for isotonic fits, not {given.tolist()}")

@@ -14,6 +14,7 @@ from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
+from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, rank_cells
 from fastpsr.summaries.roc_steps import error_rates, rounded_up
 
@@ -73,13 +74,16 @@ class Roc(Result):
 
 
 @takes_predictions
-def roc(predictions: Data) -> Roc:
+def roc(predictions: Data, *, class_: int | None = None) -> Roc:
     """Return the ROC of binary predictions, with its convex hull.
 
     Parameters
     ----------
     predictions : Predictions
         Labeled, of any kind: posteriors, likelihoods or raw scores.
+    class_ : int, optional
+        The class that is told from the rest, 0 to K-1, by the log-odds of its posterior; needed for
+        more than two classes.
 
     Returns
     -------
@@ -104,11 +108,14 @@ def roc(predictions: Data) -> Roc:
     >>> curve.hull.tolist()
     [0, 1, 3, 4]
     """
-    return run(lambda: _plan(predictions))
+    return run(lambda: _plan(predictions, class_))
 
 
-def _plan(data: Data) -> Plan[Roc]:
+def _plan(data: Data, class_: int | None) -> Plan[Roc]:
     """Plan: request the rank cells, and return the ROC."""
+    yield from begin(data)
+    data = one_against_rest(data, class_)
+    checks.check_binary("a ROC", data.n_classes, takes_class=True)
     yield from begin(data)
     return Roc.of((yield from rank_cells(data)))
 

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
@@ -16,10 +17,11 @@ from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
 from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, OF_LOSSES, TWO_TERMS, Optimism
 from fastpsr.metrics.ranks import HullMetric, RankMetric
-from fastpsr.plans import Data, Part, Plan, run
+from fastpsr.plans import Data, Part, Plan, begin, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import AcceptanceSummands, DecisionCounts
+from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells, rank_cells
 from fastpsr.summaries.summands import Summands
@@ -336,15 +338,25 @@ class MinCllr(HullMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class AUC(RankMetric[RankCells]):
+class AUC(RankMetric[list[RankCells]]):
     """Area under the ROC: the probability that a target scores above a non-target.
 
     Ties count half.
+
+    Parameters
+    ----------
+    class_ : int or "macro", optional
+        For more than two classes: the class that is told from the rest, 0 to K-1, by the log-odds
+        of its posterior; or "macro", the mean over all classes, each of which counts alike.
 
     Returns
     -------
     float
         A fraction; 0.5 for uninformative scores.
+
+    Notes
+    -----
+    Replicates of one class against the rest are computed from reweighted samples, not from cells.
 
     Examples
     --------
@@ -353,7 +365,8 @@ class AUC(RankMetric[RankCells]):
     0.75
     """
 
-    label = "AUC"
+    class_: int | Literal["macro"] | None = None
+
     meaning = "area under the ROC"
     unit = "probability"
     higher_is_better = True
@@ -362,20 +375,54 @@ class AUC(RankMetric[RankCells]):
     best_interval = "subsampling"
     optimism = Optimism("log of the rest", center=NO_BIAS, center_of_units=NO_BIAS, spread="halves")
 
-    def summarize(self, predictions: Predictions) -> RankCells:
-        return run(lambda: rank_cells(predictions))
+    def __post_init__(self) -> None:
+        if isinstance(self.class_, str):
+            checks.check_choice("class_", self.class_, ("macro",))
+        elif self.class_ is not None:
+            checks.check_integer("class_", self.class_, 0)
+
+    @property
+    def label(self) -> str:
+        return "AUC" if self.class_ is None else f"AUC({self.class_})"
+
+    def summarize(self, predictions: Predictions) -> list[RankCells]:
+        return run(lambda: self._cells(predictions))
 
     def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from rank_cells(data)))
+        return self.finish((yield from self._cells(data)))
 
-    def finish(self, summary: RankCells) -> float:
-        totals = summary.class_totals("AUC")
-        non, tar = summary.negatives, summary.positives
-        if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
-            non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
-        below = np.cumsum(non) - non
-        wins = (tar * (below + 0.5 * non)).sum()
-        return float(wins / totals[1] / totals[0])
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        if self.class_ is not None:
+            return None
+        return (yield from super().summands(data))
+
+    def _cells(self, data: Data) -> Plan[list[RankCells]]:
+        """Plan: request the rank cells of the classes that are told from the rest."""
+        if self.class_ is None:
+            checks.check_binary("an AUC", data.n_classes, takes_class=True)
+            return [(yield from rank_cells(data))]
+        classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
+        found = []
+        for k in classes:
+            of_class = one_against_rest(data, k)
+            yield from begin(of_class)
+            found.append((yield from rank_cells(of_class)))
+        return found
+
+    def finish(self, summary: list[RankCells] | RankCells) -> float:
+        cells = summary if isinstance(summary, list) else [summary]
+        return sum(map(_area, cells)) / len(cells)
+
+
+def _area(cells: RankCells) -> float:
+    """Return the area under the ROC."""
+    totals = cells.class_totals("AUC")
+    non, tar = cells.negatives, cells.positives
+    if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
+        non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
+    below = np.cumsum(non) - non
+    wins = (tar * (below + 0.5 * non)).sum()
+    return float(wins / totals[1] / totals[0])
 
 
 @dataclass(frozen=True, eq=False)

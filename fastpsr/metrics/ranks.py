@@ -27,7 +27,7 @@ class RankMetric(Metric[Summary]):
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         scores = checks.read("scores", x)
-        if scores.ndim == 2 and scores.shape[1] == 2:  # posteriors of both classes
+        if scores.ndim == 2 and scores.shape[1] > 1:  # posteriors of all classes
             return Predictions.from_posteriors(y_true, scores, **options)
         return Predictions.from_raw_scores(y_true, scores, **options)
 

@@ -51,6 +51,9 @@ class Transform(ABC):
     keeps_rows: bool = True
     #: What comes out, where it differs from what goes in.
     kind: Kind | None = None
+    n_classes: int | None = None
+    #: Whether given priors stay those of the data.
+    keeps_priors: bool = True
 
     @abstractmethod
     def __call__(self, part: Part) -> Predictions:
@@ -106,8 +109,13 @@ class PartitionedPredictions:
     ) -> None:
         self.source = source
         self._parent, self._transform = parent, transform
-        self.n_classes, self.n_parts = source.n_classes, source.n_parts
-        self.given_priors = source.given_priors
+        self.n_parts = source.n_parts
+        before_it: Any = source if parent is None else parent
+        self.n_classes: int = before_it.n_classes
+        self.given_priors: Floats | None = before_it.given_priors
+        if transform is not None:
+            self.n_classes = transform.n_classes or self.n_classes
+            self.given_priors = self.given_priors if transform.keeps_priors else None
         before = source.kind if parent is None else parent.kind
         kind = None if transform is None else transform.kind
         self.kind: Kind = before if kind is None else kind

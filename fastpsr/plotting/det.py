@@ -14,7 +14,7 @@ from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
 from fastpsr.plotting.shading import Bands, bands_of, shade
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Floats, Predictions
 
@@ -32,6 +32,7 @@ def det(
     *,
     operating_points: Sequence[OperatingPoint] = (),
     band: Bands = None,
+    class_: int | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -49,6 +50,8 @@ def det(
         ``MinDCF("sre21")`` mark each of their points. Equal points have equal markers.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
+    class_ : int, optional
+        Of predictions of several classes: the class that is told from the rest.
     ax : Axes, optional
         By default a new figure's. Its axes become probit axes: what is drawn on them are rates,
         their limits are rates, and ticks are in percent.
@@ -99,6 +102,7 @@ def det(
     for point in operating_points:
         if not isinstance(point, OperatingPoint):
             raise ArgumentError("operating_points", f"must be MinDCF or ActDCF, not {point!r}")
+    systems = of_class(systems, class_)
     given = as_mapping(systems)
     bands = bands_of(band, given, roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)

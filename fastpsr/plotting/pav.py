@@ -11,7 +11,7 @@ from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
 from fastpsr.plotting.canvas import LLR, Canvas, is_guide
 from fastpsr.plotting.shading import Bands, bands_of, shade
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import span_grid, thin
 from fastpsr.predictions import Predictions
 
@@ -22,6 +22,7 @@ def pav_map(
     systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
     *,
     band: Bands = None,
+    class_: int | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -34,6 +35,8 @@ def pav_map(
         of posteriors are their log-odds less those of the prior.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.pav_steps, predictions)``, drawn as shaded areas.
+    class_ : int, optional
+        Of predictions of several classes: the class that is told from the rest.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -59,6 +62,7 @@ def pav_map(
     >>> ax.lines[0].get_xydata().tolist()
     [[-2.0, 0.0], [1.0, 0.0]]
     """
+    systems = of_class(systems, class_)
     bands = bands_of(band, as_mapping(systems), curves.pav_steps)
     canvas: Canvas[PavSteps] = Canvas(ax, kwargs)
     found = dict(canvas.systems(systems, PavSteps, curves.pav_steps))

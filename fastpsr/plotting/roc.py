@@ -9,7 +9,7 @@ from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.shading import Bands, bands_of, shade
-from fastpsr.plotting.systems import as_mapping
+from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Predictions
 
@@ -21,6 +21,7 @@ def roc(
     *,
     hull: bool = False,
     band: Bands = None,
+    class_: int | None = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -34,6 +35,8 @@ def roc(
         Whether to add the convex hull, dashed.
     band : Band, or mapping of names to Band, optional
         Results of ``fp.band(fp.roc, predictions)``, drawn as shaded areas.
+    class_ : int, optional
+        Of predictions of several classes: the class that is told from the rest.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -62,6 +65,7 @@ def roc(
     >>> ax.lines[0].get_xydata().tolist()
     [[1.0, 1.0], [0.5, 1.0], [0.5, 0.5], [0.0, 0.5], [0.0, 0.0]]
     """
+    systems = of_class(systems, class_)
     bands = bands_of(band, as_mapping(systems), roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
     for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):

@@ -6,8 +6,9 @@ from typing import Any, cast
 from fastpsr.errors import ArgumentError
 from fastpsr.plans.partitioned import CALL_TO_MAKE
 from fastpsr.predictions import Predictions
+from fastpsr.summaries.one_class import one_against_rest
 
-__all__ = ["as_mapping", "check_system", "is_multiclass", "percent"]
+__all__ = ["as_mapping", "check_system", "is_multiclass", "of_class", "percent"]
 
 
 def as_mapping(given: Any) -> dict[str, Any]:
@@ -37,9 +38,26 @@ def check_system(name: str, value: Any, kind: type[Any], takes: bool, calibrated
     if value.y_true is None:
         raise ArgumentError(called, "must be labeled predictions")
     if value.n_classes > 2:
-        raise ArgumentError(called, f"must be binary, not of {value.n_classes} classes")
+        raise ArgumentError(
+            called,
+            f"must be binary, not of {value.n_classes} classes",
+            remedy="take one class c against the rest, "
+            "fp.Predictions.from_posteriors(y_true == c, posteriors[:, c]), "
+            "or class_=c of det, roc and pav_map",
+        )
     if calibrated:
         value.require_posteriors("figures of posteriors")
+
+
+def of_class(systems: Any, class_: int | None) -> Any:
+    """Return systems, of which predictions are of one class against the rest where it is given."""
+    if class_ is None:
+        return systems
+    named = {
+        name: one_against_rest(value, class_) if isinstance(value, Predictions) else value
+        for name, value in as_mapping(systems).items()
+    }
+    return named if isinstance(systems, Mapping) else named[""]
 
 
 def is_multiclass(value: Any) -> bool:
