@@ -109,6 +109,11 @@ class CostMatrix:
         return self._values
 
     @property
+    def least(self) -> float:
+        """0 if no cost is negative, else minus infinity."""
+        return 0.0 if self.is_zero_one or self.values.min() >= 0.0 else -np.inf
+
+    @property
     def key(self) -> Hashable:
         """Hashable identity of the matrix."""
         if self.is_zero_one:

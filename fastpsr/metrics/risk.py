@@ -59,12 +59,12 @@ class BayesRisk(Metric[DecisionCounts]):
     @property
     def optimism(self) -> Optimism:  # type: ignore[override]
         """That of losses, unless a cost is a gain."""
-        return OF_LOSSES if self.matrix.values.min() >= 0.0 else Metric.optimism
+        return OF_LOSSES if self.matrix.least == 0.0 else Metric.optimism
 
     @property
     def value_range(self) -> tuple[float, float]:  # type: ignore[override]
         """A cost may be a gain."""
-        return (0.0 if self.matrix.values.min() >= 0.0 else -np.inf, np.inf)
+        return (self.matrix.least, np.inf)
 
     @property
     def matrix(self) -> CostMatrix:

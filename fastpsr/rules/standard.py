@@ -157,7 +157,7 @@ class Cost(ScoringRule):
     @property
     def least_loss(self) -> float:  # type: ignore[override]
         """A cost may be a gain."""
-        return 0.0 if self.matrix.values.min() >= 0.0 else -np.inf
+        return self.matrix.least
 
     @property
     def matrix(self) -> CostMatrix:
