@@ -1,6 +1,7 @@
 """What messages tell a caller to do: each remedy is done here, and the error is gone."""
 
 import ast
+import re
 import warnings
 from pathlib import Path
 
@@ -174,9 +175,8 @@ def test_remedies_work(words):
     provoke, mend = CASES[words]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match="must|needs") as caught:
+        with pytest.raises(ValueError, match=re.escape(words)):
             provoke()
-        assert words in str(caught.value)
         mend()
 
 

@@ -1,6 +1,7 @@
 """Key and scores together: what does not fit, conditions, speakers, weights, predictions."""
 
 import gzip
+from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
@@ -401,3 +402,37 @@ def test_codes_pick_and_show():
     assert len(coded) == 3
     assert coded.pick([0, 1]).strings().tolist() == ["b", "a"]
     assert coded.series().to_list() == ["b", "a", "b"]
+
+
+def changed_ids(change):
+    """A key and scores of 300 trials, of which the last two alone have the ids of the key."""
+    key = [(f"m{k % 10}", f"s{k}") for k in range(300)]
+    scores = [*(change(*ids) for ids in key[:-2]), *key[-2:]]
+    Path("key").write_text("".join(f"{m} {s} {k % 2}\n" for k, (m, s) in enumerate(key)))
+    Path("scores").write_text("".join(f"{m} {s} {k / 7}\n" for k, (m, s) in enumerate(scores)))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda m, s: (s, m), "enroll and test are swapped"),
+        (lambda m, s: (m, f"/data/{s}.wav"), "ids of tests differ by folders or endings"),
+        (lambda m, s: (m.upper(), s.upper()), "ids of enrollments differ by letter case"),
+        (lambda m, s: (m, f"{s}_other"), ""),
+    ],
+)
+def test_why_few_trials_have_a_score_is_said_and_dropping_them_is_not_offered(
+    tmp_path, monkeypatch, change, why
+):
+    monkeypatch.chdir(tmp_path)
+    changed_ids(change)
+    for call in (
+        lambda: trials.read("key", "scores"),
+        lambda: trials.join("key", {"a": "scores"}, "joined.parquet"),
+    ):
+        with pytest.raises(fp.ArgumentError, match="only 2 of 300 trials have a score") as caught:
+            call()
+        assert "missing" not in caught.value.pass_
+        assert "extra" not in caught.value.pass_
+        if "read" in call.__code__.co_names:
+            assert why in str(caught.value)

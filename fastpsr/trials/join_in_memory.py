@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, recode
+from fastpsr.trials.mismatch import why_ids_differ
 from fastpsr.trials.optional import polars
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.reading import Reading
@@ -78,6 +79,10 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
         other = _those(score_rows, scores.y_true[score_rows] != key.y_true[key_rows])
         found.add(of_scores, other, "label", "of the scores unlike the key's")
     if found.errors:
+        if matched.score_of is not None:
+            n_trials = int(np.count_nonzero(matched.key_first))
+            n_matched = int(np.count_nonzero(matched.score_of >= 0))
+            found.few(n_matched, n_trials, lambda: _why(key_ids, score_ids))
         raise ArgumentError(
             "scores",
             f"do not fit: {'; '.join(found.errors)}",
@@ -281,18 +286,17 @@ def _nothing_in_common(
     key: Reading, scores: Reading, key_ids: list[Coded], score_ids: list[Coded]
 ) -> str:
     said = f"{key.path} and {scores.path} have no trial in common: "
-    shared = [
-        (recode(ids, names) >= 0).mean()
-        for ids, names in [
-            (score_ids[0], key_ids[0].names),
-            (score_ids[1], key_ids[1].names),
-            (score_ids[0], key_ids[1].names),
-            (score_ids[1], key_ids[0].names),
-        ]
-    ]
-    if shared[2] > shared[0] and shared[3] > shared[1]:
-        return f"{said}enroll and test are swapped in one of them"
-    return (
-        f"{said}the key has {key_ids[0][0]!r} {key_ids[1][0]!r}, the scores have "
+    why = _why(key_ids, score_ids)
+    if why.startswith("enroll"):
+        return f"{said}{why}"
+    shown = (
+        f"the key has {key_ids[0][0]!r} {key_ids[1][0]!r}, the scores have "
         f"{score_ids[0][0]!r} {score_ids[1][0]!r}"
     )
+    return f"{said}{shown}{'; ' if why else ''}{why}"
+
+
+def _why(key_ids: list[Coded], score_ids: list[Coded]) -> str:
+    """Return why the ids differ, "" where that is not known."""
+    ours, theirs = ([ids.names.to_list() for ids in side[:2]] for side in (key_ids, score_ids))
+    return why_ids_differ((ours[0], ours[1]), (theirs[0], theirs[1]))

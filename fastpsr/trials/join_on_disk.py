@@ -486,6 +486,8 @@ class _Job:
             add(system.file, system.nan, "nan score", "", "nan")
             add(system.file, system.labels, "label", "of the scores unlike the key's")
             if found.errors:
+                n_trials = system.n_matched + system.missing.count
+                found.few(system.n_matched, n_trials, lambda: "")
                 both = f"{self.key.path} and {system.file.path}"
                 errors.append((both, f"do not fit: {'; '.join(found.errors)}"))
                 allowing |= found.allowing

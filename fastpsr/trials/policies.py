@@ -1,6 +1,6 @@
 """Policies for trials of the key and scores that do not match, and the mismatches found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.trials.coded import Coded
+from fastpsr.trials.mismatch import FEW
 from fastpsr.trials.text import Where
 from fastpsr.wording import counted
 
@@ -95,3 +96,13 @@ class Findings:
         self.errors.append(said)
         if policy:
             self.allowing[policy] = _ALLOWING[policy]
+
+    def few(self, n_matched: int, n_trials: int, why: Callable[[], str]) -> None:
+        """Where few trials have a score, say so and why; to drop the others is not offered."""
+        if n_matched >= FEW * n_trials:
+            return
+        self.allowing.pop("missing", None)
+        self.allowing.pop("extra", None)
+        reason = why()
+        said = f"only {n_matched:,} of {n_trials:,} trials have a score"
+        self.errors.append(f"{said}: {reason}" if reason else said)
