@@ -1,7 +1,10 @@
 """Optional libraries, which are installed with an extra and imported on first use."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 __all__ = ["frame", "load"]
 
@@ -14,7 +17,8 @@ def load(name: str, advice: str) -> Any:
         raise ValueError(advice) from None
 
 
-def frame(columns: dict[str, Any], **options: Any) -> Any:
+def frame(columns: dict[str, Any], **options: Any) -> "DataFrame":
     """Return columns by name as a ``polars.DataFrame``."""
     polars = load("polars", 'data frames need polars: pip install "fastpsr[cli]"')
-    return polars.DataFrame(columns, **options)
+    made: DataFrame = polars.DataFrame(columns, **options)
+    return made

@@ -87,6 +87,7 @@ def _check_names(what: str, options: Iterable[str], names: list[str]) -> None:
 def _check_flag(what: str, name: str, value: object) -> None:
     if isinstance(value, (bool, np.bool_)):
         return
-    remedy = f"call the metric on data, {what}()(predictions)" if hasattr(value, "kind") else ""
+    is_data = type(value).__name__.endswith("Predictions")
+    remedy = f"call the metric on data, {what}()(predictions)" if is_data else ""
     shown = repr(value) if isinstance(value, (str, int, float)) else type(value).__name__
     raise ArgumentError(name, f"must be True or False, not {shown}", remedy=remedy)

@@ -1,13 +1,16 @@
 """Base class of results: HTML for notebooks, conversion to JSON and to a data frame."""
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastpsr.html import table, values
 from fastpsr.optional import frame
 from fastpsr.strict_json import strict
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 __all__ = ["Result"]
 
@@ -23,7 +26,7 @@ class Result:
         content: dict[str, Any] = strict(self._content())
         return content
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Return the arrays as columns of a ``polars.DataFrame``; without arrays, a single row.
 
         Raises

@@ -273,6 +273,13 @@ HOSTILE = {
 }  # fmt: skip
 
 
+FUNCTIONS = [
+    name
+    for name in sorted({*fp.curves.__all__, "evaluate", "decompose"})
+    if not isinstance(getattr(fp, name), type)
+]
+
+
 def things_with_options():
     data = fp.Predictions.from_llrs([0, 1, 0, 1, 1], [-1.0, 2.0, 0.5, 1.0, -0.2])
     made = [kind.examples(data)[0] for kind in (*METRICS, *TRAININGS)]
@@ -283,7 +290,8 @@ def things_with_options():
         fp.rules.Beta(2.0, 1.0),
         fp.rules.Cost(1 - np.eye(2)),
     ]
-    return [*made, fp.IID(), fp.Stratified(), fp.Clusters([0, 1])]
+    return [*made, fp.rules.Weighted(lambda a: a[:, 0]), fp.IID(), fp.Stratified(),
+            fp.Clusters([0, 1]), fp.TwoWay([0], [1]), fp.Nested([0, 1])]  # fmt: skip
 
 
 @pytest.mark.parametrize("thing", things_with_options(), ids=lambda each: type(each).__name__)
@@ -325,11 +333,9 @@ def test_names_of_other_libraries(call, meant):
         call()
 
 
-@pytest.mark.parametrize("name", sorted({*fp.curves.__all__, "evaluate", "decompose"}))
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_arrays_in_place_of_predictions_show_the_call_to_make(name):
     function = getattr(fp, name)
-    if not callable(function) or isinstance(function, type):
-        return
     y, q = [0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]
     for args in ((y, q), (np.array(q), 0.5)):
         with pytest.raises(fp.ArgumentError, match=r"fp\.Predictions\.from_posteriors\(y_true"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from fastpsr.optional import frame
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 __all__ = ["BootstrapResult", "described_results"]
 
@@ -90,7 +93,7 @@ class BootstrapResult(Result):
         """Description of how the interval was computed."""
         return described_results([self])
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Return a ``polars.DataFrame`` of one row, with everything except the replicates.
 
         Raises

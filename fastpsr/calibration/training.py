@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from fastpsr.plans import (
     picked_ids,
     run,
 )
+from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cross_fit"]
@@ -321,6 +322,20 @@ class _Trained(Training):
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
         return self.fitted.transform(data)
         yield
+
+
+@overload
+def cross_fit(
+    calibrator: Calibrator | FitTransform, predictions: Predictions, train: Training | None = ...
+) -> Predictions: ...
+
+
+@overload
+def cross_fit(
+    calibrator: Calibrator | FitTransform,
+    predictions: PartitionedPredictions,
+    train: Training | None = ...,
+) -> PartitionedPredictions: ...
 
 
 @with_hints

@@ -22,6 +22,8 @@ from fastpsr.version import __version__
 from fastpsr.wording import counted
 
 if TYPE_CHECKING:
+    from polars import DataFrame
+
     from fastpsr.evaluation.comparison import Difference
 
 __all__ = ["Evaluation", "Group", "Row", "settings_of"]
@@ -265,7 +267,7 @@ class Evaluation:
             records += [row.to_dict() | sizes for row in self.of(group)]
         return records
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Return a ``polars.DataFrame`` with a row per value, with the sizes of its group.
 
         Raises

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded, recode
-from fastpsr.trials.mismatch import why_ids_differ
+from fastpsr.trials.mismatch import nothing_in_common, why_ids_differ
 from fastpsr.trials.optional import polars
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.reading import Reading
@@ -72,7 +72,9 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
         unused[score_rows] = False
         found.add(of_scores, np.flatnonzero(unused), "score", "of no trial in the key", "extra")
         if key_rows.size == 0:
-            raise ValueError(_nothing_in_common(key, scores, key_ids, score_ids))
+            first, other = ((ids[0][0], ids[1][0]) for ids in (key_ids, score_ids))
+            paths, why = (str(key.path), str(scores.path)), _why(key_ids, score_ids)
+            raise ValueError(nothing_in_common(paths, (first, other), why))
     is_nan = np.isnan(scores.score[score_rows])
     found.add(of_scores, _those(score_rows, is_nan), "nan score", "", "nan")
     if scores.y_true is not None:
@@ -280,20 +282,6 @@ def _match(
     )
     matched[both["key"].to_numpy()] = both["score"].to_numpy()
     return matched
-
-
-def _nothing_in_common(
-    key: Reading, scores: Reading, key_ids: list[Coded], score_ids: list[Coded]
-) -> str:
-    said = f"{key.path} and {scores.path} have no trial in common: "
-    why = _why(key_ids, score_ids)
-    if why.startswith("enroll"):
-        return f"{said}{why}"
-    shown = (
-        f"the key has {key_ids[0][0]!r} {key_ids[1][0]!r}, the scores have "
-        f"{score_ids[0][0]!r} {score_ids[1][0]!r}"
-    )
-    return f"{said}{shown}{'; ' if why else ''}{why}"
 
 
 def _why(key_ids: list[Coded], score_ids: list[Coded]) -> str:

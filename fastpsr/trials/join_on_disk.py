@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import check_place, whole_file
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.plans.budget import memory_budget
+from fastpsr.trials.mismatch import Sides, nothing_in_common, why_ids_differ
 from fastpsr.trials.optional import duckdb, polars, pyarrow
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.repeats import Repeats, hashes_of
@@ -36,6 +38,7 @@ Progress = Callable[[str, int, int], object]
 Mask = NDArray[np.bool_]
 Label = Literal["target", "nontarget"]
 
+_MOST_IDS = 1_000_000  # of a side, to find out why ids differ
 _GROUP_ROWS = 10**6
 _BYTES_PER_ROW = 300  # of a row group, while it is made
 _PIECE_BYTES = 1 << 24
@@ -487,7 +490,8 @@ class _Job:
             add(system.file, system.labels, "label", "of the scores unlike the key's")
             if found.errors:
                 n_trials = system.n_matched + system.missing.count
-                found.few(system.n_matched, n_trials, lambda: "")
+                why = partial(self._why, tables[system]) if system in tables else str
+                found.few(system.n_matched, n_trials, why)
                 both = f"{self.key.path} and {system.file.path}"
                 errors.append((both, f"do not fit: {'; '.join(found.errors)}"))
                 allowing |= found.allowing
@@ -508,14 +512,13 @@ class _Job:
         return f"{self.key.path}: no trial has a score of every system"
 
     def _nothing_in_common(self, system: System, table: str) -> str:
-        said = f"{self.key.path} and {system.file.path} have no trial in common: "
-        if self.workshop.are_swapped(table):
-            return f"{said}enroll and test are swapped in one of them"
-        ours, theirs = self.workshop.first("key"), self.workshop.first(table)
-        return (
-            f"{said}the key has {ours[0]!r} {ours[1]!r}, the scores have "
-            f"{theirs[0]!r} {theirs[1]!r}"
-        )
+        paths = str(self.key.path), str(system.file.path)
+        firsts = self.workshop.first("key"), self.workshop.first(table)
+        return nothing_in_common(paths, firsts, self._why(table))
+
+    def _why(self, table: str) -> str:
+        """Return why the ids of a table differ from the key's, "" where that is not known."""
+        return why_ids_differ(self.workshop.sides("key"), self.workshop.sides(table))
 
     def _hashes(self, frame: "DataFrame") -> NDArray[np.uint64]:
         return np.asarray(hashes_of(frame, self.ids).to_numpy())
@@ -812,17 +815,16 @@ class _Workshop:
             ids,
         )
 
-    def are_swapped(self, table: str) -> bool:
-        """Whether models of the scores are segments of the key, and segments models."""
-
-        def shared(ours: str, theirs: str) -> float:
-            return float(
-                self._one(f"SELECT avg(({theirs} IN (SELECT {ours} FROM key))::INT) FROM {table}")
+    def sides(self, table: str) -> Sides:
+        """Return the first distinct ids of both sides."""
+        one, other = (
+            self._run(
+                f"SELECT DISTINCT {side} FROM {table} ORDER BY {side} LIMIT {_MOST_IDS}",
+                lambda result: [str(row[0]) for row in result.fetchall()],
             )
-
-        return shared("test", "enroll") > shared("enroll", "enroll") and shared(
-            "enroll", "test"
-        ) > shared("test", "test")
+            for side in ("enroll", "test")
+        )
+        return one, other
 
     def first(self, table: str) -> tuple[str, str]:
         """Return the ids of the first row."""

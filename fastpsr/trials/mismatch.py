@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["FEW", "why_ids_differ"]
+__all__ = ["FEW", "Sides", "nothing_in_common", "why_ids_differ"]
 
 #: Share of the key's trials below which leaving the others out is not offered.
 FEW = 0.5
@@ -36,6 +36,18 @@ def why_ids_differ(key: Sides, scores: Sides) -> str:
     if reasons:
         return f"{' and '.join(reasons)}: make them alike"
     return "" if any(known) else "they have no ids in common: they are of other data"
+
+
+def nothing_in_common(
+    paths: tuple[str, str], first: tuple[tuple[str, str], tuple[str, str]], why: str
+) -> str:
+    """Return that a key and scores have no trial in common, with the first trial of each."""
+    ours, theirs = first
+    said = f"{paths[0]} and {paths[1]} have no trial in common: "
+    if why.startswith("enroll"):
+        return f"{said}{why}"
+    shown = f"the key has {ours[0]!r} {ours[1]!r}, the scores have {theirs[0]!r} {theirs[1]!r}"
+    return f"{said}{shown}; {why}" if why else f"{said}{shown}"
 
 
 def _how(ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
