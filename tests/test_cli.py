@@ -388,3 +388,23 @@ def test_as_a_module():
 def test_as_a_program():
     done = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{fp.__version__}\n", "")
+
+
+def test_metrics_of_ranks_are_had_from_posteriors_by_name():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    q = 1.0 / (1.0 + np.exp(-(rng.normal(size=200) + 2.0 * y - 1.0)))
+    write("t.csv", y_true=y, p=q)
+    data = fp.Predictions.from_posteriors(y, q)
+    succeed("evaluate", "t.csv", "--metrics", "EER,mindcf,AUC,Cllr", "--json", "t.json")
+    found = values_of("t.json")
+    metrics = [fp.EER(), fp.MinDCF(0.01), fp.AUC(), fp.Cllr()]
+    assert found == {metric.label: pytest.approx(metric(data)) for metric in metrics}
+
+
+def test_cosine_is_another_word_for_raw():
+    rng = np.random.default_rng(0)
+    write("t.csv", y_true=np.arange(60) % 2, s=rng.random(60))
+    for kinds in (["raw"], ["cosine"]):
+        succeed("evaluate", "t.csv", "--scores-are", *kinds, "--json", f"{kinds[0]}.json")
+    assert values_of("raw.json") == values_of("cosine.json")

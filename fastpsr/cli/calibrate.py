@@ -110,7 +110,7 @@ def calibrate(
     if apply is not None or output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
     untrained = chosen.untrained()
-    if scores_are is ScoresAre.RAW and chosen.calibrator == "histogram":
+    if scores_are in (ScoresAre.RAW, ScoresAre.COSINE) and chosen.calibrator == "histogram":
         raise ValueError(
             "--calibrator histogram must not be given raw scores, which have no posteriors to bin: "
             "use dp, temperature or pav"

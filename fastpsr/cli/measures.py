@@ -81,7 +81,7 @@ class TableMeasure:
     calibrator: Calibrator
     folds: int
     folds_are_given: bool
-    chosen: Callable[[Metrics], Metrics]
+    chosen: Callable[[Metrics, Metrics], Metrics]
 
     @classmethod
     def of(
@@ -105,7 +105,7 @@ class TableMeasure:
             folds_are_given,
             measures.chosen,
         )
-        measures.check_names(made._table(2) | made._table(3))
+        measures.check_names(made._table(2) | made._table(3) | made._others(2))
         return made
 
     def predictions(self, data: ScoreFile) -> Predictions:
@@ -125,7 +125,19 @@ class TableMeasure:
             tell_once(f"--costs: {_listed(self.costs)}")
         if self.detection and n_classes > 2:
             raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
-        return self.chosen(self._table(n_classes))
+        return self.chosen(self._table(n_classes), self._others(n_classes))
+
+    def _others(self, n_classes: int) -> Metrics:
+        """Return the metrics that a table has only where they are asked for by name."""
+        if n_classes > 2:
+            return {}
+        return detection_metrics(
+            _kind(self.scale),
+            eer=self.eer,
+            detection=self.detection or [MinDCF(0.01)],
+            calibrator=self.calibrator,
+            train=CrossFit(folds=self.folds),
+        )
 
     def _table(self, n_classes: int) -> Metrics:
         return default_metrics(

@@ -72,9 +72,9 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
         unused[score_rows] = False
         found.add(of_scores, np.flatnonzero(unused), "score", "of no trial in the key", "extra")
         if key_rows.size == 0:
-            first, other = ((ids[0][0], ids[1][0]) for ids in (key_ids, score_ids))
+            ours, theirs = ((ids[0][0], ids[1][0]) for ids in (key_ids, score_ids))
             paths, why = (str(key.path), str(scores.path)), _why(key_ids, score_ids)
-            raise ValueError(nothing_in_common(paths, (first, other), why))
+            raise ValueError(nothing_in_common(paths, (ours, theirs), why))
     is_nan = np.isnan(scores.score[score_rows])
     found.add(of_scores, _those(score_rows, is_nan), "nan score", "", "nan")
     if scores.y_true is not None:

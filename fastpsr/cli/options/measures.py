@@ -17,6 +17,8 @@ from fastpsr.evaluation.defaults import name_in, with_interval
 from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
 from fastpsr.predictions import Predictions
 
+Metrics = dict[str, Metric[Any]]
+
 __all__ = [
     "CalibratorOptions",
     "MeasureOptions",
@@ -100,9 +102,9 @@ class MeasureOptions:
         """The EER by its definition."""
         return EER() if self.eer is None else EER(self.eer.value)
 
-    def chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
-        """Return the metrics of a table that are asked for, all by default."""
-        found = self._chosen(table)
+    def chosen(self, table: Metrics, others: Metrics | None = None) -> Metrics:
+        """Return the metrics of a table that are asked for, by default all but the others."""
+        found = self._chosen(table if self.metrics is None else table | (others or {}))
         if self.eer is not None and self.equal_rates.label not in found:
             raise ValueError(
                 f"--eer is for tables with the EER, not for one of {', '.join(found)}: trials, or "
@@ -110,11 +112,11 @@ class MeasureOptions:
             )
         return found
 
-    def check_names(self, tables: dict[str, Metric[Any]]) -> None:
+    def check_names(self, tables: Metrics) -> None:
         """Raise, before anything is read, where --metrics names none of all possible metrics."""
         self._chosen(tables)
 
-    def _chosen(self, table: dict[str, Metric[Any]]) -> dict[str, Metric[Any]]:
+    def _chosen(self, table: Metrics) -> Metrics:
         if self.metrics is None:
             return table
         names = [name_in(table, text, "--metrics") for text in self.metrics.split(",")]

@@ -27,6 +27,7 @@ class ScoresAre(StrEnum):
     LLR = "llr"
     LOG10_LLR = "log10-llr"
     RAW = "raw"
+    COSINE = "cosine"  # raw scores
 
 
 TrialScale = Literal["llr", "log10-llr", "posteriors", "raw"]
@@ -36,6 +37,7 @@ _TRIAL_SCALES: dict[ScoresAre, TrialScale] = {
     ScoresAre.POSTERIORS: "posteriors",
     ScoresAre.POSTERIOR: "posteriors",
     ScoresAre.RAW: "raw",
+    ScoresAre.COSINE: "raw",
 }
 KindsOfScores = Annotated[
     list[ScoresAre] | None,
@@ -58,7 +60,7 @@ def table_scale(scores_are: ScoresAre | None) -> str:
     """Return the kind of the scores of a table."""
     if scores_are in (None, ScoresAre.POSTERIOR):
         return ScoresAre.POSTERIORS.value
-    return str(scores_are)
+    return str(ScoresAre.RAW if scores_are is ScoresAre.COSINE else scores_are)
 
 
 def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
@@ -73,7 +75,8 @@ def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
 
 def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:
     """Return the kind of the scores of each system, which is given once or for each."""
-    found: list[ScoresAre | None] = [*scores_are] if scores_are else [None]
+    given: list[ScoresAre | None] = [*scores_are] if scores_are else [None]
+    found = [ScoresAre.RAW if each is ScoresAre.COSINE else each for each in given]
     if len(found) not in (1, n_systems):
         raise ValueError(
             f"--scores-are must be given once, or for each of {n_systems} systems, not "
