@@ -780,7 +780,9 @@ def _are_like_probabilities(z: NDArray[Any]) -> bool:
             return False
         return rows.ndim == 1 or bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1.0).max() < 1e-3)
 
-    if len(z) < _FEWEST_TO_JUDGE or z.dtype.kind != "f" or not are_alike(z[:_FEWEST_TO_JUDGE]):
+    if z.ndim not in (1, 2) or len(z) < _FEWEST_TO_JUDGE or z.dtype.kind != "f" or not z.size:
+        return False
+    if not are_alike(z[:_FEWEST_TO_JUDGE]):
         return False
     return are_alike(z) and bool((z != np.rint(z)).any() and z.min() < z.max())
 

@@ -276,7 +276,8 @@ def test_folds_are_dealt_once_to_predictions_in_memory():
     groups = columns["group"]
     found = fp.CrossFit(groups=groups).folds_of(data)
     assert fp.CrossFit(groups=groups).folds_of(data) is found
-    assert fp.CrossFit(groups=groups.copy()).folds_of(data) is not found
+    assert fp.CrossFit(groups=groups.copy()).folds_of(data) is found
+    assert fp.CrossFit(groups=groups + 1).folds_of(data) is not found
 
 
 def test_names_are_for_parts_and_arrays_for_memory():

@@ -159,7 +159,10 @@ def test_every_kind_of_table():
     succeed("evaluate", "s.npz", *are, "--resamples", 60, *files)
     rows = fp.evaluate(predictions, n_resamples=60, seed=0).rows
     assert csv_rows() == strict_json("t.json")["rows"]
-    cells = [(r.metric, *with_interval(r.value, r.low, r.high, r.unit)) for r in rows]
+    cells = [
+        tuple(f"{cell}" for cell in (r.metric, *with_interval(r.value, r.low, r.high, r.unit)))
+        for r in rows
+    ]
     markdown = [line.strip("| ").split(" | ") for line in Path("t.md").read_text().splitlines()]
     header = [("metric", "value", "interval"), ("---", "--:", "--:")]
     assert [tuple(line) for line in markdown] == [*header, *cells]

@@ -891,8 +891,8 @@ def test_labels_do_not_leak_into_calibrated_scores(ending):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--metrics", "EER,nope"), ["--metrics must name metrics", "minDCF(0.01)", "'nope'"]),
-        (("--metrics", "nope", "none"), ["--metrics must name metrics"]),  # before files are read
+        (("--metrics", "EER,nope"), ["--metrics must be among", "minDCF(0.01)", "'nope'"]),
+        (("--metrics", "nope", "none"), ["--metrics must be among"]),  # before files are read
         (("--scores-are", "llr", "--scores-are", "raw"), ["for each of 1 systems, not 2 times"]),
         (("--targets", "s"), ["--targets and --nontargets go together"]),
         (("--targets", "s", "--nontargets", "s"), ["--key has labels"]),

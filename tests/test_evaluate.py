@@ -142,7 +142,7 @@ def test_no_metrics(empty):
 
 @pytest.mark.parametrize(
     "metrics",
-    [fp.CrossEntropy(), "NCE", ["NCE"], [None], {"a": "NCE"}, 5, {1: fp.CrossEntropy()}],
+    [fp.CrossEntropy(), "NCE", ["none"], [None], {"a": "NCE"}, 5, {1: fp.CrossEntropy()}],
     ids=["a metric", "a word", "words", "None", "word in a dict", "number", "number as name"],
 )
 def test_what_is_no_collection_of_metrics(metrics):

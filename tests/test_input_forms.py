@@ -310,7 +310,9 @@ def test_messages_with_a_next_step():
 
 @pytest.mark.parametrize("make", MAKE)
 def test_weights_are_called_sample_weight(make):
-    with pytest.raises(TypeError, match=f"{make} takes no weights: the argument is sample_weight"):
+    with pytest.raises(
+        TypeError, match=f"{make} takes no argument weights: did you mean sample_weight"
+    ):
         MAKE[make]([0, 1, 0, 1], weights=np.ones(4))
 
 

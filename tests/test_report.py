@@ -15,6 +15,7 @@ pytest.importorskip("matplotlib")
 import fastpsr as fp
 from fastpsr import plotting
 from fastpsr.evaluation import Row
+from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report import Report, Result, render, write_report
@@ -200,7 +201,7 @@ def test_the_bound_is_that_of_pav():
     bound = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest())(samples)
     given = verdicts(reports.report({"a": samples}))[0].words[-1]
     assert f"save more than {bound:.1f} %" in given
-    usual = reports.report({"a": samples}, metrics=fp.evaluate.__globals__["default_metrics"](2))
+    usual = reports.report({"a": samples}, metrics=default_metrics(2))
     assert verdicts(usual)[0].words[-1] == given
 
 

@@ -298,7 +298,7 @@ def test_every_command_says_what_scores_look_like(tmp_path, monkeypatch):
     ]
     for command, names in runs:
         done = fastpsr(*command)
-        assert done.exit_code == 0
-        said = [line for line in done.stderr.splitlines() if "shifted or scaled" in line]
+        assert done.code == 0, done.err
+        said = [line for line in done.err.splitlines() if "shifted or scaled" in line]
         assert [any(name in line for line in said) for name in names] == [True] * len(names)
         assert all("--scores-are raw" in line for line in said)

@@ -211,7 +211,7 @@ def band(
             f"{curve.__name__} is undefined in {n_undefined:,} of {settings.n_resamples:,} "
             "replicates, which are left out: a class is missing there",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     low, high = (at.curve(side) for side in zip(*ends, strict=True))
     return Band(

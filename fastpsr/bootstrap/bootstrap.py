@@ -145,7 +145,7 @@ def bootstrap(
     """
     chosen = _named(metrics)
     check_data(predictions)
-    look_at_llrs(predictions)
+    look_at_llrs(predictions, stacklevel=3)
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
@@ -172,7 +172,7 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    stacklevel: int = 4,
+    stacklevel: int = 5,
 ) -> list[BootstrapResult]:
     """Return the intervals of given values; the jobs must be prepared."""
     alone: list[Sum] = [[(job, 1.0)] for job in jobs]
@@ -190,7 +190,7 @@ def intervals_of_differences(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    stacklevel: int = 4,
+    stacklevel: int = 5,
 ) -> list[BootstrapResult]:
     """Return differences of given values with intervals; the jobs must be prepared.
 
@@ -292,7 +292,7 @@ def compare(
     """
     check_same_samples(a, b)
     for side in (a, b):
-        look_at_llrs(side)
+        look_at_llrs(side, stacklevel=3)
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)

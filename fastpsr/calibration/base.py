@@ -159,8 +159,9 @@ class Calibrator(Options, ABC):
 
         def plan() -> Plan[Self]:
             yield from begin(predictions)
-            yield from self.look_at(predictions)
-            return (yield from self.fit_plan(predictions))
+            # side by side, so that they share reads
+            fitted, _ = yield [self.fit_plan(predictions), self.look_at(predictions)]
+            return fitted  # type: ignore[no-any-return]
 
         return run(plan)
 

@@ -79,8 +79,11 @@ class Training(Options, ABC):
 
         def plan() -> Plan[Any]:
             yield from self._begin(predictions)
-            yield from self.look_at(made, predictions)
-            return (yield from self.calibrated_plan(made, predictions))
+            # side by side, so that they share reads
+            calibrated, _ = yield [
+                self.calibrated_plan(made, predictions), self.look_at(made, predictions),
+            ]  # fmt: skip
+            return calibrated
 
         return run(plan)
 
@@ -369,7 +372,7 @@ def cross_fit(
     """
     as_calibrator(calibrator)
     check_data(predictions)
-    look_at_llrs(predictions)
+    look_at_llrs(predictions, stacklevel=3)
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 

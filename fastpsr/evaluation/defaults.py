@@ -52,7 +52,7 @@ class BoundOnTheseSamples(CalibrationLoss):
 
     @property
     def meaning(self) -> str:
-        return f"{super().meaning}: an optimistic bound on these samples, without interval"
+        return f"{super().meaning}: an optimistic bound on these samples"
 
     def with_interval(self) -> CalibrationLoss:
         """Return the metric, whose interval is that of the value of the population."""

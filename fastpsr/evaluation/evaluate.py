@@ -240,7 +240,7 @@ def evaluate_systems(
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
     for task in tasks:
         for each in task.take(outcomes):
-            warn(each.of(task.label) if task.label else each, stacklevel=3)
+            warn(each.of(task.label) if task.label else each, stacklevel=4)
     found: list[Difference] = []
     for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
         drawn = some[0].intervals if group_differences is None else intervals
@@ -294,7 +294,7 @@ def _finished(
                 list(drawn.values()),
                 task.intervals,
                 _reporter(progress, _beginning([task]), "replicates"),
-                stacklevel=6,
+                stacklevel=7,
             )
             results |= {(task, name): each for name, each in zip(drawn, found, strict=True)}
     compared = [  # inf - inf is undefined
@@ -318,7 +318,7 @@ def _finished(
             [known[each] for each in needed],
             intervals,
             _reporter(progress, _beginning(tasks), "replicates of differences"),
-            stacklevel=6,
+            stacklevel=7,
         )
         results |= zip(compared, found, strict=True)
     for task in tasks:

@@ -149,7 +149,7 @@ class Task:
         try:
             run(lambda: resampling.units(self.data))
         except ValueError as error:
-            warn(NoIntervalsWarning(self.worded("no intervals"), error), stacklevel=5)
+            warn(NoIntervalsWarning(self.worded("no intervals"), error), stacklevel=6)
             return False
         return True
 
@@ -171,6 +171,8 @@ class Task:
             error=None if error is None else without_frames(error),
         )  # fmt: skip
         if found is None:
+            if self.intervals is not None and not getattr(metric, "has_interval", True):
+                row = replace(row, note=f"{row.note}, without interval")
             return row
         low, high = found.interval
         df = None if math.isnan(found.degrees_of_freedom) else found.degrees_of_freedom
@@ -258,7 +260,9 @@ def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
             return run(plan, data)
     finally:
         for each in caught:
-            message = f"{system}: {each.message}"
+            message: Any = f"{system}: {each.message}"
+            if isinstance(each.message, SuspicionWarning):
+                message = each.message.of(system)
             warnings.warn_explicit(message, each.category, each.filename, each.lineno)
 
 

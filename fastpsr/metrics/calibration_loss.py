@@ -151,8 +151,11 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         """Plan: request the sums of the raw losses and of the losses after calibration."""
         data.require_posteriors("expected scores")
         self._fitter.check_classes(data.n_classes)
-        yield from self.train.look_at(self._fitter, data)
-        raw, calibrated = yield [SumLosses(self.rule).over(data), self._calibrated(data)]
+        raw, calibrated, _ = yield [
+            SumLosses(self.rule).over(data),
+            self._calibrated(data),
+            self.train.look_at(self._fitter, data),
+        ]
         return raw, calibrated
 
     def _calibrated(self, data: Data) -> Plan[ScoreSums]:
@@ -277,8 +280,10 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
 
     def _sums(self, data: Data) -> Plan[ReferenceSums]:
         data.require_posteriors("score divergences")
-        yield from self.train.look_at(self._fitter, data)
-        reference = yield from self.train.calibrated_plan(self._fitter, data)
+        reference, _ = yield [
+            self.train.calibrated_plan(self._fitter, data),
+            self.train.look_at(self._fitter, data),
+        ]
         (sums,) = yield [_SumReferences(self.rule, "divergence").over(data, reference)]
         return sums  # type: ignore[no-any-return]
 

@@ -76,7 +76,9 @@ def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
 def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:
     """Return the kind of the scores of each system, which is given once or for each."""
     given: list[ScoresAre | None] = [*scores_are] if scores_are else [None]
-    found = [ScoresAre.RAW if each is ScoresAre.COSINE else each for each in given]
+    found: list[ScoresAre | None] = [
+        ScoresAre.RAW if each is ScoresAre.COSINE else each for each in given
+    ]
     if len(found) not in (1, n_systems):
         raise ValueError(
             f"--scores-are must be given once, or for each of {n_systems} systems, not "
