@@ -1,10 +1,16 @@
-"""The error for invalid arguments, and the warning about data that look like a mistake."""
+"""The error for invalid arguments, the warning about data like a mistake, and how one warns."""
 
+import os
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["ArgumentError", "LooksLike", "SuspicionWarning"]
+__all__ = ["ArgumentError", "LooksLike", "SuspicionWarning", "warn"]
+
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 LooksLike = Literal[
     "posteriors",
@@ -154,3 +160,11 @@ class SuspicionWarning(UserWarning):
 
     def __reduce__(self) -> tuple[type["SuspicionWarning"], tuple[LooksLike, str, str]]:
         return type(self), (self.looks_like, self.problem, self.remedy)
+
+
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warn, with the line of the first caller that is not part of the package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
-from fastpsr.errors import ArgumentError, SuspicionWarning
+from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.html import table, values
 from fastpsr.kernels.blocks import together
 from fastpsr.options import with_hints
@@ -176,7 +175,7 @@ class Predictions:
         """
         given = checks.as_column(checks.read("z", z))
         if _are_like_probabilities(given):
-            warn(_PROBABILITIES_AS_LOGITS, stacklevel=3)
+            warn(_PROBABILITIES_AS_LOGITS)
         if given.ndim == 1:
             log_odds = checks.as_scores("z", given)
             return cls._make(y_true, "posteriors", log_odds, priors, sample_weight, classes)

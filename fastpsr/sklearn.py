@@ -5,7 +5,6 @@ Needs the extra ``sklearn``; imported only when asked for, ``import fastpsr.skle
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from fastpsr.calibration import DirectionPreserving
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.own import as_calibrator
 from fastpsr.calibration.separability import NoOptimumError
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, warn
 from fastpsr.metrics import Metric, Threshold
 from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
@@ -176,7 +175,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.calibrator_ = calibrator.fit(samples)
         except NoOptimumError as error:
             message = f"{error.problem}: fitted to Platt's smoothed targets instead of the labels"
-            warn(message, RuntimeWarning, stacklevel=2)
+            warn(message, RuntimeWarning)
             self.calibrator_ = calibrator.fit(_smoothed(samples))
         self.estimator_ = clone(self.estimator).fit(X, y, **routed.estimator.fit)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -295,7 +294,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     f"{type(self.estimator).__name__} takes no sample_weight: weights are used "
                     "for the calibrator only",
                     UserWarning,
-                    stacklevel=3,
                 )
         return Bunch(estimator=Bunch(fit=fit_params), splitter=Bunch(split={}))
 

@@ -337,7 +337,7 @@ def test_ranks_need_no_posteriors_and_larger_is_better_where_it_is():
     scores = fp.Predictions.from_raw_scores(y == "dog", svm.decision_function(X))
     assert make_scorer(fp.EER())(svm, X, y) == -fp.EER()(scores)
     assert make_scorer(fp.AUC())(svm, X, y) == fp.AUC()(scores)
-    assert repr(make_scorer(fp.AUC())) == "make_scorer(AUC())"
+    assert repr(make_scorer(fp.AUC())) == "make_scorer(AUC(class_=None))"
 
 
 def test_a_test_fold_may_lack_a_class_that_was_trained_on():

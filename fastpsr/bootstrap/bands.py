@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +17,7 @@ from fastpsr.curves.bayes_error import bayes_error_at
 from fastpsr.curves.pav_steps import pav_steps_at
 from fastpsr.curves.risk_curve import risk_curve_at
 from fastpsr.curves.roc import roc_at
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.predictions import Floats
@@ -211,7 +210,6 @@ def band(
             f"{curve.__name__} is undefined in {n_undefined:,} of {settings.n_resamples:,} "
             "replicates, which are left out: a class is missing there",
             RuntimeWarning,
-            stacklevel=3,
         )
     low, high = (at.curve(side) for side in zip(*ends, strict=True))
     return Band(

@@ -145,7 +145,7 @@ def bootstrap(
     """
     chosen = _named(metrics)
     check_data(predictions)
-    look_at_llrs(predictions, stacklevel=3)
+    look_at_llrs(predictions)
     jobs = [Job(metric, predictions) for _, metric in chosen]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
@@ -172,15 +172,14 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    stacklevel: int = 5,
 ) -> list[BootstrapResult]:
     """Return the intervals of given values; the jobs must be prepared."""
     alone: list[Sum] = [[(job, 1.0)] for job in jobs]
     evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
     results = []  # not a comprehension, so that warnings refer to the line of the caller
     for name, terms in zip(names, alone, strict=True):
-        results.append(evidence.result(name, terms, stacklevel))
-    warn_of_few(results, stacklevel - 1)
+        results.append(evidence.result(name, terms))
+    warn_of_few(results)
     return results
 
 
@@ -190,7 +189,6 @@ def intervals_of_differences(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
-    stacklevel: int = 5,
 ) -> list[BootstrapResult]:
     """Return differences of given values with intervals; the jobs must be prepared.
 
@@ -209,8 +207,8 @@ def intervals_of_differences(
     results = []
     for pair, terms in zip(pairs, between, strict=True):
         of_pair = evidence.at_level(levels[pair.family])
-        results.append(of_pair.result(pair.name, terms, stacklevel))
-    warn_of_few(results, stacklevel - 1)
+        results.append(of_pair.result(pair.name, terms))
+    warn_of_few(results)
     return results
 
 
@@ -292,7 +290,7 @@ def compare(
     """
     check_same_samples(a, b)
     for side in (a, b):
-        look_at_llrs(side, stacklevel=3)
+        look_at_llrs(side)
     chosen = _named(metric)
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-from warnings import warn
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsampling import SubsetValues, subsampled, subset_values
 from fastpsr.bootstrap.units import IdUnits
+from fastpsr.errors import warn
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ece import ECE
 from fastpsr.plans import Plan, run
@@ -64,7 +64,7 @@ class Evidence:
     errors: dict[Job, tuple[Floats, Floats]]
     n_ids: int | None
 
-    def result(self, name: str, terms: Sum, stacklevel: int = 2) -> BootstrapResult:
+    def result(self, name: str, terms: Sum) -> BootstrapResult:
         """Return a sum with its interval, with a warning if that is not reliable."""
         settings, jobs = self.intervals, [job for job, _ in terms]
         value, replicates = self.total(terms)
@@ -77,7 +77,7 @@ class Evidence:
             found.problem,
         ]
         for problem in filter(None, problems):
-            warn(f"{name} {problem}", RuntimeWarning, stacklevel=stacklevel)
+            warn(f"{name} {problem}", RuntimeWarning)
         value_range = _range_of(terms)
         standard_error = bias = float("nan")
         if defined.size > 1 and np.isfinite(value) and np.isfinite(defined).all():
@@ -227,7 +227,7 @@ def _constant(jobs: Sequence[Job], value: float, defined: Floats) -> str:
     )
 
 
-def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None:
+def warn_of_few(results: Sequence[BootstrapResult]) -> None:
     """Warn of intervals whose width few samples or speakers determine."""
     few = [each for each in results if each.degrees_of_freedom < _FEW]
     if few:
@@ -236,7 +236,6 @@ def warn_of_few(results: Sequence[BootstrapResult], stacklevel: int = 2) -> None
             f"few samples or speakers determine these values (degrees of freedom below {_FEW:g}): "
             f"{named}; their intervals are wide, and may still be too narrow",
             RuntimeWarning,
-            stacklevel=stacklevel + 1,
         )
 
 

@@ -225,7 +225,7 @@ def sample_size(
             estimate.interval(confidence_level)
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
-    result = evidence.result(job.name, alone, stacklevel=4)
+    result = evidence.result(job.name, alone)
     warn_of_few([result])
     pilot = _Pilot(job, result, *_values_beside(job, value, settings, evidence), estimate)
     if not 0.0 < pilot.width(1.0) < math.inf:

@@ -3,7 +3,6 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
-from warnings import warn
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import ScoreRange, Span
-from fastpsr.errors import ArgumentError, SuspicionWarning
+from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -91,7 +90,6 @@ class _Affine(Calibrator):
                 f"the true class, which {self.name} leaves as it is",
                 remedy,
             ),
-            stacklevel=2,
         )
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
@@ -181,7 +179,6 @@ class _Affine(Calibrator):
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
                 RuntimeWarning,
-                stacklevel=2,
             )
         return {"scale_": scale, "bias_": bias, "floor_": floor}
 

@@ -372,7 +372,7 @@ def cross_fit(
     """
     as_calibrator(calibrator)
     check_data(predictions)
-    look_at_llrs(predictions, stacklevel=3)
+    look_at_llrs(predictions)
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from fastpsr.cli.wording import in_options
-from fastpsr.errors import LooksLike, SuspicionWarning
+from fastpsr.errors import LooksLike, SuspicionWarning, warn
 from fastpsr.evaluation import NoIntervalsWarning
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.plans import run
@@ -113,7 +113,7 @@ def say_suspicions(path: Path, predictions: Predictions) -> None:
     """Print what labeled scores look like, where that is not what they are taken for."""
     with warnings_as_lines(f"{path}: "):
         for each in run(lambda: suspicions(predictions)):
-            warnings.warn(each, stacklevel=2)
+            warn(each)
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def evaluate_with_conf_int(
             settings = Intervals.of(n_resamples, 0.5, "percentile", scheme, _SEED)
             # not fp.bootstrap, so that warnings refer to the line of the caller
             (found,) = with_intervals(
-                names, jobs, values_of(names, jobs), settings, as_progress(False), stacklevel=4
+                names, jobs, values_of(names, jobs), settings, as_progress(False)
             )
             value, values = found.value, found.replicates[:num_bootstraps]
         else:

@@ -252,8 +252,8 @@ def decompose(
         # undefined together
         evidence.replicates[:, np.isnan(evidence.replicates).any(axis=0)] = np.nan
         for name, signed in sums.items():  # warnings refer to the line of the caller
-            found[name] = evidence.result(name, signed, stacklevel=5)
-        warn_of_few(list(found.values()), stacklevel=4)
+            found[name] = evidence.result(name, signed)
+        warn_of_few(list(found.values()))
     return Decomposition(**parts, unit=terms[0].unit, intervals=found)
 
 

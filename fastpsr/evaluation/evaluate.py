@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from warnings import warn
 
 from fastpsr import checks
 from fastpsr.bootstrap import BootstrapResult, Resampling
@@ -17,7 +16,7 @@ from fastpsr.bootstrap.bootstrap import (
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -240,7 +239,7 @@ def evaluate_systems(
     outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
     for task in tasks:
         for each in task.take(outcomes):
-            warn(each.of(task.label) if task.label else each, stacklevel=4)
+            warn(each.of(task.label) if task.label else each)
     found: list[Difference] = []
     for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
         drawn = some[0].intervals if group_differences is None else intervals
@@ -294,7 +293,6 @@ def _finished(
                 list(drawn.values()),
                 task.intervals,
                 _reporter(progress, _beginning([task]), "replicates"),
-                stacklevel=7,
             )
             results |= {(task, name): each for name, each in zip(drawn, found, strict=True)}
     compared = [  # inf - inf is undefined
@@ -318,7 +316,6 @@ def _finished(
             [known[each] for each in needed],
             intervals,
             _reporter(progress, _beginning(tasks), "replicates of differences"),
-            stacklevel=7,
         )
         results |= zip(compared, found, strict=True)
     for task in tasks:

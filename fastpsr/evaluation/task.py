@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.replicates import AnyMetric, Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
-from fastpsr.errors import ArgumentError, SuspicionWarning
+from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
 from fastpsr.evaluation.layout import number
 from fastpsr.evaluation.suspicions import suspicions
@@ -149,7 +148,7 @@ class Task:
         try:
             run(lambda: resampling.units(self.data))
         except ValueError as error:
-            warn(NoIntervalsWarning(self.worded("no intervals"), error), stacklevel=6)
+            warn(NoIntervalsWarning(self.worded("no intervals"), error))
             return False
         return True
 
@@ -171,7 +170,7 @@ class Task:
             error=None if error is None else without_frames(error),
         )  # fmt: skip
         if found is None:
-            if self.intervals is not None and not getattr(metric, "has_interval", True):
+            if self.intervals and not state and not getattr(metric, "has_interval", True):
                 row = replace(row, note=f"{row.note}, without interval")
             return row
         low, high = found.interval

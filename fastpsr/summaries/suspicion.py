@@ -1,12 +1,11 @@
 """Detection of posteriors that were passed as LLRs."""
 
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import SuspicionWarning
+from fastpsr.errors import SuspicionWarning, warn
 from fastpsr.plans import Data
 from fastpsr.predictions import Predictions
 
@@ -41,7 +40,7 @@ def like_posteriors() -> SuspicionWarning:
     )
 
 
-def look_at_llrs(data: Data, stacklevel: int = 2) -> None:
+def look_at_llrs(data: Data) -> None:
     """Warn if LLRs in memory look like posteriors; the first rows decide for nearly all data."""
     if (
         isinstance(data, Predictions)
@@ -49,4 +48,4 @@ def look_at_llrs(data: Data, stacklevel: int = 2) -> None:
         and len(data) >= FEWEST
         and are_like_posteriors(data._score_rows)
     ):
-        warn(like_posteriors(), stacklevel=stacklevel + 1)
+        warn(like_posteriors())

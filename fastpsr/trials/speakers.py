@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, warn
 from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.sample import look
@@ -74,7 +73,6 @@ def _warn_of_two(n_of_two: int, n_targets: int) -> None:
             f"all {n_targets:,} target trials are of two speakers: the names found on both sides "
             "must be those of speakers, not of segments or models",
             RuntimeWarning,
-            stacklevel=4,
         )
 
 
