@@ -212,6 +212,7 @@ NIST = ["modelid\tsegmentid\ttargettype\tgender\tspk\tsegspk"] + [
 
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
+@pytest.mark.filterwarnings("ignore:speaker .* is in all")
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED], ids=["same order", "other order"])
 def test_conditions_and_speakers_travel(lines):
     save("key", NIST)

@@ -344,6 +344,39 @@ def test_wrong_speakers(tmp_path, options, message):
         read(tmp_path, key=NIST).with_speakers(**options)
 
 
+@pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
+def test_a_speaker_in_all_trials_is_named(tmp_path):
+    found = read(tmp_path, key=NIST)
+    of_one, in_all = dict.fromkeys("abxy", "s"), {"a": "s", "b": "t", "x": "s", "y": "s"}
+    everywhere = {**dict.fromkeys("xy", "s"), "a": "t", "b": "u"}
+    for speakers, message in [
+        (of_one, "^all 4 trials are of one speaker, 's': "),
+        (in_all, "^speaker 's' is in all 4 trials: "),
+        (everywhere, "^speaker 's' is in all 4 trials: "),
+    ]:
+        with pytest.warns(RuntimeWarning, match=message):
+            found.with_speakers(speakers)
+        with pytest.warns(RuntimeWarning, match=message):
+            trials.join(
+                tmp_path / "key", tmp_path / "scores", tmp_path / "both.parquet", speakers=speakers
+            )
+
+
+def test_columns_of_speakers_that_are_conditions_are_named(tmp_path):
+    key = save(
+        tmp_path / "key",
+        "enroll\ttest\tlabel\tenroll_spk\tTestSpeaker\na\tx\ttarget\t1\t1\nb\ty\tnontarget\t2\t3\n",
+    )
+    scores = save(tmp_path / "scores", "a x 2\nb y -1\n")
+    found = trials.read(key, scores)
+    said = "columns enroll_spk and TestSpeaker are taken as conditions; if they name the speakers: "
+    assert found.taken[-1] == said + "with_speakers(column=('enroll_spk', 'TestSpeaker'))"
+    known = found.with_speakers(column=("enroll_spk", "TestSpeaker"))
+    assert not any("taken as conditions" in line for line in known.taken)
+    joined = trials.join(key, scores, tmp_path / "both.parquet")
+    assert joined.taken[-1] == said + "speaker_columns=('enroll_spk', 'TestSpeaker')"
+
+
 def test_files_of_speakers(tmp_path):
     found = read(tmp_path)
     for content, message in [

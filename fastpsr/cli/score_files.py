@@ -17,6 +17,7 @@ from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
+from fastpsr.trials.speakers import SPEAKER_COLUMNS
 from fastpsr.trials.too_large import first_too_large
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ _ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".pq")
 #: Usual names of columns of labels and of weights.
 LABELS = ("y_true", "label", "labels", "target", "targets")
 WEIGHTS = ("sample_weight", "weight", "weights")
-#: Columns of the speakers of trials, as `fastpsr join` writes them, and of their ids beside these.
-SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
+#: Columns of the ids of trials, beside those of speakers.
 ID_COLUMNS = ("enroll", "test")
 
 

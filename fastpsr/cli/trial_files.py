@@ -23,6 +23,7 @@ from fastpsr.trials.formats import endings_of, may_end_in
 from fastpsr.trials.reading import read_file
 from fastpsr.trials.request import Request, Wanted
 from fastpsr.trials.several import concatenated
+from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
 __all__ = [
     "Clock",
@@ -129,8 +130,7 @@ class TrialReader:
         """Read the scores of a system, with labels; add speakers."""
         key = self._key
         if key is None:
-            made = self._read_alone(path, labeled=True)
-            self._print(made.taken)
+            made, n_printed = self._read_alone(path, labeled=True), 0
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
@@ -138,13 +138,14 @@ class TrialReader:
             tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
-                made = trials.read(key, scores, **self._policies)
-            self._print(made.taken[2:])  # those of key and scores were printed
-        n_said = len(made.taken)
+                made, n_printed = trials.read(key, scores, **self._policies), 2
+        before = {*made.taken} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
+        self._print([line for line in made.taken[n_printed:] if line in before])
         with self.clock.on("join"):
             made = _with_speakers(made, self.speakers)
-        self._print([line for line in made.taken[n_said:] if line not in self._of_speakers])
-        self._of_speakers.update(made.taken[n_said:])
+        of_speakers = [line for line in made.taken if line not in before | self._of_speakers]
+        self._print(of_speakers)
+        self._of_speakers.update(of_speakers)
         return made
 
     def common(self, systems: Mapping[Path, TrialSet]) -> dict[Path, TrialSet]:

@@ -99,7 +99,12 @@ def note_in_options(note: str) -> str:
     --------
     >>> note_in_options("left out: 2 trials without a score ('a b', 'a c'): missing=drop")
     "left out: 2 trials without a score ('a b', 'a c'): --missing drop"
+    >>> note_in_options("columns e and t are taken as conditions; ...: speaker_columns=('e', 't')")
+    'columns e and t are taken as conditions; ...: --speaker-columns e,t'
     """
+    pair = r"(?:with_speakers\(column|speaker_columns)=\('(.*)', '(.*)'\)\)?"
+    if found := re.fullmatch(rf"(.* taken as conditions.*: ){pair}", note):
+        return f"{found[1]}--speaker-columns {found[2]},{found[3]}"
     found = re.fullmatch(r"(.*left out: .*\): )(\w+)=(\w+)", note)
     if found is None or found[2] not in _OPTIONS:
         return note

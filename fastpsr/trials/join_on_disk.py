@@ -24,7 +24,7 @@ from fastpsr.trials.optional import duckdb, polars, pyarrow
 from fastpsr.trials.policies import Findings, Policies, Trials
 from fastpsr.trials.repeats import Repeats, hashes_of
 from fastpsr.trials.request import Request, Wanted
-from fastpsr.trials.speakers import SpeakerFinder
+from fastpsr.trials.speakers import SPEAKER_COLUMNS, SpeakerFinder, taken_as_conditions
 from fastpsr.trials.streams import Feed, TrialFile, TrialFiles
 from fastpsr.wording import counted
 
@@ -213,7 +213,7 @@ def _named(scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath]) -> dict[
     return named
 
 
-_OWN_NAMES = ("target", "enroll", "test", "enroll_speaker", "test_speaker")
+_OWN_NAMES = ("target", "enroll", "test", *SPEAKER_COLUMNS)
 
 
 def _names_of_columns(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
@@ -310,6 +310,8 @@ class _Job:
         taken = (self.key.taken, *(s.file.taken for s in self.systems), *self.notes)
         if self.finder is not None:
             taken = (*taken, self.finder.taken)
+        elif not {*SPEAKER_COLUMNS} <= {*self.columns}:  # which are speakers to those who read
+            taken = (*taken, *taken_as_conditions(self.columns, "speaker_columns={}"))
         return JoinedFile(
             str(self.output), self.written.n_rows, self.written.n_targets, tuple(self.columns),
             names, orders, taken,
@@ -534,7 +536,7 @@ def _column_names(
     key: TrialFile, systems: Sequence[System], finder: SpeakerFinder | None
 ) -> list[str]:
     """Return the names of the file's columns, or raise where two are alike."""
-    speakers = [] if finder is None else ["enroll_speaker", "test_speaker"]
+    speakers = [] if finder is None else SPEAKER_COLUMNS
     own = ["target", *(s.name for s in systems), "enroll", "test", *speakers]
     named = () if finder is None else finder.columns or ()  # may have the names of the result's
     conditions = [name for name in key.conditions if not (name in speakers and name in named)]

@@ -16,6 +16,7 @@ from fastpsr.trials.policies import Policies
 from fastpsr.trials.reading import Reading, read_file
 from fastpsr.trials.request import Request, Wanted
 from fastpsr.trials.several import concatenated
+from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 from fastpsr.trials.trial_set import Source, TrialSet
 from fastpsr.wording import counted
 
@@ -186,7 +187,7 @@ def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> 
         None if key.y_true is None else np.array(key.y_true[rows]),
         np.array(score) if given else np.require(score, requirements="W"),
         columns,
-        (*taken, *joined.left_out),
+        (*taken, *joined.left_out, *taken_as_conditions(columns, AS_SPEAKERS)),
         source,
     )
 

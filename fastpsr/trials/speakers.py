@@ -1,7 +1,8 @@
 """Which speaker an id belongs to."""
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,20 @@ from fastpsr.wording import counted
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["SpeakerFinder", "Speakers", "find_speakers"]
+__all__ = [
+    "AS_SPEAKERS",
+    "SPEAKER_COLUMNS",
+    "SpeakerFinder",
+    "Speakers",
+    "find_speakers",
+    "taken_as_conditions",
+]
+
+#: Columns of tables that name the speakers of both sides.
+SPEAKER_COLUMNS = ("enroll_speaker", "test_speaker")
+
+#: How columns become speakers in memory; the braces are a pair of names.
+AS_SPEAKERS = "with_speakers(column={})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +71,51 @@ class Speakers:
         return Speakers(self.enroll[index], self.test[index], self.names)
 
     def taken(self, y_true: NDArray[np.uint8] | None) -> str:
-        """Say how many there are, and whether labels and speakers agree; warn if none does."""
+        """Say how many there are, and whether labels and speakers agree; warn if they cannot be."""
+        everywhere = {
+            self.names[one]
+            for one in (self.enroll[0], self.test[0])
+            if np.all((self.enroll == one) | (self.test == one))
+        }
+        _warn_of_one(everywhere, len(self.names), self.enroll.size)
         if y_true is None:
             return f"speakers: {len(self.names):,}"
         same = self.enroll == self.test
         n_of_two = int((~same & (y_true == 1)).sum())
         _warn_of_two(n_of_two, int((y_true == 1).sum()))
         return _say(len(self.names), n_of_two, int((same & (y_true == 0)).sum()))
+
+
+def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
+    """Say that a pair of columns named for speakers are conditions, in a line if there is one."""
+    named = [name for name in columns if re.search("speaker|spk", name, re.IGNORECASE)]
+    sides = [
+        [name for name in named if re.search(side, name, re.IGNORECASE)]
+        for side in ("enrol|model", "test")
+    ]
+    if not all(sides):
+        return ()
+    pair = (sides[0][0], sides[1][0])
+    said = f"columns {pair[0]} and {pair[1]} are taken as conditions; if they name the speakers:"
+    return (f"{said} {remedy.format(pair)}",)
+
+
+def _warn_of_one(everywhere: Iterable[str], n_speakers: int, n_trials: int) -> None:
+    """Warn where a speaker is in all trials: speakers cannot be resampled then."""
+    if n_speakers == 1:
+        (name,) = everywhere
+        warn(
+            f"all {n_trials:,} trials are of one speaker, {name!r}: speakers cannot be resampled, "
+            "and the names found may not be those of speakers",
+            RuntimeWarning,
+        )
+        return
+    for name in sorted(everywhere):
+        warn(
+            f"speaker {name!r} is in all {n_trials:,} trials: replicates of speakers without it "
+            "are empty, so draw the speakers of the other side alone, as clusters",
+            RuntimeWarning,
+        )
 
 
 def _warn_of_two(n_of_two: int, n_targets: int) -> None:
@@ -140,7 +192,8 @@ class SpeakerFinder:
         """Begin with the first trial."""
         self._names: set[str] = set()
         self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
-        self._n_targets = self._n_of_two = self._n_of_one = 0
+        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
+        self._everywhere: set[str] | None = None  # speakers in all trials so far
 
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
@@ -159,6 +212,12 @@ class SpeakerFinder:
                 self._names.update(of_names.drop_nulls().to_list())
                 speakers = of_names.gather(ids.codes)
             sides.append(speakers.alias(f"{side}_speaker"))
+        if self._everywhere is None:
+            self._everywhere = {side[0] for side in sides if len(side)} - {None}
+        self._everywhere = {
+            one for one in self._everywhere if ((sides[0] == one) | (sides[1] == one)).all()
+        }
+        self._n_trials += len(trials)
         same, is_target = sides[0] == sides[1], trials["target"]
         self._n_targets += int(is_target.sum())
         self._n_of_two += int((~same & is_target).sum())
@@ -175,6 +234,7 @@ class SpeakerFinder:
         if lacking:
             argument = "speakers" if self._patterns is None else "speaker_pattern"
             raise _no_speaker(lacking, argument, self._source)
+        _warn_of_one(self._everywhere or (), len(self._names), self._n_trials)
         _warn_of_two(self._n_of_two, self._n_targets)
 
     @property

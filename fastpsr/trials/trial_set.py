@@ -12,7 +12,12 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions
 from fastpsr.trials.coded import Coded, Column, pick
-from fastpsr.trials.speakers import Speakers, find_speakers
+from fastpsr.trials.speakers import (
+    AS_SPEAKERS,
+    Speakers,
+    find_speakers,
+    taken_as_conditions,
+)
 from fastpsr.trials.weights import equalized_weights
 
 __all__ = ["Source", "TrialSet"]
@@ -262,7 +267,9 @@ class TrialSet:
         else:
             speakers = find_speakers(*self.ids, mapping, pattern)
         said = speakers.taken(self.y_true)
-        return replace(self, _speakers=speakers, taken=(*self.taken, said))
+        untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
+        taken = [line for line in self.taken if line not in untrue]
+        return replace(self, _speakers=speakers, taken=(*taken, said))
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.
