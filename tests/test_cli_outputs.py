@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import fastpsr as fp
+from fastpsr.cli import app
 from fastpsr.cli import evaluate as command
 from fastpsr.files import whole_file
 from tests.commands import (
@@ -35,6 +37,8 @@ from tests.commands import (
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
+
+TRIALS = ["--key", "key", "--scores-are", "llr"]
 
 OUTPUTS = {
     "folder that is not there": (["simulate", "classes", "no/o.npz"], ["no/o.npz", "folder"]),
@@ -78,6 +82,63 @@ TWICE = {
 @pytest.mark.parametrize(("arguments", "words"), parameters(TWICE))
 def test_one_place_for_two_things(arguments, words):
     check_refusal({"s.npz": GOOD}, arguments, words)
+
+
+DAMAGED = {
+    "evaluate": [["s.npz"], [*TRIALS, "--scores", "scores"]],
+    "compare": [["s.npz", "t.npz"], [*TRIALS, "scores", "other"]],
+    "calibrate": [
+        ["s.npz", "--output", "o.npz"],
+        [*TRIALS, "--scores", "scores", "--output", "o"],
+    ],
+    "threshold": [[*TRIALS, "--scores", "scores", "--dcf", "0.01"]],
+    "join": [["--key", "key", "--scores", "scores", "--output", "o.parquet"]],
+    "demo": [[]],
+}
+
+#: Values that no data make right, by option: the commands have no others with such values.
+WRONG = {
+    **dict.fromkeys(["--json", "--csv", "--markdown", "--latex", "--report"], "no/o"),
+    **dict.fromkeys(["--output", "--save"], "no/o.npz"),
+    **dict.fromkeys(["--key", "--targets", "--nontargets", "--speakers", "--load"], "no.txt"),
+    **dict.fromkeys(["--apply", "--labels", "--weights"], "no.npy"),
+    **dict.fromkeys(["--metrics", "--calibrator", "--interval", "--scores-are"], "nope"),
+    **dict.fromkeys(["--key-format", "--format"], "nope"),
+    **dict.fromkeys(["--missing", "--extra", "--duplicates", "--nan"], "nope"),
+    **dict.fromkeys(["--columns", "--key-columns", "--speaker-columns"], "one"),
+    **dict.fromkeys(["--dcf", "--adcf", "--costs"], "nope"),
+    **dict.fromkeys(["--ci", "--priors", "--floor", "--fa", "--miss"], "7"),
+    **dict.fromkeys(["--folds", "--resamples"], "1"),
+    **dict.fromkeys(["--seed"], "-1"),
+    **dict.fromkeys(["--speaker-pattern"], "("),
+}
+
+#: Names of columns, and switches.
+DATA_DECIDE = {
+    "--by", "--equalize", "--resample", "--group-differences", "--all-pairs", "--eer",
+    "--transpose", "--key-transpose", "--explain", "--scores",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_all_options_are_checked_before_a_file_is_read(name):
+    for file in ("s.npz", "t.npz", "key", "scores", "other"):
+        Path(file).write_bytes(b"\x00 cannot be read")
+    Path("no.txt").unlink(missing_ok=True)
+    options = {p.opts[0] for p in get_command(app.app).commands[name].params}
+    options = {option for option in options if option.startswith("--")} - DATA_DECIDE
+    assert options <= {*WRONG}
+    for arguments in DAMAGED[name]:
+        for option in sorted(options if "--key" in arguments else options - {"--columns"}):
+            given = [*arguments]
+            if option in given:
+                place = given.index(option)
+                del given[place : place + 2]
+            refused = fastpsr(name, *given, option, WRONG[option])
+            assert refused.code, option
+            assert option in refused.err or WRONG[option] in refused.err, refused.err
+            assert "cannot be read" not in refused.err
+    assert {*os.listdir()} == {"s.npz", "t.npz", "key", "scores", "other"}
 
 
 def test_a_bad_ending_is_found_before_the_work(monkeypatch):

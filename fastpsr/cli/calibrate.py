@@ -24,7 +24,7 @@ from fastpsr.cli.options import (
     TrialOptions,
     TrialScale,
     arrays_beside,
-    check_outputs,
+    check_files,
     from_stdin,
     table_scale,
     to_stdout,
@@ -116,7 +116,7 @@ def calibrate(
             "use dp, temperature or pav"
         )
     beside = arrays_beside(tables.labels, tables.weights)
-    check_outputs(
+    check_files(
         {"--output": output, "--save": save},
         [train, *keys.inputs(systems), apply, load, speakers.speakers, *beside],
     )

@@ -34,7 +34,7 @@ from fastpsr.cli.options import (
     TableOptions,
     TrialOptions,
     arrays_beside,
-    check_outputs,
+    check_files,
     column_of,
     kinds_of,
     named_files,
@@ -103,7 +103,7 @@ def compare(
     if len(systems) < 2:
         raise ValueError(f"FILE must name two systems or more, not {files[0]} alone")
     inputs = [*systems, *keys.files, measures.costs, speakers.speakers, *beside]
-    check_outputs({**outputs.files, "--report": to_report}, inputs)
+    check_files({**outputs.files, "--report": to_report}, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
     scales = kinds_of(scores_are, len(systems))

@@ -32,7 +32,7 @@ from fastpsr.cli.options import (
     TableOptions,
     TrialOptions,
     arrays_beside,
-    check_outputs,
+    check_files,
     column_of,
     kinds_of,
 )
@@ -108,7 +108,7 @@ def evaluate(
     inputs = [*read, measures.costs, speakers.speakers, *beside]
     named = keys.systems(systems) if of_trials else {}
     has_scores, systems = bool(systems), [*named] or systems
-    check_outputs({**outputs.files, "--report": to_report}, inputs)
+    check_files({**outputs.files, "--report": to_report}, inputs)
     written = Outputs(outputs.files, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)

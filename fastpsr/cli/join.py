@@ -13,7 +13,7 @@ from fastpsr.cli.options import (
     KeyOptions,
     PolicyOptions,
     SpeakerOptions,
-    check_outputs,
+    check_files,
     named_files,
 )
 from fastpsr.cli.show import console, steps, tell
@@ -59,7 +59,7 @@ def join(
         raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
-    check_outputs({"--output": output}, [*keys.files, *systems, speakers.speakers])
+    check_files({"--output": output}, [*keys.files, *systems, speakers.speakers])
     of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
     of_scores = FileOptions.parse("--columns", formats.format, columns, None)
     with steps(None) as begin, worded(scores="--scores"):

@@ -18,7 +18,7 @@ from fastpsr.cli.options import (
     ScoresAre,
     SpeakerOptions,
     TrialOptions,
-    check_outputs,
+    check_files,
     parse_dcf,
     trial_scale,
 )
@@ -82,7 +82,7 @@ def threshold(
     refuse_for_mode(context, of_trials=True, has_key=keys.has_key(systems))
     intervals = drawn.parse(context, of_trials=True, speakers=speakers)
     inputs = [*keys.inputs(systems), speakers.speakers]
-    check_outputs(outputs.files, inputs)
+    check_files(outputs.files, inputs)
     reader = TrialReader.of(
         keys.keys, trials, columns, speakers, classes=keys.classes, has_scores=bool(systems)
     )

@@ -1,5 +1,8 @@
 """Files by name, and standard input and output."""
 
+import errno
+import glob
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +20,7 @@ __all__ = [
     "OutputOptions",
     "Report",
     "arrays_beside",
-    "check_outputs",
+    "check_files",
     "from_stdin",
     "named_files",
     "to_stdout",
@@ -53,10 +56,10 @@ class OutputOptions:
         }
 
 
-def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
-    """Raise, before any computation, if an output cannot be written or is also another file.
+def check_files(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
+    """Raise, before any file is read, if one is not there or an output cannot be written.
 
-    Standard input must not be read twice.
+    No output may be also another file, and standard input must not be read twice.
     """
     console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
     if sum(path is not None and _is_stdin(path) for path in inputs) > 1:
@@ -69,6 +72,9 @@ def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise ValueError(f"{option} must not be {other} too: {path}")
+    for path in inputs:
+        if not (path is None or _is_stdin(path) or path.exists() or glob.has_magic(str(path))):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 @contextmanager
