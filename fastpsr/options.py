@@ -1,6 +1,7 @@
 """Names and flags that callers pass: what they are told where these are another library's."""
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ import numpy as np
 
 from fastpsr.errors import ArgumentError
 
-__all__ = ["Options", "with_hints"]
+__all__ = ["Options", "declared", "with_hints"]
 
 #: Names that other libraries have for an argument, in lower case.
 _FOREIGN = {
@@ -54,6 +55,15 @@ def _check_options(cls: type, args: tuple[Any, ...], options: dict[str, Any]) ->
         for field in taken:
             if field.type is bool and field.name in given:
                 _check_flag(cls.__name__, field.name, given[field.name])
+
+
+def declared() -> Any:
+    """Return an abstract attribute: classes give it a value, or are abstract."""
+
+    def read(self: object) -> Any:
+        raise NotImplementedError
+
+    return property(abstractmethod(read))
 
 
 def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:

@@ -274,22 +274,22 @@ class _Term(CalibrationLoss):
         return self.term
 
     @property
-    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+    def value_range(self) -> tuple[float, float]:
         """That of the losses, or of their entropy."""
         return (self.rule.least_loss, np.inf)
 
     @property
-    def best_interval(self) -> BestInterval:  # type: ignore[override]
+    def best_interval(self) -> BestInterval:
         """Only the score after calibration is one of a fit."""
         return super().best_interval if self.term == "calibrated" else "percentile"
 
     @property
-    def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
+    def best_interval_of_ids(self) -> BestInterval | None:
         """That of a mean for the others."""
         return super().best_interval_of_ids if self.term == "calibrated" else "jackknife"
 
     @property
-    def optimism(self) -> Optimism:  # type: ignore[override]
+    def optimism(self) -> Optimism:
         """Only the score after calibration has a bias."""
         return super().optimism if self.term == "calibrated" else Metric.optimism
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.optimism import NO_BIAS, BestInterval, Optimism
-from fastpsr.options import Options
+from fastpsr.metrics.optimism import NO_BIAS, Optimism
+from fastpsr.options import Options, declared
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
@@ -26,10 +26,8 @@ Value = TypeVar("Value")
 class Statistic(Options, ABC, Generic[Summary, Value]):
     """What is computed from a summary that can be resampled: a metric, or the values of a curve."""
 
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """Short name for tables and messages."""
+    #: Short name for tables and messages. Here and below: an attribute of a class, or a property.
+    label: Any = declared()
 
     @abstractmethod
     def finish(self, summary: Summary) -> Value:
@@ -92,39 +90,30 @@ class Metric(Statistic[Summary, float]):
     #: Whether larger values are better, for tools that search for the best.
     higher_is_better: ClassVar[bool] = False
 
+    #: Short description, str.
+    meaning: Any = ""
+    #: Unit: "fraction" (percent in tables), "percent", "probability", "nats", "bits" or "".
+    unit: Any = ""
+    #: Value of an uninformative system, shown in figures; None if there is no such value.
+    reference_value: Any = None
     #: Least and greatest value that it can have: the ends of intervals lie within.
-    value_range: tuple[float, float] = (-math.inf, math.inf)
+    value_range: Any = (-math.inf, math.inf)
 
     #: Whether it changes gradually with the weights of the samples. Where it does not, as a value
     #: read off single scores, BCa leaves out samples instead of taking derivatives.
-    has_slopes: bool = True
+    has_slopes: Any = True
 
     #: The kind of interval that ``method="auto"`` takes, and another where whole clusters or
     #: speakers are drawn.
-    best_interval: BestInterval = "percentile"
-    best_interval_of_ids: BestInterval | None = None
+    best_interval: Any = "percentile"
+    best_interval_of_ids: Any = None
     #: How intervals by subsampling and by the jackknife are computed.
-    optimism: Optimism = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
+    optimism: Any = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
 
     @property
     def __name__(self) -> str:
         """The label, since scikit-learn expects score functions to have a name."""
-        return self.label
-
-    @property
-    def meaning(self) -> str:
-        """Short description of the metric."""
-        return ""
-
-    @property
-    def unit(self) -> str:
-        """Unit: "fraction" (percent in tables), "percent", "probability", "nats", "bits" or ""."""
-        return ""
-
-    @property
-    def reference_value(self) -> float | None:
-        """Value of an uninformative system, shown in figures; None if there is no such value."""
-        return None
+        return str(self.label)
 
     @classmethod
     def examples(cls, data: Data) -> "list[Metric[Any]]":

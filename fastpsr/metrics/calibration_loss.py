@@ -42,17 +42,17 @@ class _AfterCalibration(Metric[Summary]):
         return as_calibrator(self.calibrator)
 
     @property
-    def best_interval(self) -> BestInterval:  # type: ignore[override]
+    def best_interval(self) -> BestInterval:
         """That of the training."""
         return self.train.best_interval
 
     @property
-    def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
+    def best_interval_of_ids(self) -> BestInterval | None:
         """That of the training."""
         return self.train.best_interval_of_ids
 
     @property
-    def optimism(self) -> Optimism:  # type: ignore[override]
+    def optimism(self) -> Optimism:
         """That of fits on the evaluated data: a fixed number of parameters gains 1 / n."""
         if isinstance(self._fitter, PAV):
             return Optimism(center=TWO_TERMS)
@@ -123,7 +123,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         return f"{amount} that {type(self.calibrator).__name__} would save, {self.train.name}"
 
     @property
-    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+    def value_range(self) -> tuple[float, float]:
         """PAV never makes the score of its own training data worse."""
         pav = self._fitter
         gains = isinstance(pav, PAV) and not pav.floor and isinstance(self.train, TrainOnTest)

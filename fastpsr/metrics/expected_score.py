@@ -71,7 +71,7 @@ class ExpectedScore(Metric[ScoreSums]):
     best_interval_of_ids = "jackknife"
 
     @property
-    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+    def value_range(self) -> tuple[float, float]:
         """That of the losses."""
         return (self.rule.least_loss, np.inf)
 
@@ -227,7 +227,7 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     best_interval_of_ids = "jackknife"
 
     @property
-    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+    def value_range(self) -> tuple[float, float]:
         """That of the losses."""
         return (self.rule.least_loss, np.inf)
 

@@ -129,9 +129,9 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     #: Whether the value depends on single scores in a run of one class, which rank cells pool.
     needs_scores = False
 
-    best_interval_of_ids = "subsampling"
-    optimism = replace(NO_OPTIMISM, scale="log")
-    value_range = (0.0, 1.0)
+    best_interval_of_ids: Any = "subsampling"
+    optimism: Any = replace(NO_OPTIMISM, scale="log")
+    value_range: Any = (0.0, 1.0)
 
     def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         """Plan: return what the value is computed from."""
@@ -233,22 +233,22 @@ class EER(_StepMetric):
         return self.definition == "nearest"
 
     @property
-    def has_slopes(self) -> bool:  # type: ignore[override]
+    def has_slopes(self) -> bool:
         """Whether it is a function of the hull."""
         return self.definition == "hull"
 
     @property
-    def best_interval(self) -> BestInterval:  # type: ignore[override]
+    def best_interval(self) -> BestInterval:
         """Only the hull is optimized on the data."""
         return "subsampling" if self.definition == "hull" else "percentile"
 
     @property
-    def optimism(self) -> Optimism:  # type: ignore[override]
+    def optimism(self) -> Optimism:
         """Only the hull is optimized on the data."""
         return Optimism("log") if self.definition == "hull" else super().optimism
 
     @property
-    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+    def value_range(self) -> tuple[float, float]:
         """On the hull it is at most that of constant scores."""
         return (0.0, 0.5 if self.definition == "hull" else 1.0)
 
@@ -476,14 +476,20 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
     optimism = NO_OPTIMISM
 
     @property
-    def best_interval(self) -> BestInterval:  # type: ignore[override]
+    def best_interval(self) -> BestInterval:
         """That of the metric, but of thresholds that minimize a cost, subsets have another rate."""
-        return self.metric.best_interval if isinstance(self.metric, _StepMetric) else "percentile"
+        found: BestInterval = "percentile"
+        if isinstance(self.metric, _StepMetric):
+            found = self.metric.best_interval
+        return found
 
     @property
-    def best_interval_of_ids(self) -> BestInterval | None:  # type: ignore[override]
+    def best_interval_of_ids(self) -> BestInterval | None:
         """That of the metric, with the same exception."""
-        return self.metric.best_interval_of_ids if isinstance(self.metric, _StepMetric) else None
+        found: BestInterval | None = None
+        if isinstance(self.metric, _StepMetric):
+            found = self.metric.best_interval_of_ids
+        return found
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, PointMetric):

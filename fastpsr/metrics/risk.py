@@ -57,12 +57,12 @@ class BayesRisk(Metric[DecisionCounts]):
         object.__setattr__(self, "costs", CostMatrix.of(self.costs))
 
     @property
-    def optimism(self) -> Optimism:  # type: ignore[override]
+    def optimism(self) -> Optimism:
         """That of losses, unless a cost is a gain."""
         return OF_LOSSES if self.matrix.least == 0.0 else Metric.optimism
 
     @property
-    def value_range(self) -> tuple[float, float]:  # type: ignore[override]
+    def value_range(self) -> tuple[float, float]:
         """A cost may be a gain."""
         return (self.matrix.least, np.inf)
 

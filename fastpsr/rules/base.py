@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import ByIdentity
-from fastpsr.options import Options
+from fastpsr.options import Options, declared
 from fastpsr.predictions import Predictions
 
 __all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
@@ -31,13 +31,13 @@ class ScoringRule(Options, ABC):
     Rules, and Calibration", 2024, arXiv:2408.02841.
     """
 
-    @property
-    @abstractmethod
-    def is_strict(self) -> bool:
-        """Whether the minimum of the expected loss is unique."""
+    #: Whether the minimum of the expected loss is unique: an attribute of a class, or a property.
+    is_strict: Any = declared()
+    #: Short name of the rule's expected score, for tables.
+    label: Any = property(lambda self: f"{self!r} score")
 
     #: No loss is below it: 0, or minus infinity.
-    least_loss: float = -np.inf
+    least_loss: Any = -np.inf
 
     #: Whether losses are analytic in the log-odds: close to polynomials over a quarter of a unit.
     is_analytic: ClassVar[bool] = False
@@ -49,11 +49,6 @@ class ScoringRule(Options, ABC):
         By default rules are equal only to themselves.
         """
         return ByIdentity(self)
-
-    @property
-    def label(self) -> str:
-        """Short name of the rule's expected score, for tables."""
-        return f"{self!r} score"
 
     @abstractmethod
     def class_losses(self, log_q: Floats) -> Floats:

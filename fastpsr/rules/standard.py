@@ -155,7 +155,7 @@ class Cost(ScoringRule):
         return ("cost", self.matrix.key)
 
     @property
-    def least_loss(self) -> float:  # type: ignore[override]
+    def least_loss(self) -> float:
         """A cost may be a gain."""
         return self.matrix.least
 
