@@ -1,5 +1,6 @@
 """Intervals, standard errors and biases from replicates."""
 
+import inspect
 import math
 import warnings
 
@@ -131,8 +132,9 @@ def test_bca_is_that_of_scipy(n):
     ours = fp.bootstrap(
         fp.BrierScore(False), data, seed=2, n_resamples=9_999, method="bca"
     ).interval
+    seed = "rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state"
     theirs = stats.bootstrap(
-        (q**2,), np.mean, n_resamples=9_999, method="BCa", rng=np.random.default_rng(3)
+        (q**2,), np.mean, n_resamples=9_999, method="BCa", **{seed: np.random.default_rng(3)}
     ).confidence_interval
     # a quantile's standard error: sqrt(p (1 - p) / R) over the density, here about a normal one's
     spread = (q**2).std() / math.sqrt(n)
