@@ -176,9 +176,7 @@ def with_intervals(
     """Return the intervals of given values; the jobs must be prepared."""
     alone: list[Sum] = [[(job, 1.0)] for job in jobs]
     evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
-    results = []  # not a comprehension, so that warnings refer to the line of the caller
-    for name, terms in zip(names, alone, strict=True):
-        results.append(evidence.result(name, terms))
+    results = [evidence.result(name, terms) for name, terms in zip(names, alone, strict=True)]
     warn_of_few(results)
     return results
 
