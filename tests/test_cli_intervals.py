@@ -451,7 +451,7 @@ def test_bad_input(arguments, words):
     lines = Path("key").read_text("utf-8").splitlines()
     alike = [lines[0], *(re.sub(r"\t\d+\t(\d+)$", r"\t1\t\1", line) for line in lines[1:])]
     Path("alike").write_text("\n".join(alike) + "\n", "utf-8")
-    files = {"s.npz": GOOD, "one.npz": ALIKE, "short.npz": npz(g=np.arange(9))}
+    files = {"s.npz": GOOD, "one.npz": ALIKE, "short.npz": npz(g=np.arange(9)), "s.npy": b""}
     check_refusal(files, [*arguments, *["--columns", "score"] * ("short.npz" in arguments)], words)
 
 

@@ -24,7 +24,8 @@ from fastpsr.cli.options import (
     TrialOptions,
     TrialScale,
     arrays_beside,
-    check_files,
+    check_inputs,
+    check_outputs,
     from_stdin,
     table_scale,
     to_stdout,
@@ -98,7 +99,7 @@ def calibrate(
     systems = [] if scores is None else [scores]
     apply = None if apply is None else from_stdin(apply)
     of_trials = bool(keys.files or systems)
-    _check_files(train, keys, scores, apply, load)
+    _check_outputs(train, keys, scores, apply, load)
     if apply is not None and output is None:
         raise ValueError("--apply needs --output FILE for the calibrated scores")
     if output is None and save is None:
@@ -116,10 +117,8 @@ def calibrate(
             "use dp, temperature or pav"
         )
     beside = arrays_beside(tables.labels, tables.weights)
-    check_files(
-        {"--output": output, "--save": save},
-        [train, *keys.inputs(systems), apply, load, speakers.speakers, *beside],
-    )
+    inputs = [train, *keys.inputs(systems), apply, load, speakers.speakers, *beside]
+    check_outputs({"--output": output, "--save": save}, inputs)
     source: _Tables | _Trials
     if of_trials:
         reader = TrialReader.of(
@@ -131,6 +130,7 @@ def calibrate(
             check_written_ending(output)
         source = _Tables(table_scale(scores_are), tables.labels, columns, tables.weights)
 
+    check_inputs(inputs)
     trained_on = train or next(iter(keys.systems(systems)), None)
     training = None if trained_on is None else source.read(trained_on)
     if training is not None and trained_on is not None:
@@ -166,7 +166,7 @@ def calibrate(
             console.print(f"{save}: fitted {type(fitted).__name__}")
 
 
-def _check_files(
+def _check_outputs(
     train: Path | None,
     keys: KeyOptions,
     scores: Path | None,

@@ -34,7 +34,8 @@ from fastpsr.cli.options import (
     TableOptions,
     TrialOptions,
     arrays_beside,
-    check_files,
+    check_inputs,
+    check_outputs,
     column_of,
     kinds_of,
     named_files,
@@ -103,7 +104,7 @@ def compare(
     if len(systems) < 2:
         raise ValueError(f"FILE must name two systems or more, not {files[0]} alone")
     inputs = [*systems, *keys.files, measures.costs, speakers.speakers, *beside]
-    check_files({**outputs.files, "--report": to_report}, inputs)
+    check_outputs({**outputs.files, "--report": to_report}, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
     scales = kinds_of(scores_are, len(systems))
@@ -118,6 +119,7 @@ def compare(
         ]
         reader = TrialReader.of(keys.keys, trials, columns, speakers, classes=keys.classes)
         caution = drawn.caution(intervals, speakers)
+        check_inputs(inputs)
         _compare_trials(
             systems, judged, reader, intervals, pairs, of_groups, caution, written,
             to_report,
@@ -132,6 +134,7 @@ def compare(
     made = [
         TableMeasure.of(scale, measures, loss, folds_are_given=folds_are_given) for scale in scales
     ]
+    check_inputs(inputs)
     where = (tables.labels, columns, tables.weights, clusters)
     read = [read_scores(path, *where) for path in systems]
     _compare_tables(systems, made, read, intervals, pairs, written, to_report)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 import fastpsr as fp
-from fastpsr.cli.options import Report, check_files
+from fastpsr.cli.options import Report, check_outputs
 from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.show import console, steps
 
@@ -32,7 +32,7 @@ def demo(
     to_report: Report = None,
 ) -> None:
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
-    check_files({"--report": to_report}, [])
+    check_outputs({"--report": to_report}, [])
     require_report(to_report)
     with steps(4) as begin:
         begin("simulating 721,788 trials")

@@ -32,7 +32,8 @@ from fastpsr.cli.options import (
     TableOptions,
     TrialOptions,
     arrays_beside,
-    check_files,
+    check_inputs,
+    check_outputs,
     column_of,
     kinds_of,
 )
@@ -108,7 +109,7 @@ def evaluate(
     inputs = [*read, measures.costs, speakers.speakers, *beside]
     named = keys.systems(systems) if of_trials else {}
     has_scores, systems = bool(systems), [*named] or systems
-    check_files({**outputs.files, "--report": to_report}, inputs)
+    check_outputs({**outputs.files, "--report": to_report}, inputs)
     written = Outputs(outputs.files, inputs)
     require_report(to_report)
     folds_are_given = "--folds" in given(context)
@@ -127,6 +128,7 @@ def evaluate(
         )
         judged = dict(zip(named, made, strict=True))
         caution = drawn.caution(intervals, speakers)
+        check_inputs(inputs)
         _evaluate_trials(named, reader, judged, intervals, of_groups, caution, written, to_report)
         return
     if len(systems) != 1:
@@ -138,6 +140,7 @@ def evaluate(
         )
     (path,) = systems
     table = TableMeasure.of(scales[0], measures, loss, folds_are_given=folds_are_given)
+    check_inputs(inputs)
     columns = usual_columns(path, columns, table.scale)
     where = (tables.labels, columns, tables.weights, clusters)
     parts = table_in_parts(path, *where, always=explain)

@@ -13,7 +13,8 @@ from fastpsr.cli.options import (
     KeyOptions,
     PolicyOptions,
     SpeakerOptions,
-    check_files,
+    check_inputs,
+    check_outputs,
     named_files,
 )
 from fastpsr.cli.show import console, steps, tell
@@ -59,9 +60,11 @@ def join(
         raise ValueError(f"--scores must name all files or none: {bare} needs a name, NAME={bare}")
     if output.suffix not in (".parquet", ".pq"):
         raise ValueError(f"--output must end in .parquet, as {output} does not")
-    check_files({"--output": output}, [*keys.files, *systems, speakers.speakers])
+    inputs = [*keys.files, *systems, speakers.speakers]
+    check_outputs({"--output": output}, inputs)
     of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
     of_scores = FileOptions.parse("--columns", formats.format, columns, None)
+    check_inputs(inputs)
     with steps(None) as begin, worded(scores="--scores"):
         joined = trials.join(
             key,

@@ -18,7 +18,8 @@ from fastpsr.cli.options import (
     ScoresAre,
     SpeakerOptions,
     TrialOptions,
-    check_files,
+    check_inputs,
+    check_outputs,
     parse_dcf,
     trial_scale,
 )
@@ -82,13 +83,14 @@ def threshold(
     refuse_for_mode(context, of_trials=True, has_key=keys.has_key(systems))
     intervals = drawn.parse(context, of_trials=True, speakers=speakers)
     inputs = [*keys.inputs(systems), speakers.speakers]
-    check_files(outputs.files, inputs)
+    check_outputs(outputs.files, inputs)
     reader = TrialReader.of(
         keys.keys, trials, columns, speakers, classes=keys.classes, has_scores=bool(systems)
     )
     cost = metric.costs[0] if isinstance(metric, MinDCF) else None
     if cost is not None:
         console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
+    check_inputs(inputs)
     for path in keys.systems(systems):
         made = reader.read(path)
         predictions = predictions_of(made, path, scale)

@@ -240,7 +240,8 @@ class TrialSet:
         Warns
         -----
         RuntimeWarning
-            If all target trials are of two speakers: then the names found are not of speakers.
+            If all target trials are of two speakers: then the names found are not of speakers. If a
+            speaker is in all trials, which cannot be resampled by speaker then.
 
         Examples
         --------
@@ -248,10 +249,10 @@ class TrialSet:
         >>> from fastpsr import trials
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "scores")
-        ...     _ = path.write_text("s1/a s1/b 2.5 target\ns2/a s1/b -3 nontarget\n")
+        ...     _ = path.write_text("s1/a s1/b 2.5 target\ns2/a s3/b -3 nontarget\n")
         ...     found = trials.read(path).with_speakers(pattern="^[^/]+")
         >>> [side.tolist() for side in found.speakers], found.speaker_names
-        ([[0, 1], [0, 0]], ['s1', 's2'])
+        ([[0, 1], [0, 2]], ['s1', 's2', 's3'])
         """
         given = [x is not None for x in (mapping, column, pattern)]
         if sum(given) != 1:

@@ -20,7 +20,8 @@ __all__ = [
     "OutputOptions",
     "Report",
     "arrays_beside",
-    "check_files",
+    "check_inputs",
+    "check_outputs",
     "from_stdin",
     "named_files",
     "to_stdout",
@@ -56,10 +57,10 @@ class OutputOptions:
         }
 
 
-def check_files(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
-    """Raise, before any file is read, if one is not there or an output cannot be written.
+def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
+    """Raise, before any computation, if an output cannot be written or is also another file.
 
-    No output may be also another file, and standard input must not be read twice.
+    Standard input must not be read twice.
     """
     console.stderr = any(str(path) == "-" for path in outputs.values())  # that alone on stdout
     if sum(path is not None and _is_stdin(path) for path in inputs) > 1:
@@ -72,6 +73,10 @@ def check_files(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) 
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise ValueError(f"{option} must not be {other} too: {path}")
+
+
+def check_inputs(inputs: Sequence[Path | None]) -> None:
+    """Raise, before the first file is read, if one is not there."""
     for path in inputs:
         if not (path is None or _is_stdin(path) or path.exists() or glob.has_magic(str(path))):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
