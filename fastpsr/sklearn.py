@@ -81,7 +81,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     calibrator_ : calibrator
         Fitted to the predictions of the folds.
     floor_ : float
-        The floor that was used.
+        The floor of the posteriors that the calibrator takes; it may have another of its own.
     classes_ : ndarray, shape (K,)
         Labels in ascending order; class 1 of a binary calibrator is the second.
 

@@ -396,6 +396,26 @@ def hard_samples(n_classes, seed):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_fits_under_other_rules_are_no_worse_where_posteriors_are_0(n_classes, seed):
+    rng = np.random.default_rng([n_classes, seed])
+    n = int(rng.choice([50, 200]))
+    q = rng.dirichlet(np.full(n_classes, 0.01), n)
+    y = rng.permutation(np.arange(n) % n_classes)
+    assert (q[np.arange(n), y] == 0.0).any()
+    data = fp.Predictions.from_posteriors(y, q)
+    score = fp.BrierScore(normalized=False)
+    constant = fp.Predictions.from_posteriors(y, np.tile(data.priors, (n, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of scales of 0 and below
+        starts = [fp.DirectionPreserving().fit(data).transform(data), data, constant]
+        best = min(map(score, starts))
+        for where in (data, fp.from_parts([data[:5], data[5:]])):
+            fitted = fp.DirectionPreserving(fp.rules.Brier()).fit(where)
+            assert score(fitted.transform(data)) <= best * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("seed", range(24))
 def test_fits_under_other_rules_are_no_worse_than_any_start(n_classes, seed):
     data = hard_samples(n_classes, seed)

@@ -245,7 +245,7 @@ def test_what_has_no_value():
     assert [rows["RCL"][name] for name in (KEYS[1], *KEYS[3:])] == [
         None, None, None, None, None, 0, None,
     ]  # fmt: skip
-    assert f"a, pooled: RCL: undefined: {said}: pass --floor 1e-06\n" in out
+    assert f"a, pooled: RCL: undefined: {said}: pass --floor 0.001\n" in out
     assert rows["EER"]["low"] is not None
 
 

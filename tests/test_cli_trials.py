@@ -290,9 +290,9 @@ def test_what_is_not_finite_has_its_reason():
     notes = {r["metric"]: r["note"] for r in strict_json("t.json")["rows"]}
     said = "1 sample has posterior 0 for the true class"
     assert notes["Cllr"] == notes["NCE"] == f"infinite: {said}"
-    assert notes["RCL"] == f"undefined: {said}: pass --floor 1e-06"
+    assert notes["RCL"] == f"undefined: {said}: pass --floor 0.001"
     assert f"s, pooled: Cllr, NCE: infinite: {said}" in out
-    assert f"s, pooled: RCL: undefined: {said}: pass --floor 1e-06" in out
+    assert f"s, pooled: RCL: undefined: {said}: pass --floor 0.001" in out
 
 
 CALIBRATORS = {"temperature": fp.TemperatureScaling(), "histogram": fp.HistogramBinning()}

@@ -289,7 +289,7 @@ def test_what_is_not_finite_has_its_reason(kind):
     assert table.rows[0].note == f"infinite: {said}{remedy}"
     if kind == "LLRs":
         assert math.isnan(table["RCL"])
-        remedy = ": DirectionPreserving(floor=1e-6) bounds what they cost"
+        remedy = ": DirectionPreserving(floor=1e-3) bounds what they cost"
         assert table.rows[1].note == f"undefined: {said}{remedy}"
     else:  # the calibrator makes the score finite
         assert table["RCL"] == 100.0
@@ -299,7 +299,7 @@ def test_a_calibrator_that_does_infinite_harm():
     y, z = np.arange(40) % 2, np.random.default_rng(0).normal(size=40)
     rcl = fp.CalibrationLoss(LOG, fp.PAV(), fp.CrossFit(2))
     (row,) = fp.evaluate(fp.Predictions.from_logits(y, z), {"RCL": rcl}).rows
-    said = "infinite: PAV would make the score infinitely worse: PAV(floor=1e-6) would not"
+    said = "infinite: PAV would make the score infinitely worse: PAV(floor=1e-3) would not"
     assert (row.value, row.note) == (-INF, said)
 
 

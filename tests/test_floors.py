@@ -169,7 +169,7 @@ def test_notes_name_a_call_that_helps(n_classes):
         f"infinite: {have}: from_posteriors(..., floor=1e-6) bounds what they cost"
     )
     assert notes["RCL"] == (
-        f"undefined: {have}: DirectionPreserving(floor=1e-6) bounds what they cost"
+        f"undefined: {have}: DirectionPreserving(floor=1e-3) bounds what they cost"
     )
     clipped = fp.Predictions.from_posteriors(y, q, floor=1e-6)
     assert math.isfinite(fp.evaluate(clipped)["NCE"])

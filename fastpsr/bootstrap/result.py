@@ -1,5 +1,6 @@
 """Result of the bootstrap."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -120,11 +121,19 @@ class BootstrapResult(Result):
         numbers = (self.value, *self.interval, self.standard_error, self.bias, self.n_undefined)
         return table(self.settings, ("metric", *names), [(self.name, *numbers)])
 
+    @property
+    def _beside(self) -> str:
+        """The corrected value as text, where the interval does not contain the value."""
+        if math.isnan(self.corrected) or self.interval.low <= self.value <= self.interval.high:
+            return ""
+        return f"; {self.corrected:.4g} once corrected for optimism on these samples"
+
     def __repr__(self) -> str:
         low, high = self.interval
         return (
             f"<{self.name}: {self.value:.4g}, {100.0 * self.confidence_level:.6g}% interval "
-            f"{low:.4g} to {high:.4g} ({self.method}, {self.replicates.size:,} replicates)>"
+            f"{low:.4g} to {high:.4g} ({self.method}, {self.replicates.size:,} replicates)"
+            f"{self._beside}>"
         )
 
 

@@ -12,7 +12,7 @@ from fastpsr.calibration.affine_sums import (
     affine_losses_by_sums,
     affine_summands,
 )
-from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
+from fastpsr.calibration.base import Calibrator, SumLosses, output_kind, require_fitted
 from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_class
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
@@ -80,7 +80,8 @@ class _Affine(Calibrator):
             return
         have = "has" if n == 1 else "have"
         what = "score" if data.kind == "raw scores" else "posterior"
-        remedy = f"pass a floor, such as {self.name}(floor=1e-3)"
+        rule = "" if isinstance(self._rule(), Log) else f"{self._rule()!r}, "
+        remedy = f"pass a floor, such as {self.name}({rule}floor=1e-3)"
         if data.kind == "raw scores":
             remedy = "remove these, or use PAV(floor=1e-3)"
         warn(
@@ -170,7 +171,10 @@ class _Affine(Calibrator):
                 rule=None if is_log else self._rule(),
                 start=None if start is None else (start.scale_, start.bias_), rows=rows,
             )  # fmt: skip
-        scale, bias = float(fits.scale[0]), fits.bias[0]
+        found = self._attributes(fits, 0, floor)
+        if fits.scale.size > 1 and not span.is_finite:
+            found = yield from self._best_of(data, fits, floor)
+        scale, bias = found["scale_"], found["bias_"]
         if not (np.isfinite(scale) and np.isfinite(bias).all()):
             raise ArgumentError(
                 "scores", "must be of a magnitude whose squares are finite to fit a scale"
@@ -180,7 +184,19 @@ class _Affine(Calibrator):
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
                 RuntimeWarning,
             )
-        return {"scale_": scale, "bias_": bias, "floor_": floor}
+        return found
+
+    @staticmethod
+    def _attributes(fits: Fits, place: int, floor: float) -> dict[str, Any]:
+        return {"scale_": float(fits.scale[place]), "bias_": fits.bias[place], "floor_": floor}
+
+    def _best_of(self, data: Data, fits: Fits, floor: float) -> Plan[dict[str, Any]]:
+        """Plan: return the fit of least loss where scores are infinite, which fits replace."""
+        found = [self._attributes(fits, place, floor) for place in range(fits.scale.size)]
+        made = [self.with_fitted(data.kind, each).transform(data) for each in found]
+        sums = yield [SumLosses(self._rule()).over(each) for each in made]
+        losses = np.array([each.mean() for each in sums])
+        return found[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
 
     def _transform(self, predictions: Predictions) -> Predictions:
         if predictions.n_classes != self.bias_.size:

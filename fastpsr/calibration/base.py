@@ -174,9 +174,12 @@ class Calibrator(Options, ABC):
         """Plan: return a fitted copy; `start` is a fit to similar data, or None."""
         self.check_classes(data.n_classes)
         self.require_classes(data)
-        found = yield from self._fit_plan(data, start)
+        return self.with_fitted(data.kind, (yield from self._fit_plan(data, start)))
+
+    def with_fitted(self, domain: Kind, found: dict[str, Any]) -> Self:
+        """Return a copy with fitted attributes."""
         fitted = copy.copy(self)
-        for name, value in {**found, "domain_": data.kind}.items():
+        for name, value in {**found, "domain_": domain}.items():
             object.__setattr__(fitted, name, value)
         return fitted
 

@@ -377,6 +377,11 @@ def fit_rows(
     rows : Part, optional
         Result of :func:`held_rows`, if it was called.
 
+    Returns
+    -------
+    Fits
+        Of all folds; with `rule` the best fit, and then the points where descents started.
+
     Raises
     ------
     ValueError
@@ -486,9 +491,11 @@ def fit_rows(
         log_optimum = np.concatenate([scale[:1], bias[0] + offsets[0]])
         identity = np.concatenate([[1.0], offsets[0]])
         constant = np.concatenate([[0.0], np.log(weights[0] * factors[0] / sizes[0])])
-        best = yield from _descend([log_optimum, identity, constant], partial(ask, rule, 0.0))
-        own = best[1:] - offsets[0]
-        return Fits(best[:1], (own - own.mean())[None])
+        starts = [log_optimum, identity, constant]
+        best = yield from _descend(starts, partial(ask, rule, 0.0))
+        candidates = np.stack([best, *starts])
+        own = candidates[:, 1:] - offsets[0]
+        return Fits(candidates[:, 0], own - own.mean(axis=1, keepdims=True))
     return Fits(scale, bias)
 
 

@@ -169,7 +169,7 @@ class TrialMeasure:
     folds_are_given: bool
     by: str | None
     equalize: str | None
-    chosen: Callable[[Metrics], Metrics]
+    chosen: Callable[[Metrics, Metrics], Metrics]
 
     @classmethod
     def of(
@@ -199,7 +199,8 @@ class TrialMeasure:
         )
         with_spoof = made._table(None, np.ones(1, bool))
         # --adcf is for lists with spoofed trials alone
-        measures.check_names(with_spoof if measures.adcf else made._table(None) | with_spoof)
+        names = with_spoof if measures.adcf else made._table(None) | with_spoof
+        measures.check_names(names | made._others())
         return made
 
     def weights(self, made: TrialSet) -> NDArray[np.float64] | None:
@@ -214,7 +215,11 @@ class TrialMeasure:
         self, groups: Any, spoof: NDArray[np.bool_] | None = None
     ) -> dict[str, Metric[Any]]:
         """Return the metrics by name; for raw scores only metrics of ranks."""
-        return self.chosen(self._table(groups, spoof))
+        return self.chosen(self._table(groups, spoof), self._others())
+
+    def _others(self) -> Metrics:
+        """Return the metrics that trials have only where they are asked for by name."""
+        return default_metrics(2, _kind(self.scale), eer=self.eer)
 
     def _table(self, groups: Any, spoof: NDArray[np.bool_] | None = None) -> Metrics:
         return detection_metrics(

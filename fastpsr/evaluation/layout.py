@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "POOLED",
     "compared",
+    "corrected",
     "difference_with_interval",
     "gaps",
     "in_columns",
@@ -174,7 +175,10 @@ def _sizes(evaluation: "Evaluation") -> list[list[str]]:
 
 
 def gaps(evaluation: "Evaluation") -> list[str]:
-    """Return why values are not finite, once for all metrics of a group with the same reason."""
+    """Return why values are not finite, once for all metrics of a group with the same reason.
+
+    A corrected interval that does not contain the value has a line of its own.
+    """
     lines = []
     for group in evaluation.groups:
         rows = evaluation.of(group)
@@ -182,11 +186,18 @@ def gaps(evaluation: "Evaluation") -> list[str]:
         for row in rows:
             if not math.isfinite(row.value):
                 reasons.setdefault(row.note, []).append(row.metric)
+            elif row.corrected is not None and row.is_outside:
+                reasons[corrected(row.corrected, row.unit)] = [row.metric]
         place = ", ".join(name for name in (group.system, group.group or POOLED) if name)
         for note, metrics in reasons.items():
             which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "
             lines.append(f"{place}: {which}{note}")
     return lines
+
+
+def corrected(value: float, unit: str) -> str:
+    """Say what a value is without the optimism of these samples."""
+    return f"{number(value, unit)} once corrected for optimism on these samples"
 
 
 def with_interval(

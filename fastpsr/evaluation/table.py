@@ -86,6 +86,13 @@ class Row:
     state: str = ""
     error: ValueError | None = None
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether the value is outside its interval, which is corrected for optimism."""
+        if self.low is None or self.high is None:
+            return False
+        return self.value < self.low or self.value > self.high
+
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings."""
         first = {"system": self.system, "group": self.group}

@@ -13,9 +13,10 @@ from fastpsr.bootstrap import BootstrapResult
 from fastpsr.bootstrap.replicates import AnyMetric, Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
+from fastpsr.calibration import TrainOnTest
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
-from fastpsr.evaluation.layout import number
+from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
@@ -27,6 +28,7 @@ from fastpsr.plans import (
 )
 from fastpsr.plans.reading import without_frames
 from fastpsr.predictions import Kind, Predictions
+from fastpsr.rules import Log
 from fastpsr.summaries.infinite_losses import count_infinite_losses
 from fastpsr.wording import counted
 
@@ -160,9 +162,10 @@ class Task:
             value = float(outcome.result)
             state, error = _explain(metric, value, self.described.n_infinite, self.data.kind)
         note = f"{state}: {error}" if state else str(getattr(metric, "meaning", ""))
-        if found is not None and _is_outside(value, found):
-            corrected = number(found.corrected, getattr(metric, "unit", ""))
-            note += f"; {corrected} once corrected for optimism on these samples"
+        if _is_of_infinite(metric, value, self.described.n_infinite):
+            note += "; all of it, since the score is infinite without calibration"
+        if found is not None and _is_optimistic(metric, value, found):
+            note += f"; {corrected(found.corrected, getattr(metric, 'unit', ''))}"
         row = Row(
             name, value, note=note, unit=getattr(metric, "unit", ""),
             reference_value=getattr(metric, "reference_value", None),
@@ -280,10 +283,10 @@ def _explain(
     if isinstance(metric, CalibrationLoss):
         name = type(metric.calibrator).__name__
         if getattr(metric.calibrator, "floor", None) == 0.0:
-            remedy, pass_ = f"{name}(floor=1e-6) bounds what they cost", {"floor": 1e-6}
+            remedy, pass_ = f"{name}(floor=1e-3) bounds what they cost", {"floor": 1e-3}
         if value < 0.0:
             rule = "would make the score infinitely worse"
-            remedy = f"{name}(floor=1e-6) would not" if pass_ else ""
+            remedy = f"{name}(floor=1e-3) would not" if pass_ else ""
             return state, ArgumentError("calibrator", rule, None, remedy, pass_=pass_, name=name)
     if not n_infinite:
         return state, ValueError(metric.meaning)
@@ -296,10 +299,20 @@ def _explain(
     return state, ArgumentError("predictions", rule, None, remedy, pass_=pass_, name=name)
 
 
-def _is_outside(value: float, found: BootstrapResult) -> bool:
-    """Return whether a corrected interval does not contain the value, which is optimistic."""
-    is_corrected = not math.isnan(found.corrected)
-    return is_corrected and (value < found.interval.low or value > found.interval.high)
+def _is_of_infinite(metric: AnyMetric, value: float, n_infinite: int) -> bool:
+    """Return whether a calibration loss is relative to an infinite score."""
+    if not (isinstance(metric, CalibrationLoss) and isinstance(metric.rule, Log)):
+        return False
+    return metric.relative and value == 100.0 and n_infinite > 0
+
+
+def _is_optimistic(metric: AnyMetric, value: float, found: BootstrapResult) -> bool:
+    """Return whether a value is trained on these samples, or outside its corrected interval."""
+    if math.isnan(found.corrected):
+        return False
+    if isinstance(metric, CalibrationLoss) and isinstance(metric.train, TrainOnTest):
+        return True
+    return value < found.interval.low or value > found.interval.high
 
 
 def _is_finite(outcome: Outcome) -> bool:

@@ -104,7 +104,7 @@ class MeasureOptions:
 
     def chosen(self, table: Metrics, others: Metrics | None = None) -> Metrics:
         """Return the metrics of a table that are asked for, by default all but the others."""
-        found = self._chosen(table if self.metrics is None else table | (others or {}))
+        found = self._chosen(table if self.metrics is None else (others or {}) | table)
         if self.eer is not None and self.equal_rates.label not in found:
             raise ValueError(
                 f"--eer is for tables with the EER, not for one of {', '.join(found)}: trials, or "
