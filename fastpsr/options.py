@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from fastpsr.errors import ArgumentError
+from fastpsr.wording import counted
 
-__all__ = ["Options", "declared", "with_hints"]
+__all__ = ["CALL_TO_MAKE", "Options", "declared", "with_hints"]
+
+#: How predictions are made of arrays, for messages.
+CALL_TO_MAKE = (
+    "make them first, fp.Predictions.from_posteriors(y_true, posteriors), or from_logits, "
+    "from_llrs or from_raw_scores"
+)
 
 #: Names that other libraries have for an argument, in lower case.
 _FOREIGN = {
@@ -67,12 +74,26 @@ def declared() -> Any:
 
 
 def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
-    """Wrap a function so that arguments of other names raise an error with the right one."""
-    names = list(inspect.signature(function).parameters)
+    """Wrap a function so that wrong arguments raise an error with the right ones.
+
+    These are names of other libraries, and labels and scores in place of predictions.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    names = [each.name for each in parameters]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    n_places = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+    n_bound = sum(name in ("self", "cls") for name in names)
+    takes_data = not {"predictions", "systems", "a"}.isdisjoint(names)
 
     @wraps(function)
     def checked(*args: _P.args, **options: _P.kwargs) -> _Result:
-        _check_names(function.__name__, options, names)
+        if not takes_any:
+            _check_names(function.__name__, options, names)
+        if len(args) > n_places:
+            most, n = counted(n_places - n_bound, "argument"), len(args) - n_bound
+            hint = f": labels and scores are no predictions, {CALL_TO_MAKE}"
+            hint *= takes_data and any(isinstance(each, (list, np.ndarray)) for each in args)
+            raise TypeError(f"{function.__name__} takes {most} without a name, not {n}{hint}")
         return function(*args, **options)
 
     return checked

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr import plotting
 from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.metrics import METRICS
 
@@ -340,6 +342,15 @@ def test_arrays_in_place_of_predictions_show_the_call_to_make(name):
     for args in ((y, q), (np.array(q), 0.5)):
         with pytest.raises(fp.ArgumentError, match=r"fp\.Predictions\.from_posteriors\(y_true"):
             function(*args)
+
+
+@pytest.mark.parametrize("name", [*plotting.__all__, "bootstrap", "compare"])
+def test_labels_and_scores_side_by_side_show_the_call_to_make(name):
+    function = getattr(plotting, name, None) or partial(getattr(fp, name), fp.Cllr(), None)
+    with pytest.raises(TypeError, match=r" without a name, not .* fp\.Predictions\.from_post"):
+        function([0, 1, 1, 0], np.array([0.1, 0.8, 0.6, 0.3]))
+    with pytest.raises(TypeError, match=r"from_llrs takes 2 arguments without a name, not 3$"):
+        fp.Predictions.from_llrs([0, 1], [0.1, 0.8], [1.0, 2.0])
 
 
 def test_calibrators_take_predictions_alone():

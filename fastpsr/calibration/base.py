@@ -13,7 +13,7 @@ from fastpsr import checks
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.html import in_short, table, values
-from fastpsr.options import Options
+from fastpsr.options import CALL_TO_MAKE, Options
 from fastpsr.plans import (
     Data,
     Part,
@@ -26,7 +26,6 @@ from fastpsr.plans import (
     mapped,
     run,
 )
-from fastpsr.plans.partitioned import CALL_TO_MAKE
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands

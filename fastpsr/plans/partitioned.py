@@ -12,6 +12,7 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.html import table, values
 from fastpsr.ids import as_ids
+from fastpsr.options import CALL_TO_MAKE
 from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
@@ -31,12 +32,6 @@ __all__ = [
     "picked_ids",
 ]
 
-
-#: How predictions are made of arrays, for messages.
-CALL_TO_MAKE = (
-    "make them first, fp.Predictions.from_posteriors(y_true, posteriors), or from_logits, "
-    "from_llrs or from_raw_scores"
-)
 
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")

@@ -12,6 +12,7 @@ from fastpsr.bootstrap import BootstrapResult
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Row
 from fastpsr.evaluation.layout import POOLED
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 
@@ -41,6 +42,7 @@ class Bar:
         return Bar(factor * self.value, low, high, unit)
 
 
+@with_hints
 def metric_bars(
     systems: Table | Mapping[str, Table],
     *,

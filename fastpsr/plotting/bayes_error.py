@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.bootstrap import Band
 from fastpsr.curves import BayesErrorCurve
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
@@ -20,6 +21,7 @@ Systems = BayesErrorCurve | Predictions | Mapping[str, BayesErrorCurve | Predict
 _HIGHEST = 1.5  # normalized errors above it lie beyond the axes
 
 
+@with_hints
 def bayes_error(
     systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:
@@ -77,6 +79,7 @@ def bayes_error(
     return canvas.finish(PRIOR, "Normalized Bayes error")
 
 
+@with_hints
 def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwargs: Any) -> Axes:
     """Draw the error probability along the prior (APE): the area is in proportion to Cllr.
 

@@ -8,12 +8,14 @@ from matplotlib.axes import Axes
 
 from fastpsr import curves
 from fastpsr.curves import CrossEntropyCurve
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
 from fastpsr.predictions import Predictions
 
 __all__ = ["empirical_cross_entropy"]
 
 
+@with_hints
 def empirical_cross_entropy(
     systems: CrossEntropyCurve | Predictions | Mapping[str, CrossEntropyCurve | Predictions],
     *,

@@ -10,6 +10,7 @@ from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
@@ -27,6 +28,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 OperatingPoint = MinDCF | ActDCF
 
 
+@with_hints
 def det(
     systems: Roc | Predictions | Mapping[str, Roc | Predictions],
     *,

@@ -7,11 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr.curves import DivergenceCurve
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 
 __all__ = ["divergence_curve"]
 
 
+@with_hints
 def divergence_curve(
     systems: DivergenceCurve | Mapping[str, DivergenceCurve],
     *,

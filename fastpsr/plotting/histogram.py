@@ -9,6 +9,7 @@ from matplotlib.patches import StepPatch
 from fastpsr import curves
 from fastpsr.curves import ScoreHistogram
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import COLORS, LLR, Canvas
 from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.predictions import Predictions
@@ -16,6 +17,7 @@ from fastpsr.predictions import Predictions
 __all__ = ["score_histogram"]
 
 
+@with_hints
 def score_histogram(
     systems: ScoreHistogram | Predictions | Mapping[str, ScoreHistogram | Predictions],
     *,

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas, is_guide
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, of_class
@@ -18,6 +19,7 @@ from fastpsr.predictions import Predictions
 __all__ = ["pav_map"]
 
 
+@with_hints
 def pav_map(
     systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
     *,

@@ -13,6 +13,7 @@ from fastpsr.bootstrap import band as band_of
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.curves import PavSteps
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.events import On, events_of
 from fastpsr.plotting.shading import Bands, bands_of, shade
@@ -24,6 +25,7 @@ __all__ = ["reliability"]
 _POINTS = np.arange(1, 200) / 200
 
 
+@with_hints
 def reliability(
     systems: PavSteps | Predictions | Mapping[str, PavSteps | Predictions],
     *,

@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
@@ -20,6 +21,7 @@ __all__ = ["reliability_bins"]
 _GAP = "#D55E00"
 
 
+@with_hints
 def reliability_bins(
     systems: Predictions | Mapping[str, Predictions],
     *,

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from fastpsr import checks, curves
 from fastpsr.curves import RiskCurve
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
@@ -20,6 +21,7 @@ __all__ = ["risk_curve"]
 _LOG_ODDS = np.linspace(-10.0, 10.0, 401)
 
 
+@with_hints
 def risk_curve(
     systems: RiskCurve | Predictions | Mapping[str, RiskCurve | Predictions],
     *,

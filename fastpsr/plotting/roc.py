@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, of_class
@@ -16,6 +17,7 @@ from fastpsr.predictions import Predictions
 __all__ = ["all_equal", "roc"]
 
 
+@with_hints
 def roc(
     systems: Roc | Predictions | Mapping[str, Roc | Predictions],
     *,

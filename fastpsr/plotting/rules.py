@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.rules import ScoringRule
 
 __all__ = ["rule_losses"]
 
 
+@with_hints
 def rule_losses(
     systems: ScoringRule | Mapping[str, ScoringRule],
     *,

@@ -8,12 +8,14 @@ from matplotlib.axes import Axes
 
 from fastpsr.bootstrap import SampleSize
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 
 __all__ = ["sample_size"]
 
 
+@with_hints
 def sample_size(
     systems: SampleSize | Mapping[str, SampleSize], *, ax: Axes | None = None, **kwargs: Any
 ) -> Axes:

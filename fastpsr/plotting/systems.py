@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from fastpsr.errors import ArgumentError
-from fastpsr.plans.partitioned import CALL_TO_MAKE
+from fastpsr.options import CALL_TO_MAKE
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.one_class import one_against_rest
 

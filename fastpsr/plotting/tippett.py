@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.curves import TippettCurves
 from fastpsr.errors import ArgumentError
+from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas
 from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
@@ -17,6 +18,7 @@ from fastpsr.predictions import Floats, Predictions
 __all__ = ["tippett"]
 
 
+@with_hints
 def tippett(
     systems: TippettCurves | Predictions | Mapping[str, TippettCurves | Predictions],
     *,
