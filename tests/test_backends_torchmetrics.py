@@ -246,7 +246,7 @@ def test_what_is_refused_at_once(make, message):
     ("kind", "preds", "target", "message"),
     [
         ("posteriors", [0.2, 1.2], [0, 1], r"preds must lie in 0 to 1, but preds\[1\] is 1.2"),
-        ("posteriors", [[0.2, 0.9]], [0], r"preds must have rows that sum to 1.*preds\.sum"),
+        ("posteriors", [[0.2, 0.9]], [0], r"preds must have rows that sum to 1.*q\.sum"),
         ("logits", [0.2, float("nan")], [0, 1], r"preds must not be nan, but preds\[1\] is nan"),
         ("logits", [0.2, 0.3], [0, 2], r"target must be integers 0 to 1, but target\[1\] is 2$"),
         ("logits", [0.2, 0.3], [0], "target must have one entry per sample: 2, not 1"),
@@ -327,6 +327,7 @@ def test_life_of_a_metric(metric, kind, options):
     assert whole.higher_is_better is (type(metric) is fp.AUC)
 
 
+@pytest.mark.filterwarnings("ignore:the logits all lie in")
 def test_collections_share_states_only_of_what_is_the_same():
     y, z, _ = samples()
     zero_one, dear = fp.CostMatrix.zero_one(2), fp.CostMatrix([[0, 1], [1.5, 0]])
