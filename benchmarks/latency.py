@@ -69,7 +69,8 @@ def _seconds(make: Any, metric: Any) -> float:
 
 def _in_process(checkout: Path) -> dict[str, float]:
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    command = [sys.executable, "-P", str(Path(__file__)), "--child"]  # benchmarks.coverage hides coverage
+    # not from its folder, whose coverage.py hides the package
+    command = [sys.executable, "-P", str(Path(__file__)), "--child"]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found

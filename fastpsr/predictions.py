@@ -591,12 +591,17 @@ class Predictions:
         """Log-odds minus :attr:`scores` in a binary task; 0 for posteriors."""
         return self._prior_log_odds() if self.kind == "likelihoods" else 0.0
 
+    @property
+    def results(self) -> dict[Hashable, Any]:
+        """Results by name, which are kept as long as the predictions."""
+        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
+        return kept
+
     def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the cached result of ``make()`` under this name; compute it on first use."""
-        found = self.__dict__.setdefault("_remembered", {})
-        if name not in found:
-            found[name] = make()
-        return found[name]
+        """Return the kept result of ``make()`` under this name; compute it on first use."""
+        if name not in self.results:
+            self.results[name] = make()
+        return self.results[name]
 
     def present(self) -> Self:
         """Return the samples of positive weight."""

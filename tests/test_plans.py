@@ -14,7 +14,6 @@ import fastpsr as fp
 from fastpsr.plans import (
     LABELS,
     ROWS,
-    Collect,
     Shared,
     Step,
     Transform,
@@ -557,22 +556,8 @@ def test_transforms_that_drop_rows_have_facts_of_their_own():
 
 
 def test_steps_and_transforms_can_be_sent():
-    for sent in (FirstHalf(), Collect(), Tree()):
+    for sent in (FirstHalf(), Tree()):
         assert type(pickle.loads(pickle.dumps(sent))) is type(sent)
-
-
-def test_collect_refuses_what_the_budget_does_not_hold(monkeypatch):
-    data = Reads(predictions(4_000)).data
-    monkeypatch.setenv("FASTPSR_MEMORY", "20 kB")
-
-    def plan():
-        return (yield [Collect(what="a test").over(data)])[0]
-
-    with pytest.raises(fp.ArgumentError, match=r"fit in memory for a test.*20,000 bytes") as caught:
-        run(plan)
-    assert "FASTPSR_MEMORY" in str(caught.value)
-    monkeypatch.setenv("FASTPSR_MEMORY", "1MiB")
-    assert len(run(plan)) == 4_000
 
 
 @pytest.mark.parametrize(

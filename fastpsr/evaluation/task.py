@@ -259,7 +259,7 @@ def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            return run(plan, data)
+            return run(plan)
     finally:
         for each in caught:
             message: Any = f"{system}: {each.message}"

@@ -180,7 +180,7 @@ class Metric(Statistic[Summary, float]):
             rule = "belong to the Predictions when these are passed"
             raise ArgumentError("priors", rule, name="priors and weights")
         look_at_llrs(predictions)
-        return run(lambda: self.plan_from_start(predictions), predictions)
+        return run(lambda: self.plan_from_start(predictions))
 
     def _predictions(self, y_true: ArrayLike, x: ArrayLike, **options: Any) -> Predictions:
         return Predictions.from_posteriors(y_true, x, **options)

@@ -104,7 +104,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
         hull = summary.blocks.hull
-        return float(np.mean([cost.normalized(*hull).min() for cost in self.costs]))
+        return float(sum(cost.normalized(*hull).min() for cost in self.costs) / len(self.costs))
 
     def vertex_of(self, blocks: PavBlocks) -> int:
         if len(self.costs) > 1:
@@ -185,7 +185,8 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     def finish(self, summary: list[DecisionCounts]) -> float:
         each = zip(self.costs, summary, strict=True)
-        return float(np.mean([cost.normalized(*counts.error_rates()) for cost, counts in each]))
+        total = sum(cost.normalized(*counts.error_rates()) for cost, counts in each)
+        return float(total / len(self.costs))
 
     _takes = "LLRs"
 

@@ -96,7 +96,7 @@ class PointMetric(RankMetric[Summary]):
             yield from begin(predictions)
             return (yield from self.point(predictions))
 
-        return run(plan, predictions)
+        return run(plan)
 
 
 def _vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:

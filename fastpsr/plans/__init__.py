@@ -1,6 +1,5 @@
 """Plans over data in parts: their requests, and the runner that answers them."""
 
-from fastpsr.plans.collect import Collect
 from fastpsr.plans.part import Part
 from fastpsr.plans.partitioned import (
     Data,
@@ -20,7 +19,6 @@ from fastpsr.plans.steps import LABELS, ROWS, Plan, Request, Shared, Step
 __all__ = [
     "LABELS",
     "ROWS",
-    "Collect",
     "Data",
     "Outcome",
     "Part",

@@ -161,11 +161,11 @@ def count_all(requests: Sequence[Request]) -> list[Any]:
             totals = source.counts(reading)
             break
     else:
-        totals = _count_here(reading)
+        totals = _count_in_turn(reading)
     return [reading.answer(place, total) for place, total in enumerate(totals)]
 
 
-def _count_here(reading: Reading) -> list[Any]:
+def _count_in_turn(reading: Reading) -> list[Any]:
     """Count part by part; the next one is read meanwhile."""
     n_steps = len(reading.steps)
     trees = [Tree(partial(reading.join, place)) for place in range(n_steps)]

@@ -1,8 +1,9 @@
 """The runner: advances all plans together, with one read of the data for all their requests."""
 
-from collections.abc import Callable, Generator, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
+from types import GeneratorType
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,13 +15,12 @@ from fastpsr.plans.reading import Failed, count_all
 from fastpsr.plans.steps import SAMPLED_PARTS, Plan, Request, Shared
 from fastpsr.predictions import Predictions
 
-__all__ = ["Outcome", "begin", "run", "run_all", "run_here"]
+__all__ = ["Outcome", "begin", "run", "run_all"]
 
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(NamedTuple):
     """Result of a plan, or the error that it raised."""
 
     result: Any
@@ -33,11 +33,14 @@ class Outcome:
         return self.result
 
 
-def run(plan: Callable[[], Plan[Result]], *data: Data) -> Result:
-    """Return the result of a plan over data, or raise what it raised."""
-    if data and all(isinstance(each, Predictions) for each in data):
-        return run_here(plan())
-    result: Result = run_all([plan])[0].get()
+def run(plan: Callable[[], Plan[Result]]) -> Result:
+    """Return the result of a plan, or raise what it raised."""
+    run_of = _Run()
+    node = run_of.begin(plan())
+    run_of.finish()
+    if node.error is not None:
+        raise node.error
+    result: Result = node.result
     return result
 
 
@@ -84,15 +87,38 @@ def _require_same_rows(one: Data, other: Data) -> None:
         )
 
 
-@dataclass(eq=False)
-class _Node:
-    """A plan under way; or an answer that was there at once."""
+class _Answer:
+    """The answer to a request: a result or an error, once it is done."""
 
-    plan: Plan[Any] | None = None
-    waiting: list[Any] | None = None
-    result: Any = None
-    error: ValueError | None = None
-    is_done: bool = False
+    __slots__ = ("error", "is_done", "result")
+
+    def __init__(self, result: Any = None, *, is_done: bool = False) -> None:
+        self.result, self.is_done = result, is_done
+        self.error: ValueError | None = None
+
+
+class _Node(_Answer):
+    """A plan under way, and the answers that it waits for."""
+
+    __slots__ = ("plan", "waiting")
+
+    def __init__(self, plan: Plan[Any]) -> None:
+        super().__init__()
+        self.plan: Plan[Any] | None = plan
+        self.waiting: list[_Answer] | None = None
+
+
+class _Slot(_Answer):
+    """A step over data in parts, to be answered by the next read."""
+
+    __slots__ = ("request",)
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.request = request
+
+
+_is_done = attrgetter("is_done")
 
 
 class _Run:
@@ -100,8 +126,8 @@ class _Run:
 
     def __init__(self) -> None:
         self._nodes: list[_Node] = []
-        #: By data, which may go when the plans that asked are done.
-        self._shared: WeakKeyDictionary[Any, dict[Hashable, _Node]] = WeakKeyDictionary()
+        #: Plans of data in parts by name; the data may go when the plans that asked are done.
+        self._shared: WeakKeyDictionary[Any, dict[Hashable, _Answer]] = WeakKeyDictionary()
         self._slots: dict[Hashable, _Slot] = {}
 
     def begin(self, plan: Plan[Any]) -> _Node:
@@ -129,109 +155,64 @@ class _Run:
 
     def _advance(self, node: _Node) -> None:
         """Send a plan its answers, for as long as they are there."""
-        assert node.plan is not None
         while _is_ready(node):
             waiting, node.waiting = node.waiting, None
-            failed = next((asked.error for asked in waiting or () if asked.error), None)
             try:
-                if failed is not None:
-                    requests = node.plan.throw(failed)
-                elif waiting is None:
-                    requests = next(node.plan)
-                else:
-                    requests = node.plan.send([asked.result for asked in waiting])
+                requests = _resume(node.plan, waiting)
             except StopIteration as stop:
                 node.result, node.is_done, node.plan = stop.value, True, None
                 return
             except ValueError as error:
                 node.error, node.is_done, node.plan = error, True, None
                 return
-            del waiting
+            del waiting  # results may be large
             node.waiting = [self._resolve(request) for request in requests]
 
-    def _resolve(self, request: Any) -> Any:
+    def _resolve(self, request: Any) -> _Answer:
         """Return what will hold the answer to a request, or holds it already."""
-        if isinstance(request, Generator):
+        if isinstance(request, GeneratorType):
             return self.begin(request)
         if isinstance(request, Shared):
-            if isinstance(request.data, Predictions):
-                return _here(request)
-            of_data = self._shared.setdefault(request.data, {})
-            if request.name not in of_data:
-                of_data[request.name] = self.begin(request.plan())
-            return of_data[request.name]
+            return self._share(request)
         if isinstance(request.data[0], Predictions):
-            return _here(request)
+            return _answered_in_memory(request)
         if request.key not in self._slots:
             self._slots[request.key] = _Slot(request)
         return self._slots[request.key]
 
+    def _share(self, request: Shared) -> _Answer:
+        """Return the answer of a shared plan, which begins where nobody asked before."""
+        if isinstance(request.data, Predictions):
+            return self.begin(request.remembered() if request.is_kept else request.plan())
+        of_data = self._shared.setdefault(request.data, {})
+        if request.name not in of_data:
+            of_data[request.name] = self.begin(request.plan())
+        return of_data[request.name]
+
 
 def _is_ready(node: _Node) -> bool:
-    return not node.is_done and all(asked.is_done for asked in node.waiting or ())
+    return all(map(_is_done, node.waiting or ()))
 
 
-def _here(request: Any) -> _Node:
-    """Return the answer to a request over predictions in memory."""
+def _resume(plan: Any, waiting: list[_Answer] | None) -> Any:
+    """Send a plan the answers that it waited for, and return its next requests."""
+    if waiting is None:
+        return next(plan)
+    for asked in waiting:
+        if asked.error is not None:
+            return plan.throw(asked.error)
+    return plan.send([asked.result for asked in waiting])
+
+
+def _answered_in_memory(request: Request) -> _Answer:
+    """Return the answer to a step over predictions in memory, which are one part."""
+    answer, step = _Answer(is_done=True), request.step
     try:
-        return _Node(result=_meet(request), is_done=True)
+        parts = [Part.whole(data) for data in request.data]
+        answer.result = step.finish(step.add(step.start(), step.prepare(), *parts))
     except ValueError as error:
-        return _Node(error=error, is_done=True)
-
-
-def run_here(plan: Plan[Result]) -> Result:
-    """Return the result of a plan whose data are in memory: each request is met as it comes."""
-    try:
-        asked = next(plan)
-        while True:
-            answers = []
-            for request in asked:
-                try:
-                    answers.append(_meet(request))
-                except ValueError as error:
-                    asked = plan.throw(error)
-                    break
-            else:
-                asked = plan.send(answers)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
-
-
-def _meet(request: Any) -> Any:
-    if isinstance(request, Generator):
-        return run_here(request)
-    if isinstance(request, Shared):
-        if isinstance(request.data, PartitionedPredictions):  # training data in parts
-            return run(request.plan)
-        if request.is_kept:
-            return request.data.remember(request.name, lambda: run_here(request.plan()))
-        return run_here(request.plan())
-    if isinstance(request.data[0], PartitionedPredictions):
-        return run(lambda: _ask(request))
-    return _count_here(request)
-
-
-def _ask(request: Request) -> Plan[Any]:
-    (answer,) = yield [request]
+        answer.error = error
     return answer
-
-
-def _count_here(request: Request) -> Any:
-    """Take a step over predictions in memory, which are one part."""
-    step = request.step
-    parts = [Part.whole(data) for data in request.data]
-    return step.finish(step.add(step.start(), step.prepare(), *parts))
-
-
-@dataclass(eq=False)
-class _Slot:
-    """A step that is asked for, and its answer."""
-
-    request: Request
-    is_done: bool = False
-    result: Any = None
-    error: ValueError | None = None
 
 
 def _is_of_few(slot: _Slot) -> bool:

@@ -7,7 +7,7 @@ its own result. A request is a step over data (:meth:`Step.over`) or another pla
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = ["LABELS", "ROWS", "SAMPLED_PARTS", "Plan", "Request", "Shared", "Step"]
 
@@ -84,8 +84,7 @@ class Step(ABC):
         return Request(self, data)
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """A step over data."""
 
     step: Step
@@ -108,3 +107,10 @@ class Shared:
     data: Any
     plan: Callable[[], Plan[Any]]
     is_kept: bool = True
+
+    def remembered(self) -> Plan[Any]:
+        """Plan: return the result, which predictions in memory keep."""
+        results = self.data.results
+        if self.name not in results:
+            results[self.name] = yield from self.plan()
+        return results[self.name]

@@ -137,7 +137,7 @@ def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | No
         return None
     bound = CalibrationLoss(Log(), PAV(), TrainOnTest())
     try:
-        return run(lambda: bound.plan_from_start(samples), samples)
+        return run(lambda: bound.plan_from_start(samples))
     except ValueError:
         return None
 
