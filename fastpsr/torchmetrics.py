@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fastpsr import checks, kernels
+from fastpsr import checks
 from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
@@ -120,7 +120,7 @@ class TorchMetric(torchmetrics.Metric):
             self._state = _named("samples", of_input)
             self.add_state(self._state, [], dist_reduce_fx="cat")
         else:
-            self._state = _named("sums", (*of_input, metric.summary_key))
+            self._state = _named("sums", (*of_input, self._summands.identity))
             nothing = torch.zeros(2, self._summands.n_groups, 1 + self._summands.n_columns)
             self.add_state(self._state, nothing, dist_reduce_fx=_added)
         self.set_dtype(torch.float64)
@@ -278,11 +278,8 @@ class _Batch(Predictions):
 
 def _summed(summands: Summands, batch: Predictions) -> NDArray[Any]:
     """Return the sums of a batch, and zeros for what addition rounds off, (2, G, 1 + C)."""
-    part, n_groups = Part.whole(batch), summands.n_groups
-    groups = summands.groups(part).astype(np.int32)
-    terms = [np.ones(len(batch)), *summands.columns(part)]
-    sums = [kernels.sum_by_class(term, groups, batch.weights, n_groups) for term in terms]
-    return np.stack([np.stack(sums, axis=1), np.zeros((n_groups, len(sums)))])
+    found = np.column_stack(summands.totals(Part.whole(batch)))
+    return np.stack([found, np.zeros_like(found)])
 
 
 def _kept(batch: Predictions) -> Floats:

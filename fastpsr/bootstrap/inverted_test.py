@@ -4,7 +4,6 @@ A calibration error is a norm of the errors of bins. Noise makes it larger, most
 errors are small: percentiles of replicates are of errors with the noise of two draws.
 """
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from fastpsr.bootstrap.replicates import Job
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ece import ECE
 from fastpsr.plans import Data, Plan
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats
 from fastpsr.summaries.bins import BinSums
 from fastpsr.summaries.summands import Summands
 
@@ -123,15 +122,8 @@ class _ErrorOfBin(Metric[BinSums]):
     def label(self) -> str:
         return f"error of bin {self.number}"
 
-    def summarize(self, predictions: Predictions) -> BinSums:
-        return self.metric.summarize(predictions)
-
-    @property
-    def summary_key(self) -> Hashable:
-        return self.metric.summary_key
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self.metric.sums(data)))
+    def total(self, data: Data) -> Plan[BinSums]:
+        return (yield from self.metric.total(data))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         return (yield from self.metric.summands(data))

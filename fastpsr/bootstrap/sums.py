@@ -130,7 +130,9 @@ class Layout:
         if weights.size and not weights.all():
             present = np.flatnonzero(weights > 0.0)
             groups = groups[present]
-        counts = self.summands[0].known_counts if part.is_whole and not weights.size else None
+        counts: NDArray[Any] | None = None
+        if part.is_whole and not weights.size:
+            counts = self.summands[0].known_weight
         if counts is None:
             counts = np.bincount(groups, minlength=self.n_groups)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -265,10 +267,11 @@ def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64
     """Plan: return the counts of groups if these are sufficient, else None."""
     if layout.n_sums or data[0].has_weights or layout.summands[0].needs_rows:
         return None
-    counts = layout.summands[0].known_counts
-    if counts is None:
-        (counts,) = yield [CountGroups(layout).over(*data)]
-    return counts
+    weight = layout.summands[0].known_weight
+    if weight is not None:
+        return weight.astype(np.int64)
+    (counts,) = yield [CountGroups(layout).over(*data)]
+    return counts  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)

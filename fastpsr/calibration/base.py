@@ -2,7 +2,6 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Self
 
@@ -19,7 +18,6 @@ from fastpsr.plans import (
     Part,
     PartitionedPredictions,
     Plan,
-    Step,
     Transform,
     begin,
     check_data,
@@ -29,13 +27,12 @@ from fastpsr.plans import (
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import ScoreSums, summed_losses
 from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = [
     "Apply",
     "Calibrator",
-    "SumLosses",
     "log_odds_of",
     "log_prior_of",
     "output_kind",
@@ -251,8 +248,7 @@ class Calibrator(Options, ABC):
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
         """Plan: return the summed losses after cross-fitting."""
         transform = yield from self.cross_fit_plan(data, folds)
-        (sums,) = yield [SumLosses(rule).over(mapped(data, transform))]
-        return sums  # type: ignore[no-any-return]
+        return (yield from summed_losses(rule, mapped(data, transform)))
 
     def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
         """Plan: return summands of losses before and after a fit to the replicate, or None."""
@@ -379,24 +375,6 @@ class _TrainingRows(Transform):
         if not self.with_posteriors:  # without the posteriors themselves
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
         return predictions[np.flatnonzero(may_train)]
-
-
-@dataclass(frozen=True, eq=False)
-class SumLosses(Step):
-    """Sum the losses of a rule."""
-
-    rule: ScoringRule
-
-    @property
-    def key(self) -> Hashable:
-        return ("losses", self.rule.key)
-
-    def add(self, accumulator: ScoreSums | None, prepared: None, part: Part) -> ScoreSums:
-        sums = ScoreSums.of(self.rule, part.predictions)
-        return sums if accumulator is None else accumulator.merge(sums)
-
-    def merge(self, one: ScoreSums, other: ScoreSums) -> ScoreSums:
-        return one.merge(other)
 
 
 def output_kind(kind: Kind) -> Kind:

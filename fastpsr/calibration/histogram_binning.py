@@ -20,7 +20,7 @@ from fastpsr.calibration.step_summands import StepSummands
 from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.bins import Events, SumIntoBins, uniform_edges
+from fastpsr.summaries.bins import BinSummands, Events, uniform_edges
 from fastpsr.summaries.summands import Summands
 
 __all__ = ["HistogramBinning"]
@@ -108,7 +108,8 @@ class HistogramBinning(Calibrator):
         data.require_posteriors("bins of posteriors")
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
-        (sums,) = yield [SumIntoBins(_Binned("class", offset), edges).over(data)]
+        events = _Binned("class", offset)
+        sums = yield from BinSummands(2, edges, events, data.given_priors).total(data)
         weight, hits, _ = sums.shares
         posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}

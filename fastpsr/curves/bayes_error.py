@@ -13,7 +13,7 @@ from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
-from fastpsr.summaries.counts import PassedSummands, WeighPassed
+from fastpsr.summaries.counts import PassedSummands
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
 from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, pav_blocks
 
@@ -150,8 +150,8 @@ class _Minimum(Statistic[PavBlocks | RankCells, Floats]):
 
     label = "minimum Bayes error"
 
-    def plan(self, data: Data) -> Plan[Floats]:
-        return self.finish((yield from pav_blocks(data)))
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
+        return (yield from pav_blocks(data))
 
     def summands(self, data: Data) -> Plan[CellSummands]:
         return (yield from cell_summands(data))
@@ -175,10 +175,10 @@ class _Actual(Statistic[Floats, Floats]):
 
     label = "actual Bayes error"
 
-    def plan(self, data: Data) -> Plan[Floats]:
+    def total(self, data: Data) -> Plan[Floats]:
         require_both_classes("error rates", data.class_weights)
-        (weights,) = yield [WeighPassed(self._passed).over(data)]
-        return self.finish(weights)
+        weights: Floats = yield from self._passed.total(data)
+        return weights
 
     def summands(self, data: Data) -> Plan[PassedSummands | None]:
         return self._passed if data.has_fixed_llrs else None

@@ -27,7 +27,6 @@ from fastpsr.rules import Log
 from fastpsr.summaries.fit_sums import Axis
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
-from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
 
@@ -175,7 +174,7 @@ class _SumLosses(Step):
         found = np.empty((points.size, 2))
         for place, odds in enumerate(points):
             shifted = llrs.replace_scores("likelihoods", llrs.llrs + odds).as_llrs(0.5)
-            found[place] = ScoreSums.of(Log(), shifted).loss
+            found[place] = Log().summed_losses(shifted)
         return found if accumulator is None else accumulator + found
 
 

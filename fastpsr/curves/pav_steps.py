@@ -194,8 +194,8 @@ class _AtScores(Statistic[PavBlocks | RankCells, Floats]):
 
     label = "isotonic fit"
 
-    def plan(self, data: Data) -> Plan[Floats]:
-        return self.finish((yield from pav_blocks(data)))
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
+        return (yield from pav_blocks(data))
 
     def summands(self, data: Data) -> Plan[CellSummands]:
         return (yield from cell_summands(data))

@@ -1,6 +1,6 @@
 """Bayes risk as a function of the operating point, in binary tasks or on the simplex."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,10 +12,10 @@ from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
-from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
+from fastpsr.plans import Data, Part, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.results import Result
-from fastpsr.summaries.counts import PassedSummands, WeighPassed
+from fastpsr.summaries.counts import PassedSummands
 from fastpsr.summaries.summands import ClassSummands
 
 __all__ = ["RiskCurve", "risk_curve", "risk_curve_at"]
@@ -129,10 +129,6 @@ class _Risks(Statistic[Floats, Floats]):
 
     label = "Bayes risk"
 
-    def plan(self, data: Data) -> Plan[Floats]:
-        (weights,) = yield [WeighPassed(self._passed).over(data)]
-        return self.finish(weights)
-
     def summands(self, data: Data) -> Plan[PassedSummands]:
         return self._passed
         yield
@@ -165,10 +161,6 @@ class _RisksOnSimplex(Statistic[tuple[Floats, Floats], Floats]):
 
     label = "Bayes risk"
 
-    def plan(self, data: Data) -> Plan[Floats]:
-        (missed,) = yield [_WeighMissed(self.points).over(data)]
-        return self.finish((data.class_weights, missed))
-
     def summands(self, data: Data) -> Plan["_MissedSummands"]:
         return _MissedSummands(data.n_classes, self.points)
         yield
@@ -188,27 +180,6 @@ def _missed(points: Floats, predictions: Predictions) -> Iterator[Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class _WeighMissed(Step):
-    """Sum the weights of misclassified samples of each class at points of the simplex, (P, K)."""
-
-    points: Floats
-
-    @property
-    def key(self) -> Hashable:
-        return ("weight missed", self.points.tobytes())
-
-    def start(self) -> Floats:
-        return np.zeros(self.points.shape)
-
-    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
-        predictions = part.predictions
-        y, weights, n_classes = predictions.labels, predictions.weights, predictions.n_classes
-        for place, missed in enumerate(_missed(self.points, predictions)):
-            accumulator[place] += kernels.sum_by_class(missed, y, weights, n_classes)
-        return accumulator
-
-
-@dataclass(frozen=True, eq=False)
 class _MissedSummands(ClassSummands):
     """Samples grouped by class; summed is whether they are misclassified at each point."""
 
@@ -221,6 +192,15 @@ class _MissedSummands(ClassSummands):
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return tuple(_missed(self.points, part.predictions))
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        predictions = part.predictions
+        y, weights, n_classes = predictions.labels, predictions.weights, predictions.n_classes
+        sums = [  # one column at a time is in memory
+            kernels.sum_by_class(missed, y, weights, n_classes)
+            for missed in _missed(self.points, predictions)
+        ]
+        return predictions.class_weights, np.column_stack(sums)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[Floats, Floats]:
         return weight, sums.T

@@ -13,7 +13,7 @@ from fastpsr.bootstrap.replicates import Job, Progress
 from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import PAV, TrainOnTest
-from fastpsr.calibration.base import Calibrator, SumLosses
+from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.own import FitTransform
 from fastpsr.calibration.training import Training
 from fastpsr.errors import ArgumentError
@@ -26,7 +26,7 @@ from fastpsr.plans import Data, Plan, begin, check_data, run, takes_predictions
 from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import ScoreSums, summed_losses
 
 __all__ = ["Decomposition", "decompose"]
 
@@ -232,7 +232,7 @@ def decompose(
     def plan() -> Plan[list[float]]:
         yield from begin(predictions)
         prepare = [jobs[0].prepare()] if intervals is not None else []
-        summary, *_ = yield [terms[0]._sums(predictions), *prepare]
+        summary, *_ = yield [terms[1].total(predictions), *prepare]
         return [term.finish(summary) for term in terms]
 
     values = run(plan)
@@ -293,11 +293,11 @@ class _Term(CalibrationLoss):
         """Only the score after calibration has a bias."""
         return super().optimism if self.term == "calibrated" else Metric.optimism
 
-    def plan(self, data: Data) -> Plan[float]:
+    def total(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
         if self.term == "calibrated":
-            return (yield from super().plan(data))
-        (raw,) = yield [SumLosses(self.rule).over(data)]
-        return self.finish((raw, raw))
+            return (yield from super().total(data))
+        raw = yield from summed_losses(self.rule, data)
+        return raw, raw
 
     def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
         raw, calibrated = summary

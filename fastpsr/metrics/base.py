@@ -8,16 +8,15 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
-from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.optimism import NO_BIAS, Optimism
 from fastpsr.options import Options, declared
-from fastpsr.plans import Data, PartitionedPredictions, Plan, Step, begin, run
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["Metric", "Statistic", "Summarize", "check_metric"]
+__all__ = ["Metric", "Statistic", "check_metric"]
 
 Summary = TypeVar("Summary")
 Value = TypeVar("Value")
@@ -33,9 +32,16 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
     def finish(self, summary: Summary) -> Value:
         """Return the value, computed from a summary."""
 
-    @abstractmethod
+    def total(self, data: Data) -> Plan[Summary]:
+        """Plan: return the summary of data whose facts are known: by default of the added sums."""
+        summands = yield from self.summands(data)
+        assert summands is not None, f"{self.label} has neither sums nor a total"
+        summary: Summary = yield from summands.total(data)
+        return summary
+
     def plan(self, data: Data) -> Plan[Value]:
         """Plan: request the summary of the data, and return the value."""
+        return self.finish((yield from self.total(data)))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         """Plan: return the per-sample terms whose sums are the summary, or None.
@@ -123,12 +129,12 @@ class Metric(Statistic[Summary, float]):
         """
         return [cls()]
 
-    @abstractmethod
     def summarize(self, predictions: Predictions) -> Summary:
         """Return the summary of labeled predictions, which may be a part of the data.
 
-        Priors and class frequencies of a part are those of the whole data.
+        A custom metric defines it. Priors and class frequencies of a part are those of the whole.
         """
+        raise NotImplementedError(f"metric {self.label} must have a method summarize")
 
     def merge(self, one: Summary, other: Summary) -> Summary:
         """Return the summary of both sets of samples."""
@@ -141,10 +147,11 @@ class Metric(Statistic[Summary, float]):
         result: Summary = joined(other)
         return result
 
-    def plan(self, data: Data) -> Plan[float]:
-        """Plan: request the summary of the data, and return the value."""
-        (summary,) = yield [Summarize(self).over(data)]
-        return self.finish(summary)
+    def total(self, data: Data) -> Plan[Summary]:
+        if type(self).summarize is Metric.summarize:
+            return (yield from super().total(data))
+        (summary,) = yield [_Summarize(self).over(data)]
+        return summary  # type: ignore[no-any-return]
 
     def fixed_to(self, data: Data) -> Plan["Metric[Summary]"]:
         """Plan: return the metric with everything fixed that replicates share, such as folds."""
@@ -154,11 +161,6 @@ class Metric(Statistic[Summary, float]):
     def on_rows(self, data: Data, rows: Any) -> "Metric[Summary]":
         """Return the metric for the rows selected by an index, if it holds one id per row."""
         return self
-
-    @property
-    def summary_key(self) -> Hashable:
-        """Key of the summary: metrics with equal keys share one summary."""
-        return ByIdentity(self)
 
     #: Description of `x` in the short form ``metric(y_true, x)``.
     _takes = "posteriors"
@@ -187,17 +189,17 @@ class Metric(Statistic[Summary, float]):
 
 
 @dataclass(frozen=True, eq=False)
-class Summarize(Step):
-    """Summarize the parts with a metric."""
+class _Summarize(Step):
+    """Summarize the parts with a custom metric."""
 
     metric: Metric[Any]
 
     @property
     def key(self) -> Hashable:
-        return ("summary", self.metric.summary_key)
+        return ("summary", self.metric)
 
-    def add(self, accumulator: Any, prepared: None, *parts: Any) -> Any:
-        summary = self.metric.summarize(*(part.predictions for part in parts))
+    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
+        summary = self.metric.summarize(part.predictions)
         return summary if accumulator is None else self.metric.merge(accumulator, summary)
 
     def merge(self, one: Any, other: Any) -> Any:

@@ -1,6 +1,5 @@
 """Calibration loss, and the expected score divergence."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -8,18 +7,24 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
-from fastpsr.calibration.base import Calibrator, SumLosses
+from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.optimism import IS_LINEAR, TWO_TERMS, BestInterval, Optimism
-from fastpsr.plans import Data, Part, Plan, Step, begin, run
+from fastpsr.plans import Data, Part, Plan, begin, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import ClassSummands, Summands
-from fastpsr.summaries.sums import ReferenceSummands, ReferenceSums, ScoreSums, expected_losses
+from fastpsr.summaries.sums import (
+    ReferenceSummands,
+    ReferenceSums,
+    ScoreSums,
+    expected_losses,
+    summed_losses,
+)
 
 __all__ = ["CalibrationLoss", "ExpectedDivergence", "SemiEmpiricalDecomposition"]
 
@@ -141,18 +146,11 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         made: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
         return [*made, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
 
-    def summarize(self, predictions: Predictions) -> tuple[ScoreSums, ScoreSums]:
-        return run(lambda: self._sums(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self._sums(data)))
-
-    def _sums(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
-        """Plan: request the sums of the raw losses and of the losses after calibration."""
+    def total(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
         data.require_posteriors("expected scores")
         self._fitter.check_classes(data.n_classes)
         raw, calibrated, _ = yield [
-            SumLosses(self.rule).over(data),
+            summed_losses(self.rule, data),
             self._calibrated(data),
             self.train.look_at(self._fitter, data),
         ]
@@ -163,8 +161,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
             folds = yield from self.train.folds_plan(data)
             return (yield from self._fitter.losses_plan(self.rule, folds, data))
         made = yield from self.train.calibrated_plan(self._fitter, data)
-        (sums,) = yield [SumLosses(self.rule).over(made)]
-        return sums  # type: ignore[no-any-return]
+        return (yield from summed_losses(self.rule, made))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         data.require_posteriors("expected scores")
@@ -196,6 +193,10 @@ class _TwoLosses(ClassSummands):
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return tuple(self.rule.losses_of(own.predictions) for own in (part, *beside))
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        losses = [self.rule.summed_losses(own.predictions) for own in (part, *beside)]
+        return part.predictions.class_weights, np.column_stack(losses)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
         raw, after = (ScoreSums(loss, weight, self.given_priors) for loss in sums.T)
@@ -272,28 +273,23 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(Log(), calibrator, train) for calibrator, train in _trained(data)]
 
-    def summarize(self, predictions: Predictions) -> ReferenceSums:
-        return run(lambda: self._sums(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self._sums(data)))
-
-    def _sums(self, data: Data) -> Plan[ReferenceSums]:
-        data.require_posteriors("score divergences")
-        reference, _ = yield [
-            self.train.calibrated_plan(self._fitter, data),
+    def total(self, data: Data) -> Plan[ReferenceSums]:
+        summands, _ = yield [
+            self._under_reference(data),
             self.train.look_at(self._fitter, data),
         ]
-        (sums,) = yield [_SumReferences(self.rule, "divergence").over(data, reference)]
-        return sums  # type: ignore[no-any-return]
+        sums: ReferenceSums = yield from summands.total(data)
+        return sums
 
     def summands(self, data: Data) -> Plan[Summands | None]:
-        data.require_posteriors("score divergences")
         if self.train.refits:  # the reference changes with the replicate
             return None
+        return (yield from self._under_reference(data))
+
+    def _under_reference(self, data: Data) -> Plan[ReferenceSummands]:
+        data.require_posteriors("score divergences")
         reference = yield from self.train.calibrated_plan(self._fitter, data)
-        values = partial(divergences, self.rule)
-        return ReferenceSummands(data.n_classes, values, data.given_priors, (reference,))
+        return _referenced(divergences, self.rule, data, reference)
 
     def finish(self, summary: ReferenceSums) -> float:
         return summary.mean()
@@ -306,7 +302,8 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
             yield from begin(predictions)
             reference = yield from self.train.calibrated_plan(self._fitter, predictions)
             sums = yield [
-                _SumReferences(self.rule, what).over(predictions, reference) for what in _VALUES
+                _referenced(values, self.rule, predictions, reference).total(predictions)
+                for values in (expected_losses, divergences, _entropies)
             ]
             return SemiEmpiricalDecomposition(*(found.mean() for found in sums))
 
@@ -330,27 +327,5 @@ def _entropies(rule: ScoringRule, predictions: Predictions, reference: Predictio
     return entropies
 
 
-_VALUES = {"score": expected_losses, "divergence": divergences, "refinement": _entropies}
-
-
-@dataclass(frozen=True, eq=False)
-class _SumReferences(Step):
-    """Sum values that depend on reference posteriors, which are row-aligned with the data."""
-
-    rule: ScoringRule
-    what: str
-
-    @property
-    def key(self) -> Hashable:
-        return ("under a reference", self.what, self.rule.key)
-
-    def add(
-        self, accumulator: ReferenceSums | None, prepared: None, part: Part, beside: Part
-    ) -> ReferenceSums:
-        data, reference = part.predictions, beside.predictions
-        values = _VALUES[self.what](self.rule, data, reference)
-        sums = ReferenceSums.of_values(values, reference.posteriors, data)
-        return sums if accumulator is None else accumulator.merge(sums)
-
-    def merge(self, one: ReferenceSums, other: ReferenceSums) -> ReferenceSums:
-        return one.merge(other)
+def _referenced(values: Any, rule: ScoringRule, data: Data, reference: Data) -> ReferenceSummands:
+    return ReferenceSummands(data.n_classes, partial(values, rule), data.given_priors, (reference,))

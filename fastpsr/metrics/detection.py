@@ -1,7 +1,6 @@
 """Detection metrics: costs of binary systems, and the area under the ROC."""
 
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
 from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, OF_LOSSES, TWO_TERMS, Optimism
 from fastpsr.metrics.ranks import HullMetric, RankMetric
-from fastpsr.plans import Data, Part, Plan, begin, run
+from fastpsr.plans import Data, Part, Plan, begin
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
 from fastpsr.summaries.counts import AcceptanceSummands, DecisionCounts
@@ -161,27 +160,19 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     binary_only = True
 
-    @property
-    def _thresholds(self) -> tuple[float, ...]:
-        return tuple(cost.threshold for cost in self.costs)
-
-    def summarize(self, predictions: Predictions) -> list[DecisionCounts]:
-        predictions.require_posteriors("decisions at a fixed threshold")
-        return [DecisionCounts.at_threshold(at, predictions) for at in self._thresholds]
-
-    def merge(self, one: list[DecisionCounts], other: list[DecisionCounts]) -> list[DecisionCounts]:
-        return [a.merge(b) for a, b in zip(one, other, strict=True)]
-
-    @property
-    def summary_key(self) -> Hashable:
-        return ("DecisionCounts at LLRs", self._thresholds)
-
     def summands(self, data: Data) -> Plan[Summands | None]:
         data.require_posteriors("decisions at a fixed threshold")
-        if not data.has_fixed_llrs:
-            return None
-        return AcceptanceSummands(self._thresholds)
+        return self._accepted if data.has_fixed_llrs else None
         yield
+
+    def total(self, data: Data) -> Plan[list[DecisionCounts]]:
+        data.require_posteriors("decisions at a fixed threshold")
+        counts: list[DecisionCounts] = yield from self._accepted.total(data)
+        return counts
+
+    @property
+    def _accepted(self) -> AcceptanceSummands:
+        return AcceptanceSummands(tuple(cost.threshold for cost in self.costs))
 
     def finish(self, summary: list[DecisionCounts]) -> float:
         each = zip(self.costs, summary, strict=True)
@@ -253,24 +244,19 @@ class Cllr(Metric[ScoreSums]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(), cls(0.01)]
 
-    def summarize(self, predictions: Predictions) -> ScoreSums:
-        return ScoreSums.of(Log(), self.at_prior(predictions))
-
-    @property
-    def summary_key(self) -> Hashable:
-        return ("ScoreSums of LLRs", self.p_target)
-
     def summands(self, data: Data) -> Plan[Summands | None]:
         data.require_posteriors("costs of LLRs")
-        if not data.has_fixed_llrs:
-            return None
-        return _LlrSummands(2, Log(), np.array([1.0 - self.p_target, self.p_target]), self)
+        return self._losses if data.has_fixed_llrs else None
         yield
 
-    def at_prior(self, predictions: Predictions) -> Predictions:
-        """Return the LLRs with the prior of the metric."""
-        predictions.require_posteriors("costs of LLRs")
-        return predictions.as_llrs(self.p_target)
+    def total(self, data: Data) -> Plan[ScoreSums]:
+        data.require_posteriors("costs of LLRs")
+        sums: ScoreSums = yield from self._losses.total(data)
+        return sums
+
+    @property
+    def _losses(self) -> "_LlrSummands":
+        return _LlrSummands(2, Log(), np.array([1.0 - self.p_target, self.p_target]))
 
     def finish(self, summary: ScoreSums) -> float:
         return normalize(summary.mean(), Log(), summary.priors)
@@ -386,18 +372,12 @@ class AUC(RankMetric[list[RankCells]]):
     def label(self) -> str:
         return "AUC" if self.class_ is None else f"AUC({self.class_})"
 
-    def summarize(self, predictions: Predictions) -> list[RankCells]:
-        return run(lambda: self._cells(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self._cells(data)))
-
     def summands(self, data: Data) -> Plan[Summands | None]:
         if self.class_ is not None:
             return None
         return (yield from super().summands(data))
 
-    def _cells(self, data: Data) -> Plan[list[RankCells]]:
+    def total(self, data: Data) -> Plan[list[RankCells]]:
         """Plan: request the rank cells of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
@@ -428,12 +408,18 @@ def _area(cells: RankCells) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _LlrSummands(LossSummands):
-    """The losses of LLRs at the prior of a metric."""
-
-    metric: Cllr
+    """The losses of LLRs at given priors."""
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return (self.rule.losses_of(self.metric.at_prior(part.predictions)),)
+        return (self.rule.losses_of(self._at_priors(part.predictions)),)
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        losses = self.rule.summed_losses(self._at_priors(part.predictions))
+        return part.predictions.class_weights, losses[:, None]
+
+    def _at_priors(self, predictions: Predictions) -> Predictions:
+        assert self.given_priors is not None
+        return predictions.as_llrs(self.given_priors[1])
 
 
 def _times_log(part: Floats, other: Floats) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, Plan, run
+from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import HighestInSteps, pav_blocks
@@ -64,13 +64,7 @@ class DevPAV(Metric[_PavSteps]):
     binary_only = True
     value_range = (0.0, np.inf)
 
-    def summarize(self, predictions: Predictions) -> _PavSteps:
-        return run(lambda: self._steps(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self._steps(data)))
-
-    def _steps(self, data: Data) -> Plan[_PavSteps]:
+    def total(self, data: Data) -> Plan[_PavSteps]:
         data.require_posteriors("distances between LLRs")
         checks.check_binary("devPAV", data.n_classes)
         require_both_classes("devPAV", data.class_weights)

@@ -1,20 +1,18 @@
 """The expected calibration error."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.metrics.base import Metric, Summarize
+from fastpsr.metrics.base import Metric
 from fastpsr.plans import Data, Plan, Shared
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats
 from fastpsr.summaries.bins import (
     BinSummands,
     BinSums,
     Events,
-    SumIntoBins,
     quantile_edges,
     uniform_edges,
 )
@@ -105,37 +103,28 @@ class ECE(Metric[BinSums]):
         ]  # fmt: skip
         return made if data.n_classes > 2 else [cls(), cls(10, "class", 2, "quantile"), *made]
 
-    def summarize(self, predictions: Predictions) -> BinSums:
-        return BinSums.of(self._events, self._uniform_edges, predictions)
-
-    @property
-    def summary_key(self) -> Hashable:
-        return ("BinSums", self.bins, self.on)
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self.sums(data)))
-
-    def sums(self, data: Data) -> Plan[BinSums]:
-        """Plan: return the sums of the bins."""
-        data.require_posteriors("calibration errors")
+    def total(self, data: Data) -> Plan[BinSums]:
         if self.binning == "uniform":
-            (sums,) = yield [Summarize(self).over(data)]
-        else:
-            (sums,) = yield [Shared(("quantile bins", self.bins, self.on), data,
-                                    lambda: self._quantile_sums(data))]  # fmt: skip
+            return (yield from super().total(data))
+        data.require_posteriors("calibration errors")
+        name = ("quantile bins", self.bins, self.on)
+        (sums,) = yield [Shared(name, data, lambda: self._quantile_sums(data))]
         return sums  # type: ignore[no-any-return]
 
     def _quantile_sums(self, data: Data) -> Plan[BinSums]:
         edges = yield from quantile_edges(self._events, self.bins, data)
-        (sums,) = yield [SumIntoBins(self._events, edges).over(data)]
-        return sums  # type: ignore[no-any-return]
+        sums: BinSums = yield from self._summands_of(edges, data).total(data)
+        return sums
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         if self.binning == "quantile":  # edges differ between replicates
             return None
         data.require_posteriors("calibration errors")
-        return BinSummands(data.n_classes, self._uniform_edges, self._events, data.given_priors)
+        return self._summands_of(uniform_edges(self.bins), data)
         yield
+
+    def _summands_of(self, edges: Floats, data: Data) -> BinSummands:
+        return BinSummands(data.n_classes, edges, self._events, data.given_priors)
 
     def finish(self, summary: BinSums) -> float:
         errors = self.errors(summary)
@@ -154,7 +143,3 @@ class ECE(Metric[BinSums]):
     @property
     def _events(self) -> Events:
         return Events(self.on)
-
-    @property
-    def _uniform_edges(self) -> Floats:
-        return uniform_edges(self.bins)

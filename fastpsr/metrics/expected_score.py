@@ -1,6 +1,5 @@
 """Expected scores, empirical and semi-empirical: cross-entropy, Brier score and others."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.base import Metric, Summarize
+from fastpsr.metrics.base import Metric
 from fastpsr.metrics.optimism import OF_LOSSES
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Floats
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands
@@ -100,13 +99,6 @@ class ExpectedScore(Metric[ScoreSums]):
         costs[0, -1] = 2.5
         rules = [Cost(costs), *([Beta(2.0, 1.0)] if data.n_classes == 2 else [])]
         return [cls(rule, normalized) for rule in rules for normalized in (True, False)]
-
-    def summarize(self, predictions: Predictions) -> ScoreSums:
-        return ScoreSums.of(self.rule, predictions)
-
-    @property
-    def summary_key(self) -> Hashable:
-        return ("ScoreSums", self.rule.key)
 
     def summands(self, data: Data) -> Plan[Summands]:
         data.require_posteriors("expected scores")
@@ -262,19 +254,6 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
                 "reference", f"must have one row per sample: {len(data)}, not {len(self.reference)}"
             )
         return replace(self, reference=self.reference[rows].alone())
-
-    def summarize(
-        self, predictions: Predictions, reference: Predictions | None = None
-    ) -> ReferenceSums:
-        if reference is None:
-            assert isinstance(self.reference, Predictions)
-            reference = self.reference
-        return ReferenceSums.of(self.rule, predictions, reference)
-
-    def plan(self, data: Data) -> Plan[float]:
-        yield from begin(data, self.reference)
-        (summary,) = yield [Summarize(self).over(data, self.reference)]
-        return self.finish(summary)
 
     def summands(self, data: Data) -> Plan[Summands]:
         yield from begin(data, self.reference)

@@ -12,7 +12,6 @@ from fastpsr.metrics.base import Metric, Summary
 from fastpsr.metrics.optimism import NO_OPTIMISM, BestInterval, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, begin, check_data, run
-from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import HighestInSteps, RankCells, pav_blocks, rank_cells
@@ -133,17 +132,10 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     optimism: Any = replace(NO_OPTIMISM, scale="log")
     value_range: Any = (0.0, 1.0)
 
-    def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
-        """Plan: return what the value is computed from."""
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if data.has_weights and not self.needs_scores:
             return (yield from rank_cells(data))
         return (yield from roc_step(data, self.level))
-
-    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells | RocStep:
-        return run(lambda: self.steps(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self.steps(data)))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         if self.needs_scores:
@@ -252,10 +244,10 @@ class EER(_StepMetric):
         """On the hull it is at most that of constant scores."""
         return (0.0, 0.5 if self.definition == "hull" else 1.0)
 
-    def steps(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if self.definition == "hull":
             return (yield from pav_blocks(data))
-        return (yield from super().steps(data))
+        return (yield from super().total(data))
 
     def finish(self, summary: PavBlocks | RankCells | RocStep) -> float:
         if self.definition == "hull" and not isinstance(summary, RocStep):
@@ -511,11 +503,8 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
 
-    def summarize(self, predictions: Predictions) -> OperatingPoint:
-        return run(lambda: self.metric.point(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self.metric.point(data)))
+    def total(self, data: Data) -> Plan[OperatingPoint | CellsNearLevel | TargetCells]:
+        return (yield from self.metric.point(data))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         if isinstance(self.metric, _StepMetric) and not self.metric.has_slopes:

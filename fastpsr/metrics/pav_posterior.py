@@ -8,8 +8,8 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, Plan, run
-from fastpsr.predictions import Predictions, class_factors
+from fastpsr.plans import Data, Plan
+from fastpsr.predictions import class_factors
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
 from fastpsr.summaries.summands import Summands
@@ -63,11 +63,8 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(-1.0), cls(0.5), cls(float("-inf"))]
 
-    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return run(lambda: pav_blocks(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from pav_blocks(data)))
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
+        return (yield from pav_blocks(data))
 
     def summands(self, data: Data) -> Plan[Summands]:
         return (yield from cell_summands(data))

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.plans import Data, Plan, run
+from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
@@ -37,8 +37,5 @@ class HullMetric(RankMetric[PavBlocks | RankCells]):
 
     best_interval = "subsampling"
 
-    def summarize(self, predictions: Predictions) -> PavBlocks | RankCells:
-        return run(lambda: pav_blocks(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from pav_blocks(data)))
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
+        return (yield from pav_blocks(data))

@@ -1,6 +1,5 @@
 """The Bayes risk for one cost matrix."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ from fastpsr.costs import CostMatrix
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.optimism import OF_LOSSES, Optimism
 from fastpsr.plans import Data, Plan
-from fastpsr.predictions import Predictions
 from fastpsr.summaries.counts import BayesDecisionSummands, DecisionCounts
 from fastpsr.summaries.summands import Summands
 
@@ -89,13 +87,6 @@ class BayesRisk(Metric[DecisionCounts]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         costs = np.column_stack([1.0 - np.eye(data.n_classes), np.full(data.n_classes, 0.3)])
         return [cls(CostMatrix.zero_one(data.n_classes)), cls(costs, normalized=False)]
-
-    def summarize(self, predictions: Predictions) -> DecisionCounts:
-        return DecisionCounts.of(self.matrix, predictions)
-
-    @property
-    def summary_key(self) -> Hashable:
-        return ("DecisionCounts", self.matrix.key)
 
     def summands(self, data: Data) -> Plan[Summands]:
         data.require_posteriors("Bayes decisions")

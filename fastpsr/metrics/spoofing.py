@@ -11,14 +11,14 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.optimism import IS_LINEAR, OF_LOSSES, Optimism
 from fastpsr.metrics.ranks import RankMetric
-from fastpsr.plans import Data, Plan, check_ids, picked_ids, run
+from fastpsr.plans import Data, Plan, picked_ids
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.trial_kinds import (
     KindCounts,
     KindDecisionSummands,
+    as_spoof,
     kind_cell_summands,
-    kind_counts,
 )
 
 __all__ = ["ActADCF", "MinADCF"]
@@ -106,15 +106,6 @@ class _SpoofingCost(Metric[KindCounts]):
     def on_rows(self, data: Data, rows: Any) -> Self:
         return replace(self, spoof=picked_ids("spoof", self.spoof, data, rows))
 
-    def _counts(self, data: Data) -> Plan[KindCounts]:
-        raise NotImplementedError
-
-    def summarize(self, predictions: Predictions) -> KindCounts:
-        return run(lambda: self._counts(predictions))
-
-    def plan(self, data: Data) -> Plan[float]:
-        return self.finish((yield from self._counts(data)))
-
 
 @dataclass(frozen=True, eq=False)
 class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
@@ -180,9 +171,6 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     @property
     def meaning(self) -> str:
         return f"normalized a-DCF at the best threshold, {self._priors}"
-
-    def _counts(self, data: Data) -> Plan[KindCounts]:
-        return (yield from kind_counts(data, (yield from kind_cell_summands(data, self.spoof))))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         return (yield from kind_cell_summands(data, self.spoof))
@@ -251,19 +239,19 @@ class ActADCF(_SpoofingCost):
         miss, fa, fa_spoof = self._factors
         return float(np.log(fa + fa_spoof) - np.log(miss))
 
-    def _counts(self, data: Data) -> Plan[KindCounts]:
-        checks.check_binary("decisions at a fixed threshold", data.n_classes)
-        data.require_posteriors("decisions at a fixed threshold")
-        return (yield from kind_counts(data, KindDecisionSummands(self.spoof, self.threshold)))
-
     def summands(self, data: Data) -> Plan[Summands | None]:
+        accepted = self._accepted(data)
+        return accepted if data.has_fixed_llrs else None
+        yield
+
+    def total(self, data: Data) -> Plan[KindCounts]:
+        counts: KindCounts = yield from self._accepted(data).total(data)
+        return counts
+
+    def _accepted(self, data: Data) -> KindDecisionSummands:
         checks.check_binary("decisions at a fixed threshold", data.n_classes)
         data.require_posteriors("decisions at a fixed threshold")
-        check_ids("spoof", self.spoof, data)
-        if not data.has_fixed_llrs:
-            return None
-        return KindDecisionSummands(self.spoof, self.threshold)
-        yield
+        return KindDecisionSummands(as_spoof(self.spoof, data), self.threshold)
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary)[1])

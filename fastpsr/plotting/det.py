@@ -11,6 +11,7 @@ from fastpsr.curves import roc as roc_of
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ActDCF, MinDCF
 from fastpsr.options import with_hints
+from fastpsr.plans import run
 from fastpsr.plotting.canvas import GRAY, Canvas
 from fastpsr.plotting.probit import LEAST, TICKS, ProbitScale
 from fastpsr.plotting.roc import all_equal
@@ -181,7 +182,7 @@ def _rates(
         raise ArgumentError(
             "systems", f"must be Predictions for {point.label}: a Roc has no Bayes decisions"
         )
-    each = [counts.error_rates() for counts in point.summarize(given)]
+    each = [counts.error_rates() for counts in run(lambda: point.total(given))]
     return [(p_fa, p_miss) for p_miss, p_fa in each]
 
 

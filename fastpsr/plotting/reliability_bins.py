@@ -1,6 +1,7 @@
 """Reliability diagrams by bins."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.patches import Rectangle
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import ECE
 from fastpsr.options import with_hints
+from fastpsr.plans import run
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
@@ -84,7 +86,7 @@ def reliability_bins(
     canvas: Canvas[BinSums] = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
         try:
-            bins = ece.summarize(value)
+            bins = run(partial(ece.total, value))
             shares, hits, posteriors = bins.shares
         except ValueError as error:
             canvas.note(name, str(error))

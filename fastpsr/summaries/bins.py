@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Plan, Step
+from fastpsr.plans import Data, Plan
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
-from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
 from fastpsr.summaries.summands import Summands, group_type
 
-__all__ = ["BinSummands", "BinSums", "Events", "SumIntoBins", "quantile_edges", "uniform_edges"]
+__all__ = ["BinSummands", "BinSums", "Events", "quantile_edges", "uniform_edges"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,30 +37,6 @@ class BinSums:
     hits: Floats
     posterior: Floats
     given_priors: Floats | None
-
-    @classmethod
-    def of(cls, events: "FindEvents", edges: Floats, predictions: Predictions) -> Self:
-        """Sum the posteriors of events, and whether these came true, into bins."""
-        predictions.require_posteriors("calibration errors")
-        samples = predictions.present()
-        posteriors, hits = events(samples)
-        sums = kernels.sum_into_bins(
-            posteriors, hits, samples.labels, samples.weights, edges, samples.n_classes
-        )
-        weight, hit, posterior = np.moveaxis(sums, -1, 0)
-        return cls(edges, weight, hit, posterior, samples.given_priors)
-
-    def merge(self, other: Self) -> Self:
-        """Return the sums over both sets of samples."""
-        require_same("bin edges", self.edges, other.edges)
-        require_same("given priors", self.given_priors, other.given_priors)
-        return type(self)(
-            self.edges,
-            self.weight + other.weight,
-            self.hits + other.hits,
-            self.posterior + other.posterior,
-            self.given_priors,
-        )
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats, Floats]:
@@ -95,10 +70,6 @@ class BinSummands(Summands):
         """Number of triples of class, outcome and bin."""
         return self.n_classes * 2 * (self.edges.size - 1)
 
-    @property
-    def key(self) -> Hashable:
-        return ("bins", self.edges.tobytes(), self.events.key)
-
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         posteriors, hits = self.events(part.predictions)
         wide = group_type(self.n_groups)
@@ -111,6 +82,18 @@ class BinSummands(Summands):
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.events(part.predictions)[0],)
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        samples = part.predictions.present()
+        posteriors, hits = self.events(samples)
+        found = kernels.sum_into_bins(
+            posteriors, hits, samples.labels, samples.weights, self.edges, self.n_classes
+        )
+        weight, hit, posterior = np.moveaxis(found, -1, 0)
+        weights = np.stack([weight - hit, hit], axis=1)
+        # only the sum over both outcomes is used
+        sums = np.stack([posterior, np.zeros_like(posterior)], axis=1)
+        return weights.ravel(), sums.reshape(-1, 1)
 
     def assemble(self, weight: Floats, sums: Floats) -> BinSums:
         weight = weight.reshape(self.n_classes, 2, -1)
@@ -141,25 +124,6 @@ class Events:
         if samples.n_classes > 2:
             self.refuse(samples.n_classes)
         return samples.positive_posteriors, samples.labels != 0
-
-
-@dataclass(frozen=True, eq=False)
-class SumIntoBins(Step):
-    """Sum the posteriors of events into bins."""
-
-    events: Events
-    edges: Floats
-
-    @property
-    def key(self) -> Hashable:
-        return ("bins", self.edges.tobytes(), self.events.key)
-
-    def add(self, accumulator: BinSums | None, prepared: None, part: Part) -> BinSums:
-        sums = BinSums.of(self.events, self.edges, part.predictions)
-        return sums if accumulator is None else accumulator.merge(sums)
-
-    def merge(self, one: BinSums, other: BinSums) -> BinSums:
-        return one.merge(other)
 
 
 def uniform_edges(bins: int) -> Floats:

@@ -1,18 +1,16 @@
 """Counts of decisions: what risks need, at one operating point or at many."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.costs import CostMatrix, bayes_decisions, count_outcomes, mean_cost
-from fastpsr.plans import Step
+from fastpsr.costs import CostMatrix, bayes_decisions, mean_cost
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.summands import Summands, group_type
 
@@ -21,7 +19,6 @@ __all__ = [
     "BayesDecisionSummands",
     "DecisionCounts",
     "PassedSummands",
-    "WeighPassed",
 ]
 
 
@@ -38,33 +35,6 @@ class DecisionCounts:
 
     weight: Floats
     given_priors: Floats | None
-
-    @classmethod
-    def of(cls, costs: CostMatrix, predictions: Predictions) -> Self:
-        """Count the Bayes decisions of predictions."""
-        y, weights = predictions.labels, predictions.weights
-        outcomes = costs.outcomes(y, bayes_decisions(predictions, costs))
-        counts = count_outcomes(y, outcomes, weights, costs.n_classes, costs.n_outcomes)
-        return cls(counts, predictions.given_priors)
-
-    @classmethod
-    def at_threshold(cls, threshold: float, predictions: Predictions) -> Self:
-        """Count the trials whose LLR lies below a threshold, and those that reach it."""
-        accepted, y = predictions.llrs >= threshold, predictions.labels
-        if predictions.weights.size:
-            counts = count_outcomes(y, accepted, predictions.weights, 2, 2)
-        else:  # whole bytes are counted much faster than cells
-            totals = predictions.class_weights
-            hits = np.count_nonzero(accepted & y.view(bool))
-            false_alarms = np.count_nonzero(accepted) - hits
-            columns = np.array([false_alarms, hits], np.float64)
-            counts = np.column_stack([totals - columns, columns])
-        return cls(counts, predictions.given_priors)
-
-    def merge(self, other: Self) -> Self:
-        """Return the counts over both sets of samples."""
-        require_same("given priors", self.given_priors, other.given_priors)
-        return type(self)(self.weight + other.weight, self.given_priors)
 
     def error_rates(self) -> tuple[float, float]:
         """Return the miss and false-alarm rates of decisions to reject (0) and accept (1)."""
@@ -92,10 +62,6 @@ class BayesDecisionSummands(Summands):
         """Number of pairs of class and outcome."""
         return self.n_classes * self.costs.n_outcomes
 
-    @property
-    def key(self) -> Hashable:
-        return ("Bayes decisions", self.costs.key)
-
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
         outcomes = self.costs.outcomes(predictions.labels, bayes_decisions(predictions, self.costs))
@@ -122,10 +88,6 @@ class AcceptanceSummands(Summands):
         """A group for each class and number of thresholds."""
         return 2 * (len(self.thresholds) + 1)
 
-    @property
-    def key(self) -> Hashable:
-        return ("decisions at LLRs", self.thresholds)
-
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         llrs = part.predictions.llrs
         reached = part.predictions.labels.astype(group_type(self.n_groups))
@@ -133,6 +95,19 @@ class AcceptanceSummands(Summands):
         for threshold in self.thresholds:
             reached += llrs >= threshold
         return reached
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        predictions = part.predictions
+        if predictions.weights.size:
+            return super().totals(part)
+        llrs, y = predictions.llrs, predictions.labels
+        reach = [predictions.class_weights]  # by class, the trials that reach each threshold
+        for threshold in sorted(self.thresholds):  # whole bytes are counted faster than cells
+            accepted = llrs >= threshold
+            hits = np.count_nonzero(accepted & y.view(bool))
+            reach.append(np.array([np.count_nonzero(accepted) - hits, hits], np.float64))
+        weight = -np.diff(np.column_stack([*reach, np.zeros(2)]), axis=1)
+        return weight.ravel(), np.empty((weight.size, 0))
 
     def assemble(self, weight: Floats, sums: Floats) -> list[DecisionCounts]:
         rejected = weight.reshape(2, -1).cumsum(axis=1)
@@ -167,10 +142,6 @@ class PassedSummands(Summands):
         """A group for each class and number of steps."""
         return 2 * (self.steps.size + 1)
 
-    @property
-    def key(self) -> Hashable:
-        return ("weights between steps", self.values.__qualname__, self.steps.tobytes())
-
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         levels = np.arange(self.steps.size + 1, dtype=np.float64)
         reached = kernels.step_function(self.values(part.predictions), self.steps, levels)
@@ -181,29 +152,3 @@ class PassedSummands(Summands):
 
     def assemble(self, weight: Floats, sums: Floats) -> Floats:
         return weight.reshape(2, -1)
-
-
-@dataclass(frozen=True, eq=False)
-class WeighPassed(Step):
-    """Sum the weight of each class by the number of steps that are reached, (2, P + 1)."""
-
-    passed: PassedSummands
-
-    @property
-    def key(self) -> Hashable:
-        return self.passed.key
-
-    def start(self) -> Floats:
-        return np.zeros(self.passed.n_groups)
-
-    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
-        groups, weights = self.passed.groups(part), part.predictions.weights
-        if weights.size:
-            cells = groups.astype(np.int64)
-            accumulator += kernels.sum_by_cell(weights, cells, accumulator.size)
-        else:
-            accumulator += np.bincount(groups, minlength=accumulator.size)
-        return accumulator
-
-    def finish(self, accumulator: Floats) -> Floats:
-        return accumulator.reshape(2, -1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from fastpsr.summaries.buckets import (
     joined_by_number,
     pick,
 )
-from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
 from fastpsr.summaries.summands import Summands, group_type
 
@@ -96,18 +95,6 @@ class RankCells(ClassTotals):
         """The blocks of the isotonic fit."""
         return PavBlocks.of_cells(self.lowest, self.negatives, self.positives, self.given_priors)
 
-    def merge(self, other: Self) -> Self:
-        """Return the cells of both sets of samples, which must have been counted on one grid."""
-        require_same("edges", self.edges, other.edges)
-        require_same("given priors", self.given_priors, other.given_priors)
-        return type(self)(
-            self.edges,
-            np.minimum(self.lowest, other.lowest),
-            self.negatives + other.negatives,
-            self.positives + other.positives,
-            self.given_priors,
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class CellSummands(Summands):
@@ -116,7 +103,7 @@ class CellSummands(Summands):
     edges: Floats
     lowest: Floats
     given_priors: Floats | None
-    known_counts: NDArray[np.int64] | None
+    known_weight: Floats | None
 
     stream = ("rank cells",)
     n_classes = 2
@@ -162,10 +149,8 @@ def minority_of(data: Data) -> int:
 def cell_summands(data: Data) -> Plan[CellSummands]:
     """Plan: request the rank cells, and return their summands."""
     cells = yield from rank_cells(data)
-    counts = None
-    if not data.has_weights:
-        counts = np.concatenate([cells.negatives, cells.positives]).astype(np.int64)
-    return CellSummands(cells.edges, cells.lowest, data.given_priors, counts)
+    weight = np.concatenate([cells.negatives, cells.positives])
+    return CellSummands(cells.edges, cells.lowest, data.given_priors, weight)
 
 
 def pav_blocks(data: Data) -> Plan[PavBlocks]:

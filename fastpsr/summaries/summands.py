@@ -2,17 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
 from fastpsr.plans.part import Part
-from fastpsr.plans.steps import ROWS
+from fastpsr.plans.steps import ROWS, Plan, Request, Shared, Step
 from fastpsr.predictions import Floats
 
-__all__ = ["ClassSummands", "NeedsSamplesError", "Summands", "group_type"]
+__all__ = ["ClassSummands", "NeedsSamplesError", "Summands", "group_type", "weigh_groups"]
 
 
 class NeedsSamplesError(Exception):
@@ -36,8 +37,8 @@ class Summands(ABC):
     degree : int
         If positive, the last column is a coordinate in [-1, 1] whose Chebyshev polynomials T_1 to
         T_degree are summed instead.
-    known_counts : ndarray of int64, shape (G,), or None
-        Number of samples of the whole in each group, where it is known already.
+    known_weight : ndarray of float64, shape (G,), or None
+        Weight of each group in the whole, where it is known already.
     reads : frozenset of str
         What is read of a part for groups and columns, as for steps.
     needs_rows : bool
@@ -52,18 +53,18 @@ class Summands(ABC):
     n_classes: int
     n_columns: int = 0
     degree: int = 0
-    known_counts: NDArray[np.int64] | None = None
+    known_weight: Floats | None = None
     reads: frozenset[str] = ROWS
     needs_rows: bool = False
     beside: tuple[Any, ...] = ()
 
     @property
-    @abstractmethod
     def key(self) -> Hashable:
         """Identity of the groups: summands with equal keys share them, and are drawn together.
 
         With polynomials the columns are also the same.
         """
+        return self.identity
 
     @abstractmethod
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
@@ -76,6 +77,32 @@ class Summands(ABC):
     @abstractmethod
     def assemble(self, weight: Floats, sums: Floats) -> Any:
         """Return the summary of (G,) weights and (G, S) weighted sums."""
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        """Return the weights (G,) and sums (G, S) of a part; faster kernels may replace this."""
+        groups, weights = self.groups(part, *beside), part.predictions.weights
+        sums = np.empty((self.n_groups, self.n_columns))
+        for place, column in enumerate(self.columns(part, *beside)):
+            codes = groups if groups.dtype == np.uint8 else groups.astype(np.int32, copy=False)
+            sums[:, place] = kernels.sum_by_class(column, codes, weights, self.n_groups)
+        return weigh_groups(groups, weights, self.n_groups), sums
+
+    def total(self, data: Any) -> Plan[Any]:
+        """Plan: return the summary of data whose facts are known; computed once."""
+        if self.known_weight is not None and not self.n_columns:
+            return self.assemble(self.known_weight, np.empty((self.n_groups, 0)))
+        step = AddUp(self)
+        if self.beside:  # a key that is remembered would keep them in memory
+            (added,) = yield [step.over(data, *self.beside)]
+        else:
+            (added,) = yield [Shared(step.key, data, lambda: _answer_to(step.over(data)))]
+        return self.assemble(*added)
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells these summands from others: their type, and the values of their fields."""
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return (type(self), *map(_identity_of, values))
 
     @property
     def class_of_group(self) -> NDArray[np.int64]:
@@ -107,6 +134,54 @@ class ClassSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         return part.predictions.labels
+
+
+def _answer_to(request: Request) -> Plan[Any]:
+    (answer,) = yield [request]
+    return answer
+
+
+@dataclass(frozen=True, eq=False)
+class AddUp(Step):
+    """Add up the weight of each group, and the sums within it."""
+
+    summands: Summands
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.summands.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("sums", self.summands.identity)
+
+    def start(self) -> tuple[Floats, Floats]:
+        n_groups = self.summands.n_groups
+        return np.zeros(n_groups), np.zeros((n_groups, self.summands.n_columns))
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> tuple[Floats, Floats]:
+        return self.merge(accumulator, self.summands.totals(*parts))
+
+    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
+        (weight, sums), (more_weight, more) = one, other
+        with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite, or near that
+            return weight + more_weight, sums + more
+
+
+def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats:
+    """Return the total weight of each group, (G,); `weights` are empty where all count alike."""
+    if not weights.size:
+        return np.bincount(groups, minlength=n_groups).astype(np.float64)
+    return kernels.sum_by_cell(weights, groups.astype(np.int64), n_groups)
+
+
+def _identity_of(value: Any) -> Hashable:
+    """Return a key with equal keys for equal values; it holds what cannot be compared."""
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, tuple):
+        return tuple(map(_identity_of, value))
+    return getattr(value, "key", value)  # type: ignore[no-any-return]
 
 
 def group_type(n_groups: int) -> type[np.signedinteger[Any]]:

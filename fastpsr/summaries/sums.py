@@ -2,19 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fastpsr import kernels
 from fastpsr.errors import ArgumentError
-from fastpsr.plans.part import Part
+from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule, dot_or_zero
-from fastpsr.summaries.merging import require_same
 from fastpsr.summaries.summands import ClassSummands
 
-__all__ = ["LossSummands", "ReferenceSummands", "ReferenceSums", "ScoreSums", "expected_losses"]
+__all__ = [
+    "LossSummands",
+    "ReferenceSummands",
+    "ReferenceSums",
+    "ScoreSums",
+    "expected_losses",
+    "summed_losses",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,24 +36,6 @@ class ScoreSums:
     loss: Floats
     weight: Floats
     given_priors: Floats | None
-
-    @classmethod
-    def of(cls, rule: ScoringRule, predictions: Predictions) -> Self:
-        """Sum the losses of predictions."""
-        predictions.require_posteriors("expected scores")
-        if rule.is_analytic:  # the log and Brier rules, which several metrics ask for
-            loss = predictions.remember(
-                ("summed losses", rule.key), lambda: rule.summed_losses(predictions)
-            )
-        else:
-            loss = rule.summed_losses(predictions)
-        return cls(loss, predictions.class_weights, predictions.given_priors)
-
-    def merge(self, other: Self) -> Self:
-        """Return the sums over both sets of samples."""
-        require_same("given priors", self.given_priors, other.given_priors)
-        loss, weight = self.loss + other.loss, self.weight + other.weight
-        return type(self)(loss, weight, self.given_priors)
 
     @property
     def priors(self) -> Floats:
@@ -81,6 +69,10 @@ class LossSummands(ClassSummands):
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(part.predictions),)
 
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        predictions = part.predictions
+        return predictions.class_weights, self.rule.summed_losses(predictions)[:, None]
+
     def assemble(self, weight: Floats, sums: Floats) -> ScoreSums:
         return ScoreSums(sums[:, 0], weight, self.given_priors)
 
@@ -105,40 +97,6 @@ class ReferenceSums:
     weight: Floats
     reference: Floats
     given_priors: Floats | None
-
-    @classmethod
-    def of(cls, rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Self:
-        """Sum the losses of `predictions` expected under `reference`, sample by sample."""
-        r = reference.posteriors
-        return cls.of_values(expected_losses(rule, predictions, reference), r, predictions)
-
-    @classmethod
-    def of_values(cls, values: Floats, r: Floats, predictions: Predictions) -> Self:
-        """Sum any (N,) `values` that belong to reference posteriors `r`."""
-        given = predictions.given_priors
-        if predictions.y_true is None and given is not None:
-            raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
-        y = predictions.y_true if given is not None else None
-        codes = np.zeros(len(predictions), np.uint8) if y is None else y
-        n_groups = 1 if y is None else predictions.n_classes
-        weights = predictions.weights
-
-        def total(column: Floats) -> Floats:
-            return kernels.sum_by_class(column, codes, weights, n_groups)
-
-        columns = [total(np.ascontiguousarray(r[:, k])) for k in range(r.shape[1])]
-        weight = total(np.ones(len(predictions)))
-        return cls(total(values), weight, np.stack(columns, axis=1), given)
-
-    def merge(self, other: Self) -> Self:
-        """Return the sums over both sets of samples."""
-        require_same("given priors", self.given_priors, other.given_priors)
-        return type(self)(
-            self.loss + other.loss,
-            self.weight + other.weight,
-            self.reference + other.reference,
-            self.given_priors,
-        )
 
     def _factors(self) -> Floats:
         if self.given_priors is None:
@@ -170,6 +128,13 @@ class ReferenceSummands(ClassSummands):
         """The values, and a posterior of each class."""
         return 1 + self.n_classes
 
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        if part.predictions.y_true is not None:
+            return part.predictions.labels
+        if self.given_priors is not None:
+            raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
+        return np.zeros(len(part.predictions), np.uint8)  # all are of one group
+
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         reference = beside[0].predictions
         values = self.values(part.predictions, reference)
@@ -179,6 +144,12 @@ class ReferenceSummands(ClassSummands):
         if self.given_priors is None:
             weight, sums = weight.sum(keepdims=True), sums.sum(axis=0, keepdims=True)
         return ReferenceSums(sums[:, 0], weight, sums[:, 1:], self.given_priors)
+
+
+def summed_losses(rule: ScoringRule, data: Data) -> Plan[ScoreSums]:
+    """Plan: return the sums of the losses of data whose facts are known."""
+    sums: ScoreSums = yield from LossSummands(data.n_classes, rule, data.given_priors).total(data)
+    return sums
 
 
 def expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:

@@ -1,7 +1,6 @@
 """Counts of non-targets, spoofed trials and targets."""
 
 from abc import abstractmethod
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import ROWS, Data, Part, Plan, Step, check_ids
+from fastpsr.plans import ROWS, Data, Part, Plan, check_ids
 from fastpsr.predictions import Floats
 from fastpsr.summaries.rank_cells import minority_of, rank_cells
 from fastpsr.summaries.roc_steps import error_rates
@@ -22,8 +20,8 @@ __all__ = [
     "KindCounts",
     "KindDecisionSummands",
     "KindSummands",
+    "as_spoof",
     "kind_cell_summands",
-    "kind_counts",
 ]
 
 _KINDS = ("non-targets", "spoofed trials", "targets")  # those of a class are consecutive
@@ -82,11 +80,6 @@ class KindSummands(Summands):
         """The scores, and for data in parts the column."""
         return ROWS | ({self.spoof} if isinstance(self.spoof, str) else frozenset())
 
-    @property
-    def spoof_key(self) -> Hashable:
-        """Identity of `spoof`."""
-        return self.spoof if isinstance(self.spoof, str) else ByIdentity(self.spoof)
-
     @abstractmethod
     def places(self, part: Part) -> NDArray[Any]:
         """Return the place of each score, (n,)."""
@@ -108,10 +101,6 @@ class KindDecisionSummands(KindSummands):
     threshold: float
 
     stream = ("decisions by kind",)
-
-    @property
-    def key(self) -> Hashable:
-        return ("decisions by kind", self.spoof_key, self.threshold)
 
     def places(self, part: Part) -> NDArray[Any]:
         return np.asarray(part.predictions.llrs >= self.threshold)
@@ -135,10 +124,6 @@ class KindCellSummands(KindSummands):
         """One more than edges."""
         return self.edges.size + 1
 
-    @property
-    def key(self) -> Hashable:
-        return ("places by kind", self.spoof_key)
-
     def places(self, part: Part) -> NDArray[Any]:
         scores, dtype = part.predictions._score_rows, group_type(2 * self.n_places)
         cells = kernels.cell_numbers(scores, self.edges, dtype)
@@ -149,43 +134,15 @@ class KindCellSummands(KindSummands):
 
 def kind_cell_summands(data: Data, spoof: Any) -> Plan[KindCellSummands]:
     """Plan: request the rank cells, and return summands of kinds at their edges."""
-    check_ids("spoof", spoof, data)
+    spoof = as_spoof(spoof, data)
     cells = yield from rank_cells(data)
     return KindCellSummands(spoof, cells.edges, minority_of(data) == 1)
 
 
-def kind_counts(data: Data, summands: KindSummands) -> Plan[KindCounts]:
-    """Plan: return the weight of each kind of trial at each place."""
-    check_ids("spoof", summands.spoof, data)
-    (weight,) = yield [_SumGroups(summands).over(data)]
-    return summands.assemble(weight, np.empty((weight.size, 0)))
-
-
-@dataclass(frozen=True, eq=False)
-class _SumGroups(Step):
-    """Sum the weight of each group."""
-
-    summands: KindSummands
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.summands.reads
-
-    @property
-    def key(self) -> Hashable:
-        return ("weight of", self.summands.key)
-
-    def start(self) -> Floats:
-        return np.zeros(self.summands.n_groups)
-
-    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
-        groups, weights = self.summands.groups(part), part.predictions.weights
-        accumulator += np.bincount(groups, weights if weights.size else None, accumulator.size)
-        return accumulator
-
-    def merge(self, one: Floats, other: Floats) -> Floats:
-        one += other
-        return one
+def as_spoof(spoof: Any, data: Data) -> Any:
+    """Return the name of a column, or an array of an entry per trial."""
+    check_ids("spoof", spoof, data)
+    return spoof if isinstance(spoof, str) else np.asarray(spoof)
 
 
 def _kinds(part: Part, spoof: Any) -> NDArray[np.uint8]:
