@@ -17,7 +17,7 @@ from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import LABELS, Plan, Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.summands import AddUp, Summands
 
 __all__ = [
     "CountDraws",
@@ -236,42 +236,15 @@ class DrawnSums(Step):
         return one
 
 
-@dataclass(frozen=True, eq=False)
-class CountGroups(Step):
-    """Count the rows of positive weight in each group."""
-
-    layout: Layout
-    is_exact = True
-
-    @property
-    def reads(self) -> frozenset[str]:
-        return self.layout.reads
-
-    @property
-    def key(self) -> Hashable:
-        return ("group counts", self.layout.summands[0].key)
-
-    def start(self) -> NDArray[np.int64]:
-        return np.zeros(self.layout.n_groups, np.int64)
-
-    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
-        accumulator += self.layout.counts(parts)
-        return accumulator
-
-    def merge(self, one: Any, other: Any) -> Any:
-        one += other
-        return one
-
-
 def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
     """Plan: return the counts of groups if these are sufficient, else None."""
     if layout.n_sums or data[0].has_weights or layout.summands[0].needs_rows:
         return None
     weight = layout.summands[0].known_weight
-    if weight is not None:
-        return weight.astype(np.int64)
-    (counts,) = yield [CountGroups(layout).over(*data)]
-    return counts  # type: ignore[no-any-return]
+    if weight is None:
+        step = AddUp(layout.summands[0])
+        ((weight, _),) = yield [step.over(*(data[place] for place in layout.places[0]))]
+    return weight.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
+from fastpsr.summaries.counts import PassedSummands
 from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
@@ -160,8 +161,8 @@ def _groups(data: Data) -> Plan[tuple[Floats, Floats, NDArray[np.int64], Floats]
         middle = lowest
     if not data.has_weights:
         return lowest, middle, counts, np.ones(lowest.size)
-    (weights,) = yield [_WeighGroups(lowest).over(data)]
-    return lowest, middle, counts, weights / counts
+    weights = yield from PassedSummands(_log_odds, lowest[1:]).total(data)
+    return lowest, middle, counts, weights.sum(axis=0) / counts
 
 
 def _log_odds(predictions: Predictions) -> Floats:
@@ -200,25 +201,3 @@ class _FindDistinct(Step):
         counts = np.zeros(values.size, np.int64)
         np.add.at(counts, places, np.concatenate([one[1], other[1]]))
         return values, counts
-
-
-@dataclass(frozen=True, eq=False)
-class _WeighGroups(Step):
-    """Sum the weights of the log-odds in each group."""
-
-    lowest: Floats
-
-    @property
-    def key(self) -> Hashable:
-        return ("weights of groups", self.lowest.tobytes())
-
-    def start(self) -> Floats:
-        return np.zeros(self.lowest.size)
-
-    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
-        samples = part.predictions.present()
-        levels = np.arange(self.lowest.size, dtype=np.float64)
-        groups = kernels.step_function(samples.log_odds, self.lowest[1:], levels).astype(np.int64)
-        weights = samples.weights if samples.weights.size else np.ones(len(samples))
-        accumulator += np.bincount(groups, weights, accumulator.size)
-        return accumulator

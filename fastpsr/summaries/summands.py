@@ -13,7 +13,7 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared, Step
 from fastpsr.predictions import Floats
 
-__all__ = ["ClassSummands", "NeedsSamplesError", "Summands", "group_type", "weigh_groups"]
+__all__ = ["AddUp", "ClassSummands", "NeedsSamplesError", "Summands", "group_type", "weigh_groups"]
 
 
 class NeedsSamplesError(Exception):
