@@ -31,6 +31,7 @@ from benchmarks.data import (
 from benchmarks.streaming import time_read
 from benchmarks.timing import quartiles
 from fastpsr.kernels.blocks import thread_count
+from fastpsr.plans import run
 from fastpsr.summaries import RankCells
 
 _SECONDS = 1.0  # that the rounds of a case may take,
@@ -60,16 +61,21 @@ class Operation:
     binary_only: bool = False
 
 
+def _total(metric: fp.metrics.Metric[Any]) -> Callable[[fp.Predictions], Any]:
+    """Return the function that sums up what a metric is computed from."""
+    return lambda predictions: run(lambda: metric.total(predictions))
+
+
 def _ece(predictions: fp.Predictions) -> Any:
     on = "class" if predictions.n_classes == 2 else "confidence"
-    return fp.ECE(bins=15, on=on).summarize(predictions)
+    return _total(fp.ECE(bins=15, on=on))(predictions)
 
 
 OPERATIONS = [
-    Operation("Brier score", fp.BrierScore().summarize, 4),
-    Operation("cross-entropy", fp.CrossEntropy().summarize, 8),
+    Operation("Brier score", _total(fp.BrierScore()), 4),
+    Operation("cross-entropy", _total(fp.CrossEntropy()), 8),
     Operation("ECE", _ece, 10),
-    Operation("PAV blocks", fp.EER().summarize, None, binary_only=True),
+    Operation("PAV blocks", _total(fp.EER()), None, binary_only=True),
     Operation("rank cells", RankCells.of, 15, binary_only=True),
 ]
 

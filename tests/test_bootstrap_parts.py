@@ -305,6 +305,9 @@ class _MeanSquare(Metric):
         squares, y = own * predictions.llrs**2, predictions.labels
         return ScoreSums(np.bincount(y, squares, 2), np.bincount(y, own, 2), None)
 
+    def merge(self, one, other):
+        return ScoreSums(one.loss + other.loss, one.weight + other.weight, None)
+
     def summands(self, data):
         return _Fickle(2, self.share)
         yield

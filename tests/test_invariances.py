@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.plans import run
+from fastpsr.plans.part import Part
 from tests import samples
 
 N = 150
@@ -236,7 +238,7 @@ def test_names_of_classes_where_something_is_fitted(K):
 @pytest.mark.parametrize("weights", ["none", "wild"])
 @given_priors
 @few_K
-def test_merged_summaries_of_parts_are_that_of_the_whole(K, priors, weights):
+def test_sums_of_parts_are_those_of_the_whole(K, priors, weights):
     predictions = make(K, weights=weights, priors=priors).predictions
     metrics = [
         fp.CrossEntropy(),
@@ -245,8 +247,10 @@ def test_merged_summaries_of_parts_are_that_of_the_whole(K, priors, weights):
         fp.ECE(on="confidence"),
     ]
     for metric in metrics:
-        parts = [metric.summarize(predictions[rows]) for rows in (slice(0, 7), slice(7, None))]
-        merged = metric.finish(parts[0].merge(parts[1]))
+        summands = run(lambda metric=metric: metric.summands(predictions))
+        parts = [Part.whole(predictions[rows]) for rows in (slice(0, 7), slice(7, None))]
+        weight, sums = map(sum, zip(*map(summands.totals, parts), strict=True))
+        merged = metric.finish(summands.assemble(weight, sums))
         np.testing.assert_allclose(merged, metric(predictions), rtol=1e-12)
 
 

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 import fastpsr as fp  # noqa: E402
 from fastpsr import plotting  # noqa: E402
+from fastpsr.plans import run  # noqa: E402
 from fastpsr.plotting.canvas import COLORS, is_guide  # noqa: E402
 
 
@@ -531,7 +532,7 @@ def test_bins_show_what_the_ece_sums():
     ece = fp.ECE(bins=8)
     ax = plotting.reliability_bins(A, ece=ece, ax=fresh())
     bars, gaps = ax.containers
-    shares, hits, _ = ece.summarize(A).shares
+    shares, hits, _ = run(lambda: ece.total(A)).shares
     used = shares > 0
     np.testing.assert_allclose([bar.get_height() for bar in bars], (hits / shares)[used])
     np.testing.assert_allclose(
