@@ -12,7 +12,7 @@ from fastpsr.calibration.affine_sums import (
     affine_losses_by_sums,
     affine_summands,
 )
-from fastpsr.calibration.base import Calibrator, SumLosses, output_kind, require_fitted
+from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
 from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_class
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
@@ -25,7 +25,7 @@ from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
 from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import ScoreSums, summed_losses
 from fastpsr.wording import counted
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
@@ -194,7 +194,7 @@ class _Affine(Calibrator):
         """Plan: return the fit of least loss where scores are infinite, which fits replace."""
         found = [self._attributes(fits, place, floor) for place in range(fits.scale.size)]
         made = [self.with_fitted(data.kind, each).transform(data) for each in found]
-        sums = yield [SumLosses(self._rule()).over(each) for each in made]
+        sums = yield [summed_losses(self._rule(), each) for each in made]
         losses = np.array([each.mean() for each in sums])
         return found[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
 
