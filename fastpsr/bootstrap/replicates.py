@@ -79,7 +79,9 @@ class Job:
         """Plan: request the summands of the metric."""
         if isinstance(self.metric, Statistic):
             yield from begin(self.data)
-            self.summands = yield from self.metric.summands(self.data)
+            summands = yield from self.metric.summands(self.data)
+            if summands is not None and summands.are_reweightable:
+                self.summands = summands
 
     def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.metrics.base import Statistic
+from fastpsr.metrics.ranks import HullStatistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.summaries.counts import PassedSummands
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, pav_blocks
+from fastpsr.summaries.rank_cells import RankCells
 
 __all__ = ["BayesErrorCurve", "bayes_error", "bayes_error_at"]
 
@@ -142,19 +143,13 @@ def _curve(
 
 
 @dataclass(frozen=True, eq=False)
-class _Minimum(Statistic[PavBlocks | RankCells, Floats]):
+class _Minimum(HullStatistic[Floats]):
     """Error at the best threshold, for weights of a miss and of a false alarm."""
 
     target: Floats
     nontarget: Floats
 
     label = "minimum Bayes error"
-
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
-        return (yield from pav_blocks(data))
-
-    def summands(self, data: Data) -> Plan[CellSummands]:
-        return (yield from cell_summands(data))
 
     def finish(self, summary: PavBlocks | RankCells) -> Floats:
         p_miss, p_fa = summary.blocks.hull
@@ -175,13 +170,9 @@ class _Actual(Statistic[Floats, Floats]):
 
     label = "actual Bayes error"
 
-    def total(self, data: Data) -> Plan[Floats]:
+    def summands(self, data: Data) -> Plan[PassedSummands]:
         require_both_classes("error rates", data.class_weights)
-        weights: Floats = yield from self._passed.total(data)
-        return weights
-
-    def summands(self, data: Data) -> Plan[PassedSummands | None]:
-        return self._passed if data.has_fixed_llrs else None
+        return PassedSummands(_llrs, np.unique(self.thresholds), data.has_fixed_llrs)
         yield
 
     def finish(self, summary: Floats) -> Floats:
@@ -192,10 +183,6 @@ class _Actual(Statistic[Floats, Floats]):
         miss = np.cumsum(targets)[:-1] / totals[1]
         fa = np.cumsum(nontargets[::-1])[::-1][1:] / totals[0]
         return np.asarray(self.target * miss[places] + self.nontarget * fa[places])
-
-    @property
-    def _passed(self) -> PassedSummands:
-        return PassedSummands(_llrs, np.unique(self.thresholds))
 
 
 def _llrs(predictions: Predictions) -> Floats:

@@ -4,24 +4,18 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.base import Statistic
+from fastpsr.metrics.ranks import HullStatistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_cells import (
-    CellSummands,
-    HighestInSteps,
-    RankCells,
-    cell_summands,
-    pav_blocks,
-)
+from fastpsr.summaries.rank_cells import HighestInSteps, RankCells, pav_blocks
 
 __all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
 
@@ -187,35 +181,28 @@ def _points(steps: PavSteps) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _AtScores(Statistic[PavBlocks | RankCells, Floats]):
-    """Values of the isotonic fit at scores."""
+class _Llrs(HullStatistic[Floats]):
+    """LLRs of the isotonic fit at scores."""
 
     scores: Floats
 
     label = "isotonic fit"
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
-        return (yield from pav_blocks(data))
-
-    def summands(self, data: Data) -> Plan[CellSummands]:
-        return (yield from cell_summands(data))
-
-    def _steps(self, blocks: PavBlocks) -> NDArray[np.int64]:
-        """Return the step of each score."""
-        return np.maximum(np.searchsorted(blocks.lowest, self.scores, side="right") - 1, 0)
-
-
-class _Llrs(_AtScores):
     def finish(self, summary: PavBlocks | RankCells) -> Floats:
         blocks = summary.blocks
         totals = blocks.class_totals("isotonic fits")
         logs = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)
-        return np.asarray((logs - (np.log(totals[1]) - np.log(totals[0])))[self._steps(blocks)])
+        llrs = logs - (np.log(totals[1]) - np.log(totals[0]))
+        return np.asarray(llrs[blocks.steps_at(self.scores)])
 
 
-class _Posteriors(_AtScores):
+@dataclass(frozen=True, eq=False)
+class _Posteriors(HullStatistic[Floats]):
+    """Posteriors of the isotonic fit at scores."""
+
+    scores: Floats
+
+    label = "isotonic fit"
+
     def finish(self, summary: PavBlocks | RankCells) -> Floats:
-        blocks = summary.blocks
-        blocks.class_totals("isotonic fits")
-        below, above = blocks.at_priors()
-        return np.asarray((above / (below + above))[self._steps(blocks)])
+        return summary.blocks.posteriors_at(self.scores)

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
-from fastpsr.metrics.base import Statistic
+from fastpsr.metrics.ranks import RankStatistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
-from fastpsr.summaries.rank_cells import CellSummands, RankCells, cell_summands, rank_cells
-from fastpsr.summaries.roc_steps import error_rates, rounded_up
+from fastpsr.summaries.rank_cells import RankCells, rank_cells
+from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
 
 __all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
 
@@ -155,21 +155,14 @@ def roc_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
 
 
 @dataclass(frozen=True, eq=False)
-class _MissRates(Statistic[RankCells, Floats]):
+class _MissRates(RankStatistic[RankCells, Floats]):
     """Miss rates at false-alarm rates."""
 
     p_fa: Floats
 
     label = "roc"
 
-    def plan(self, data: Data) -> Plan[Floats]:
-        return self.finish((yield from rank_cells(data)))
-
-    def summands(self, data: Data) -> Plan[CellSummands]:
-        return (yield from cell_summands(data))
-
     def finish(self, summary: RankCells) -> Floats:
         summary.class_totals("error rates")
         p_miss, p_fa = error_rates(summary.negatives, summary.positives)
-        first = np.searchsorted(-p_fa, -rounded_up(self.p_fa))
-        return np.asarray(p_miss[first])
+        return np.asarray(p_miss[limit_of_fa(self.p_fa).find(p_miss, p_fa) + 1])

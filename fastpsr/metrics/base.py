@@ -16,7 +16,7 @@ from fastpsr.predictions import Predictions
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["Metric", "Statistic", "check_metric"]
+__all__ = ["Metric", "Statistic", "Summary", "Value", "check_metric"]
 
 Summary = TypeVar("Summary")
 Value = TypeVar("Value")

@@ -160,19 +160,11 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     binary_only = True
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def summands(self, data: Data) -> Plan[Summands]:
         data.require_posteriors("decisions at a fixed threshold")
-        return self._accepted if data.has_fixed_llrs else None
+        thresholds = tuple(cost.threshold for cost in self.costs)
+        return AcceptanceSummands(thresholds, data.has_fixed_llrs)
         yield
-
-    def total(self, data: Data) -> Plan[list[DecisionCounts]]:
-        data.require_posteriors("decisions at a fixed threshold")
-        counts: list[DecisionCounts] = yield from self._accepted.total(data)
-        return counts
-
-    @property
-    def _accepted(self) -> AcceptanceSummands:
-        return AcceptanceSummands(tuple(cost.threshold for cost in self.costs))
 
     def finish(self, summary: list[DecisionCounts]) -> float:
         each = zip(self.costs, summary, strict=True)
@@ -244,19 +236,11 @@ class Cllr(Metric[ScoreSums]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(), cls(0.01)]
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def summands(self, data: Data) -> Plan[Summands]:
         data.require_posteriors("costs of LLRs")
-        return self._losses if data.has_fixed_llrs else None
+        priors = np.array([1.0 - self.p_target, self.p_target])
+        return _LlrSummands(2, Log(), priors, data.has_fixed_llrs)
         yield
-
-    def total(self, data: Data) -> Plan[ScoreSums]:
-        data.require_posteriors("costs of LLRs")
-        sums: ScoreSums = yield from self._losses.total(data)
-        return sums
-
-    @property
-    def _losses(self) -> "_LlrSummands":
-        return _LlrSummands(2, Log(), np.array([1.0 - self.p_target, self.p_target]))
 
     def finish(self, summary: ScoreSums) -> float:
         return normalize(summary.mean(), Log(), summary.priors)
@@ -409,6 +393,8 @@ def _area(cells: RankCells) -> float:
 @dataclass(frozen=True, eq=False)
 class _LlrSummands(LossSummands):
     """The losses of LLRs at given priors."""
+
+    are_reweightable: bool
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(self._at_priors(part.predictions)),)

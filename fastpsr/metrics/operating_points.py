@@ -261,7 +261,7 @@ class EER(_StepMetric):
         return step.nearest_rate if self.definition == "nearest" else step.equal_rate
 
     def vertex_of(self, blocks: PavBlocks) -> int:
-        return self.level.find(*blocks.hull) + blocks.step(self.level).ends_nearer
+        return int(self.level.find(*blocks.hull)) + blocks.step(self.level).ends_nearer
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
         if self.definition == "hull":

@@ -8,17 +8,16 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.plans import Data, Plan
-from fastpsr.predictions import class_factors
+from fastpsr.metrics.ranks import HullStatistic
+from fastpsr.plans import Data
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.rank_cells import RankCells
 
 __all__ = ["PavPosterior"]
 
 
 @dataclass(frozen=True, eq=False)
-class PavPosterior(Metric[PavBlocks | RankCells]):
+class PavPosterior(HullStatistic[float], Metric[PavBlocks | RankCells]):
     """Posterior of class 1 at one score after PAV, trained on the evaluated data.
 
     With :func:`fastpsr.bootstrap` it gives the confidence band of a reliability diagram.
@@ -63,22 +62,10 @@ class PavPosterior(Metric[PavBlocks | RankCells]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(-1.0), cls(0.5), cls(float("-inf"))]
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
-        return (yield from pav_blocks(data))
-
-    def summands(self, data: Data) -> Plan[Summands]:
-        return (yield from cell_summands(data))
-
     def finish(self, summary: PavBlocks | RankCells) -> float:
-        totals = summary.class_totals("isotonic fits")
-        blocks = summary.blocks
-        factors = class_factors(totals, summary.given_priors)
-        place = np.searchsorted(blocks.lowest, self.score, side="right") - 1
-        step = max(int(place), 0)
-        negative = blocks.negatives[step] * factors[0]
-        positive = blocks.positives[step] * factors[1]
-        if negative + positive == 0.0:
+        posterior = float(summary.blocks.posteriors_at(np.array([self.score]))[0])
+        if np.isnan(posterior):
             raise ArgumentError(
                 "priors", "must be positive for isotonic fits: a step weighs nothing"
             )
-        return float(positive / (negative + positive))
+        return posterior

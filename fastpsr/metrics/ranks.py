@@ -1,27 +1,38 @@
-"""Base classes of metrics that depend only on the order of the scores."""
+"""Base classes of statistics that depend only on the order of the scores."""
 
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.metrics.base import Metric, Summary
+from fastpsr.metrics.base import Metric, Statistic, Summary, Value
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
 from fastpsr.summaries.summands import Summands
 
-__all__ = ["HullMetric", "RankMetric"]
+__all__ = ["HullMetric", "HullStatistic", "RankMetric", "RankStatistic"]
 
 
-class RankMetric(Metric[Summary]):
-    """A metric that depends only on the order of the scores."""
-
-    binary_only = True
+class RankStatistic(Statistic[Summary, Value]):
+    """A statistic of the rank cells."""
 
     def summands(self, data: Data) -> Plan[Summands | None]:
         return (yield from cell_summands(data))
+
+
+class HullStatistic(RankStatistic[PavBlocks | RankCells, Value]):
+    """A statistic of the isotonic fit, whose blocks are found faster than rank cells."""
+
+    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
+        return (yield from pav_blocks(data))
+
+
+class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
+    """A metric that depends only on the order of the scores."""
+
+    binary_only = True
 
     _takes = "scores"
 
@@ -32,10 +43,7 @@ class RankMetric(Metric[Summary]):
         return Predictions.from_raw_scores(y_true, scores, **options)
 
 
-class HullMetric(RankMetric[PavBlocks | RankCells]):
-    """A metric of the convex hull of the ROC; bootstrap replicates are given as rank cells."""
+class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankCells]):
+    """A metric of the convex hull of the ROC."""
 
     best_interval = "subsampling"
-
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
-        return (yield from pav_blocks(data))

@@ -239,19 +239,12 @@ class ActADCF(_SpoofingCost):
         miss, fa, fa_spoof = self._factors
         return float(np.log(fa + fa_spoof) - np.log(miss))
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
-        accepted = self._accepted(data)
-        return accepted if data.has_fixed_llrs else None
-        yield
-
-    def total(self, data: Data) -> Plan[KindCounts]:
-        counts: KindCounts = yield from self._accepted(data).total(data)
-        return counts
-
-    def _accepted(self, data: Data) -> KindDecisionSummands:
+    def summands(self, data: Data) -> Plan[Summands]:
         checks.check_binary("decisions at a fixed threshold", data.n_classes)
         data.require_posteriors("decisions at a fixed threshold")
-        return KindDecisionSummands(as_spoof(self.spoof, data), self.threshold)
+        spoof = as_spoof(self.spoof, data)
+        return KindDecisionSummands(spoof, self.threshold, data.has_fixed_llrs)
+        yield
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary)[1])

@@ -79,6 +79,7 @@ class AcceptanceSummands(Summands):
     """Trials grouped by class, and by how many of some thresholds their LLR reaches."""
 
     thresholds: tuple[float, ...]
+    are_reweightable: bool
 
     stream = ("decisions at a threshold",)
     n_classes = 2
@@ -133,6 +134,7 @@ class PassedSummands(Summands):
 
     values: Callable[[Predictions], Floats]
     steps: Floats
+    are_reweightable: bool = True
 
     stream = ("weights between steps",)
     n_classes = 2

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
@@ -74,7 +75,7 @@ class PavBlocks(ClassTotals):
 
     @property
     def blocks(self) -> Self:
-        """Themselves: a metric asks ranks of either kind for their blocks."""
+        """The blocks: rank cells have this attribute, too."""
         return self
 
     @cached_property
@@ -89,6 +90,17 @@ class PavBlocks(ClassTotals):
         below, above = self.at_priors()  # which do not change the order of odds
         above = np.where(below + above > 0.0, above, self.positives)  # priors that underflow
         return checks.log_of_rows(above) - checks.log_of_rows(below)
+
+    def steps_at(self, scores: Floats) -> NDArray[np.int64]:
+        """Return the last block whose lowest score is not above each score, at least the first."""
+        return np.maximum(np.searchsorted(self.lowest, scores, side="right") - 1, 0)
+
+    def posteriors_at(self, scores: Floats) -> Floats:
+        """Return the posterior of class 1 at each score; nan in a block that weighs nothing."""
+        self.class_totals("isotonic fits")
+        below, above = self.at_priors()
+        with np.errstate(invalid="ignore"):
+            return np.asarray((above / (below + above))[self.steps_at(scores)])
 
     def at_priors(self) -> tuple[Floats, Floats]:
         """Return the weights of class 0 and class 1 with given priors worked in."""

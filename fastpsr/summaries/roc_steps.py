@@ -1,6 +1,7 @@
 """The step of a ROC at which an error rate passes a limit, or the error rates meet."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,6 @@ __all__ = [
     "error_rates",
     "limit_of_fa",
     "limit_of_miss",
-    "rounded_up",
 ]
 
 
@@ -27,17 +27,13 @@ class Level:
 
     of_miss: float
     of_fa: float
-    offset: float = 0.0
+    offset: Any = 0.0  # an array is several levels
     is_strict: bool = False  # a gap of 0 is not reached yet
 
-    def gap(self, p_miss: Floats, p_fa: Floats) -> Floats:
-        """Return the gap at error rates."""
-        return self.of_miss * p_miss - self.of_fa * p_fa + self.offset
-
-    def find(self, p_miss: Floats, p_fa: Floats) -> int:
-        """Return the index of the last point before the level, -1 if none is."""
-        gap = self.gap(p_miss, p_fa)
-        return int(np.argmax(gap > 0.0 if self.is_strict else gap >= 0.0)) - 1
+    def find(self, p_miss: Floats, p_fa: Floats) -> Any:
+        """Return the index of the last point before each level, -1 if none is."""
+        gap = self.of_miss * p_miss - self.of_fa * p_fa
+        return np.searchsorted(gap, -self.offset, side="right" if self.is_strict else "left") - 1
 
     def shifted(self, by: float) -> "Level":
         """Return the level at which the gap is `by`."""
@@ -45,7 +41,7 @@ class Level:
 
     def has_points(self) -> bool:
         """Whether the level is reached, and not at once: a shifted one may not be."""
-        return self.find(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == 0
+        return bool(self.find(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == 0)
 
 
 EQUAL_RATES = Level(1.0, 1.0)
@@ -55,20 +51,20 @@ EQUAL_RATES = Level(1.0, 1.0)
 _OF_LIMITS, _OF_SUMS = 1e-12, 1e-14
 
 
-def limit_of_fa(p_fa: float) -> Level:
-    """Return the level that is reached where P_fa is at most `p_fa`, at least 0 and below 1."""
-    return Level(0.0, 1.0, float(rounded_up(np.array(p_fa))))
+def limit_of_fa(p_fa: float | Floats) -> Level:
+    """Return the level that is reached where P_fa is at most `p_fa`, 0 to 1."""
+    return Level(0.0, 1.0, _rounded_up(p_fa))
 
 
 def limit_of_miss(p_miss: float) -> Level:
     """Return the level that is reached where P_miss exceeds `p_miss`, at least 0 and below 1."""
-    return Level(1.0, 0.0, -float(rounded_up(np.array(p_miss))), is_strict=True)
+    return Level(1.0, 0.0, -_rounded_up(p_miss), is_strict=True)
 
 
-def rounded_up(limits: Floats) -> Floats:
+def _rounded_up(limits: float | Floats) -> Any:
     """Return limits that rates may exceed by rounding; below 1 if they are."""
-    raised = np.minimum(limits * (1.0 + _OF_LIMITS), np.nextafter(1.0, 0.0))
-    return np.where(limits < 1.0, raised, limits)
+    raised = np.minimum(np.asarray(limits) * (1.0 + _OF_LIMITS), np.nextafter(1.0, 0.0))
+    return np.where(limits < 1.0, raised, limits)[()]
 
 
 @dataclass(frozen=True, eq=False)

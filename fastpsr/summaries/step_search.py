@@ -50,7 +50,7 @@ def _find_in_buckets(data: Data, level: Level) -> Plan[RocStep]:
     column = ScoresByClass()
 
     def holding(counted: Counted) -> int:
-        return level.find(*error_rates(*counted.counts.T))
+        return int(level.find(*error_rates(*counted.counts.T)))
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
         flags = np.zeros(counted.places.size, bool)

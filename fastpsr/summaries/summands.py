@@ -1,7 +1,7 @@
 """Summands: the per-sample terms of a summary, from which the bootstrap draws replicates."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -46,6 +46,9 @@ class Summands(ABC):
         the samples.
     beside : tuple of data
         Further row-aligned data, whose parts are also passed to `groups` and `columns`.
+    are_reweightable : bool
+        Whether they are valid under other weights; those of LLRs made of posteriors are not, as
+        these LLRs depend on the class frequencies.
     """
 
     stream: tuple[str | int, ...]
@@ -57,6 +60,7 @@ class Summands(ABC):
     reads: frozenset[str] = ROWS
     needs_rows: bool = False
     beside: tuple[Any, ...] = ()
+    are_reweightable: bool = True
 
     @property
     def key(self) -> Hashable:
@@ -70,8 +74,8 @@ class Summands(ABC):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         """Return the group number of each sample of a part, (n,), of type `group_type`."""
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        """Return what is summed, C arrays of float64, (n,) each."""
+    def columns(self, part: Part, *beside: Part) -> Iterable[Floats]:
+        """Return or yield what is summed, C arrays of float64, (n,) each."""
         return ()
 
     @abstractmethod
@@ -81,9 +85,9 @@ class Summands(ABC):
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
         """Return the weights (G,) and sums (G, S) of a part; faster kernels may replace this."""
         groups, weights = self.groups(part, *beside), part.predictions.weights
+        codes = groups if groups.dtype == np.uint8 else groups.astype(np.int32, copy=False)
         sums = np.empty((self.n_groups, self.n_columns))
         for place, column in enumerate(self.columns(part, *beside)):
-            codes = groups if groups.dtype == np.uint8 else groups.astype(np.int32, copy=False)
             sums[:, place] = kernels.sum_by_class(column, codes, weights, self.n_groups)
         return weigh_groups(groups, weights, self.n_groups), sums
 

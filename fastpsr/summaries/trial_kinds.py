@@ -99,6 +99,7 @@ class KindDecisionSummands(KindSummands):
     """Trials grouped by kind, and by whether their LLR reaches a threshold."""
 
     threshold: float
+    are_reweightable: bool
 
     stream = ("decisions by kind",)
 
