@@ -11,16 +11,16 @@ Value = TypeVar("Value")
 class ByIdentity:
     """A key that is equal to that of the same object, which it keeps: its ``id`` stays its own."""
 
-    __slots__ = ("_named",)
+    __slots__ = ("named",)
 
-    def __init__(self, named: object) -> None:
-        self._named = named
+    def __init__(self, named: Any) -> None:
+        self.named = named
 
     def __hash__(self) -> int:
-        return id(self._named)
+        return id(self.named)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ByIdentity) and self._named is other._named
+        return isinstance(other, ByIdentity) and self.named is other.named
 
 
 class cached_property(Generic[Value]):  # noqa: N801, as that of functools

@@ -1,6 +1,6 @@
 """Expected divergence of posteriors from a constant posterior, as a function of the constant."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.caching import ByIdentity
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
+from fastpsr.plans import Data, Part, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
+from fastpsr.summaries.sums import MeanSummands
 
 __all__ = ["DivergenceCurve", "divergence_curve", "divergence_curve_plan"]
 
@@ -104,51 +105,34 @@ def divergence_curve_plan(
 ) -> Plan[DivergenceCurve]:
     """Plan: request the mean divergences at all points, and return the curve."""
     yield from begin(data)
-    (means,) = yield [_MeanDivergences(divergence, points).over(data)]
+    distance = divergence if isinstance(divergence, ScoringRule) else ByIdentity(divergence)
+    means = yield from _Divergences(data.n_classes, data.given_priors, distance, points).total(data)
     return DivergenceCurve(points, means[1:], float(means[0]))
 
 
 @dataclass(frozen=True, eq=False)
-class _MeanDivergences(Step):
-    """Average the posterior of class 0, and the divergence from each point: (weight, (1 + P,))."""
+class _Divergences(MeanSummands):
+    """The posterior of class 0, and the divergence from each point."""
 
-    divergence: ScoringRule | Distance
+    divergence: Any  # a rule, or a distance by identity
     points: Floats
 
     @property
-    def key(self) -> Hashable:
-        rule = self.divergence
-        name = rule.key if isinstance(rule, ScoringRule) else ByIdentity(rule)
-        return ("divergences", name, self.points.tobytes())
+    def n_columns(self) -> int:  # type: ignore[override]
+        """The posterior, and the divergence from each point."""
+        return 1 + self.points.size
 
-    def start(self) -> tuple[float, Floats]:
-        return 0.0, np.zeros(1 + self.points.size)
-
-    def add(self, accumulator: tuple[float, Floats], prepared: None, part: Part) -> Any:
-        samples = part.predictions.present()
-        weights = samples.balanced_weights()
-        weights = weights if weights.size else np.ones(len(samples))
-        total = float(weights.sum())
-        if total == 0.0:  # all samples are of a class with prior 0
-            return accumulator
-        shares, r = weights / total, samples.posteriors
-        means = np.empty(1 + self.points.size)
-        means[0] = (shares * r[:, 0]).sum()
-        for place, point in enumerate(self.points):
+    def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
+        samples, r = part.predictions, part.predictions.posteriors
+        yield np.ascontiguousarray(r[:, 0])
+        for point in self.points:
             q = np.array([[point, 1.0 - point]])
             if isinstance(self.divergence, ScoringRule):
-                values = self.divergence.divergence_of_logs(samples.log_posteriors, np.log(q))
+                yield self.divergence.divergence_of_logs(samples.log_posteriors, np.log(q))
             else:
-                values = checks.as_floats("divergence", self.divergence(r, q), 1)
+                values = checks.as_floats("divergence", self.divergence.named(r, q), 1)
                 checks.check_length("divergence", values.size, len(samples))
-            means[1 + place] = (shares * values).sum()
-        return self.merge(accumulator, (total, means))
+                yield values
 
-    def merge(self, one: tuple[float, Floats], other: tuple[float, Floats]) -> tuple[float, Floats]:
-        if one[0] == 0.0 or other[0] == 0.0:
-            return one if other[0] == 0.0 else other
-        share = 1.0 / (1.0 + other[0] / one[0])
-        return one[0] + other[0], share * one[1] + (1.0 - share) * other[1]
-
-    def finish(self, accumulator: tuple[float, Floats]) -> Floats:
-        return accumulator[1]
+    def assemble(self, weight: Floats, sums: Floats) -> Floats:
+        return self.means(weight, sums)

@@ -1,6 +1,6 @@
 """Empirical cross-entropy as a function of the prior (ECE plots of forensic LLRs)."""
 
-from collections.abc import Hashable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ from fastpsr.plans import (
     Data,
     Part,
     Plan,
-    Step,
     Transform,
     begin,
     mapped,
@@ -27,6 +26,7 @@ from fastpsr.rules import Log
 from fastpsr.summaries.fit_sums import Axis
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
+from fastpsr.summaries.summands import ClassSummands
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
 
@@ -139,7 +139,7 @@ def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
             one = np.ones(1)
             by_class = np.stack([sums.losses(Log(), one, np.array([odds])) for odds in log_odds])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
-        (by_class,) = yield [_SumLosses(log_odds.tobytes()).over(llrs)]
+        by_class = yield from _LossesAtPriors(2, log_odds).total(llrs)
     shares = 1.0 / (1.0 + np.exp(np.stack([log_odds, -log_odds], axis=1)))
     losses: Floats = (by_class / data.class_weights * shares).sum(axis=1)
     return losses
@@ -158,24 +158,30 @@ class _AsLlrs(Transform):
         return part.predictions.as_llrs()
 
 
-@dataclass(frozen=True)
-class _SumLosses(Step):
-    """Sum the log losses of LLRs, by class, at priors of these log-odds, as bytes."""
+@dataclass(frozen=True, eq=False)
+class _LossesAtPriors(ClassSummands):
+    """Log losses of LLRs at priors of these log-odds."""
 
-    log_odds: bytes
+    log_odds: Floats
 
     @property
-    def key(self) -> Hashable:
-        return ("cross-entropies", self.log_odds)
+    def n_columns(self) -> int:  # type: ignore[override]
+        """Number of priors."""
+        return self.log_odds.size
 
-    def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
-        llrs = part.predictions
-        points = np.frombuffer(self.log_odds)
-        found = np.empty((points.size, 2))
-        for place, odds in enumerate(points):
-            shifted = llrs.replace_scores("likelihoods", llrs.llrs + odds).as_llrs(0.5)
-            found[place] = Log().summed_losses(shifted)
-        return found if accumulator is None else accumulator + found
+    def _posteriors(self, llrs: Predictions) -> Iterator[Predictions]:
+        for odds in self.log_odds:
+            yield llrs.replace_scores("posteriors", llrs.llrs + odds)
+
+    def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
+        return map(Log().losses_of, self._posteriors(part.predictions))
+
+    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+        sums = list(map(Log().summed_losses, self._posteriors(part.predictions)))
+        return part.predictions.class_weights, np.column_stack(sums)
+
+    def assemble(self, weight: Floats, sums: Floats) -> Floats:
+        return sums.T
 
 
 def _block_losses(tar: Floats, non: Floats, target: Floats, nontarget: Floats) -> Floats:

@@ -130,7 +130,8 @@ class _Risks(Statistic[Floats, Floats]):
     label = "Bayes risk"
 
     def summands(self, data: Data) -> Plan[PassedSummands]:
-        return self._passed
+        ascending = np.unique(self.points)
+        return PassedSummands(_log_odds_of_0, np.log(ascending) - np.log1p(-ascending))
         yield
 
     def finish(self, summary: Floats) -> Floats:
@@ -141,11 +142,6 @@ class _Risks(Statistic[Floats, Floats]):
         ascending, places = np.unique(self.points, return_inverse=True)
         risks = missed_0 / ascending + missed_1 / (1.0 - ascending)
         return np.asarray(risks[places])
-
-    @property
-    def _passed(self) -> PassedSummands:
-        ascending = np.unique(self.points)
-        return PassedSummands(_log_odds_of_0, np.log(ascending) - np.log1p(-ascending))
 
 
 def _log_odds_of_0(predictions: Predictions) -> Floats:
@@ -172,13 +168,6 @@ class _RisksOnSimplex(Statistic[tuple[Floats, Floats], Floats]):
         return np.asarray(risks)
 
 
-def _missed(points: Floats, predictions: Predictions) -> Iterator[Floats]:
-    """Yield whether each sample is misclassified at each point of the simplex, as 0 or 1."""
-    for point in points:
-        _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
-        yield (decided != predictions.labels).astype(np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class _MissedSummands(ClassSummands):
     """Samples grouped by class; summed is whether they are misclassified at each point."""
@@ -190,17 +179,11 @@ class _MissedSummands(ClassSummands):
         """Number of points."""
         return len(self.points)
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return tuple(_missed(self.points, part.predictions))
-
-    def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
+    def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
         predictions = part.predictions
-        y, weights, n_classes = predictions.labels, predictions.weights, predictions.n_classes
-        sums = [  # one column at a time is in memory
-            kernels.sum_by_class(missed, y, weights, n_classes)
-            for missed in _missed(self.points, predictions)
-        ]
-        return predictions.class_weights, np.column_stack(sums)
+        for point in self.points:
+            _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
+            yield (decided != predictions.labels).astype(np.float64)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[Floats, Floats]:
         return weight, sums.T

@@ -19,8 +19,8 @@ from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import ClassSummands, Summands
 from fastpsr.summaries.sums import (
+    ReferenceMeans,
     ReferenceSummands,
-    ReferenceSums,
     ScoreSums,
     expected_losses,
     summed_losses,
@@ -223,7 +223,7 @@ class SemiEmpiricalDecomposition(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
+class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
     """The mean score divergence d(r; q) of calibrated posteriors r from the posteriors q.
 
     The classic calibration metric (Ferrer and Ramos, 2024, Equation 24). It is a component of the
@@ -273,12 +273,12 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(Log(), calibrator, train) for calibrator, train in _trained(data)]
 
-    def total(self, data: Data) -> Plan[ReferenceSums]:
+    def total(self, data: Data) -> Plan[ReferenceMeans]:
         summands, _ = yield [
             self._under_reference(data),
             self.train.look_at(self._fitter, data),
         ]
-        sums: ReferenceSums = yield from summands.total(data)
+        sums: ReferenceMeans = yield from summands.total(data)
         return sums
 
     def summands(self, data: Data) -> Plan[Summands | None]:
@@ -291,8 +291,8 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
         reference = yield from self.train.calibrated_plan(self._fitter, data)
         return _referenced(divergences, self.rule, data, reference)
 
-    def finish(self, summary: ReferenceSums) -> float:
-        return summary.mean()
+    def finish(self, summary: ReferenceMeans) -> float:
+        return summary.mean
 
     def decompose(self, predictions: Data) -> SemiEmpiricalDecomposition:
         """Return score, divergence and refinement, all under the calibrated reference."""
@@ -305,7 +305,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceSums]):
                 _referenced(values, self.rule, predictions, reference).total(predictions)
                 for values in (expected_losses, divergences, _entropies)
             ]
-            return SemiEmpiricalDecomposition(*(found.mean() for found in sums))
+            return SemiEmpiricalDecomposition(*(found.mean for found in sums))
 
         return run(plan)
 
@@ -328,4 +328,4 @@ def _entropies(rule: ScoringRule, predictions: Predictions, reference: Predictio
 
 
 def _referenced(values: Any, rule: ScoringRule, data: Data, reference: Data) -> ReferenceSummands:
-    return ReferenceSummands(data.n_classes, partial(values, rule), data.given_priors, (reference,))
+    return ReferenceSummands(data.n_classes, data.given_priors, partial(values, rule), (reference,))

@@ -16,8 +16,8 @@ from fastpsr.rules.base import check_rule
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import (
     LossSummands,
+    ReferenceMeans,
     ReferenceSummands,
-    ReferenceSums,
     ScoreSums,
     expected_losses,
 )
@@ -179,7 +179,7 @@ class BrierScore(ExpectedScore):
 
 
 @dataclass(frozen=True, eq=False)
-class SemiEmpiricalScore(Metric[ReferenceSums]):
+class SemiEmpiricalScore(Metric[ReferenceMeans]):
     """The mean loss of a rule, expected under reference posteriors instead of the labels.
 
     The left-hand side of the divergence-entropy decomposition (Ferrer and Ramos, 2024, Equation 25
@@ -258,13 +258,13 @@ class SemiEmpiricalScore(Metric[ReferenceSums]):
     def summands(self, data: Data) -> Plan[Summands]:
         yield from begin(data, self.reference)
         return ReferenceSummands(
-            data.n_classes, partial(expected_losses, self.rule), data.given_priors,
+            data.n_classes, data.given_priors, partial(expected_losses, self.rule),
             (self.reference,),
         )  # fmt: skip
 
-    def finish(self, summary: ReferenceSums) -> float:
-        score = summary.mean()
-        return normalize(score, self.rule, summary.mean_reference()) if self.normalized else score
+    def finish(self, summary: ReferenceMeans) -> float:
+        score, reference = summary
+        return normalize(score, self.rule, reference) if self.normalized else score
 
 
 def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:

@@ -3,12 +3,12 @@
 from fastpsr.summaries.bins import BinSums
 from fastpsr.summaries.counts import DecisionCounts
 from fastpsr.summaries.rank_cells import RankCells
-from fastpsr.summaries.sums import ReferenceSums, ScoreSums
+from fastpsr.summaries.sums import ReferenceMeans, ScoreSums
 
 __all__ = [
     "BinSums",
     "DecisionCounts",
     "RankCells",
-    "ReferenceSums",
+    "ReferenceMeans",
     "ScoreSums",
 ]

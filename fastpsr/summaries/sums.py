@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from fastpsr.summaries.summands import ClassSummands
 
 __all__ = [
     "LossSummands",
+    "MeanSummands",
+    "ReferenceMeans",
     "ReferenceSummands",
-    "ReferenceSums",
     "ScoreSums",
     "expected_losses",
     "summed_losses",
@@ -77,56 +78,18 @@ class LossSummands(ClassSummands):
         return ScoreSums(sums[:, 0], weight, self.given_priors)
 
 
-@dataclass(frozen=True, eq=False)
-class ReferenceSums:
-    """Sums of losses expected under reference posteriors, and of those references.
+class ReferenceMeans(NamedTuple):
+    """Means of losses expected under reference posteriors, and of these posteriors, (K,)."""
 
-    The sums are by true class, so that given priors can be worked in; without labels all samples
-    are of one class.
-
-    Attributes
-    ----------
-    loss, weight : ndarray of float64, shape (C,)
-        Sums of ``sum_k r_k loss(k, q)`` and of weights; C is K, or 1 without labels.
-    reference : ndarray of float64, shape (C, K)
-        Weighted sums of the reference posteriors.
-    given_priors : ndarray of float64, shape (K,), or None
-    """
-
-    loss: Floats
-    weight: Floats
+    mean: float
     reference: Floats
-    given_priors: Floats | None
-
-    def _factors(self) -> Floats:
-        if self.given_priors is None:
-            return np.full(self.weight.size, 1.0 / self.weight.sum())
-        return np.asarray(class_factors(self.weight, self.given_priors) / self.weight.sum())
-
-    def mean(self) -> float:
-        """Return the mean of the losses at the priors."""
-        factors = self._factors()
-        used = (factors > 0.0) & (self.weight > 0.0)
-        return float((self.loss[used] * factors[used]).sum())
-
-    def mean_reference(self) -> Floats:
-        """Return the mean reference posterior, shape (K,)."""
-        found = (self._factors()[:, None] * self.reference).sum(axis=0)
-        return np.asarray(found / found.sum())  # sums of a replicate, or shifted for BCa, are not 1
 
 
 @dataclass(frozen=True, eq=False)
-class ReferenceSummands(ClassSummands):
-    """Values that belong to reference posteriors, which lie beside the predictions, and these."""
+class MeanSummands(ClassSummands):
+    """Samples grouped by class, for means at priors; labels are only needed if priors are given."""
 
-    values: Callable[[Predictions, Predictions], Floats]
     given_priors: Floats | None
-    beside: tuple[Any, ...] = ()
-
-    @property
-    def n_columns(self) -> int:  # type: ignore[override]
-        """The values, and a posterior of each class."""
-        return 1 + self.n_classes
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         if part.predictions.y_true is not None:
@@ -135,15 +98,36 @@ class ReferenceSummands(ClassSummands):
             raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
         return np.zeros(len(part.predictions), np.uint8)  # all are of one group
 
+    def means(self, weight: Floats, sums: Floats) -> Floats:
+        """Return the mean of each column, (C,); a class of prior 0 adds nothing."""
+        if self.given_priors is None:
+            return np.asarray(sums.sum(axis=0) / weight.sum())
+        factors = class_factors(weight, self.given_priors) / weight.sum()
+        used = (factors > 0.0) & (weight > 0.0)
+        return np.asarray((sums[used] * factors[used, None]).sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSummands(MeanSummands):
+    """Values that belong to reference posteriors, which lie beside the predictions, and these."""
+
+    values: Callable[[Predictions, Predictions], Floats]
+    beside: tuple[Any, ...] = ()
+
+    @property
+    def n_columns(self) -> int:  # type: ignore[override]
+        """The values, and a posterior of each class."""
+        return 1 + self.n_classes
+
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         reference = beside[0].predictions
         values = self.values(part.predictions, reference)
         return (values, *np.ascontiguousarray(reference.posteriors.T))
 
-    def assemble(self, weight: Floats, sums: Floats) -> ReferenceSums:
-        if self.given_priors is None:
-            weight, sums = weight.sum(keepdims=True), sums.sum(axis=0, keepdims=True)
-        return ReferenceSums(sums[:, 0], weight, sums[:, 1:], self.given_priors)
+    def assemble(self, weight: Floats, sums: Floats) -> ReferenceMeans:
+        mean, *reference = self.means(weight, sums)
+        # sums of a replicate, or shifted for BCa, are not 1
+        return ReferenceMeans(float(mean), np.array(reference) / sum(reference))
 
 
 def summed_losses(rule: ScoringRule, data: Data) -> Plan[ScoreSums]:
