@@ -26,7 +26,7 @@ COSINES = np.tanh(X / 4.0)
 
 def seen(data):
     """What data look like."""
-    return [found.looks_like for found in run(lambda: suspicions(data), data)]
+    return [found.looks_like for found in run(lambda: suspicions(data))]
 
 
 def in_parts(data):
@@ -103,7 +103,7 @@ def test_coarse_areas_are_near_the_area(weighted):
     for scores in (X, -X, 1e-3 * X, 100.0 + X, RNG.normal(size=N)):
         w = RNG.integers(0, 4, N) * 0.5 if weighted else None
         data = fp.Predictions.from_raw_scores(Y, scores, sample_weight=w)
-        coarse = run(lambda data=data, weighted=weighted: one(CountCoarsely(weighted), data), data)
+        coarse = run(lambda data=data, weighted=weighted: one(CountCoarsely(weighted), data))
         assert coarse.auc == pytest.approx(fp.AUC()(data), abs=0.02)
         present = np.ones(N) if w is None else w
         for w, n_effective in zip((present[::2], present[1::2]), coarse.n_effective, strict=True):
@@ -239,7 +239,7 @@ def test_of_many_samples_some_are_enough(share):
     x = rng.normal(size=n) * 2 - 3 * y
     x[rng.integers(0, n, 2)] = [-50.0, 60.0]
     data = fp.Predictions.from_llrs(y, x)
-    coarse = run(lambda: one(CountCoarsely(False), data), data)
+    coarse = run(lambda: one(CountCoarsely(False), data))
     assert (coarse.values[0], coarse.values[-1]) == (-50.0, 60.0)
     assert coarse.auc == pytest.approx(fp.AUC()(data), abs=0.01)
     assert coarse.n_effective.sum() < n / 2
