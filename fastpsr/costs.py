@@ -11,7 +11,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, PartitionedPredictions, check_data
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions, class_factors, weigh_groups
 
 __all__ = ["CostMatrix", "bayes_decisions", "expected_cost"]
 
@@ -338,21 +338,9 @@ def expected_cost(
     if n_samples == 0 or (weights.size and not weights.any()):
         raise ArgumentError("y_true", "must have a sample of positive weight")
     given = None if priors is None else checks.as_priors("priors", priors, n_classes)
-    outcomes = matrix.outcomes(y, made)
-    counts = count_outcomes(y, outcomes, weights, n_classes, matrix.n_outcomes)
-    return mean_cost(counts, matrix, given, normalized)
-
-
-def count_outcomes(
-    y: NDArray[Any], outcomes: NDArray[Any], weights: Floats, n_classes: int, n_outcomes: int
-) -> Floats:
-    """Return the total weight of each class and outcome, shape (n_classes, n_outcomes)."""
-    cells = y.astype(np.int64) * n_outcomes + outcomes
-    if not weights.size:
-        counts = np.bincount(cells, minlength=n_classes * n_outcomes).astype(np.float64)
-    else:
-        counts = kernels.sum_by_cell(weights, cells, n_classes * n_outcomes)
-    return counts.reshape(n_classes, n_outcomes)
+    groups = y.astype(np.int64) * matrix.n_outcomes + matrix.outcomes(y, made)
+    counts = weigh_groups(groups, weights, n_classes * matrix.n_outcomes)
+    return mean_cost(counts.reshape(n_classes, -1), matrix, given, normalized)
 
 
 def _wrong(n_classes: int) -> Floats:

@@ -17,7 +17,7 @@ from fastpsr.plans.facts import CountRows, Facts, label_checksum
 from fastpsr.plans.part import Part
 from fastpsr.plans.sources import Given, GivenPart, Source, naming, same_priors
 from fastpsr.plans.steps import Plan
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import Floats, Kind, LabeledData, Predictions
 from fastpsr.wording import counted
 
 __all__ = [
@@ -68,7 +68,7 @@ class Selection(Transform):
         return part.predictions[self.rows(part)].alone()
 
 
-class PartitionedPredictions:
+class PartitionedPredictions(LabeledData):
     """Predictions in parts, which are read one by one, as often as a computation needs them.
 
     Created by :func:`fastpsr.scan_parquet`, :func:`fastpsr.from_parts` and
@@ -186,32 +186,6 @@ class PartitionedPredictions:
     def has_weights(self) -> bool:
         """Whether samples may count differently."""
         return self.facts.has_weights
-
-    @property
-    def priors(self) -> Floats:
-        """Class priors of the evaluation, shape (K,): as given, else the class frequencies."""
-        if self.given_priors is not None:
-            return self.given_priors
-        total = self.class_weights.sum()
-        if total == 0.0:
-            raise ArgumentError("priors", "must be given: no sample has positive weight")
-        return np.asarray(self.class_weights / total)
-
-    @property
-    def has_fixed_llrs(self) -> bool:
-        """Whether LLRs are the same for any weights; those of posteriors follow the frequencies."""
-        return self.kind == "likelihoods" or self.given_priors is not None
-
-    @property
-    def log_odds_offset(self) -> float:
-        """What turns scores of a binary task into log-odds; 0 for posteriors."""
-        if self.kind != "likelihoods":
-            return 0.0
-        return Predictions._logit(self, self.priors)  # type: ignore[arg-type]
-
-    def require_posteriors(self, what: str) -> None:
-        """Raise where the data are raw scores."""
-        Predictions.require_posteriors(self, what)  # type: ignore[arg-type]
 
     # Parts
 

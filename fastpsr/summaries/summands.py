@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.plans.part import Part
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared, Step
-from fastpsr.predictions import Floats
+from fastpsr.predictions import Floats, weigh_groups
 
-__all__ = ["AddUp", "ClassSummands", "NeedsSamplesError", "Summands", "group_type", "weigh_groups"]
+__all__ = ["AddUp", "ClassSummands", "NeedsSamplesError", "Summands", "group_type"]
 
 
 class NeedsSamplesError(Exception):
@@ -170,13 +170,6 @@ class AddUp(Step):
         (weight, sums), (more_weight, more) = one, other
         with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite, or near that
             return weight + more_weight, sums + more
-
-
-def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats:
-    """Return the total weight of each group, (G,); `weights` are empty where all count alike."""
-    if not weights.size:
-        return np.bincount(groups, minlength=n_groups).astype(np.float64)
-    return kernels.sum_by_cell(weights, groups.astype(np.int64), n_groups)
 
 
 def _identity_of(value: Any) -> Hashable:

@@ -1,30 +1,26 @@
 """`Predictions`: the output of a classifier, validated once, with labels, priors and weights."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fastpsr import checks, kernels
+from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.html import table, values
-from fastpsr.kernels.blocks import together
 from fastpsr.options import with_hints
+from fastpsr.predictions.labeled import Floats, Kind
+from fastpsr.predictions.representation import ScoredLabels
 
-__all__ = ["Floats", "Kind", "Predictions", "class_factors"]
+__all__ = ["Predictions"]
 
-Floats = NDArray[np.float64]
-Kind = Literal["posteriors", "likelihoods", "raw scores"]
-
-_NO_WEIGHTS = np.empty(0)
-_FINITE = float(np.finfo(np.float64).max)
 _FEWEST_TO_JUDGE = 10  # rows, to say what logits look like
-_WORTH_A_THREAD = 1 << 16  # scores, to find their range
 
 
-class Predictions:
+class Predictions(ScoredLabels):
     """Posteriors, likelihoods or raw scores of N samples, with labels, priors and weights.
 
     Create them with one of the constructors ``from_...``, which validate their input. Arrays of
@@ -63,11 +59,6 @@ class Predictions:
     >>> predictions[predictions.y_true == 1].posteriors.tolist()
     [[0.09999999999999998, 0.9], [0.6, 0.4]]
     """
-
-    kind: Kind
-    n_classes: int
-    y_true: NDArray[Any] | None
-    sample_weight: Floats | None
 
     def __init__(self) -> None:
         raise TypeError("make Predictions with one of its constructors, such as from_posteriors")
@@ -314,24 +305,9 @@ class Predictions:
         made._whole_weights = None
         return made
 
-    # Data
-
-    # As given, float64 or float32, contiguous or strided. For posteriors: the posteriors, if given
-    # as such (then _given_posteriors is the same array), else log-odds or log-posteriors. For
-    # likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
-    _values: NDArray[Any]
-    _given_posteriors: NDArray[Any] | None
-    _weights: Floats  # empty if all weights are equal
-    _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
-    _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
-    given_priors: Floats | None  #: The priors passed by the caller, or None.
-
-    def __len__(self) -> int:
-        return int(self._values.shape[0])
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values, which need not be sent to other processes."""
-        return {k: v for k, v in self.__dict__.items() if k not in _CACHED}
+        return self.compact().__dict__
 
     def __dir__(self) -> list[str]:
         """Return what users of the library need; the rest is for its other modules."""
@@ -365,12 +341,11 @@ class Predictions:
         """Return the samples selected by a slice, a boolean mask or an array of row numbers."""
         if not isinstance(index, slice):
             index = _as_rows(index)
-        picked = type(self).__new__(type(self))
         if self.kind == "likelihoods" and (
             self.y_true is not None or self.given_priors is not None
         ):
             self._fix_posterior_priors()  # posteriors do not change
-        picked.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
+        picked = self.compact()
         picked._values = np.ascontiguousarray(self._values[index])
         picked._whole_weights = None
         if self._given_posteriors is not None:
@@ -385,224 +360,6 @@ class Predictions:
             picked.sample_weight = picked._weights
         return picked
 
-    @cached_property
-    def class_weights(self) -> Floats:
-        """Total sample weight of each class, shape (K,); needs labels."""
-        y = self.labels
-        if not self._weights.size:
-            if self.n_classes == 2:
-                n_positive = float(np.count_nonzero(y))
-                return np.array([y.size - n_positive, n_positive])
-            return np.bincount(y, minlength=self.n_classes).astype(np.float64)
-        return np.asarray(
-            kernels.sum_exactly_by_class(self._weights, y, self.n_classes).sum(axis=1)
-        )
-
-    @property
-    def class_sizes(self) -> NDArray[np.int64]:
-        """Number of samples of positive weight of each class, shape (K,); needs labels."""
-        if not self._weights.size:
-            return self.class_weights.astype(np.int64)
-        if self.n_classes == 2:
-            is_present = self._weights > 0.0
-            n_positive = np.count_nonzero(is_present & (self.labels != 0))
-            return np.array([np.count_nonzero(is_present) - n_positive, n_positive])
-        present = self.labels[self._weights > 0.0]
-        return np.bincount(present, minlength=self.n_classes).astype(np.int64)
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether samples may have different weights."""
-        return self._weights.size > 0
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """`y_true`; raises an error if the data have no labels."""
-        if self.y_true is None:
-            raise ArgumentError("y_true", "must be given: these predictions are unlabeled")
-        return self.y_true
-
-    @property
-    def priors(self) -> Floats:
-        """Class priors of the evaluation, shape (K,); by default the class frequencies."""
-        if self.given_priors is not None:
-            return self.given_priors
-        if self.y_true is None:
-            raise ArgumentError(
-                "priors", "must be given: unlabeled predictions have no frequencies"
-            )
-        weights = self._whole_weights
-        if weights is None:
-            weights = self.class_weights
-        total = weights.sum()
-        if total == 0.0:  # of a part of the samples
-            raise ArgumentError("priors", "must be given: no sample has positive weight")
-        return np.asarray(weights / total)
-
-    @cached_property
-    def log_odds(self) -> Floats:
-        """Log-odds of class 1, shape (N,); binary tasks only."""
-        self.require_posteriors("log-odds")
-        checks.check_binary("log-odds", self.n_classes)
-        if self._given_posteriors is not None:
-            return kernels.log_odds_from_posteriors(self._given_posteriors)
-        if self.kind == "likelihoods":
-            prior_log_odds = self._prior_log_odds()
-            return self._floats + prior_log_odds if prior_log_odds else self._floats
-        return self._floats
-
-    @cached_property
-    def log_posteriors(self) -> Floats:
-        """Normalized log-posteriors, shape (N, K)."""
-        self.require_posteriors("log-posteriors")
-        if self.n_classes == 2:
-            return kernels.log_sigmoid_columns(self.log_odds)
-        if self._given_posteriors is not None:
-            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
-        if self.kind == "likelihoods":
-            log_priors = checks.log_of_rows(self._fix_posterior_priors())
-            out = np.empty(self._values.shape)
-            log_sums = kernels.normalize_log_rows(self._values, log_priors, out)
-            row = kernels.find_outside(log_sums, -_FINITE, np.inf)
-            if row >= 0:
-                raise ArgumentError(
-                    "log_lk",
-                    "must be finite for a class of positive prior in every row, but row "
-                    f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}",
-                    int(row),
-                )
-            return out
-        return self._floats
-
-    @cached_property
-    def posteriors(self) -> Floats:
-        """Posteriors, shape (N, K)."""
-        if self._given_posteriors is not None:
-            if self._given_posteriors.ndim == 2:
-                return self._floats
-            return np.column_stack([1.0 - self._floats, self._floats])
-        if self.n_classes == 2:
-            return kernels.sigmoid_columns(self.log_odds)
-        return kernels.exp(self.log_posteriors)
-
-    @property
-    def positive_posteriors(self) -> Floats:
-        """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
-        if self._given_posteriors is None:
-            return kernels.sigmoid(self.log_odds)
-        checks.check_binary("the posterior of class 1", self.n_classes)
-        if self._given_posteriors.ndim == 1:
-            return self._floats
-        return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
-
-    @property
-    def llrs(self) -> Floats:
-        """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
-
-        The log-odds minus the logit of the prior; for likelihoods, the values as given.
-        """
-        checks.check_binary("LLRs", self.n_classes)
-        if self.kind == "likelihoods":
-            return self._floats
-        return self.log_odds - self._logit(self.priors)
-
-    @property
-    def has_fixed_llrs(self) -> bool:
-        """Whether LLRs are independent of weights; LLRs of posteriors depend on frequencies."""
-        return self.kind == "likelihoods" or self.given_priors is not None
-
-    # For the rest of the package
-
-    @property
-    def weights(self) -> Floats:
-        """Sample weights for kernels: an empty array if all weights are equal."""
-        return self._weights
-
-    @property
-    def _has_posteriors(self) -> bool:
-        """Whether the input was posteriors, not logarithms or likelihoods."""
-        return self._given_posteriors is not None
-
-    @property
-    def _bare_posteriors(self) -> NDArray[Any] | None:
-        """Posteriors of class 1, (N,), if these were the input."""
-        q = self._given_posteriors
-        return q if q is not None and q.ndim == 1 else None
-
-    @property
-    def _posterior_rows(self) -> NDArray[Any] | None:
-        """Posteriors, (N, K), if these were the input and K > 2."""
-        return self._given_posteriors if self.n_classes > 2 else None
-
-    @property
-    def scores(self) -> Floats:
-        """Input of calibrators: LLRs, log-likelihoods, raw scores, log-odds or log-posteriors."""
-        if self.kind != "posteriors":
-            return self._floats
-        return self.log_odds if self.n_classes == 2 else self.log_posteriors
-
-    @property
-    def _score_rows(self) -> NDArray[Any]:
-        """The scores for kernels: float64 or float32, contiguous or strided."""
-        if self._given_posteriors is not None or (self.kind == "posteriors" and self.n_classes > 2):
-            return self.scores
-        return self._values
-
-    @property
-    def _log_odds_rows(self) -> NDArray[Any]:
-        """Log-odds for kernels: float64 or float32, contiguous or strided."""
-        is_given = self.kind == "posteriors" and self._given_posteriors is None
-        return self._values if is_given else self.log_odds
-
-    @property
-    def _given_rows(self) -> NDArray[Any]:
-        """Posteriors as given, (N, K), for kernels."""
-        q = self._given_posteriors
-        return self.posteriors if q is None or q.ndim == 1 else q
-
-    @cached_property
-    def _floats(self) -> Floats:
-        """The input as float64."""
-        return np.asarray(self._values, dtype=np.float64)
-
-    @property
-    def score_range(self) -> tuple[float, float]:
-        """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
-        scores = self._score_rows
-        if not scores.size:
-            return 0.0, 0.0
-        low, high = self.remember(
-            "range",
-            lambda: (
-                (scores.min(), scores.max())
-                if scores.size < _WORTH_A_THREAD
-                else together(scores.min, scores.max)
-            ),
-        )
-        return float(low), float(high)
-
-    @property
-    def has_finite_scores(self) -> bool:
-        """Whether all :attr:`scores` are finite."""
-        return bool(np.isfinite(self.score_range).all())
-
-    @property
-    def log_odds_offset(self) -> float:
-        """Log-odds minus :attr:`scores` in a binary task; 0 for posteriors."""
-        return self._prior_log_odds() if self.kind == "likelihoods" else 0.0
-
-    @property
-    def results(self) -> dict[Hashable, Any]:
-        """Results by name, which are kept as long as the predictions."""
-        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
-        return kept
-
-    def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the kept result of ``make()`` under this name; compute it on first use."""
-        if name not in self.results:
-            self.results[name] = make()
-        return self.results[name]
-
     def present(self) -> Self:
         """Return the samples of positive weight."""
         if not self._weights.size or self._weights.all():
@@ -611,21 +368,9 @@ class Predictions:
         present._whole_weights = self._whole_weights
         return present
 
-    def balanced_weights(self) -> Floats:
-        """Sample weights adjusted to the given priors, as calibrators use them.
-
-        Empty if all samples have the same weight.
-        """
-        if self.given_priors is None:
-            return self._weights
-        totals = self.class_weights if self._whole_weights is None else self._whole_weights
-        per_sample = class_factors(totals, self.given_priors)[self.labels]
-        return np.asarray(per_sample * self._weights if self._weights.size else per_sample)
-
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
         """Return the same samples with other :attr:`scores` of the given `kind`."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
+        made = self.compact()
         made.kind, made._values, made._given_posteriors = kind, values, None
         if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
             made._posterior_priors = self.given_priors
@@ -635,16 +380,10 @@ class Predictions:
         """Return the same samples with other weights; posteriors do not change."""
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
-        made = type(self).__new__(type(self))
-        per_sample = {"log_odds", "log_posteriors", "posteriors"}
-        made.__dict__.update(
-            {k: v for k, v in self.__dict__.items() if k not in _CACHED - per_sample}
-        )
+        made = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
         made._weights = made.sample_weight = sample_weight
         made._whole_weights = None
         return made
-
-    # Parts of a whole
 
     def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
         """Return the same samples as a part of data with these total class weights.
@@ -687,8 +426,7 @@ class Predictions:
         forms = {(part._given_posteriors is None, part._values.ndim) for part in parts}
         if len(forms) > 1:  # posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
-        made = cls.__new__(cls)
-        made.__dict__.update({k: v for k, v in parts[0].__dict__.items() if k not in _CACHED})
+        made = parts[0].compact()
         made._whole_weights = None
         made._values = np.concatenate([part._values for part in parts])
         if made._given_posteriors is not None:
@@ -700,26 +438,12 @@ class Predictions:
             made._weights = made.sample_weight = np.concatenate(weights)
         return made
 
-    def compact(self) -> Self:
-        """Return the same predictions without cached values."""
+    def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
+        """Return the same predictions without cached values, except those to `keep`."""
         made = type(self).__new__(type(self))
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _CACHED})
+        left_out = _CACHED - keep
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
         return made
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of scores, labels and weights."""
-        labels = 0 if self.y_true is None else self.y_true.nbytes
-        return self._values.nbytes + labels + self._weights.nbytes
-
-    def score_checksum(self) -> int:
-        """Return a checksum of the scores, which depends on their order."""
-        return kernels.checksum(self._values)
-
-    def require_samples(self) -> None:
-        """Raise if no sample has positive weight."""
-        if len(self) == 0 or (self._weights.size and not self._weights.any()):
-            raise ArgumentError("predictions", "must have a sample of positive weight")
 
     def as_llrs(self, prior: float | None = None) -> Self:
         """Return binary predictions as likelihoods, with this prior of class 1 if given."""
@@ -727,36 +451,6 @@ class Predictions:
         made.given_priors = None if prior is None else np.array([1.0 - prior, prior])
         made._posterior_priors = made.given_priors
         return made
-
-    def require_posteriors(self, what: str) -> None:
-        """Raise if the data are raw scores."""
-        if self.kind == "raw scores":
-            raise ArgumentError(
-                "predictions",
-                "need posteriors or likelihoods, not raw scores, which only rank samples",
-                remedy="calibrate them first (fastpsr.cross_fit), or say what they are "
-                "(from_llrs, ...)",
-                name=what,
-            )
-
-    def _prior_log_odds(self) -> float:
-        return self._logit(self._fix_posterior_priors())
-
-    def _fix_posterior_priors(self) -> Floats:
-        if self._posterior_priors is None:
-            self._posterior_priors = self.priors
-        return self._posterior_priors
-
-    def _logit(self, priors: Floats) -> float:
-        if not priors.all():
-            k = int(priors.argmin())
-            why = "" if self.given_priors is not None else f": class {k} has no weight"
-            raise ArgumentError(
-                "priors",
-                "must be positive to turn likelihoods into posteriors or back, not "
-                f"{priors.tolist()}{why}",
-            )
-        return float(np.log(priors[1]) - np.log(priors[0]))
 
 
 _FOR_USERS = {
@@ -766,7 +460,12 @@ _FOR_USERS = {
     "log_odds", "log_posteriors", "n_classes", "positive_posteriors", "posteriors", "priors",
     "sample_weight", "scores", "y_true",
 }  # fmt: skip
-_CACHED = {"_floats", "_remembered", "class_weights", "log_odds", "log_posteriors", "posteriors"}
+_CACHED = {"_remembered"} | {
+    name
+    for base in Predictions.__mro__
+    for name, attribute in vars(base).items()
+    if isinstance(attribute, cached_property)
+}
 
 
 _PROBABILITIES_AS_LOGITS = SuspicionWarning(
@@ -789,32 +488,6 @@ def _are_like_probabilities(z: NDArray[Any]) -> bool:
     if not are_alike(z[:_FEWEST_TO_JUDGE]):
         return False
     return are_alike(z) and bool((z != np.rint(z)).any() and z.min() < z.max())
-
-
-def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
-    """Return the factor on the sample weights of each class: its prior over its total weight.
-
-    Factors are normalized so that the sum of the weights does not change.
-    """
-    if given_priors is None:
-        return np.ones(totals.size)
-    absent = np.flatnonzero((given_priors > 0.0) & (totals == 0.0))
-    if absent.size:
-        k = int(absent[0])
-        raise ArgumentError(
-            "priors",
-            f"must be 0 where no sample of class {k} has positive weight, not {given_priors[k]}",
-        )
-    with np.errstate(over="ignore"):
-        factors = np.divide(given_priors, totals, out=np.zeros_like(totals), where=totals > 0.0)
-        factors *= totals.sum()
-    if not np.isfinite(factors).all():
-        raise ArgumentError(
-            "sample_weight",
-            "must not differ so much between classes that their ratio is no float "
-            f"where priors are given: the classes weigh {totals.tolist()}",
-        )
-    return np.asarray(factors)
 
 
 def _as_rows(index: Any) -> NDArray[Any]:

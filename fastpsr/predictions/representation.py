@@ -1,0 +1,197 @@
+"""Scores of predictions in memory, and what they are converted to."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.caching import cached_property
+from fastpsr.errors import ArgumentError
+from fastpsr.kernels.blocks import together
+from fastpsr.predictions.labeled import Floats, log_prior_ratio
+from fastpsr.predictions.weighting import WeightedLabels
+
+__all__ = ["ScoredLabels"]
+
+_FINITE = float(np.finfo(np.float64).max)
+_WORTH_A_THREAD = 1 << 16  # scores, to find their range
+
+
+class ScoredLabels(WeightedLabels):
+    """Posteriors, likelihoods or raw scores of labeled samples, and conversions between these."""
+
+    # As given, float64 or float32, contiguous or strided. For posteriors: the posteriors, if given
+    # as such (then _given_posteriors is the same array), else log-odds or log-posteriors. For
+    # likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
+    _values: NDArray[Any]
+    _given_posteriors: NDArray[Any] | None
+    _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
+
+    def __len__(self) -> int:
+        return int(self._values.shape[0])
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """Log-odds of class 1, shape (N,); binary tasks only."""
+        self.require_posteriors("log-odds")
+        checks.check_binary("log-odds", self.n_classes)
+        if self._given_posteriors is not None:
+            return kernels.log_odds_from_posteriors(self._given_posteriors)
+        if self.kind == "likelihoods":
+            prior_log_odds = self.log_odds_offset
+            return self._floats + prior_log_odds if prior_log_odds else self._floats
+        return self._floats
+
+    @cached_property
+    def log_posteriors(self) -> Floats:
+        """Normalized log-posteriors, shape (N, K)."""
+        self.require_posteriors("log-posteriors")
+        if self.n_classes == 2:
+            return kernels.log_sigmoid_columns(self.log_odds)
+        if self._given_posteriors is not None:
+            return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
+        if self.kind == "likelihoods":
+            log_priors = checks.log_of_rows(self._fix_posterior_priors())
+            out = np.empty(self._values.shape)
+            log_sums = kernels.normalize_log_rows(self._values, log_priors, out)
+            row = kernels.find_outside(log_sums, -_FINITE, np.inf)
+            if row >= 0:
+                raise ArgumentError(
+                    "log_lk",
+                    "must be finite for a class of positive prior in every row, but row "
+                    f"{row} is {self._values[row].tolist()}, with priors {self.priors.tolist()}",
+                    int(row),
+                )
+            return out
+        return self._floats
+
+    @cached_property
+    def posteriors(self) -> Floats:
+        """Posteriors, shape (N, K)."""
+        if self._given_posteriors is not None:
+            if self._given_posteriors.ndim == 2:
+                return self._floats
+            return np.column_stack([1.0 - self._floats, self._floats])
+        if self.n_classes == 2:
+            return kernels.sigmoid_columns(self.log_odds)
+        return kernels.exp(self.log_posteriors)
+
+    @property
+    def positive_posteriors(self) -> Floats:
+        """Posteriors of class 1 as they were given, shape (N,); binary tasks only."""
+        if self._given_posteriors is None:
+            return kernels.sigmoid(self.log_odds)
+        checks.check_binary("the posterior of class 1", self.n_classes)
+        if self._given_posteriors.ndim == 1:
+            return self._floats
+        return np.ascontiguousarray(self._given_posteriors[:, 1], dtype=np.float64)
+
+    @property
+    def llrs(self) -> Floats:
+        """Log-likelihood ratios of class 1 against class 0, natural logarithms, shape (N,).
+
+        The log-odds minus the logit of the prior; for likelihoods, the values as given.
+        """
+        checks.check_binary("LLRs", self.n_classes)
+        if self.kind == "likelihoods":
+            return self._floats
+        return self.log_odds - log_prior_ratio(self, self.priors)
+
+    @property
+    def scores(self) -> Floats:
+        """Input of calibrators: LLRs, log-likelihoods, raw scores, log-odds or log-posteriors."""
+        if self.kind != "posteriors":
+            return self._floats
+        return self.log_odds if self.n_classes == 2 else self.log_posteriors
+
+    def _fix_posterior_priors(self) -> Floats:
+        if self._posterior_priors is None:
+            self._posterior_priors = self.priors
+        return self._posterior_priors
+
+    # For the rest of the package
+
+    @property
+    def _has_posteriors(self) -> bool:
+        """Whether the input was posteriors, not logarithms or likelihoods."""
+        return self._given_posteriors is not None
+
+    @property
+    def _bare_posteriors(self) -> NDArray[Any] | None:
+        """Posteriors of class 1, (N,), if these were the input."""
+        q = self._given_posteriors
+        return q if q is not None and q.ndim == 1 else None
+
+    @property
+    def _posterior_rows(self) -> NDArray[Any] | None:
+        """Posteriors, (N, K), if these were the input and K > 2."""
+        return self._given_posteriors if self.n_classes > 2 else None
+
+    @property
+    def _score_rows(self) -> NDArray[Any]:
+        """The scores for kernels: float64 or float32, contiguous or strided."""
+        if self._given_posteriors is not None or (self.kind == "posteriors" and self.n_classes > 2):
+            return self.scores
+        return self._values
+
+    @property
+    def _log_odds_rows(self) -> NDArray[Any]:
+        """Log-odds for kernels: float64 or float32, contiguous or strided."""
+        is_given = self.kind == "posteriors" and self._given_posteriors is None
+        return self._values if is_given else self.log_odds
+
+    @property
+    def _given_rows(self) -> NDArray[Any]:
+        """Posteriors as given, (N, K), for kernels."""
+        q = self._given_posteriors
+        return self.posteriors if q is None or q.ndim == 1 else q
+
+    @cached_property
+    def _floats(self) -> Floats:
+        """The input as float64."""
+        return np.asarray(self._values, dtype=np.float64)
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
+        scores = self._score_rows
+        if not scores.size:
+            return 0.0, 0.0
+        low, high = self.remember(
+            "range",
+            lambda: (
+                (scores.min(), scores.max())
+                if scores.size < _WORTH_A_THREAD
+                else together(scores.min, scores.max)
+            ),
+        )
+        return float(low), float(high)
+
+    @property
+    def has_finite_scores(self) -> bool:
+        """Whether all :attr:`scores` are finite."""
+        return bool(np.isfinite(self.score_range).all())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of scores, labels and weights."""
+        labels = 0 if self.y_true is None else self.y_true.nbytes
+        return self._values.nbytes + labels + self._weights.nbytes
+
+    def score_checksum(self) -> int:
+        """Return a checksum of the scores, which depends on their order."""
+        return kernels.checksum(self._values)
+
+    @property
+    def results(self) -> dict[Hashable, Any]:
+        """Results by name, which are kept as long as the predictions."""
+        kept: dict[Hashable, Any] = self.__dict__.setdefault("_remembered", {})
+        return kept
+
+    def remember(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the kept result of ``make()`` under this name; compute it on first use."""
+        if name not in self.results:
+            self.results[name] = make()
+        return self.results[name]
