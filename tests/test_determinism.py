@@ -9,7 +9,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.calibration import CALIBRATORS, affine, affine_sums, fit_rows
+from fastpsr.calibration import CALIBRATORS, row_fits, sampling, smooth
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
 from tests import everything
@@ -52,9 +52,9 @@ def test_same_bits(expected, threads, monkeypatch):
 
 def test_same_bits_again(monkeypatch):
     """Of few samples, by the ways that are for many."""
-    monkeypatch.setattr(affine, "_MANY", 200)
-    monkeypatch.setattr(affine_sums, "_VERY_THIN", 50)
-    monkeypatch.setattr(fit_rows, "_THIN", 60)
+    monkeypatch.setattr(smooth, "_MANY", 200)
+    monkeypatch.setattr(sampling, "_THIN", 50)
+    monkeypatch.setattr(row_fits, "_THIN", 60)
     runs = [everything.bits_of(everything.everything(210, n_resamples=4)) for _ in range(2)]
     assert differing(*runs) == []
 

@@ -1,181 +1,93 @@
 """Affine calibration in log space: direction-preserving, and temperature scaling."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from fastpsr import checks, kernels
-from fastpsr.calibration.affine_sums import (
-    affine_fits_by_sums,
-    affine_losses_by_sums,
-    affine_summands,
-)
-from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
-from fastpsr.calibration.fit_rows import Fits, fit_rows, held_rows, needs_every_class
+from fastpsr import kernels
+from fastpsr.calibration.base import require_fitted
+from fastpsr.calibration.descent import fit_under_rule
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
-from fastpsr.calibration.sampling import ScoreRange, Span
-from fastpsr.errors import ArgumentError, SuspicionWarning, warn
-from fastpsr.plans import Data, Part, Plan, Shared, Transform
+from fastpsr.calibration.row_fits import needs_every_class
+from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
+from fastpsr.calibration.smooth_map import Fits
+from fastpsr.errors import ArgumentError, warn
+from fastpsr.plans import Data, Part, Plan, Transform
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.infinite_losses import count_infinite_losses
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums, summed_losses
-from fastpsr.wording import counted
+from fastpsr.summaries.sums import summed_losses
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
-_MANY = 1 << 14  # samples from which sums on an axis are faster than separate fits
-_LOG_FLOOR = float(np.log(1e-30))
 _SQUARES = 4  # arrays of K x K that any fit with biases holds
 _LARGEST = 1e307  # so that values stay finite when biases are added
 
 
-class _Affine(Calibrator):
+class _Affine(SmoothCalibrator):
     """``softmax(scale x log q + bias)``; binary scores are log-odds and LLRs."""
 
-    floor: float
     scale_: float
     bias_: Floats
-    floor_: float
     fitted_names = ("scale_", "bias_", "floor_")
-    _with_bias: bool
+    binary_only = False
 
-    def __post_init__(self) -> None:
-        checks.as_floor(self.floor)
+    # The map of one score
 
-    def _rule(self) -> ScoringRule:
-        return Log()
+    @property
+    def stream(self) -> tuple[str | int, ...]:
+        return ("affine fits", int(self.with_bias))
 
-    def require_classes(self, data: Data) -> None:
-        if needs_every_class(data, with_bias=self._with_bias):
-            super().require_classes(data)
+    def features(self, scores: Floats) -> Floats:
+        return scores.reshape(1, -1)
 
-    def check_fitted(self) -> None:
-        require_fitted("scale_", np.ndim(self.scale_) == 0 and np.isfinite(self.scale_))
-        require_fitted("bias_", np.ndim(self.bias_) == 1 and np.size(self.bias_) > 1)
-        require_fitted("bias_", np.all(np.isfinite(self.bias_)))
-        require_fitted("floor_", np.ndim(self.floor_) == 0 and np.isfinite(self.floor_))
+    def steepness(self, parameters: Floats) -> float:
+        return abs(float(parameters[0]))
 
-    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        fits = None
-        if isinstance(self._rule(), Log):
-            clipped = with_floor(data, self.floor)
-            key: Hashable = ("affine fits", self._with_bias, folds.key)
-            (fits,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
-        if fits is None:
-            return (yield from super().cross_fit_plan(data, folds))
-        return _AffineByFold(folds, fits, self.floor, output_kind(data.kind))
+    def apply(self, parameters: Floats, scores: Floats) -> Floats:
+        scaled = parameters[0] * scores
+        return np.asarray(scaled + parameters[1] if self.with_bias else scaled)
 
-    def look_at(self, data: Data) -> Plan[None]:
-        if self.floor:
-            return
-        n = yield from count_infinite_losses(data)
-        if not n:
-            return
-        have = "has" if n == 1 else "have"
-        what = "score" if data.kind == "raw scores" else "posterior"
-        rule = "" if isinstance(self._rule(), Log) else f"{self._rule()!r}, "
-        remedy = f"pass a floor, such as {self.name}({rule}floor=1e-3)"
-        if data.kind == "raw scores":
-            remedy = "remove these, or use PAV(floor=1e-3)"
-        warn(
-            SuspicionWarning(
-                "posteriors of 0",
-                f"{counted(n, 'sample')} {have} {what} {'-inf' if what == 'score' else '0'} for "
-                f"the true class, which {self.name} leaves as it is",
-                remedy,
-            ),
-        )
+    def origin(self, low: float, high: float) -> float:
+        # far from 0 squares lose digits
+        middle = low / 2.0 + high / 2.0
+        return middle if self.with_bias and abs(middle) > high - low > 0.0 else 0.0
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
-        if len(data) >= _MANY and isinstance(self._rule(), Log):
-            losses = yield from affine_losses_by_sums(
-                rule, with_floor(data, self.floor), folds, with_bias=self._with_bias
-            )
-            if losses is not None:
-                return losses
-        return (yield from super().losses_plan(rule, folds, data))
+    def moved(self, parameters: Floats, by: float) -> Floats:
+        if not by:
+            return parameters
+        moved = parameters.copy()
+        moved[..., 1] += by * moved[..., 0]
+        return moved
 
-    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
-        if not isinstance(self._rule(), Log):
-            return None
-        return (
-            yield from affine_summands(
-                rule, data, folds, with_bias=self._with_bias, floor=self.floor
-            )
-        )
+    # Fitted attributes; with more than two classes, parameters are the scale and all biases
 
-    def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
-        """Plan: return the fits of all folds together, or None if they must be made separately.
+    def attributes(self, parameters: Floats, prior_log_odds: float) -> dict[str, Any]:
+        bias = parameters[1:]
+        if parameters.size <= 2:
+            bias = (parameters[1] if self.with_bias else 0.0) * np.array([-0.5, 0.5])
+        return {"scale_": float(parameters[0]), "bias_": bias}
 
-        They are made separately for infinite scores, for folds with few samples, and if a fit has
-        no optimum or a scale that requires a warning.
-        """
-        given = data.given_priors
-        if given is not None and not given.all():
-            return None
-        span, rows = yield [ScoreRange().over(data), self._rows_at_once(data, folds)]
-        if not span.is_finite or folds.n_calibrators * data.n_classes > len(data):
-            return None
-        fits = None
-        if data.n_classes == 2 and len(data) >= _MANY:
-            by_sums = yield from affine_fits_by_sums(data, folds, with_bias=self._with_bias)
-            if by_sums is not None:
-                scale, shift = by_sums
-                fits = Fits(scale, np.outer(shift, [-0.5, 0.5]))
-        if fits is None:
-            try:
-                fits = yield from fit_rows(
-                    data, folds, with_bias=self._with_bias, floor=0.0,
-                    score_range=(span.low, span.high), rows=rows,
-                )  # fmt: skip
-            except ValueError as error:
-                if getattr(error, "argument", "scores") != "scores":
-                    raise
-                return None  # separate fits give the full message
-        if not fits.scale.min() > 0.0 or not np.isfinite(fits.bias).all():
-            return None
+    @property
+    def fitted_parameters(self) -> Floats:
+        if self.bias_.size > 2:
+            return np.concatenate([[self.scale_], self.bias_])
+        parameters = np.array([self.scale_, self.bias_[1] - self.bias_[0]])
+        return parameters if self.with_bias else parameters[:1]
+
+    def is_plain(self, fits: Fits, low: float, high: float) -> bool:
+        if not fits.parameters[:, 0].min() > 0.0 or not np.isfinite(fits.parameters).all():
+            return False
         with np.errstate(over="ignore"):
-            extremes = fits.scale.max() * 10.0 * np.array([span.low, span.high])
-        return fits if np.isfinite(extremes).all() else None
+            extremes = fits.parameters[:, 0].max() * 10.0 * np.array([low, high])
+        return bool(np.isfinite(extremes).all())
 
-    def _rows_at_once(self, data: Data, folds: Folds) -> Plan[Part | None]:
-        """Plan: return the rows if they fit in memory, unless sums on an axis are tried first."""
-        if isinstance(self._rule(), Log) and data.n_classes == 2 and len(data) >= _MANY:
-            return None
-        return (yield from held_rows(data, folds))
-
-    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        data = with_floor(data, self.floor)
-        is_log = isinstance(self._rule(), Log)
-        span, rows = yield [ScoreRange().over(data), self._rows_at_once(data, OneFold())]
-        floor = _floor(span, data.n_classes)
-        fits = None
-        if is_log and data.n_classes == 2 and len(data) >= _MANY:
-            by_sums = yield from affine_fits_by_sums(data, OneFold(), with_bias=self._with_bias)
-            if by_sums is not None:
-                fits = Fits(by_sums[0], np.outer(by_sums[1], [-0.5, 0.5]))
-        if fits is None:
-            low, high = span.low, span.high
-            if not span.is_finite:
-                low, high = max(low, floor), min(high, -floor)
-            fits = yield from fit_rows(
-                data, OneFold(), with_bias=self._with_bias,
-                floor=0.0 if span.is_finite else floor, score_range=(low, high),
-                rule=None if is_log else self._rule(),
-                start=None if start is None else (start.scale_, start.bias_), rows=rows,
-            )  # fmt: skip
-        found = self._attributes(fits, 0, floor)
-        if fits.scale.size > 1 and not span.is_finite:
-            found = yield from self._best_of(data, fits, floor)
-        scale, bias = found["scale_"], found["bias_"]
-        if not (np.isfinite(scale) and np.isfinite(bias).all()):
+    def check_attributes(self, attributes: dict[str, Any]) -> None:
+        scale = attributes["scale_"]
+        if not (np.isfinite(scale) and np.isfinite(attributes["bias_"]).all()):
             raise ArgumentError(
                 "scores", "must be of a magnitude whose squares are finite to fit a scale"
             )
@@ -184,19 +96,22 @@ class _Affine(Calibrator):
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
                 RuntimeWarning,
             )
-        return found
 
-    @staticmethod
-    def _attributes(fits: Fits, place: int, floor: float) -> dict[str, Any]:
-        return {"scale_": float(fits.scale[place]), "bias_": fits.bias[place], "floor_": floor}
+    def check_fitted(self) -> None:
+        require_fitted("scale_", np.ndim(self.scale_) == 0 and np.isfinite(self.scale_))
+        require_fitted("bias_", np.ndim(self.bias_) == 1 and np.size(self.bias_) > 1)
+        require_fitted("bias_", np.all(np.isfinite(self.bias_)))
+        require_fitted("floor_", np.ndim(self.floor_) == 0 and np.isfinite(self.floor_))
 
-    def _best_of(self, data: Data, fits: Fits, floor: float) -> Plan[dict[str, Any]]:
-        """Plan: return the fit of least loss where scores are infinite, which fits replace."""
-        found = [self._attributes(fits, place, floor) for place in range(fits.scale.size)]
-        made = [self.with_fitted(data.kind, each).transform(data) for each in found]
-        sums = yield [summed_losses(self._rule(), each) for each in made]
-        losses = np.array([each.mean() for each in sums])
-        return found[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
+    def require_classes(self, data: Data) -> None:
+        if needs_every_class(data, with_bias=self.with_bias):
+            super().require_classes(data)
+
+    def by_fold(self, folds: Folds, fits: Fits, floor: float, kind: Kind) -> Transform:
+        maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
+        scale = np.array([each["scale_"] for each in maps])
+        return _AffineByFold(folds, scale, np.stack([each["bias_"] for each in maps]),
+                             self.floor, kind)  # fmt: skip
 
     def _transform(self, predictions: Predictions) -> Predictions:
         if predictions.n_classes != self.bias_.size:
@@ -297,7 +212,7 @@ class DirectionPreserving(_Affine):
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
-    _with_bias = True
+    with_bias = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -320,8 +235,36 @@ class DirectionPreserving(_Affine):
                 remedy="use TemperatureScaling(), or raise FASTPSR_MEMORY",
             )
 
-    def _rule(self) -> ScoringRule:
-        return self.rule
+    @property
+    def _is_log(self) -> bool:
+        return isinstance(self.rule, Log)
+
+    @property
+    def _shown_options(self) -> str:
+        return "" if self._is_log else f"{self.rule!r}, "
+
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        if self._is_log:
+            return (yield from super()._fit_plan(data, start))
+        data = with_floor(data, self.floor)
+        found = yield from self._fits(data, OneFold(), start)
+        assert found is not None
+        fits, span, row_fits = found
+        assert row_fits is not None
+        optimum = self.attributes(fits.parameters[0], 0.0)
+        candidates = yield from fit_under_rule(
+            self.rule, row_fits, optimum["scale_"], optimum["bias_"]
+        )
+        floor = floor_of(span, data.n_classes)
+        each = [{"scale_": float(c[0]), "bias_": c[1:], "floor_": floor} for c in candidates]
+        attributes = each[0]
+        if not span.is_finite:  # which fits replace: the true losses decide
+            fitted = [self.with_fitted(data.kind, one).transform(data) for one in each]
+            sums = yield [summed_losses(self.rule, one) for one in fitted]
+            losses = np.array([one.mean() for one in sums])
+            attributes = each[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
+        self.check_attributes(attributes)
+        return attributes
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +307,7 @@ class TemperatureScaling(_Affine):
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
-    _with_bias = False
+    with_bias = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +315,8 @@ class _AffineByFold(Transform):
     """Map each sample with the affine map of its fold; scales are positive."""
 
     folds: Folds
-    fits: Fits
+    scale: Floats
+    bias: Floats
     floor: float
     kind: Kind
 
@@ -383,21 +327,11 @@ class _AffineByFold(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         predictions, served = floored(part.predictions, self.floor), self.folds.served_by(part)
-        scale, bias = self.fits.scale, self.fits.bias
+        scores, scale, bias = predictions._score_rows, self.scale, self.bias
         if predictions.n_classes == 2:
-            values = kernels.map_by_part(
-                predictions._score_rows, served, scale, bias[:, 1] - bias[:, 0]
-            )
+            values = kernels.map_by_part(scores, served, scale, bias[:, 1] - bias[:, 0])
             return predictions.replace_scores(self.kind, values)
-        values = kernels.map_by_part(predictions._score_rows, served, scale, bias)
+        values = kernels.map_by_part(scores, served, scale, bias)
         if self.kind == "posteriors":
             kernels.normalize_log_rows(values, np.zeros(values.shape[1]), values)
         return predictions.replace_scores(self.kind, values)
-
-
-def _floor(span: Span, n_classes: int) -> float:
-    """Return the value that replaces -inf: log(1e-30), or the least finite score if lower."""
-    low = span.finite_low
-    if n_classes == 2:  # -log-odds are the log-odds of the other class
-        low = min(low, -span.finite_high)
-    return min(_LOG_FLOOR, low)

@@ -243,7 +243,7 @@ class Calibrator(Options, ABC):
         others = yield [
             self._fit_fold(data, folds, c, first) for c in range(1, folds.n_calibrators)
         ]
-        return _ByFold(folds, (first, *others))
+        return ByFold(folds, (first, *others))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
         """Plan: return the summed losses after cross-fitting."""
@@ -320,7 +320,7 @@ class Apply(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class _ByFold(Transform):
+class ByFold(Transform):
     """Map each sample with the calibrator of its fold."""
 
     folds: Folds

@@ -1,19 +1,11 @@
-"""The objective that all smooth calibrators minimize, and the search for its minimum.
+"""Searches for the minimum of the objective of smooth calibrators.
 
 The objective is a mean loss over weighted samples plus a quadratic penalty, over parameters that
-may have lower bounds. A calibrator defines the *features* that its parameters multiply:
-
-- direction-preserving calibration of two classes has the score and 1, temperature scaling the
-  score (:func:`affine_features`); with more classes the softmax of scaled scores plus biases;
-- beta calibration would have ``[1, l, softplus(l)]`` with lower bounds on combinations of slopes, a
-  spline the integrals of its hat functions with a penalty on differences of slopes, each evaluated
-  at the nodes of the axis of scores: a function of the nodes, and nothing else, to add;
-- vector and matrix scaling, and fusion, would have a row of scores per sample, and sums of gradient
-  and curvature of their own (as :class:`fastpsr.calibration.fit_rows.Rows` has), searched by
-  :func:`newton` with a penalty matrix.
-
-Searches are generators. They yield the point at which they need sums, and are sent these sums, so
-that the searches of all folds advance together, with one read of the data for all.
+may have lower bounds. Searches are generators. They yield the point at which they need sums, and
+are sent these sums, so that the searches of all folds advance together, with one read of the data
+for all. They know nothing of the map: that of one score is a
+:class:`fastpsr.calibration.smooth_map.SmoothMap`; maps of a row of scores bring sums of gradient
+and curvature of their own.
 """
 
 import math
@@ -28,11 +20,11 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
-__all__ = ["Asked", "Search", "affine_features", "bfgs", "in_lockstep", "newton"]
+__all__ = ["Asked", "Search", "bfgs", "in_lockstep", "newton"]
 
 _MOST_STEPS = 200
-# before the last step, which squares what is left: gradient per unit of weight (and per unit of the
-# scores' spread for the scale), and what a step wins
+# before the last step, which squares what is left: gradient per unit of weight (and of a feature's
+# spread, if above 1), and what a step wins
 _NEAR, _ALL_WON = 1e-8, 1e-14
 _LITTLE = 1e-6  # gain of a step per unit of weight below which the curvature hardly changes
 _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nevertheless
@@ -51,13 +43,6 @@ class Asked:
 
 #: Yields points, is sent (gradient, Hessian or None) or (value, gradient), returns a point.
 Search = Generator[Asked, tuple[Any, Any], Floats | None]
-
-
-def affine_features(nodes: Floats, with_bias: bool) -> Floats:
-    """Return the features of an affine map at scores, (p, Q): the scores, and 1 for a bias."""
-    if not with_bias:
-        return np.ascontiguousarray(nodes[None])
-    return np.stack([nodes, np.ones(nodes.size)])
 
 
 def in_lockstep(
@@ -99,8 +84,7 @@ def newton(
     Parameters
     ----------
     point : ndarray, shape (p,)
-        Starting point. The first parameter is a scale, whose gradient is measured in units of its
-        curvature.
+        Starting point.
     total : float
         Total weight of the samples.
     gauge : ndarray of bool, shape (p,), optional
@@ -129,9 +113,8 @@ def newton(
         if lower is not None:
             moves = (point > bound) | (gradient < 0.0)
         plain = -_solve(gradient, hessian, moves, constant)
-        spread = np.sqrt(max(hessian[0, 0], 0.0) / total)  # unit of the gradient by the scale
-        size = np.where(moves, np.abs(gradient) / total, 0.0)
-        size[0] /= max(1.0, spread)
+        spread = np.sqrt(np.maximum(np.diagonal(hessian), 0.0) / total)  # unit of the gradient
+        size = np.where(moves, np.abs(gradient) / total / np.maximum(1.0, spread), 0.0)
         largest = size.max()
         wins = abs(float(gradient @ plain)) / total
         is_near = largest < _NEAR and wins < _ALL_WON

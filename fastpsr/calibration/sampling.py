@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Step
-from fastpsr.predictions import Floats
+from fastpsr.calibration.smooth_map import SmoothMap
+from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Step
+from fastpsr.predictions import Floats, class_factors
 
-__all__ = ["LogOddsOffset", "Sample", "SampledRows", "ScoreRange", "Span", "sample_step"]
+__all__ = ["LogOddsOffset", "Sample", "SampledRows", "ScoreRange", "Span", "rough_fit", "sampled"]
+
+_THIN = 1 << 12  # samples per class that are enough for a rough fit of one score
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +164,44 @@ class LogOddsOffset(Step):
         return one
 
 
-def sample_step(data: Data, size: int, floor: float) -> Sample:
-    """Return a step that takes about `size` rows of each class, from a few parts."""
-    if not isinstance(data, PartitionedPredictions):
-        weights = data.class_weights
-        sizes = tuple(int(n) for n in (data.class_sizes if data.has_weights else weights))
-        return Sample(sizes, size, floor, None)
-    chosen = data.facts.sampled_parts
-    held = tuple(int(n) for n in data.facts.sizes[list(chosen)].sum(axis=0))
-    return Sample(held, size, floor, chosen)
+def sampled(data: Data, size: int, floor: float) -> Plan[SampledRows | None]:
+    """Plan: return about `size` rows of each class, from a few parts, weighted like the whole.
+
+    None if a class has none.
+    """
+    if isinstance(data, PartitionedPredictions):
+        chosen: Any = data.facts.sampled_parts
+        sizes = data.facts.sizes[list(chosen)].sum(axis=0)
+    else:
+        chosen, sizes = None, data.class_sizes if data.has_weights else data.class_weights
+    step = Sample(tuple(int(n) for n in sizes), size, floor, chosen)
+    (sample,) = yield [step.over(data)]
+    if sample is None:
+        return None
+    held = np.bincount(sample.y, sample.weights, data.n_classes)
+    if not held.all():
+        return None
+    factors = class_factors(data.class_weights, data.given_priors) * data.class_weights / held
+    weights = sample.weights * factors[sample.y]
+    return SampledRows(sample.scores, sample.y, weights / weights.sum())
+
+
+def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | None]:
+    """Plan: return parameters of a map that was fitted to a sample of the rows.
+
+    None if there is no such fit; the sample may have no optimum where the data have one.
+    """
+    sample = yield from sampled(data, _THIN, floor)
+    if sample is None:
+        return None
+    scores = sample.scores
+    weights = np.stack([np.where(sample.y == k, sample.weights, 0.0) for k in (0, 1)])[:, None]
+    prior = np.log(weights[1].sum() / weights[0].sum())
+    offset = 0.0 if data.kind == "posteriors" else prior
+    start = np.zeros(map_.n_parameters)
+    if map_.with_bias:
+        start[-1] = prior - offset
+    origin = map_.origin(float(scores.min()), float(scores.max()))
+    with np.errstate(all="ignore"):  # scores near the largest float
+        found = map_.fit_to_nodes(scores - origin, weights, np.array([offset]), start)
+    return None if found is None else map_.moved(found[0], -origin)

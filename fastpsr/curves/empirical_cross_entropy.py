@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.calibration.affine_sums import sums_on_axis
+from fastpsr.calibration.axis import Axis, sums_on_axis
 from fastpsr.calibration.folds import OneFold
 from fastpsr.calibration.sampling import ScoreRange
 from fastpsr.plans import (
@@ -23,7 +23,6 @@ from fastpsr.plans import (
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log
-from fastpsr.summaries.fit_sums import Axis
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
 from fastpsr.summaries.summands import ClassSummands
@@ -133,11 +132,10 @@ def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
     by_class = None
     if len(data) * log_odds.size > _MANY:
         (span,) = yield [ScoreRange().over(llrs)]
-        axis = Axis.over((span.low, span.high), 1.0) if span.is_finite else None
+        axis = Axis.over(span.low, span.high, 1.0)
         if axis is not None:
-            sums = yield from sums_on_axis(llrs, OneFold(), axis, 1.0)
-            one = np.ones(1)
-            by_class = np.stack([sums.losses(Log(), one, np.array([odds])) for odds in log_odds])
+            sums = yield from sums_on_axis(llrs, OneFold(), axis)
+            by_class = np.stack([sums.losses(Log(), axis.nodes() + odds) for odds in log_odds])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
         by_class = yield from _LossesAtPriors(2, log_odds).total(llrs)
     shares = 1.0 / (1.0 + np.exp(np.stack([log_odds, -log_odds], axis=1)))

@@ -61,7 +61,7 @@ _MODULE_OF = {
     "place_on_boundaries": "panels",
     "tail_integrals": "panels",
     "tail_slopes": "panels",
-    "sum_fit_binary": "fitting",
+    "sum_fit": "fitting",
     "SideBySide": "side_by_side",
     "class_ranges": "fitting",
     "margin_ranges": "fitting",

@@ -176,15 +176,16 @@ def class_ranges(scores: _Reals, y: _Codes, weights: _Floats) -> _Floats: ...
 def margin_ranges(
     scores: _Reals, y: _Codes, weights: _Floats, parts_of: _Codes, n_parts: int, by_class: bool
 ) -> tuple[_Floats, _Floats]: ...
-def sum_fit_binary(
-    scores: _Reals,
+def sum_fit(
+    features: _Floats,
     y: _Codes,
     weights: _Floats,
-    scale: float,
-    shift: float,
+    rows: tuple[int, int],
+    parameters: _Floats,
+    with_bias: bool,
+    offset: float,
     factors: _Floats,
-    middle: float,
-) -> _Floats: ...
+) -> tuple[_Floats, _Floats]: ...
 
 # grid
 def bucket_grid(edges: _Floats) -> _Grid: ...

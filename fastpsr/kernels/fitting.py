@@ -1,4 +1,4 @@
-"""Sums over binary samples that a Newton step of affine calibration needs, and ranges of scores."""
+"""Sums over binary samples that a Newton step of calibration needs, and ranges of scores."""
 
 import math
 
@@ -11,18 +11,34 @@ from fastpsr.kernels.compiler import kernel, summing
 _sigmoid = elementary.sigmoid
 
 
-def sum_fit_binary(scores, y, weights, scale, shift, factors, middle):
-    """Gradient and curvature of the log loss of log-odds ``scale x score + shift``.
+def sum_fit(features, y, weights, rows, parameters, with_bias, offset, factors):
+    """Gradient and Hessian of the log loss of log-odds ``offset + parameters @ features``.
 
-    `middle` is subtracted from the scores x; classes weigh `factors` (2,) besides.
+    Parameters
+    ----------
+    features : ndarray, shape (p, N)
+    y, weights : ndarray, shape (N,)
+    rows : pair of int
+        First row, and the end of the rows that are summed.
+    parameters : ndarray, shape (p,), or (p + 1,) with a bias
+    with_bias : bool
+        Whether the last parameter is added to the log-odds.
+    offset : float
+    factors : ndarray, shape (2,)
+        What classes weigh besides.
 
-    Returns (5,): sums of w e, w e x, w v, w v x and w v x^2, with e the error of the posterior of
-    class 1 and v its variance.
+    Returns
+    -------
+    pair of ndarray
+        Shapes (p,) and (p, p), or one more with a bias.
     """
-    out = np.zeros((count_blocks(scores.size), 5))
-    over_blocks(_sum_fit_binary, out.shape[0], scores, y, weights, float(scale), float(shift),
-                factors, float(middle), out)  # fmt: skip
-    return np.ascontiguousarray(out.T).sum(axis=1)
+    begin, end = rows
+    n = parameters.size
+    out = np.zeros((count_blocks(end - begin), n + n * n))
+    over_blocks(_sum_fit, out.shape[0], begin, end, features, y, weights, parameters,
+                bool(with_bias), float(offset), factors, out)  # fmt: skip
+    sums = np.ascontiguousarray(out.T).sum(axis=1)
+    return sums[:n], sums[n:].reshape(n, n)
 
 
 def class_ranges(scores, y, weights):
@@ -46,29 +62,52 @@ def margin_ranges(scores, y, weights, parts_of, n_parts, by_class):
 
 
 @summing
-def _five_sums(error, variance, scores, middle, start, size, out):
-    e = ex = v = vx = vxx = 0.0
+def _sum(values, size):
+    total = 0.0
     for i in range(size):
-        x = scores[start + i] - middle
-        e += error[i]
-        ex += error[i] * x
-        v += variance[i]
-        vx += variance[i] * x
-        vxx += variance[i] * x * x
-    out[0], out[1], out[2], out[3], out[4] = e, ex, v, vx, vxx
+        total += values[i]
+    return total
+
+
+@summing
+def _dot(values, others, start, size):
+    total = 0.0
+    for i in range(size):
+        total += values[i] * others[start + i]
+    return total
+
+
+@summing
+def _dot_of_three(values, one, other, start, size):
+    total = 0.0
+    for i in range(size):
+        total += values[i] * one[start + i] * other[start + i]
+    return total
 
 
 @kernel
-def _sum_fit_binary(first, last, scores, y, weights, scale, shift, factors, middle, out):
+def _sum_fit(
+    first, last, begin, end, features, y, weights, parameters, with_bias, offset, factors, out
+):
+    n = parameters.size
+    n_features = features.shape[0]
+    log_odds = np.empty(BLOCK)
     error = np.empty(BLOCK)
     variance = np.empty(BLOCK)
     for block in range(first, last):
-        start = block * BLOCK
-        size = min(BLOCK, scores.size - start)
+        start = begin + block * BLOCK
+        size = min(BLOCK, end - start)
+        base = offset + (parameters[n_features] if with_bias else 0.0)
+        feature, slope = features[0], parameters[0]
         for i in range(size):
-            log_odds = scale * (scores[start + i] - middle) + shift
+            log_odds[i] = base + slope * feature[start + i]
+        for j in range(1, n_features):
+            feature, slope = features[j], parameters[j]
+            for i in range(size):
+                log_odds[i] += slope * feature[start + i]
+        for i in range(size):
             target = y[start + i] != 0
-            wrong = _sigmoid(-log_odds if target else log_odds)
+            wrong = _sigmoid(-log_odds[i] if target else log_odds[i])
             mass = factors[1] if target else factors[0]
             error[i] = -mass * wrong if target else mass * wrong
             variance[i] = mass * wrong * (1.0 - wrong)
@@ -76,7 +115,21 @@ def _sum_fit_binary(first, last, scores, y, weights, scale, shift, factors, midd
             for i in range(size):
                 error[i] *= weights[start + i]
                 variance[i] *= weights[start + i]
-        _five_sums(error, variance, scores, middle, start, size, out[block])
+        gradient, hessian = out[block, :n], out[block, n:]
+        if with_bias:
+            gradient[n_features] = _sum(error, size)
+            hessian[n * n - 1] = _sum(variance, size)
+        for j in range(n_features):
+            feature = features[j]
+            gradient[j] = _dot(error, feature, start, size)
+            if with_bias:
+                tilt = _dot(variance, feature, start, size)
+                hessian[j * n + n_features] = tilt
+                hessian[n_features * n + j] = tilt
+            for k in range(j + 1):
+                value = _dot_of_three(variance, feature, features[k], start, size)
+                hessian[j * n + k] = value
+                hessian[k * n + j] = value
 
 
 @kernel

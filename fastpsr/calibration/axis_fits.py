@@ -1,0 +1,240 @@
+"""Fits of smooth maps to sums on an axis: one read for all folds, and none in replicates."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.calibration.axis import Axis, AxisSums, sums_on_axis
+from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.sampling import LogOddsOffset, ScoreRange, rough_fit
+from fastpsr.calibration.smooth_map import Fits, SmoothMap
+from fastpsr.kernels.sizes import DEGREE
+from fastpsr.plans import Data, Part, Plan, Shared
+from fastpsr.plans.steps import ROWS
+from fastpsr.predictions import Floats
+from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.summands import NeedsSamplesError, Summands, group_type
+from fastpsr.summaries.sums import ScoreSums
+
+__all__ = ["fits_by_sums", "losses_by_sums", "refit_summands"]
+
+_MOST_STRETCH = 1.5  # of the planned steepness; then errors of sums reach 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedFits:
+    """An axis for fits of a map, and parameters that they begin at."""
+
+    map: SmoothMap
+    axis: Axis
+    start: Floats
+
+    def fits(
+        self,
+        sums: AxisSums,
+        trains: NDArray[np.bool_],
+        kind: str,
+        given_priors: Floats | None,
+        *,
+        skip_empty: bool,
+    ) -> Fits:
+        """Return the fit of each calibrator.
+
+        Parameters
+        ----------
+        sums : AxisSums
+        trains : ndarray of bool, shape (C, C)
+            ``trains[c, d]``: whether the rows that d serves train c.
+        kind : {"posteriors", "likelihoods", "raw scores"}
+        given_priors : ndarray of float64, shape (2,), or None
+        skip_empty : bool
+            Whether calibrators that serve no row are not fitted.
+
+        Raises
+        ------
+        NeedsSamplesError
+            Where a class is missing, or may be separable from the other, a fit does not converge,
+            or it is steeper than the sums were made for.
+        """
+        totals = sums.class_totals
+        fitted = np.flatnonzero(totals.sum(axis=0)) if skip_empty else np.arange(totals.shape[1])
+        training = np.ascontiguousarray(trains[fitted])
+        # (2, C): what trains each calibrator
+        held = np.stack([(training * of_class).sum(axis=1) for of_class in totals])
+        if not (held.all() and sums.overlap(training, self.map.with_bias)):
+            raise NeedsSamplesError
+        weights = sums.training_weights(training)
+        prior_log_odds = np.zeros(totals.shape[1])
+        if given_priors is not None:
+            weights *= (given_priors[:, None] / held * held.sum(axis=0))[:, :, None]
+        if kind != "posteriors":
+            prior = held if given_priors is None else given_priors[:, None]
+            prior_log_odds[fitted] = np.log(prior[1]) - np.log(prior[0])
+        origin = self.map.origin(self.axis.low, self.axis.high)
+        found = self.map.fit_to_nodes(
+            self.axis.nodes(origin), weights, prior_log_odds[fitted],
+            self.map.moved(self.start, origin),
+        )  # fmt: skip
+        most = _MOST_STRETCH * self.map.steepness(self.start)
+        if found is None or max(map(self.map.steepness, found)) > most:
+            raise NeedsSamplesError
+        parameters = np.tile(self.start, (totals.shape[1], 1))
+        parameters[fitted] = self.map.moved(found, -origin)
+        return Fits(parameters, prior_log_odds)
+
+    def losses(self, rule: ScoringRule, sums: AxisSums, fits: Fits, to_log_odds: float) -> Floats:
+        """Return the summed losses of each class; `to_log_odds` is log-odds minus scores."""
+        nodes = self.axis.nodes()
+        scores = [self.map.scores(fits, c, nodes) for c in range(len(fits.parameters))]
+        return sums.losses(rule, np.stack(scores) + to_log_odds)
+
+
+def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
+    """Plan: return the fits of all folds from sums; None if the samples are needed."""
+    planned = yield from _plan_fits(map_, data)
+    if planned is None:
+        return None
+    sums = yield from sums_on_axis(data, folds, planned.axis)
+    try:
+        # also folds without weight, whose samples must be calibrated
+        return planned.fits(sums, folds.trains, data.kind, data.given_priors, skip_empty=False)
+    except NeedsSamplesError:
+        return None
+
+
+def losses_by_sums(
+    map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds
+) -> Plan[tuple[ScoreSums, Fits, Axis] | None]:
+    """Plan: return the losses after cross-fitting, and fits; None if the samples are needed."""
+    if not (rule.is_analytic and _has_axis(data)):
+        return None
+    planned, offset = yield [_plan_fits(map_, data), LogOddsOffset().over(data)]
+    if planned is None:
+        return None
+    sums = yield from sums_on_axis(data, folds, planned.axis)
+    try:
+        fits = planned.fits(sums, folds.trains, data.kind, data.given_priors, skip_empty=True)
+    except NeedsSamplesError:
+        return None
+    losses = planned.losses(rule, sums, fits, offset)
+    totals = sums.class_totals.sum(axis=1)
+    return ScoreSums(losses, totals, data.given_priors), fits, planned.axis
+
+
+def refit_summands(
+    map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds, floor: float
+) -> Plan[Summands | None]:
+    """Plan: return summands of the raw losses and of the losses after a fit to a replicate.
+
+    Data are clipped at the floor for the fit and the calibrated losses, but not for the raw losses.
+    """
+    if not (rule.is_analytic and _has_axis(data)):
+        return None
+    clipped = with_floor(data, floor)
+    planned, offset = yield [_plan_fits(map_, clipped), LogOddsOffset().over(data)]
+    if planned is None:
+        return None
+    return RefitSummands(rule, folds, planned, data.kind, data.given_priors, offset, floor)
+
+
+@dataclass(frozen=True, eq=False)
+class RefitSummands(Summands):
+    """Samples grouped by class, fold and cell; calibrators of a replicate are fitted to the sums.
+
+    Attributes
+    ----------
+    rule : ScoringRule
+        Rule of the losses.
+    folds : Folds
+    planned : PlannedFits
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    given_priors : ndarray of float64, shape (2,), or None
+    offset : float
+        Log-odds minus score.
+    floor : float
+        Floor of the posteriors that are calibrated.
+    """
+
+    rule: ScoringRule
+    folds: Folds
+    planned: PlannedFits
+    kind: str
+    given_priors: Floats | None
+    offset: float
+    floor: float
+
+    n_classes = 2
+    n_columns = 2
+    degree = DEGREE
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """That of the map, and the number of folds."""
+        return (*self.planned.map.stream, self.folds.n_calibrators)
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of triples of class, fold and cell."""
+        return 2 * self.folds.n_calibrators * self.planned.axis.n_cells
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Rows, and the columns that determine their folds."""
+        return ROWS | self.folds.reads
+
+    @property
+    def key(self) -> Hashable:
+        axis = self.planned.axis
+        return (self.planned.map.key, self.rule.key, self.folds.key, self.floor, axis.key)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        axis, wide = self.planned.axis, group_type(self.n_groups)
+        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
+        of_fold += self.folds.served_by(part)
+        cell, _ = self._places(part)
+        return np.asarray(of_fold * wide(axis.n_cells) + cell)
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return self.rule.losses_of(part.predictions), self._places(part)[1]
+
+    def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
+        axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
+        return kernels.place_on_axis(clipped._score_rows, axis.low, axis.width, axis.n_cells)
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
+        planned, folds, given = self.planned, self.folds, self.given_priors
+        by_class = weight.reshape(2, -1).sum(axis=1)
+        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
+        on_axis = AxisSums.of_numbers(planned.axis, folds.n_calibrators, weight, sums[:, 1:])
+        fits = planned.fits(on_axis, folds.trains, self.kind, given, skip_empty=True)
+        losses = planned.losses(self.rule, on_axis, fits, self.offset)
+        totals = on_axis.class_totals.sum(axis=1)
+        return ScoreSums(raw, by_class, given), ScoreSums(losses, totals, given)
+
+
+def _plan_fits(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
+    """Plan: return an axis for fits to binary data, or None; computed once."""
+    if not _has_axis(data):
+        return None
+    (found,) = yield [Shared(("axis", map_.key), data, lambda: _make_axis(map_, data))]
+    return found  # type: ignore[no-any-return]
+
+
+def _has_axis(data: Data) -> bool:
+    """Whether an axis is possible, as far as is known without reading rows."""
+    given = data.given_priors
+    is_possible = data.n_classes == 2 and (given is None or given.all())
+    return bool(is_possible and data.class_weights.all())
+
+
+def _make_axis(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
+    span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
+    if not span.is_finite or start is None:
+        return None
+    axis = Axis.over(span.low, span.high, map_.steepness(start))
+    return None if axis is None else PlannedFits(map_, axis, start)

@@ -1,0 +1,216 @@
+"""Calibrators of least log loss that are smooth maps: one flow of fits, in memory and in parts."""
+
+from collections.abc import Hashable
+from typing import Any, Self
+
+import numpy as np
+
+from fastpsr import checks
+from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_summands
+from fastpsr.calibration.base import ByFold, Calibrator, output_kind, require_fitted
+from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
+from fastpsr.calibration.sampling import ScoreRange, Span
+from fastpsr.calibration.smooth_map import Fits, SmoothMap
+from fastpsr.errors import SuspicionWarning, warn
+from fastpsr.plans import Data, Plan, Shared, Transform
+from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.rules import ScoringRule
+from fastpsr.summaries.infinite_losses import count_infinite_losses
+from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import ScoreSums
+from fastpsr.wording import counted
+
+__all__ = ["SmoothCalibrator", "floor_of"]
+
+_MANY = 1 << 14  # samples from which sums on an axis are faster than fits to the samples
+_LOG_FLOOR = float(np.log(1e-30))
+
+
+class SmoothCalibrator(Calibrator, SmoothMap):
+    """A smooth map of the scores, fitted by the log rule.
+
+    One of a single score is defined by its features and the slope of its log-odds
+    (:class:`SmoothMap`), and a line in ``calibration/registry.py``.
+    """
+
+    binary_only = True
+
+    floor: float = 0.0
+    parameters_: Floats
+    prior_log_odds_: float
+    floor_: float
+    fitted_names = ("parameters_", "prior_log_odds_", "floor_")
+
+    def __post_init__(self) -> None:
+        checks.as_floor(self.floor)
+
+    @property
+    def key(self) -> Hashable:
+        return (type(self).__name__, *(getattr(self, name) for name in self.option_names()))
+
+    def attributes(self, parameters: Floats, prior_log_odds: float) -> dict[str, Any]:
+        """Return the fitted attributes of a fit, without `floor_`."""
+        return {"parameters_": parameters, "prior_log_odds_": prior_log_odds}
+
+    @property
+    def fitted_parameters(self) -> Floats:
+        """Parameters of the fitted map, where other searches begin."""
+        return self.parameters_
+
+    def is_plain(self, fits: Fits, low: float, high: float) -> bool:
+        """Whether fits to scores in a range need neither a warning nor an error."""
+        return bool(np.isfinite(fits.parameters).all())
+
+    def check_attributes(self, attributes: dict[str, Any]) -> None:
+        """Raise or warn where a fit is not as users expect."""
+
+    def by_fold(self, folds: Folds, fits: Fits, floor: float, kind: Kind) -> Transform:
+        """Return the transform of all samples, each by the map of its fold."""
+        fitted = [
+            self.with_fitted(kind, {**self.attributes(parameters, float(prior)), "floor_": floor})
+            for parameters, prior in zip(fits.parameters, fits.prior_log_odds, strict=True)
+        ]
+        return ByFold(folds, tuple(fitted))
+
+    def check_fitted(self) -> None:
+        require_fitted("parameters_", np.shape(self.parameters_) == (self.n_parameters,))
+        require_fitted("parameters_", np.isfinite(self.parameters_).all())
+        for name in ("prior_log_odds_", "floor_"):
+            require_fitted(name, np.ndim(getattr(self, name)) == 0)
+            require_fitted(name, np.isfinite(getattr(self, name)))
+
+    def look_at(self, data: Data) -> Plan[None]:
+        if self.floor:
+            return
+        n = yield from count_infinite_losses(data)
+        if not n:
+            return
+        have = "has" if n == 1 else "have"
+        what = "score" if data.kind == "raw scores" else "posterior"
+        remedy = f"pass a floor, such as {self.name}({self._shown_options}floor=1e-3)"
+        if data.kind == "raw scores":
+            remedy = "remove these, or use PAV(floor=1e-3)"
+        warn(
+            SuspicionWarning(
+                "posteriors of 0",
+                f"{counted(n, 'sample')} {have} {what} {'-inf' if what == 'score' else '0'} for "
+                f"the true class, which {self.name} leaves as it is",
+                remedy,
+            ),
+        )
+
+    #: Options that the remedy of a warning repeats.
+    _shown_options: Any = ""
+    #: Whether it is fitted by the log rule, to which what follows is limited.
+    _is_log: Any = True
+
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+        if not self._is_log:
+            return (yield from super().cross_fit_plan(data, folds))
+        clipped = with_floor(data, self.floor)
+        key: Hashable = ("smooth fits", self.key, folds.key)
+        (found,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
+        if found is None:
+            return (yield from super().cross_fit_plan(data, folds))
+        fits, floor = found
+        return self.by_fold(folds, fits, floor, output_kind(data.kind))
+
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+        if self._is_log and len(data) >= _MANY:
+            clipped = with_floor(data, self.floor)
+            found = yield from losses_by_sums(self, rule, clipped, folds)
+            if found is not None:
+                losses, fits, axis = found
+                if self.is_plain(fits, axis.low, axis.high):
+                    return losses
+        return (yield from super().losses_plan(rule, folds, data))
+
+    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+        if not self._is_log:
+            return None
+        return (yield from refit_summands(self, rule, data, folds, self.floor))
+
+    def _fit_together(self, data: Data, folds: Folds) -> Plan[tuple[Fits, float] | None]:
+        """Plan: return the fits of all folds and the floor, or None if fits must be separate.
+
+        They are separate for infinite scores, for folds with few samples, and if a fit has no
+        optimum or requires a warning.
+        """
+        given = data.given_priors
+        if given is not None and not given.all():
+            return None
+        if folds.n_calibrators * data.n_classes > len(data):
+            return None
+        try:
+            found = yield from self._fits(data, folds, if_finite=True)
+        except ValueError as error:
+            if getattr(error, "argument", "scores") != "scores":
+                raise
+            return None  # separate fits give the full message
+        if found is None:
+            return None
+        fits, span, _ = found
+        if not self.is_plain(fits, span.low, span.high):
+            return None
+        return fits, floor_of(span, data.n_classes)
+
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        data = with_floor(data, self.floor)
+        found = yield from self._fits(data, OneFold(), start)
+        assert found is not None
+        fits, span, _ = found
+        attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
+        attributes["floor_"] = floor_of(span, data.n_classes)
+        self.check_attributes(attributes)
+        return attributes
+
+    def _fits(
+        self,
+        data: Data,
+        folds: Folds,
+        start: Self | None = None,
+        *,
+        if_finite: bool = False,
+    ) -> Plan[tuple[Fits, Span, RowFits | None] | None]:
+        """Plan: return the fits of all folds, the range of the scores, and the fits to rows.
+
+        The last is None where sums on an axis were used. With `if_finite` the result is None for
+        infinite scores.
+        """
+        by_rows = not self._is_log or data.n_classes > 2 or len(data) < _MANY
+        requests: list[Any] = [ScoreRange().over(data), held_rows(data, folds)]
+        answers = yield requests[: 1 + by_rows]
+        span = answers[0]
+        if if_finite and not span.is_finite:
+            return None
+        if not by_rows and span.is_finite:
+            fits = yield from fits_by_sums(self, data, folds)
+            if fits is not None:
+                return fits, span, None
+        low, high, floor = span.low, span.high, 0.0
+        if not span.is_finite:
+            floor = floor_of(span, data.n_classes)
+            low, high = max(low, floor), min(high, -floor)
+        begin = None if start is None else start.fitted_parameters
+        fits, row_fits = yield from fit_rows(
+            self, data, folds, floor=floor, score_range=(low, high), start=begin,
+            rows=answers[1] if by_rows else None,
+        )  # fmt: skip
+        return fits, span, row_fits
+
+    def _transform(self, predictions: Predictions) -> Predictions:
+        predictions = floored(predictions, self.floor)
+        fits = Fits(self.parameters_[None], np.array([self.prior_log_odds_]))
+        return predictions.replace_scores(
+            self.output_kind, self.scores(fits, 0, predictions.scores)
+        )
+
+
+def floor_of(span: Span, n_classes: int) -> float:
+    """Return the value that replaces -inf: log(1e-30), or the least finite score if lower."""
+    low = span.finite_low
+    if n_classes == 2:  # -log-odds are the log-odds of the other class
+        low = min(low, -span.finite_high)
+    return min(_LOG_FLOOR, low)

@@ -1,0 +1,132 @@
+"""The interface of smooth maps of one score, which one search fits."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fastpsr import kernels
+from fastpsr.predictions import Floats
+
+__all__ = ["Fits", "SmoothMap"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """C fitted maps.
+
+    Attributes
+    ----------
+    parameters : ndarray of float64, shape (C, p)
+    prior_log_odds : ndarray of float64, shape (C,)
+        That of the training data, which is added to likelihoods and raw scores in fitting; 0 for
+        posteriors.
+    """
+
+    parameters: Floats
+    prior_log_odds: Floats
+
+
+class SmoothMap(ABC):
+    """A map of the scores of binary data whose log-odds are linear in its parameters.
+
+    The log-odds at the training prior are ``parameters @ features``, plus the last parameter with a
+    bias. Parameters minimize the mean log loss plus ``parameters @ penalty @ parameters / 2``, and
+    are not less than `lower`.
+    """
+
+    #: Whether the last parameter is added to the log-odds.
+    with_bias: ClassVar[bool] = True
+    #: Whether features are those of log-odds at the training prior: for likelihoods the prior
+    #: log-odds are added to the scores. Otherwise they are added to what the parameters yield.
+    adds_prior_first: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def key(self) -> Hashable:
+        """Equal for equal features, bounds and penalties."""
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:
+        """Key of the random stream of replicates."""
+        return (type(self).__name__,)
+
+    @abstractmethod
+    def features(self, scores: Floats) -> Floats:
+        """Return the features of scores (n,), without that of the bias, (p, n)."""
+
+    @abstractmethod
+    def steepness(self, parameters: Floats) -> float:
+        """Return the greatest slope of the log-odds."""
+
+    @property
+    def lower(self) -> Floats:
+        """Lower bounds of the parameters, -inf where there is none."""
+        return np.full(self.n_parameters, -np.inf)
+
+    @property
+    def penalty(self) -> Floats:
+        """Penalty matrix, symmetric and positive semidefinite."""
+        return np.zeros((self.n_parameters, self.n_parameters))
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters, of which the last is the bias."""
+        return len(self.features(np.zeros(1))) + self.with_bias
+
+    def origin(self, low: float, high: float) -> float:
+        """Return the score that is subtracted from scores in this range before a fit."""
+        return 0.0
+
+    def moved(self, parameters: Floats, by: float) -> Floats:
+        """Return the parameters (..., p) for scores that are greater by a number."""
+        return parameters
+
+    def apply(self, parameters: Floats, scores: Floats) -> Floats:
+        """Return ``parameters @ features`` of scores (n,), plus the bias."""
+        features = self.features(scores)
+        log_odds: Floats = parameters[: len(features)] @ features
+        return log_odds + parameters[-1] if self.with_bias else log_odds
+
+    def scores(self, fits: Fits, number: int, scores: Floats) -> Floats:
+        """Return calibrated scores: log-odds for posteriors, otherwise LLRs."""
+        if not self.adds_prior_first:
+            return self.apply(fits.parameters[number], scores)
+        prior = fits.prior_log_odds[number]
+        return self.apply(fits.parameters[number], scores + prior) - prior
+
+    def fit_to_nodes(
+        self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats
+    ) -> Floats | None:
+        """Return the parameters (C, p) of C fits to weighted scores; None if one is not found.
+
+        Parameters
+        ----------
+        nodes : ndarray of float64, shape (Q,)
+        weights : ndarray of float64, shape (2, C, Q)
+            Of each class, in each fit.
+        prior_log_odds : ndarray of float64, shape (C,)
+        start : ndarray of float64, shape (p,)
+        """
+        if not self.adds_prior_first:
+            return self._fit_features(self.features(nodes), weights, prior_log_odds, start)
+        fits: list[Floats] = []
+        for c, prior in enumerate(prior_log_odds):
+            features, of_fit = self.features(nodes + prior), weights[:, c : c + 1]
+            fit = self._fit_features(features, of_fit, np.zeros(1), start)
+            if fit is None:
+                return None
+            fits.append(fit)
+        return np.concatenate(fits)
+
+    def _fit_features(
+        self, features: Floats, weights: Floats, offset: Floats, start: Floats
+    ) -> Floats | None:
+        if self.with_bias:
+            features = np.vstack([features, np.ones(features.shape[1])])
+        found = kernels.fit_to_nodes(
+            features, weights[0], weights[1], offset, start, self.penalty, self.lower
+        )
+        return found[:, :-1] if found[:, -1].all() and np.isfinite(found).all() else None
