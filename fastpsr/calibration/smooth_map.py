@@ -88,14 +88,14 @@ class SmoothMap(ABC):
         """Return ``parameters @ features`` of scores (n,), plus the bias."""
         features = self.features(scores)
         log_odds: Floats = parameters[: len(features)] @ features
-        return log_odds + parameters[-1] if self.with_bias else log_odds
+        return np.asarray(log_odds + parameters[-1]) if self.with_bias else log_odds
 
     def scores(self, fits: Fits, number: int, scores: Floats) -> Floats:
         """Return calibrated scores: log-odds for posteriors, otherwise LLRs."""
         if not self.adds_prior_first:
             return self.apply(fits.parameters[number], scores)
         prior = fits.prior_log_odds[number]
-        return self.apply(fits.parameters[number], scores + prior) - prior
+        return np.asarray(self.apply(fits.parameters[number], scores + prior) - prior)
 
     def fit_to_nodes(
         self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats

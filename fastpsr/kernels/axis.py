@@ -13,6 +13,7 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.chebyshev import add_products, from_products
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.sizes import DEGREE
 
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
@@ -96,14 +97,8 @@ def fit_to_nodes(features, negatives, positives, offset, start, penalty, lower):
     """
     n_parameters = features.shape[0]
     out = np.empty((offset.size, n_parameters + 1))
-    is_plain = not penalty.any() and not (lower > -math.inf).any()
-    if is_plain and (n_parameters == 1 or (n_parameters == 2 and (features[1] == 1.0).all())):
-        # the map that all who calibrate by an affine map refit in every replicate
-        over_blocks(_fit_affine, offset.size, features[0], negatives, positives, offset, start,
-                    out, worth_a_thread=2)  # fmt: skip
-    else:
-        over_blocks(_fit_features, offset.size, features, negatives, positives, offset, start,
-                    penalty, lower, out, worth_a_thread=2)  # fmt: skip
+    over_blocks(_fit_features, offset.size, features, negatives, positives, offset, start, penalty,
+                lower, out, worth_a_thread=2)  # fmt: skip
     return out
 
 
@@ -184,107 +179,30 @@ def _add_trained(first, last, trains, weights, out):
 
 
 @kernel
-def _slopes(nodes, negatives, positives, scale, shift):
-    """Gradient and curvature by scale and shift."""
-    e = ex = v = vx = vxx = 0.0
-    for i in range(nodes.size):
-        x = nodes[i]
-        log_odds = scale * x + shift
-        below = _sigmoid(-abs(log_odds))  # the lesser posterior, to full precision
-        of_one = below if log_odds < 0.0 else 1.0 - below
-        of_zero = 1.0 - below if log_odds < 0.0 else below
-        error = negatives[i] * of_one - positives[i] * of_zero
-        variance = (negatives[i] + positives[i]) * of_one * of_zero
-        e += error
-        ex += error * x
-        v += variance
-        vx += variance * x
-        vxx += variance * x * x
-    return e, ex, v, vx, vxx
-
-
-@kernel
-def _fit_affine(first, last, nodes, negatives, positives, offset, start, out):
-    with_bias = start.size == 2
-    for m in range(first, last):
-        total = negatives[m].sum() + positives[m].sum()
-        scale = start[0]
-        shift = offset[m] + (start[1] if with_bias else 0.0)
-        damping = 0.0
-        found = False
-        e, ex, v, vx, vxx = _slopes(nodes, negatives[m], positives[m], scale, shift)
-        for _ in range(_MOST_STEPS):
-            spread = math.sqrt(max(vxx / total, 0.0))
-            unit = max(1.0, spread)
-            size = max(abs(ex) / unit, abs(e) if with_bias else 0.0) / total
-            at_end = size < _ENOUGH
-            if at_end:  # rounding would decide whether damped steps are good, and go on for ever
-                damping = 0.0
-            a = vxx * (1.0 + damping)
-            b = v * (1.0 + damping)
-            if with_bias:
-                determinant = a * b - vx * vx
-                if not determinant > 0.0:
-                    break
-                step = (b * ex - vx * e) / determinant
-                step_shift = (a * e - vx * ex) / determinant
-            else:
-                if not a > 0.0:
-                    break
-                step = ex / a
-                step_shift = 0.0
-            if at_end:
-                scale -= step
-                shift -= step_shift
-                found = True
-                break
-            te, tex, tv, tvx, tvxx = _slopes(
-                nodes, negatives[m], positives[m], scale - step, shift - step_shift
-            )
-            # a step is good if the slope along it has not turned steeply uphill: it is convex
-            if -(tex * step + te * step_shift) <= 0.5 * (ex * step + e * step_shift):
-                scale -= step
-                shift -= step_shift
-                e, ex, v, vx, vxx = te, tex, tv, tvx, tvxx
-                damping = damping / 10.0 if damping > 1e-6 else 0.0
-            else:
-                damping = max(10.0 * damping, 1e-3)
-        out[m, 0] = scale
-        if with_bias:
-            out[m, 1] = shift - offset[m]
-        out[m, start.size] = 1.0 if found else 0.0
-
-
-@kernel
 def _slopes_of_features(
-    features, negatives, positives, offset, parameters, penalty, total, gradient, hessian, variance
+    features, negatives, positives, offset, parameters, penalty, total, gradient, hessian, scratch
 ):
-    """Write gradient and Hessian by the parameters; `variance` (Q,) is scratch."""
+    """Write gradient and Hessian by the parameters; `scratch` is (2, Q)."""
     n, size = features.shape
+    error, variance = scratch
+    slope, feature = parameters[0], features[0]
     for i in range(size):
-        log_odds = offset
-        for j in range(n):
-            log_odds += parameters[j] * features[j, i]
+        error[i] = offset + slope * feature[i]
+    for j in range(1, n):
+        slope, feature = parameters[j], features[j]
+        for i in range(size):
+            error[i] += slope * feature[i]
+    for i in range(size):
+        log_odds = error[i]
         below = _sigmoid(-abs(log_odds))  # the lesser posterior, to full precision
         of_one = below if log_odds < 0.0 else 1.0 - below
         of_zero = 1.0 - below if log_odds < 0.0 else below
-        variance[i] = negatives[i] * of_one - positives[i] * of_zero
+        error[i] = negatives[i] * of_one - positives[i] * of_zero
+        variance[i] = (negatives[i] + positives[i]) * of_one * of_zero
     for j in range(n):
-        gradient[j] = 0.0
-        for i in range(size):
-            gradient[j] += variance[i] * features[j, i]  # still the errors
-    for i in range(size):
-        log_odds = offset
-        for j in range(n):
-            log_odds += parameters[j] * features[j, i]
-        below = _sigmoid(-abs(log_odds))
-        variance[i] = (negatives[i] + positives[i]) * below * (1.0 - below)
-    for j in range(n):
+        gradient[j] = dot(error, features[j])
         for k in range(j + 1):
-            value = 0.0
-            for i in range(size):
-                value += variance[i] * features[j, i] * features[k, i]
-            value += total * penalty[j, k]
+            value = dot_of_three(variance, features[j], features[k]) + total * penalty[j, k]
             hessian[j, k] = value
             hessian[k, j] = value
         for k in range(n):
@@ -338,7 +256,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
     parameters, trial = np.empty(n), np.empty(n)
     gradient, there, step = np.empty(n), np.empty(n), np.empty(n)
     hessian, renewed, factor = np.empty((n, n)), np.empty((n, n)), np.zeros((n, n))
-    variance = np.empty(size)
+    scratch = np.empty((2, size))
     is_free = np.empty(n, np.bool_)
     for m in range(first, last):
         non, tar = negatives[m], positives[m]
@@ -348,7 +266,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
         damping = 0.0
         found = False
         _slopes_of_features(
-            features, non, tar, offset[m], parameters, penalty, total, gradient, hessian, variance
+            features, non, tar, offset[m], parameters, penalty, total, gradient, hessian, scratch
         )
         for _ in range(_MOST_STEPS):
             largest = 0.0
@@ -373,7 +291,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
                 found = True
                 break
             _slopes_of_features(
-                features, non, tar, offset[m], trial, penalty, total, there, renewed, variance
+                features, non, tar, offset[m], trial, penalty, total, there, renewed, scratch
             )
             after = 0.0
             for j in range(n):

@@ -6,7 +6,8 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
-from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.dots import dot, dot_of_three
 
 _sigmoid = elementary.sigmoid
 
@@ -61,75 +62,49 @@ def margin_ranges(scores, y, weights, parts_of, n_parts, by_class):
     return least, most
 
 
-@summing
-def _sum(values, size):
-    total = 0.0
-    for i in range(size):
-        total += values[i]
-    return total
-
-
-@summing
-def _dot(values, others, start, size):
-    total = 0.0
-    for i in range(size):
-        total += values[i] * others[start + i]
-    return total
-
-
-@summing
-def _dot_of_three(values, one, other, start, size):
-    total = 0.0
-    for i in range(size):
-        total += values[i] * one[start + i] * other[start + i]
-    return total
-
-
 @kernel
 def _sum_fit(
     first, last, begin, end, features, y, weights, parameters, with_bias, offset, factors, out
 ):
     n = parameters.size
     n_features = features.shape[0]
-    log_odds = np.empty(BLOCK)
-    error = np.empty(BLOCK)
-    variance = np.empty(BLOCK)
+    masses, errors, variances = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    all_ones = np.ones(BLOCK)
     for block in range(first, last):
         start = begin + block * BLOCK
         size = min(BLOCK, end - start)
-        base = offset + (parameters[n_features] if with_bias else 0.0)
-        feature, slope = features[0], parameters[0]
-        for i in range(size):
-            log_odds[i] = base + slope * feature[start + i]
-        for j in range(1, n_features):
-            feature, slope = features[j], parameters[j]
-            for i in range(size):
-                log_odds[i] += slope * feature[start + i]
-        for i in range(size):
-            target = y[start + i] != 0
-            wrong = _sigmoid(-log_odds[i] if target else log_odds[i])
-            mass = factors[1] if target else factors[0]
-            error[i] = -mass * wrong if target else mass * wrong
-            variance[i] = mass * wrong * (1.0 - wrong)
+        mass, error, variance = masses[:size], errors[:size], variances[:size]
+        for i in range(size):  # negative for targets
+            mass[i] = -factors[1] if y[start + i] != 0 else factors[0]
         if weights.size:
             for i in range(size):
-                error[i] *= weights[start + i]
-                variance[i] *= weights[start + i]
+                mass[i] *= weights[start + i]
+        base = offset + (parameters[n_features] if with_bias else 0.0)
+        slope, feature = parameters[0], features[0][start : start + size]
+        for i in range(size):
+            error[i] = base + slope * feature[i]
+        for j in range(1, n_features):
+            slope, feature = parameters[j], features[j][start : start + size]
+            for i in range(size):
+                error[i] += slope * feature[i]
+        for i in range(size):
+            wrong = _sigmoid(-error[i] if mass[i] < 0.0 else error[i])
+            error[i] = mass[i] * wrong
+            variance[i] = abs(error[i]) * (1.0 - wrong)
         gradient, hessian = out[block, :n], out[block, n:]
         if with_bias:
-            gradient[n_features] = _sum(error, size)
-            hessian[n * n - 1] = _sum(variance, size)
+            gradient[n_features] = dot(error, all_ones[:size])
+            hessian[n * n - 1] = dot(variance, all_ones[:size])
         for j in range(n_features):
-            feature = features[j]
-            gradient[j] = _dot(error, feature, start, size)
+            feature = features[j][start : start + size]
+            gradient[j] = dot(error, feature)
             if with_bias:
-                tilt = _dot(variance, feature, start, size)
-                hessian[j * n + n_features] = tilt
-                hessian[n_features * n + j] = tilt
+                hessian[j * n + n_features] = dot(variance, feature)
+                hessian[n_features * n + j] = hessian[j * n + n_features]
             for k in range(j + 1):
-                value = _dot_of_three(variance, feature, features[k], start, size)
-                hessian[j * n + k] = value
-                hessian[k * n + j] = value
+                other = features[k][start : start + size]
+                hessian[j * n + k] = dot_of_three(variance, feature, other)
+                hessian[k * n + j] = hessian[j * n + k]
 
 
 @kernel
