@@ -42,6 +42,8 @@ FLOORS = (
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},
 )
+#: A method that users call, and which is computed above: data in parts explain a table of metrics.
+UPWARD = {("fastpsr.plans.partitioned", "fastpsr.evaluation.explain")}
 UNDOCUMENTED = {  # defects: no section Examples
     "Evaluation", "HeldOut", "TrainOnTest", "load_calibrator", "save_calibrator",
 }  # fmt: skip
@@ -93,7 +95,7 @@ def late():
 def test_imports_go_downwards(path):
     module = name_of(path)
     for target in imported(path.read_text("utf-8"), set(NAMES)):
-        if target.split(".")[0] == "fastpsr":
+        if target.split(".")[0] == "fastpsr" and (module, target) not in UPWARD:
             assert floor(target) >= floor(module), f"{module} imports {target}, which lies above it"
 
 

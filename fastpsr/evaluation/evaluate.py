@@ -34,14 +34,13 @@ from fastpsr.metrics.base import check_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import (
     Data,
-    PartitionedPredictions,
     Plan,
     check_data,
     run_all,
 )
 from fastpsr.predictions import Predictions
 
-__all__ = ["evaluate", "evaluate_systems"]
+__all__ = ["evaluate", "evaluate_systems", "plans_of_table"]
 
 Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
 _Sides = tuple[Task, Task]
@@ -357,13 +356,11 @@ def _beginning(tasks: Sequence[Task]) -> str:
     return f"{', '.join(names)}: " if names else ""
 
 
-def _plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
+def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
+    """Return the plans of a table of metrics of some data."""
     if isinstance(metrics, Metric):
         metrics = [metrics]
     return Task(None, None, "", "", data, _named(metrics, data), None).plans(None)
-
-
-PartitionedPredictions.plans_of_table = staticmethod(_plans_of_table)
 
 
 def _named(metrics: Metrics | None, predictions: Data) -> Mapping[str, AnyMetric]:

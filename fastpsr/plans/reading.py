@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fastpsr.errors import ArgumentError
+from fastpsr.plans.mapped_parts import MappedParts
 from fastpsr.plans.part import Part
-from fastpsr.plans.partitioned import PartitionedPredictions
 from fastpsr.plans.sources import naming, same_priors
 from fastpsr.plans.steps import ROWS, SAMPLED_PARTS, Request, Step
 from fastpsr.plans.tree import Tree
@@ -38,7 +38,7 @@ class Reading:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.steps: list[Step] = [request.step for request in requests]
-        self.data: list[tuple[PartitionedPredictions, ...]] = [r.data for r in requests]
+        self.data: list[tuple[MappedParts, ...]] = [r.data for r in requests]
         everything = [data for of_step in self.data for data in of_step]
         self.sources = list(dict.fromkeys(data.source for data in everything))
         self._roots = {id(data.source): data.root for data in everything}
@@ -194,7 +194,7 @@ def _count_in_turn(reading: Reading) -> list[Any]:
     return [tree.total() for tree in trees]
 
 
-def parts_of(data: PartitionedPredictions) -> Iterator[Part]:
+def parts_of(data: MappedParts) -> Iterator[Part]:
     """Yield the parts of data in turn."""
     for raws in _raw_parts(Reading([_Rows().over(data)])):
         yield data.part(raws[id(data.source)], {})

@@ -9,11 +9,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fastpsr.errors import ArgumentError
+from fastpsr.plans.mapped_parts import MappedParts
 from fastpsr.plans.part import Part
-from fastpsr.plans.partitioned import Data, PartitionedPredictions
 from fastpsr.plans.reading import Failed, count_all
 from fastpsr.plans.steps import SAMPLED_PARTS, Plan, Request, Shared
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import LabeledData, Predictions
 
 __all__ = ["Outcome", "begin", "run", "run_all"]
 
@@ -52,28 +52,25 @@ def run_all(plans: Sequence[Callable[[], Plan[Any]]]) -> list[Outcome]:
     return [Outcome(node.result, node.error) for node in nodes]
 
 
-def begin(*data: Data) -> Plan[None]:
+def begin(*data: LabeledData) -> Plan[None]:
     """Ask for the facts of data in parts; raise unless all have the same rows, and some weight."""
     for one in data:
-        if isinstance(one, PartitionedPredictions):
+        if isinstance(one, MappedParts):
             yield from one.find_facts()
-            if not one.class_sizes.any():
-                raise ArgumentError("predictions", "must have a sample of positive weight")
-        else:
-            one.require_samples()
+        one.require_samples()
     first = data[0]
     for other in data[1:]:
         _require_same_rows(first, other)
 
 
-def _require_same_rows(one: Data, other: Data) -> None:
-    in_parts = [isinstance(data, PartitionedPredictions) for data in (one, other)]
+def _require_same_rows(one: LabeledData, other: LabeledData) -> None:
+    in_parts = [isinstance(data, MappedParts) for data in (one, other)]
     if not any(in_parts):
         return
     if not all(in_parts):
         raise ArgumentError("predictions", "must both be in parts, or both in memory")
-    assert isinstance(one, PartitionedPredictions)
-    assert isinstance(other, PartitionedPredictions)
+    assert isinstance(one, MappedParts)
+    assert isinstance(other, MappedParts)
     if not np.array_equal(one.facts.n_rows, other.facts.n_rows):
         raise ArgumentError("predictions", "must be in parts of the same lengths to be compared")
     if one.facts.has_weights == other.facts.has_weights and not np.array_equal(

@@ -71,6 +71,11 @@ class LabeledData(ABC):
         """Return the priors that turn likelihoods into posteriors, (K,), from now on the same."""
         return self.priors
 
+    def require_samples(self) -> None:
+        """Raise if no sample has positive weight."""
+        if not self.class_sizes.any():
+            raise ArgumentError("predictions", "must have a sample of positive weight")
+
     def require_posteriors(self, what: str) -> None:
         """Raise if the data are raw scores."""
         if self.kind == "raw scores":

@@ -1,16 +1,17 @@
 """Estimates of the cost of a computation over parts, from running it on a few of them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fastpsr.evaluation.evaluate import plans_of_table
+from fastpsr.plans import PartitionedPredictions
 from fastpsr.plans.budget import limited, memory_budget
 from fastpsr.plans.runner import run_all
 from fastpsr.plans.sources import Source
-from fastpsr.plans.steps import Plan
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
@@ -19,8 +20,6 @@ __all__ = ["Explanation", "explain"]
 
 _REHEARSED = 3  # parts, or more where these have fewer rows than this:
 _LIKE_MANY = 1 << 15  # rows, from which plans do as with any number
-
-Plans = Callable[[Any], list[Callable[[], Plan[Any]]]]
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,15 @@ class Explanation:
         )
 
 
-def explain(data: Any, plans_of: Plans) -> Explanation:
-    """Rehearse plans, which `plans_of` makes for data in parts, on one part and on some."""
+def explain(data: PartitionedPredictions, metrics: Any = None) -> Explanation:
+    """Rehearse the plans of a table of metrics on one part and on some."""
     n_parts = data.n_parts
     numbers = _spread(_REHEARSED, n_parts)
-    first = _rehearse(data, numbers[:1], plans_of)  # compiles, and warms the files up
-    few = _rehearse(data, numbers, plans_of)
+    first = _rehearse(data, numbers[:1], metrics)  # compiles, and warms the files up
+    few = _rehearse(data, numbers, metrics)
     if few.n_rows < _LIKE_MANY and len(numbers) < n_parts:
         numbers = _spread(len(numbers) * -(-_LIKE_MANY // max(few.n_rows, 1)), n_parts)
-        few = _rehearse(data, numbers, plans_of)
+        few = _rehearse(data, numbers, metrics)
     known = data.source.n_rows
     n_rows = few.n_rows * n_parts // len(numbers) if known is None else known
     growth = (few.held - first.held) / max(few.n_rows - first.n_rows, 1)
@@ -113,13 +112,13 @@ class _Rehearsal:
         return len(self._reads)
 
 
-def _rehearse(data: Any, numbers: Sequence[int], plans_of: Plans) -> _Rehearsal:
+def _rehearse(data: PartitionedPredictions, numbers: Sequence[int], metrics: Any) -> _Rehearsal:
     seen = _Rehearsal()
     few = data.on(_Few(data.source, numbers))
     share = len(numbers) / data.n_parts
     begun = time.perf_counter()
     with watched(seen.see), limited(int(memory_budget() * share)):
-        run_all(plans_of(few))
+        run_all(plans_of_table(few, metrics))
     seen.seconds = time.perf_counter() - begun
     return seen
 
