@@ -135,10 +135,8 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         return (0.0 if gains else -np.inf, 100.0 if self.relative else np.inf)
 
     @property
-    def unit(self) -> str:
-        if self.relative:
-            return "percent"
-        return "nats" if isinstance(self.rule, Log) else ""
+    def unit(self) -> Any:
+        return "percent" if self.relative else self.rule.unit
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
@@ -266,8 +264,8 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
         return f"Divergence {self.rule.label}"
 
     @property
-    def unit(self) -> str:
-        return "nats" if isinstance(self.rule, Log) else ""
+    def unit(self) -> Any:
+        return self.rule.unit
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:

@@ -87,7 +87,7 @@ class ExpectedScore(Metric[ScoreSums]):
 
     @property
     def unit(self) -> str:
-        return "nats" if isinstance(self.rule, Log) and not self.normalized else ""
+        return "" if self.normalized else self.rule.unit
 
     @property
     def reference_value(self) -> float | None:
@@ -233,7 +233,7 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
 
     @property
     def unit(self) -> str:
-        return "nats" if isinstance(self.rule, Log) and not self.normalized else ""
+        return "" if self.normalized else self.rule.unit
 
     @property
     def reference_value(self) -> float | None:

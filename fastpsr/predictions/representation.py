@@ -118,16 +118,17 @@ class ScoredLabels(WeightedLabels):
         """Whether the input was posteriors, not logarithms or likelihoods."""
         return self._given_posteriors is not None
 
-    @property
-    def _bare_posteriors(self) -> NDArray[Any] | None:
-        """Posteriors of class 1, (N,), if these were the input."""
-        q = self._given_posteriors
-        return q if q is not None and q.ndim == 1 else None
+    def as_given(self) -> tuple[str, NDArray[Any]]:
+        """Return the form of the predictions for kernels, and the values.
 
-    @property
-    def _posterior_rows(self) -> NDArray[Any] | None:
-        """Posteriors, (N, K), if these were the input and K > 2."""
-        return self._given_posteriors if self.n_classes > 2 else None
+        Posteriors are as they were given: float64 or float32, contiguous or strided.
+        """
+        q = self._given_posteriors
+        if q is not None and q.ndim == 1:
+            return "posteriors of class 1", q
+        if self.n_classes == 2:
+            return "log-odds", self._log_odds_rows
+        return ("log-posteriors", self.log_posteriors) if q is None else ("posteriors", q)
 
     @property
     def _score_rows(self) -> NDArray[Any]:

@@ -17,6 +17,15 @@ __all__ = ["Floats", "ScoringRule", "check_rule", "dot_or_zero"]
 Floats = NDArray[np.float64]
 
 
+#: Ends of the names of kernels, by the form of the predictions.
+_KERNEL_ENDS = {
+    "posteriors of class 1": "_of_posteriors",
+    "log-odds": "",
+    "posteriors": "_of_rows",
+    "log-posteriors": "_multiclass",
+}
+
+
 class ScoringRule(Options, ABC):
     """A proper scoring rule: the loss of a posterior once the class is known.
 
@@ -35,6 +44,11 @@ class ScoringRule(Options, ABC):
     is_strict: Any = declared()
     #: Short name of the rule's expected score, for tables.
     label: Any = property(lambda self: f"{self!r} score")
+
+    #: Unit of the losses: "nats", or "".
+    unit: Any = ""
+    #: Beginning of the names of kernels that sum losses; None: each loss is computed first.
+    sum_kernel: ClassVar[str | None] = None
 
     #: No loss is below it: 0, or minus infinity.
     least_loss: Any = -np.inf
@@ -87,9 +101,13 @@ class ScoringRule(Options, ABC):
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         """Return the weighted sum of the losses of each class, shape (K,)."""
-        losses = self.losses_of(predictions)
-        y, n_classes = predictions.labels, predictions.n_classes
-        return kernels.sum_by_class(losses, y, predictions.weights, n_classes)
+        y, weights = predictions.labels, predictions.weights
+        if self.sum_kernel is None:
+            losses = self.losses_of(predictions)
+            return kernels.sum_by_class(losses, y, weights, predictions.n_classes)
+        form, values = predictions.as_given()
+        sums: Floats = getattr(kernels, self.sum_kernel + _KERNEL_ENDS[form])(values, y, weights)
+        return sums
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:
         """Return the loss of each sample.

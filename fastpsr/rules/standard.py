@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.costs import CostMatrix
-from fastpsr.predictions import Predictions
 from fastpsr.rules.base import Floats, ScoringRule, dot_or_zero
 
 __all__ = ["Brier", "Cost", "Log", "l1_distance"]
@@ -36,28 +35,18 @@ class Log(ScoringRule):
     """
 
     label = "CE"
+    unit = "nats"
     key = "log"
     is_strict = True
     is_analytic = True
     least_loss = 0.0
+    sum_kernel = "sum_log_losses"
 
     def class_losses(self, log_q: Floats) -> Floats:
         return -log_q
 
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         return kernels.softplus(np.where(y == 0, log_odds, -log_odds))
-
-    def summed_losses(self, predictions: Predictions) -> Floats:
-        y, weights = predictions.labels, predictions.weights
-        q = predictions._bare_posteriors
-        if q is not None:
-            return kernels.sum_log_losses_of_posteriors(q, y, weights)
-        if predictions.n_classes == 2:
-            return kernels.sum_log_losses(predictions._log_odds_rows, y, weights)
-        rows = predictions._posterior_rows
-        if rows is not None:
-            return kernels.sum_log_losses_of_rows(rows, y, weights)
-        return kernels.sum_log_losses_multiclass(predictions.log_posteriors, y, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +74,7 @@ class Brier(ScoringRule):
     is_strict = True
     is_analytic = True
     least_loss = 0.0
+    sum_kernel = "sum_brier_losses"
 
     def class_losses(self, log_q: Floats) -> Floats:
         q = kernels.exp(log_q)
@@ -95,19 +85,6 @@ class Brier(ScoringRule):
     def binary_losses(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
         wrong = kernels.sigmoid(np.where(y == 0, log_odds, -log_odds))
         return np.asarray(wrong * wrong)
-
-    def summed_losses(self, predictions: Predictions) -> Floats:
-        y, weights = predictions.labels, predictions.weights
-        q = predictions._bare_posteriors
-        if q is not None:
-            return kernels.sum_brier_losses_of_posteriors(q, y, weights)
-        if predictions.n_classes == 2:
-            return kernels.sum_brier_losses(predictions._log_odds_rows, y, weights)
-        rows = predictions._posterior_rows
-        if rows is not None:
-            return kernels.sum_brier_losses_of_rows(rows, y, weights)
-        log_q = predictions.log_posteriors
-        return kernels.sum_brier_losses_multiclass(log_q, y, weights)
 
     def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats:
         q = kernels.exp(log_q)
