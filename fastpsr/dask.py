@@ -10,19 +10,17 @@ import pickle
 import stat
 import sys
 import tempfile
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import ArrayLike
+from typing import Any, Unpack
 
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import on_threads
 from fastpsr.plans import PartitionedPredictions
-from fastpsr.plans.parquet import Columns, TableSource
 from fastpsr.plans.reading import Reading
 from fastpsr.plans.sources import naming
+from fastpsr.plans.tables import ColumnNames, Columns, TableSource, names_columns
 from fastpsr.plans.tree import Tree
 
 __all__ = ["from_dask"]
@@ -30,25 +28,11 @@ __all__ = ["from_dask"]
 _MOST_IN_A_TASK = 4  # partitions, which a worker holds together
 _TASKS_PER_WORKER = 2  # at least
 
-Names = str | Sequence[str]
 
-
+@names_columns
 def from_dask(
     frame: Any,
-    *,
-    y_true: str = "target",
-    llrs: str | None = None,
-    posteriors: Names | None = None,
-    log_posteriors: Names | None = None,
-    logits: Names | None = None,
-    log_likelihoods: Names | None = None,
-    raw_scores: str | None = None,
-    prior: float | None = None,
-    priors: ArrayLike | None = None,
-    sample_weight: str | None = None,
-    classes: Sequence[Any] | None = None,
-    normalize: bool = False,
-    floor: float = 0.0,
+    **columns: Unpack[ColumnNames],
 ) -> PartitionedPredictions:
     """Return the predictions in a Dask data frame, which are processed partition by partition.
 
@@ -97,13 +81,8 @@ sample_weight, classes, normalize, floor
         ) from None
     if not isinstance(frame, dd.DataFrame):
         raise ArgumentError("frame", f"must be a Dask DataFrame, not {type(frame).__name__}")
-    columns = Columns.named(
-        y_true, sample_weight, classes, prior, priors, normalize, floor,
-        llrs=llrs, posteriors=posteriors, log_posteriors=log_posteriors, logits=logits,
-        log_likelihoods=log_likelihoods, raw_scores=raw_scores,
-    )  # fmt: skip
     schema = pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False)
-    source = _DaskSource(_Partitions(frame, schema), columns)
+    source = _DaskSource(_Partitions(frame, schema), Columns.named(**columns))
     return PartitionedPredictions(source)
 
 
