@@ -30,8 +30,9 @@ def row_draws(summands, data, resampling, seed):
 def drawn_times(resampling, data, metric, seed, n):
     """How often each sample is there in each replicate of a metric."""
     part = Part.whole(data)
-    if resampling.draws_samples and summands_of(metric, data) is not None:
-        _, draws = row_draws([summands_of(metric, data)], data, resampling, seed)
+    summands = summands_of(metric, data)
+    if resampling.draws_samples and summands is not None and summands.are_reweightable:
+        _, draws = row_draws([summands], data, resampling, seed)
     else:
         draws = draws_of(units_of(resampling, data), seed)
     return [draws.times(part, r) for r in range(n)]

@@ -118,9 +118,6 @@ CASES_OF_WARMUP = {
 NOT_WARMED = {
     "panels.place_on_boundaries",  # these two serve rules.Weighted of more than two classes alone
     "panels.average_rows",
-    "axis._fit_features",  # these three await calibrators of more features than a score and a bias
-    "axis._slopes_of_features",
-    "axis._solve_free",
     "embedded.log_loss",  # these are compiled into the loops of users (fastpsr.compiled)
     "embedded.brier_loss",
     "embedded.isotonic_fit",
