@@ -272,6 +272,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
         return [cls(Log(), calibrator, train) for calibrator, train in _trained(data)]
 
     def total(self, data: Data) -> Plan[ReferenceMeans]:
+        data.require_posteriors("score divergences")
         summands, _ = yield [
             self._under_reference(data),
             self.train.look_at(self._fitter, data),
