@@ -40,8 +40,8 @@ from benchmarks.populations import (
 )
 from benchmarks.report import write_report
 from fastpsr.bootstrap.evidence import gather
-from fastpsr.bootstrap.intervals import interval
-from fastpsr.bootstrap.replicates import Job
+from fastpsr.bootstrap.methods import Percentile
+from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.plans import run
 
@@ -145,7 +145,7 @@ class Study:
         flat = [job for each in jobs for job in each]
         values = [job.metric(job.data) for job in flat]
         run(lambda: _prepared(flat))
-        sums = [list(zip(each, (1.0, -1.0), strict=False)) for each in jobs]
+        sums = [Sum.of(zip(each, (1.0, -1.0), strict=False)) for each in jobs]
         evidence = gather(
             settings, flat, values, sums, jointly=len(drawn.systems) > 1,
             progress=lambda done, total: None,
@@ -312,7 +312,7 @@ def observe(study: Study, seed: int, truth: dict[str, float], counts: dict[str, 
                 "auto": [0, 0, 0, 0], "percentile": [0, 0, 0, 0], "log_ratio": 0.0, "ratios": 0,
             })  # fmt: skip
             defined = found.replicates[~np.isnan(found.replicates)]
-            by_percentile = interval(found.value, defined, level, "percentile")
+            by_percentile = Percentile().ends(found.value, np.sort(defined), level)
             at["auto"][_side(found.interval, truth[name])] += 1
             at["percentile"][_side(by_percentile, truth[name])] += 1
             wide, narrow = (high - low for low, high in (found.interval, by_percentile))

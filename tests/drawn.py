@@ -1,9 +1,10 @@
 """What the bootstrap draws: how often each sample is there, by replicate."""
 
-from fastpsr.bootstrap.draws import draws_of
-from fastpsr.bootstrap.replicates import Job
-from fastpsr.bootstrap.sums import Layout, RowDraws
-from fastpsr.bootstrap.units import Kept, sizes_by_part
+from fastpsr.bootstrap.layout import Layout
+from fastpsr.bootstrap.left_out import left_out_by_stratum
+from fastpsr.bootstrap.methods import BCa
+from fastpsr.bootstrap.replicates import Job, Sum
+from fastpsr.bootstrap.rows import IID, Stratified
 from fastpsr.plans import Part, run
 
 
@@ -22,23 +23,48 @@ def units_of(resampling, data):
 
 def row_draws(summands, data, resampling, seed):
     """The layout of summands of one kind, and the draws of its rows."""
-    layout = Layout(tuple(summands), tuple((0,) for _ in summands), Kept())
-    sizes = sizes_by_part(data, resampling.by_class)
-    return layout, RowDraws(layout, sizes, resampling.by_class, seed)
+    layout = Layout(tuple(summands), tuple((0,) for _ in summands))
+    return layout, units_of(resampling, data).draws_alone(layout, seed)
+
+
+def draws_of(units, seed):
+    return units.draws(seed)
+
+
+def draws_rows(resampling):
+    """Whether rows are drawn one by one."""
+    return isinstance(resampling, (IID, Stratified))
 
 
 def drawn_times(resampling, data, metric, seed, n):
     """How often each sample is there in each replicate of a metric."""
     part = Part.whole(data)
-    summands = summands_of(metric, data)
-    if resampling.draws_samples and summands is not None and summands.are_reweightable:
-        _, draws = row_draws([summands], data, resampling, seed)
+    if draws_rows(resampling) and summands_of(metric, data) is not None:
+        _, draws = row_draws([summands_of(metric, data)], data, resampling, seed)
     else:
         draws = draws_of(units_of(resampling, data), seed)
-    return [draws.times(part, r) for r in range(n)]
+    return [draws.of_rows(part, r) for r in range(n)]
 
 
 def prepared(metric, data):
     job = Job(metric, data)
     run(job.prepare)
     return job
+
+
+class _Evidence:
+    """What the acceleration is computed from, without replicates."""
+
+    def __init__(self, left_out):
+        self.left_out = left_out
+
+    def needed(self, need):
+        return self.left_out
+
+
+def acceleration_of(jobs, signs, resampling, seed):
+    """Plan: return the acceleration of BCa."""
+    units = yield from resampling.units(jobs[0].whole)
+    jointly = len(jobs) > 1
+    left_out = yield from left_out_by_stratum(jobs, None, units.independent, seed, jointly=jointly)
+    return BCa().acceleration(Sum(tuple(jobs), tuple(signs)), _Evidence(left_out))

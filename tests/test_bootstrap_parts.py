@@ -12,17 +12,25 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap import RESAMPLINGS, influence
+from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap import replicates as module
-from fastpsr.bootstrap.draws import Dealt, UnitDraws, draws_of
+from fastpsr.bootstrap.draws import SubsetDraws, UnitDraws
+from fastpsr.bootstrap.rows import DrawnSums
 from fastpsr.bootstrap.streams import seed_of
-from fastpsr.bootstrap.sums import DrawnSums, sums_of
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Part, Step, run
 from fastpsr.summaries.summands import ClassSummands, NeedsSamplesError
 from fastpsr.summaries.sums import ScoreSums
 from tests import reference_bootstrap as reference
-from tests.drawn import prepared, row_draws, summands_of, units_of
+from tests.drawn import (
+    acceleration_of,
+    draws_of,
+    draws_rows,
+    prepared,
+    row_draws,
+    summands_of,
+    units_of,
+)
 
 N = 700
 CUTS = (0, 90, 90, 160, 260, 261, 500, N)  # an empty part, and one of a single row
@@ -192,7 +200,7 @@ def test_as_many_rows_are_drawn_as_there_are(way, resampling):
     np.testing.assert_array_equal(times.sum(axis=1), np.full(16, present))
     of_targets = times[:, data.y_true == 1].sum(axis=1)
     n_targets = np.count_nonzero(own[data.y_true == 1])
-    assert (of_targets == n_targets).all() == resampling.by_class
+    assert (of_targets == n_targets).all() == isinstance(resampling, fp.Stratified)
     of_part = times[:, :90].sum(axis=1)
     assert len(set(of_part)) > 5
     share = np.count_nonzero(own[:90]) / present
@@ -219,7 +227,7 @@ class _AllTimes(Step):
         return "times"
 
     def add(self, accumulator, prepared, part):
-        times = np.array([self.draws.times(part, r) for r in range(self.n)])
+        times = np.array([self.draws.of_rows(part, r) for r in range(self.n)])
         accumulator = accumulator or {}
         accumulator[part.first_row] = times
         return accumulator
@@ -367,7 +375,7 @@ def test_nested_draws_in_parts(shape):
     clusters = draws_of(units_of(fp.Clusters(ids), data), 8)
     whole = Part.whole(data)
     for replicate in range(24):
-        of_cluster = clusters.times(whole, replicate)
+        of_cluster = clusters.of_rows(whole, replicate)
         for name in set(ids):
             rows = there & (ids == name)
             drawn = of_cluster[rows][0]
@@ -382,14 +390,14 @@ def test_sums_in_parts_are_of_the_rows_drawn(resampling, shape):
     data = detector(shape)
     parts = in_parts(data)
     run(parts.find_facts)
-    by_class = fp.Stratified() if resampling.by_class else fp.IID()
+    by_class = fp.Stratified() if isinstance(resampling, fp.Stratified) else fp.IID()
     layout, draws = row_draws([_Polynomials(2)], parts, by_class, 4)
     step = DrawnSums(layout, draws, 0, 11)
-    if not resampling.draws_samples:
+    if not draws_rows(resampling):
         draws = draws_of(units_of(resampling, parts), 4)
-        step = sums_of((layout,), draws, 0, 11)
+        step = draws.sums((layout,), 0, 11)
     (sums,) = run(lambda: ask(step, parts))
-    sums = sums if resampling.draws_samples else sums[0]
+    sums = sums if draws_rows(resampling) else sums[0]
     (times,) = run(lambda: ask(_AllTimes(draws, 11), parts))
     own = data.weights if data.weights.size else np.ones(N)
     columns = [data.llrs, np.tanh(data.llrs)]
@@ -564,8 +572,8 @@ def test_progress_is_told():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_bca_by_slopes_is_that_in_memory(shape):
-    """Of slopes: no draws are in it; clusters have memory's replicates, too."""
+def test_bca_is_that_in_memory(shape):
+    """Clusters have memory's replicates, too."""
     data = detector(shape)
     one, _ = ids_of()
     for metric in (fp.EER(), fp.BrierScore(False), fp.ECE(), fp.AUC()):
@@ -581,7 +589,7 @@ def test_bca_by_slopes_is_that_in_memory(shape):
 
 def acceleration(metric, data, resampling):
     job = prepared(metric, data)
-    return run(lambda: influence.acceleration([job], [1.0], resampling, 0))
+    return run(lambda: acceleration_of([job], [1.0], resampling, 0))
 
 
 @pytest.mark.parametrize("resampling", [fp.IID(), fp.Stratified()], ids=["iid", "stratified"])
@@ -592,7 +600,7 @@ def test_every_row_is_left_out_once(resampling):
     units = units_of(resampling, parts)
     sizes = units.n_in_strata
     keeps = ~np.eye(13 * len(sizes), dtype=bool)
-    draws = Dealt(units, keeps, 3, apart=True)
+    draws = SubsetDraws(units, keeps, 3, apart=True)
     (times,) = run(lambda: ask(_AllTimes(draws, len(keeps)), parts))
     present = data.weights > 0.0
     left_out = (times == 0.0) & present
@@ -600,12 +608,12 @@ def test_every_row_is_left_out_once(resampling):
     for stratum, size in enumerate(sizes):
         numbers = left_out[13 * stratum : 13 * (stratum + 1)].sum(axis=1)
         assert set(numbers) <= {size // 13, size // 13 + 1}
-        if resampling.by_class:
+        if isinstance(resampling, fp.Stratified):
             rows = left_out[13 * stratum : 13 * (stratum + 1)].any(axis=0)
             assert set(data.y_true[rows]) == {stratum}
-    here = Dealt(units_of(resampling, data), keeps, 3, apart=True)
+    here = SubsetDraws(units_of(resampling, data), keeps, 3, apart=True)
     for replicate in (0, 5, 12):  # the same rows as in memory
-        alone = here.times(Part.whole(data), replicate)
+        alone = here.of_rows(Part.whole(data), replicate)
         np.testing.assert_array_equal(alone[present], times[replicate][present])
 
 

@@ -62,7 +62,7 @@ def metrics(n_classes=2, slow=True):
     found, trained = [], set()
     for metric in everything.metrics(sample(n_classes)).values():
         if is_slow(metric):
-            key = type(metric), type(getattr(metric, "train", None)), metric.best_interval
+            key = type(metric), type(getattr(metric, "train", None)), metric.interval_rule.samples
             if key in trained or not slow:
                 continue
             trained.add(key)

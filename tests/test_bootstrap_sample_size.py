@@ -4,6 +4,7 @@ import json
 import math
 import warnings
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from scipy import stats
 
 import fastpsr as fp
 from fastpsr.bootstrap.bootstrap import values_of
-from fastpsr.bootstrap.jackknife import jackknifed, left_out_values
-from fastpsr.bootstrap.replicates import Job
-from fastpsr.bootstrap.subsampling import subsampled, subset_values
+from fastpsr.bootstrap.jackknife import Jackknife
+from fastpsr.bootstrap.left_out import left_out_values
+from fastpsr.bootstrap.replicates import Job, Sum
+from fastpsr.bootstrap.subsampling import Subsampling, subset_values
 from fastpsr.plans import run
 from tests.drawn import units_of
 
@@ -99,8 +101,10 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         units = units_of(scheme, data)
-        subsets = run(lambda: subset_values([job], values, units, 0, jointly=False))
-        left_out = run(lambda: left_out_values([job], units, 0, jointly=False))
+        subsets, left_out = (
+            run(lambda need=need: need([job], np.array(values), units, 0, jointly=False))
+            for need in (subset_values, left_out_values)
+        )
     pairs = list(combinations(range(8), 2))
     apart = [(a, b) for a, b in combinations(range(28), 2) if not {*pairs[a]} & {*pairs[b]}]
     halves, quarters = subsets.halves[0], subsets.quarters[0]
@@ -117,10 +121,12 @@ def test_the_rate_follows_from_halves_and_quarters(metric):
         a, b = 1.0, 0.0
     assert result.exponent == pytest.approx((a / 2.0 + b) / (a + b))
     share = math.sqrt((a / result.factor + b / result.factor**2) / (a + b))
-    if result.pilot.method == "jackknife":
-        own = jackknifed([job], [1.0], values[0], left_out)
-    else:
-        own = subsampled([job], [1.0], subsets, left_out)
+    method = Jackknife() if result.pilot.method == "jackknife" else Subsampling()
+    evidence = SimpleNamespace(
+        needed={subset_values: subsets, left_out_values: left_out}.__getitem__,
+        total=lambda terms: (values[0], None),
+    )
+    own = method.estimate(Sum((job,)), evidence)
     grown = own._replace(
         standard_error=share * own.standard_error,
         degrees_of_freedom=result.factor * own.degrees_of_freedom,

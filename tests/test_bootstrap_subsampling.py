@@ -12,13 +12,13 @@ from scipy.linalg import hadamard
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.bootstrap.draws import Dealt
+from fastpsr.bootstrap.draws import SubsetDraws
 from fastpsr.bootstrap.evidence import gather
 from fastpsr.bootstrap.inverted_test import inverted_interval
+from fastpsr.bootstrap.replicates import Sum
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.units import NestedUnits
 from fastpsr.plans import Part
-from tests.drawn import prepared, summands_of, units_of
+from tests.drawn import draws_rows, prepared, summands_of, units_of
 
 A = 1.0 / (2.0 ** (2.0 / 3.0) - 1.0)
 ONE_TERM = (1.0 + A, -A, 0.0)
@@ -89,12 +89,11 @@ def subsampled(metric, data, scheme, **options):
 
 def values_of(metrics, systems, scheme, seed=5):
     """Values, by the set of kept shares of a deal; and without each group of units."""
-    units = units_of(scheme, systems[0])
-    units = units.clusters if isinstance(units, NestedUnits) else units
-    drawn = "speakers" if units.come_in_pairs else "clusters" if units.are_shared else "samples"
+    units = units_of(scheme, systems[0]).independent
+    drawn = units.name
 
     def value(deals, number):
-        times = deals.times(Part.whole(systems[0]), number)
+        times = deals.of_rows(Part.whole(systems[0]), number)
         found = []
         for metric, data in zip(metrics, systems, strict=True):
             weights = times if data.sample_weight is None else times * data.sample_weight
@@ -113,13 +112,13 @@ def values_of(metrics, systems, scheme, seed=5):
     sets = [frozenset(np.flatnonzero(row == s)) for row in hadamard(8)[1:] for s in (1, -1)]
     sets += [frozenset(pair) for pair in itertools.combinations(range(8), 2)]
     keeps = np.array([[share in kept for share in range(8)] for kept in sets])
-    deals = Dealt(units, keeps, seed, 8)
+    deals = SubsetDraws(units, keeps, seed, 8)
     by_deal = [
         {kept: value(deals, deal * len(sets) + k) for k, kept in enumerate(sets)}
         for deal in range(8)
     ]
     n_units = int(units.n_in_strata.sum())
-    others = Dealt(units, ~np.eye(min(400, n_units), dtype=bool), seed)
+    others = SubsetDraws(units, ~np.eye(min(400, n_units), dtype=bool), seed)
     without = [value(others, group) for group in range(others.n_replicates)]
     return by_deal, without, drawn
 
@@ -193,7 +192,7 @@ def rules_by_scheme():
     """All rules; single scores are dealt in an order of their own where they decide the value."""
     for name, rule in zip(NAMES, RULES, strict=True):
         for scheme, chosen in schemes().items():
-            if not (chosen.draws_samples and name in ("nearest", "threshold")):
+            if not (draws_rows(chosen) and name in ("nearest", "threshold")):
                 yield pytest.param(rule, scheme, id=f"{name}-{scheme}")
 
 
@@ -201,7 +200,7 @@ def rules_by_scheme():
 def test_intervals_follow_the_formulas(rule, scheme):
     data, chosen = sample(), schemes()[scheme]
     found = subsampled(rule[0], data, chosen)
-    if chosen.draws_samples:
+    if draws_rows(chosen):
         data = sorted_by_group(rule[0], data)
     low, high, df = reference([rule], [1.0], [data], chosen)
     # the coefficients of two terms are known to four digits
@@ -245,14 +244,14 @@ def test_differences_are_paired(rule, scheme):
 def test_units_are_dealt_to_equal_shares(scheme, n_deals):
     data, chosen = sample(weights=True), schemes()[scheme]
     units = units_of(chosen, data)
-    units = units.clusters if isinstance(units, NestedUnits) else units
+    units = units.independent
     part = Part.whole(data)
-    deals = Dealt(units, np.eye(8, dtype=bool), 3, n_deals)
+    deals = SubsetDraws(units, np.eye(8, dtype=bool), 3, n_deals)
     first, _ = units.numbers(part)
     present = data.weights > 0.0
     seen = set()
     for deal in range(n_deals):
-        shares = np.array([deals.times(part, 8 * deal + k) > 0.0 for k in range(8)])
+        shares = np.array([deals.of_rows(part, 8 * deal + k) > 0.0 for k in range(8)])
         if scheme == "two-way":  # trials of two speakers lie in a share if both do
             shares = np.array([shares[:, first == unit].any(axis=1) for unit in range(30)]).T
             assert (shares.sum(axis=0) <= 1).all()
@@ -282,7 +281,7 @@ def test_trials_of_two_speakers_weigh_more(n_kept):
     data = sample()
     units = units_of(fp.TwoWay(one, other), data)
     keeps = np.arange(8)[None] < n_kept
-    times = Dealt(units, keeps, 1).times(Part.whole(data), 0)
+    times = SubsetDraws(units, keeps, 1).of_rows(Part.whole(data), 0)
     kept = set(one[:100][times[:100] > 0.0])
     # speakers without a trial of their own may be kept, too
     n_units = 30
@@ -560,10 +559,10 @@ def test_errors_of_bins_are_those_of_the_replicates(binning, on, norm):
     job = prepared(fp.ECE(6, on, norm, binning), sample(weights=True))
     settings = Intervals.of(20, 0.8, "auto", fp.Stratified(), 2)
     evidence = gather(
-        settings, [job], [job.metric(job.data)], [[(job, 1.0)]], jointly=False,
+        settings, [job], [job.metric(job.data)], [Sum((job,))], jointly=False,
         progress=lambda done, total: None,
     )  # fmt: skip
-    errors, replicates = evidence.errors[job]
+    errors, replicates = evidence.companions[job]
     assert (errors.shape, replicates.shape) == ((6,), (20, 6))
     assert np.linalg.norm(errors, norm) == pytest.approx(job.metric(job.data), rel=1e-12)
     norms = np.linalg.norm(replicates, norm, axis=1)
@@ -579,7 +578,7 @@ def test_differences_of_calibration_errors(scheme):
     found = fp.compare(fp.ECE(), a, b, **options)
     assert found.method == "inverted test"
     assert found.interval.low < found.interval.high
-    if not chosen.draws_samples:  # a metric alone has draws of its own
+    if not draws_rows(chosen):  # a metric alone has draws of its own
         sides = [fp.bootstrap(fp.ECE(), side, **options) for side in (a, b)]
         rho = np.corrcoef([side.replicates for side in sides])[0, 1]
         middle = sum(sides[0].interval) / 2.0 - sum(sides[1].interval) / 2.0

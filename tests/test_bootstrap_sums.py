@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.draws import draws_of
-from fastpsr.bootstrap.sums import DrawnSums, sums_of
+from fastpsr.bootstrap.rows import DrawnSums
 from fastpsr.plans import Part, run
 from fastpsr.summaries.summands import NeedsSamplesError
 from tests import reference_bootstrap as reference
 from tests import samples
-from tests.drawn import drawn_times, fixed, row_draws, summands_of, units_of
+from tests.drawn import drawn_times, draws_of, fixed, row_draws, summands_of, units_of
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
@@ -287,10 +286,10 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics,
     own = predictions.weights if predictions.weights.size else np.ones(N)
     groups, columns = together(summands, predictions)
     for place in range(10):
-        times = draws.times(Part.whole(predictions), 3 + place)
+        times = draws.of_rows(Part.whole(predictions), 3 + place)
         assert times.sum() == np.count_nonzero(own)
         assert not times[own == 0.0].any()
-        if resampling.by_class:
+        if isinstance(resampling, fp.Stratified):
             y = predictions.labels[own > 0.0]
             np.testing.assert_array_equal(np.bincount(predictions.labels, times), np.bincount(y))
         expected = reference.chebyshev_sums(
@@ -313,12 +312,12 @@ def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, r
     units = units_of(resampling, predictions)
     layout, _ = row_draws(summands, predictions, fp.IID(), 0)
     draws = draws_of(units, 12)
-    (sums,) = run(lambda: ask(sums_of((layout,), draws, 8, 19), predictions))
+    (sums,) = run(lambda: ask(draws.sums((layout,), 8, 19), predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
     groups, columns = together(summands, predictions)
     assert sums.shape[0] == 19
     for place in range(19):
-        times = draws_of(units, 12).times(Part.whole(predictions), 8 + place)
+        times = draws_of(units, 12).of_rows(Part.whole(predictions), 8 + place)
         expected = reference.chebyshev_sums(
             groups, first.n_groups, times * own, columns, first.degree
         )

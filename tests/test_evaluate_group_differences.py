@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.draws import draws_of
-from fastpsr.bootstrap.influence import acceleration
 from fastpsr.bootstrap.intervals import simultaneous_level
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.subsets import Subset
@@ -20,7 +18,7 @@ from fastpsr.evaluation.groups import groups_of
 from fastpsr.plans import Part, run
 from fastpsr.plans.reading import parts_of
 from tests import reference_bootstrap as reference
-from tests.drawn import fixed, units_of
+from tests.drawn import acceleration_of, draws_of, fixed, units_of
 
 N = 360
 CUTS = (0, 80, 80, 130, 131, 300, N)  # an empty part, and one of a single row
@@ -106,7 +104,10 @@ def drawn(scheme, data):
     return np.array(
         [
             np.concatenate(
-                [draws.times(p, r) if p.has_weight else np.zeros(len(p.predictions)) for p in parts]
+                [
+                    draws.of_rows(p, r) if p.has_weight else np.zeros(len(p.predictions))
+                    for p in parts
+                ]
             )
             for r in range(OPTIONS["n_resamples"])
         ]
@@ -187,7 +188,7 @@ def test_pairs_are_of_one_grouping():
 
 
 @pytest.mark.parametrize(
-    "metric", [fp.BrierScore(False), fp.ECE(5, binning="quantile")], ids=["slopes", "left out"]
+    "metric", [fp.BrierScore(False), fp.ECE(5, binning="quantile")], ids=["sums", "samples"]
 )
 @pytest.mark.parametrize("scheme", ["iid", "clusters"])
 @pytest.mark.parametrize("where", ["memory", "parts"])
@@ -205,13 +206,12 @@ def test_accelerations_leave_out_units_of_the_whole(metric, scheme, where):
     jobs = [Job(metric, each.data, Subset(given, each.rows)) for each in groups]
     for job in jobs:
         run(job.prepare)
-    found = run(lambda: acceleration(jobs, [1.0, -1.0], scheme_of(scheme, ids), 0))
+    found = run(lambda: acceleration_of(jobs, [1.0, -1.0], scheme_of(scheme, ids), 0))
     expected = reference.jackknife_acceleration(
         difference, scheme, data["y"], data["weight"], data["left"].tolist()
     )
     assert abs(expected) > 0.005
-    by_slopes = isinstance(metric, fp.BrierScore)  # others leave out each unit, as here
-    assert found == pytest.approx(expected, abs=0.002 if by_slopes else 1e-9)
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_bca_intervals():

@@ -37,7 +37,7 @@ FLOORS = (
     {"plans"},
     {"predictions"},
     {"ids"},
-    {"compiled", "options", "parallel"},
+    {"compiled", "interval_rule", "options", "parallel"},
     {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr.bootstrap.intervals import Method, interval
+from fastpsr.bootstrap.intervals import Method
+from fastpsr.bootstrap.methods import Percentile
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals, as_progress
@@ -196,10 +197,7 @@ def band(
     settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
     at, value, jobs = run(lambda: _prepared(BANDS[curve], predictions, points))
     with in_silence():
-        replicates = run(lambda: draw_replicates(
-            jobs, settings.resampling, settings.n_resamples, settings.seed, jointly=False,
-            progress=as_progress(progress),
-        ))  # fmt: skip
+        replicates = run(lambda: _drawn(jobs, settings, as_progress(progress)))
     ends, n_undefined = [], 0
     for found in replicates:
         defined = found[~np.isnan(found).any(axis=1)]
@@ -234,15 +232,21 @@ def _prepared(
     return at, value, jobs
 
 
+def _drawn(jobs: list[Job], settings: Intervals, progress: Progress) -> Plan[list[Floats]]:
+    units = yield from settings.resampling.units(jobs[0].whole)
+    return (yield from draw_replicates(
+        jobs, units, settings.n_resamples, settings.seed, jointly=False, progress=progress
+    ))  # fmt: skip
+
+
 def _ends(replicates: Floats, level: float, *, simultaneous: bool) -> tuple[Floats, Floats]:
     """Return the ends of the band of (R, P) replicates; nan if there are fewer than two."""
     n, n_points = replicates.shape
     if n < 2:
         return np.full(n_points, np.nan), np.full(n_points, np.nan)
-    ends = [interval(np.nan, column, level, "percentile") for column in replicates.T]
-    low, high = np.array(ends).T
+    ordered = np.sort(replicates, axis=0)
+    low, high = np.array([Percentile().ends(np.nan, column, level) for column in ordered.T]).T
     if simultaneous:
-        ordered = np.sort(replicates, axis=0)
         k = _least_depth(replicates, ordered, level)
         low, high = np.minimum(low, ordered[k - 1]), np.maximum(high, ordered[n - k])
     return low, high

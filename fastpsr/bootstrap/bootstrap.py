@@ -5,12 +5,13 @@ from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import Sum, gather, warn_of_few
+from fastpsr.bootstrap.evidence import gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
 from fastpsr.bootstrap.replicates import (
     AnyMetric,
     Job,
     Progress,
+    Sum,
     as_number,
     name_of,
 )
@@ -174,7 +175,7 @@ def with_intervals(
     progress: Progress,
 ) -> list[BootstrapResult]:
     """Return the intervals of given values; the jobs must be prepared."""
-    alone: list[Sum] = [[(job, 1.0)] for job in jobs]
+    alone = [Sum((job,)) for job in jobs]
     evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
     results = [evidence.result(name, terms) for name, terms in zip(names, alone, strict=True)]
     warn_of_few(results)
@@ -192,7 +193,7 @@ def intervals_of_differences(
 
     All jobs are drawn jointly, by a random stream of its own.
     """
-    between: list[Sum] = [[(jobs[a], 1.0), (jobs[b], -1.0)] for _, a, b, _ in pairs]
+    between = [Sum((jobs[a], jobs[b]), (1.0, -1.0)) for _, a, b, _ in pairs]
     evidence = gather(intervals, list(jobs), values, between, jointly=True, progress=progress)
     families: dict[Hashable, list[Floats]] = {}
     for pair, terms in zip(pairs, between, strict=True):

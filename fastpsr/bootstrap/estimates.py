@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple, Self
 
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.metrics.optimism import Optimism
+from fastpsr.interval_rule import IntervalRule
 
 __all__ = ["Estimate"]
 
@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
     standard_error: float
     degrees_of_freedom: float
     n_contrasts: float
-    optimism: Optimism
+    rule: IntervalRule
 
     def interval(self, confidence_level: float) -> Interval:
         """Return the interval.
@@ -32,21 +32,21 @@ class Estimate(NamedTuple):
         """
         from scipy.special import stdtrit  # which takes a while to import
 
-        center, error, of_units, n_contrasts, optimism = self
+        center, error, of_units, n_contrasts, rule = self
         if error == 0.0:
             return Interval(center, center)
         df = 1.0 / (1.0 / of_units + 1.0 / n_contrasts)
         t = float(stdtrit(df, (1.0 + confidence_level) / 2.0))
-        if optimism.scale == "plain":
+        if rule.scale == "plain":
             return Interval(center - t * error, center + t * error)
-        rest = 1.0 - center if optimism.scale == "log of the rest" else center
+        rest = 1.0 - center if rule.scale == "log of the rest" else center
         if not rest > 0.0:
-            of = "1 minus the value" if optimism.scale == "log of the rest" else "the value"
+            of = "1 minus the value" if rule.scale == "log of the rest" else "the value"
             raise ValueError(
                 f"{of} is {rest:.3g} after correction for its bias, and must be positive"
             )
         factor = math.exp(min(t * error / rest, 700.0))
-        if optimism.scale == "log of the rest":
+        if rule.scale == "log of the rest":
             return Interval(1.0 - min(rest * factor, 1.0), 1.0 - rest / factor)
         return Interval(center / factor, center * factor)
 

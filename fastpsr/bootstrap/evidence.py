@@ -3,34 +3,32 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.estimates import Estimate
-from fastpsr.bootstrap.influence import acceleration
-from fastpsr.bootstrap.intervals import FoundBy, Interval, interval
-from fastpsr.bootstrap.inverted_test import (
-    errors_of_bins,
-    interval_of_difference,
-    inverted_interval,
-)
-from fastpsr.bootstrap.jackknife import LeftOut, jackknifed, left_out_values
-from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
+from fastpsr.bootstrap.intervals import Interval, UsedMethod
+from fastpsr.bootstrap.inverted_test import InvertedTest
+from fastpsr.bootstrap.jackknife import Jackknife
+from fastpsr.bootstrap.methods import Basic, BCa, Computed, IntervalMethod, Need, Normal, Percentile
+from fastpsr.bootstrap.replicates import Job, Progress, Sum, draw_replicates, in_silence
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.bootstrap.subsampling import SubsetValues, subsampled, subset_values
-from fastpsr.bootstrap.units import IdUnits
+from fastpsr.bootstrap.subsampling import Subsampling
+from fastpsr.bootstrap.units import Units
 from fastpsr.errors import warn
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.ece import ECE
 from fastpsr.plans import Plan, run
 from fastpsr.predictions import Floats
 
-__all__ = ["Evidence", "Sum", "gather", "warn_of_few"]
+__all__ = ["Evidence", "gather", "warn_of_few"]
 
-#: Signed metrics that are added: one metric, or the difference of two.
-Sum = Sequence[tuple[Job, float]]
+_METHODS: dict[UsedMethod, IntervalMethod] = {
+    method.name: method
+    for method in (
+        Percentile(), Basic(), Normal(), BCa(), Subsampling(), Jackknife(), InvertedTest(),
+    )
+}  # fmt: skip
 
 _FEW = 8.0  # degrees of freedom
 
@@ -42,42 +40,46 @@ class Evidence:
     Attributes
     ----------
     intervals : Intervals
+    units : Units
     jobs : list of Job
     values : ndarray of float64, shape (J,)
     replicates : ndarray of float64, shape (J, R)
-    subsets : SubsetValues or None
-        Of the jobs whose intervals are by subsampling.
-    left_out : LeftOut or None
-        Of these, and of jobs whose intervals are by the jackknife.
-    errors : dict of Job to (ndarray (M,), ndarray (R, M))
-        Signed errors of the bins of calibration errors, and their replicates.
-    n_ids : int or None
-        Number of clusters or speakers, where these are drawn and there are calibration errors.
+    companions : dict of Job to (ndarray (M,), ndarray (R, M))
+        Values and replicates of companions of jobs.
+    others : dict of Need to Any
+        What methods need besides, each for the jobs that need it.
     """
 
     intervals: Intervals
+    units: Units
     jobs: list[Job]
     values: Floats
     replicates: Floats
-    subsets: SubsetValues | None
-    left_out: LeftOut | None
-    errors: dict[Job, tuple[Floats, Floats]]
-    n_ids: int | None
+    companions: dict[Job, tuple[Floats, Floats]]
+    others: dict[Need, Any]
+
+    def needed(self, need: Need) -> Any:
+        """Return what a method needs."""
+        return self.others[need]
+
+    def method_of(self, terms: Sum) -> IntervalMethod:
+        """Return the method by which the interval of a sum is computed."""
+        return _method_of(self.intervals, terms)
 
     def result(self, name: str, terms: Sum) -> BootstrapResult:
         """Return a sum with its interval, with a warning if that is not reliable."""
-        settings, jobs = self.intervals, [job for job, _ in terms]
+        settings, jobs = self.intervals, terms.jobs
         value, replicates = self.total(terms)
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
-        found = self._found(terms, value, defined)
+        method, computed, problem = self._computed(terms, value, defined)
         problems = [
             _undefined(n_undefined, replicates.size),
             _constant(jobs, value, defined),
-            found.problem,
+            problem,
         ]
-        for problem in filter(None, problems):
-            warn(f"{name} {problem}", RuntimeWarning)
+        for each in filter(None, problems):
+            warn(f"{name} {each}", RuntimeWarning)
         value_range = _range_of(terms)
         standard_error = bias = float("nan")
         if defined.size > 1 and np.isfinite(value) and np.isfinite(defined).all():
@@ -86,118 +88,54 @@ class Evidence:
                 bias = float(defined.mean() - value)
         return BootstrapResult(
             name=name, value=value,
-            interval=Interval(*(_within(end, value_range) for end in found.interval)),
+            interval=Interval(*(_within(end, value_range) for end in computed.interval)),
             standard_error=standard_error,
             bias=bias, replicates=replicates, n_undefined=n_undefined,
-            confidence_level=settings.confidence_level, method=found.method, seed=settings.seed,
+            confidence_level=settings.confidence_level, method=method, seed=settings.seed,
             resampling=settings.drawn, unit=getattr(jobs[0].metric, "unit", ""),
-            degrees_of_freedom=found.degrees_of_freedom,
-            corrected=_within(found.corrected, value_range),
+            degrees_of_freedom=computed.degrees_of_freedom,
+            corrected=_within(computed.corrected, value_range),
         )  # fmt: skip
 
     def total(self, terms: Sum) -> tuple[float, Floats]:
         """Return the value of a sum, and its replicates."""
-        places = [self.jobs.index(job) for job, _ in terms]
-        signs = [sign for _, sign in terms]
         with np.errstate(invalid="ignore"):  # inf - inf is undefined
-            value, *more = (sign * self.values[k] for k, sign in zip(places, signs, strict=True))
-            rows, *others = (
-                sign * self.replicates[k] for k, sign in zip(places, signs, strict=True)
-            )
-            for other, each in zip(more, others, strict=True):
-                value, rows = value + other, rows + each
-        return float(value), rows
-
-    def estimate(self, terms: Sum) -> Estimate:
-        """Return what the interval of a sum follows from, if that is not the replicates.
-
-        Raises
-        ------
-        ValueError
-            If the sum has no interval.
-        """
-        jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
-        assert self.left_out is not None
-        if self.intervals.method_of(*jobs) == "jackknife":
-            return jackknifed(jobs, signs, self.total(terms)[0], self.left_out)
-        assert self.subsets is not None
-        return subsampled(jobs, signs, self.subsets, self.left_out)
+            value = float(terms.total(self.jobs, self.values))
+            return value, terms.total(self.jobs, self.replicates)
 
     def at_level(self, confidence_level: float) -> "Evidence":
         """Return the evidence for intervals of another level."""
         intervals = replace(self.intervals, confidence_level=confidence_level)
         return replace(self, intervals=intervals)
 
-    def _found(self, terms: Sum, value: float, defined: Floats) -> "_Found":
-        """Return the interval of a sum from its value and its defined replicates."""
-        settings = self.intervals
-        jobs, signs = [job for job, _ in terms], [sign for _, sign in terms]
-        method = settings.method_of(*jobs)
+    def _computed(
+        self, terms: Sum, value: float, defined: Floats
+    ) -> tuple[UsedMethod, Computed, str]:
+        """Return the method that was used, the interval, and a message about both or ""."""
+        method = self.method_of(terms)
+        none = Computed(Interval(math.nan, math.nan))
         if np.isnan(value):
-            return _Found(method, problem="is undefined: both values are infinite")
+            return method.name, none, "is undefined: both values are infinite"
         if defined.size < 2:
-            return _Found(method)
-        is_drawn = method not in ("subsampling", "jackknife")
-        needed = np.append(defined if is_drawn else [], value)
-        if method != "percentile" and not np.isfinite(needed).all():
-            percentiles = interval(value, defined, settings.confidence_level, "percentile")
+            return method.name, none, ""
+        if not np.isfinite(method.must_be_finite(value, defined)).all():
             problem = (
                 "is infinite on the data or in a replicate: its interval is by percentile, "
-                f"not {method}"
+                f"not {method.name}"
             )
-            return _Found("percentile", percentiles, problem=problem)
+            return "percentile", Percentile().compute(terms, self), problem
         try:
-            if not is_drawn:
-                estimate = self.estimate(terms)
-                own = estimate.interval(settings.confidence_level)
-                corrected = estimate.center if method == "subsampling" else float("nan")
-                return _Found(method, own, estimate.degrees_of_freedom, corrected)
-            if method == "inverted test":
-                return _Found(method, self._by_inverted_tests(jobs))
-            skewness = 0.0
-            if method == "bca":
-                with in_silence():  # the skewness of values near the largest float overflows
-                    skewness = run(
-                        lambda: acceleration(jobs, signs, settings.resampling, settings.seed)
-                    )
-            own = interval(value, defined, settings.confidence_level, method, skewness)
+            return method.name, method.compute(terms, self), ""
         except ValueError as error:
-            return _Found(method, problem=f"has no interval: {error}")
-        return _Found(method, own)
-
-    def _by_inverted_tests(self, jobs: list[Job]) -> Interval:
-        """Return the interval of one metric, or of the difference of two."""
-        sides = [self._by_inverted_test(job) for job in jobs]
-        if len(sides) == 1:
-            return sides[0]
-        places = [self.jobs.index(job) for job in jobs]
-        return interval_of_difference(sides[0], sides[1], self.replicates[places])
-
-    def _by_inverted_test(self, job: Job) -> Interval:
-        metric, (errors, replicates) = job.metric, self.errors[job]
-        assert isinstance(metric, ECE)
-        defined = replicates[~np.isnan(replicates).any(axis=1)]
-        level = self.intervals.confidence_level
-        return inverted_interval(errors, defined, metric.norm, level, self.n_ids)
-
-
-class _Found(NamedTuple):
-    """An interval, how it was computed, and a message if that differs from what was asked for."""
-
-    method: FoundBy
-    interval: Interval = Interval(float("nan"), float("nan"))
-    degrees_of_freedom: float = float("nan")
-    corrected: float = float("nan")
-    problem: str = ""
+            return method.name, none, f"has no interval: {error}"
 
 
 def _range_of(terms: Sum) -> tuple[float, float]:
     """Return the least and the greatest value that a sum can have."""
     low = high = 0.0
-    for job, sign in terms:
-        ends = getattr(job.metric, "value_range", Metric.value_range)
-        low += min(sign * end for end in ends)
-        high += max(sign * end for end in ends)
+    for job, sign in zip(terms.jobs, terms.signs, strict=True):
+        ends = [sign * end for end in job.value_range]
+        low, high = low + min(ends), high + max(ends)
     return low, high
 
 
@@ -247,6 +185,7 @@ def gather(
     *,
     jointly: bool,
     progress: Progress,
+    also: Sequence[Need] = (),
 ) -> Evidence:
     """Draw what the intervals of sums of prepared jobs are computed from.
 
@@ -256,54 +195,55 @@ def gather(
         Of the jobs.
     jointly : bool
         Whether all jobs must see the same draws.
+    also : sequence of Need
+        What is needed of all jobs besides.
     """
+    by_need, companions = _needs_of(intervals, sums)
+    by_need |= dict.fromkeys(also, jobs)
+    of_job = np.array(values, np.float64)
+    seed, drawn_jobs = intervals.seed, [*jobs, *companions.values()]
 
-    def jobs_by(method: FoundBy) -> dict[Job, None]:
-        by_method = (terms for terms in sums
-                     if intervals.method_of(*(job for job, _ in terms)) == method)  # fmt: skip
-        return dict.fromkeys(job for terms in by_method for job, _ in terms)
+    def need_of(need: Need, some: list[Job], units: Units) -> Plan[Any]:
+        of_some = of_job[[jobs.index(job) for job in some]]
+        return (yield from need(some, of_some, units.independent, seed, jointly=jointly))
 
-    in_subsets, tested = jobs_by("subsampling"), jobs_by("inverted test")
-    beside = in_subsets | jobs_by("jackknife")
-    bins = {job: errors_of_bins(job) for job in tested}
-    of_bins = [each for job in tested for each in bins[job]]
-    known = dict(zip(jobs, values, strict=True))
-
-    resampling, seed = intervals.resampling, intervals.seed
-
-    def values_beside() -> Plan[tuple[SubsetValues | None, LeftOut | None]]:
-        if not beside:
-            return None, None
-        units = yield from resampling.independent_units(jobs[0].whole)
-        left_out = left_out_values(list(beside), units, seed, jointly=jointly)
-        if not in_subsets:
-            return None, (yield from left_out)
-        own = [known[job] for job in in_subsets]
-        subsets = subset_values(list(in_subsets), own, units, seed, jointly=jointly)
-        first, second = yield [subsets, left_out]
-        return first, second
-
-    def n_ids_if_needed() -> Plan[int | None]:
-        units = (yield from resampling.units(jobs[0].whole)) if tested else None
-        return units.ids.size if isinstance(units, IdUnits) else None
-
-    def plan() -> Plan[list[Any]]:
-        drawn = draw_replicates(
-            [*jobs, *of_bins], resampling, intervals.n_resamples, seed,
-            jointly=jointly, progress=progress,
+    def plan() -> Plan[Evidence]:
+        units = yield from intervals.resampling.units(jobs[0].whole)
+        replicates = draw_replicates(
+            drawn_jobs, units, intervals.n_resamples, seed, jointly=jointly, progress=progress
+        )
+        drawn, *rest = yield [
+            replicates,
+            *(job.metric.plan(job.data) for job in companions.values()),  # type: ignore[union-attr]
+            *(need_of(need, some, units) for need, some in by_need.items()),
+        ]
+        of_companions = zip(rest, drawn[len(jobs) :], strict=False)
+        return Evidence(
+            intervals, units, jobs, of_job, np.array(drawn[: len(jobs)]),
+            dict(zip(companions, of_companions, strict=True)),
+            dict(zip(by_need, rest[len(companions) :], strict=True)),
         )  # fmt: skip
-        errors = [each.metric.plan(each.data) for each in of_bins]  # type: ignore[union-attr]
-        return (yield [drawn, values_beside(), n_ids_if_needed(), *errors])
 
     with in_silence():
-        replicates, (subsets, left_out), n_ids, *errors = run(plan)
-    own = iter(zip(errors, replicates[len(jobs) :], strict=True))
-    by_bin = {job: [next(own) for _ in bins[job]] for job in tested}
-    held = {
-        job: (np.array([error for error, _ in each]), np.array([row for _, row in each]).T)
-        for job, each in by_bin.items()
-    }
-    return Evidence(
-        intervals, jobs, np.array(values, np.float64), replicates[: len(jobs)], subsets, left_out,
-        held, n_ids,
-    )  # fmt: skip
+        return run(plan)
+
+
+def _method_of(intervals: Intervals, terms: Sum) -> IntervalMethod:
+    return _METHODS[intervals.method_of(*terms.jobs)]
+
+
+def _needs_of(
+    intervals: Intervals, sums: Sequence[Sum]
+) -> tuple[dict[Need, list[Job]], dict[Job, Job]]:
+    """Return the jobs by what their methods need of them, and the companions of jobs."""
+    by_need: dict[Need, dict[Job, None]] = {}
+    companions: dict[Job, Job] = {}
+    for terms in sums:
+        method = _method_of(intervals, terms)
+        for need in method.needs:
+            by_need.setdefault(need, {}).update(dict.fromkeys(terms.jobs))
+        for job in terms.jobs:
+            companion = None if job in companions else method.companion(job)
+            if companion is not None:
+                companions[job] = companion
+    return {need: list(some) for need, some in by_need.items()}, companions

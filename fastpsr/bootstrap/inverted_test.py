@@ -4,31 +4,48 @@ A calibration error is a norm of the errors of bins. Noise makes it larger, most
 errors are small: percentiles of replicates are of errors with the noise of two draws.
 """
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.replicates import Job
-from fastpsr.metrics.base import Metric
-from fastpsr.metrics.ece import ECE
-from fastpsr.plans import Data, Plan
+from fastpsr.bootstrap.methods import Computed, IntervalMethod
+from fastpsr.bootstrap.replicates import Job, Sum
 from fastpsr.predictions import Floats
-from fastpsr.summaries.bins import BinSums
-from fastpsr.summaries.summands import Summands
 
-__all__ = ["errors_of_bins", "interval_of_difference", "inverted_interval"]
+if TYPE_CHECKING:
+    from fastpsr.bootstrap.evidence import Evidence
+
+__all__ = ["InvertedTest", "interval_of_difference", "inverted_interval"]
 
 _N_STEPS = 80  # on the way to the largest errors
 
 
-def errors_of_bins(job: Job) -> list[Job]:
-    """Return jobs whose values are the signed errors of the bins of a calibration error."""
-    assert isinstance(job.metric, ECE)
-    return [
-        Job(_ErrorOfBin(job.metric, number), job.data, job.subset, job.summands)
-        for number in range(job.metric.bins)
-    ]
+class InvertedTest(IntervalMethod):
+    """The calibration errors that are not rejected, of one metric or of the difference of two.
+
+    The metric has `signed_errors`, the statistic of the errors of its bins, whose `norm` it is.
+    """
+
+    name = "inverted test"
+
+    def companion(self, job: Job) -> Job:
+        metric: Any = job.metric
+        return Job(metric.signed_errors, job.data, job.subset, job.summands, (metric.bins,))
+
+    def compute(self, terms: Sum, evidence: "Evidence") -> Computed:
+        sides = [self._one(job, evidence) for job in terms.jobs]
+        if len(sides) == 1:
+            return Computed(sides[0])
+        places = [evidence.jobs.index(job) for job in terms.jobs]
+        return Computed(interval_of_difference(sides[0], sides[1], evidence.replicates[places]))
+
+    def _one(self, job: Job, evidence: "Evidence") -> Interval:
+        metric: Any = job.metric
+        errors, replicates = evidence.companions[job]
+        defined = replicates[~np.isnan(replicates).any(axis=1)]
+        level = evidence.intervals.confidence_level
+        return inverted_interval(errors, defined, metric.norm, level, evidence.units.n_whole_ids)
 
 
 def inverted_interval(
@@ -57,8 +74,7 @@ def inverted_interval(
     tail = (1.0 - confidence_level) / 2.0
 
     def norms(rows: Floats) -> Floats:
-        found: Floats = np.linalg.norm(rows, norm, axis=-1)
-        return found
+        return np.asarray(np.linalg.norm(rows, norm, axis=-1))
 
     observed = float(norms(errors))
     steps = np.linspace(0.0, 1.0, _N_STEPS)
@@ -109,24 +125,3 @@ def _first_crossing(steps: Floats, shares: Floats, level: float) -> float:
         return float(steps[0])
     part = (level - shares[k - 1]) / (shares[k] - shares[k - 1])
     return float(steps[k - 1] + part * (steps[k] - steps[k - 1]))
-
-
-@dataclass(frozen=True, eq=False)
-class _ErrorOfBin(Metric[BinSums]):
-    """The signed error of one bin."""
-
-    metric: ECE
-    number: int
-
-    @property
-    def label(self) -> str:
-        return f"error of bin {self.number}"
-
-    def total(self, data: Data) -> Plan[BinSums]:
-        return (yield from self.metric.total(data))
-
-    def summands(self, data: Data) -> Plan[Summands | None]:
-        return (yield from self.metric.summands(data))
-
-    def finish(self, summary: BinSums) -> float:
-        return float(self.metric.errors(summary)[self.number])

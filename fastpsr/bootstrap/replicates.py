@@ -1,26 +1,21 @@
 """Replicates of metrics: from sums if a metric has summands, else from weighted predictions."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import Dealt, Draws, NestedDraws, Reweighted, Times, draws_of
-from fastpsr.bootstrap.resampling import Resampling
-from fastpsr.bootstrap.subsets import Subset, SubsetTimes
-from fastpsr.bootstrap.sums import (
-    DrawnSums,
-    Layout,
-    RowDraws,
-    known_counts,
-    sums_of,
-)
-from fastpsr.bootstrap.units import Kept, sizes_by_part
-from fastpsr.caching import cached_property
+from fastpsr.bootstrap.draws import DrawCounts, Draws, Reweighted, SubsetDraws
+from fastpsr.bootstrap.layout import Layout, known_counts
+from fastpsr.bootstrap.rows import DrawnSums, RowDraws
+from fastpsr.bootstrap.subsets import Subset
+from fastpsr.bootstrap.units import Units
+from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import IntervalRule
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.metrics.base import Metric, Statistic
@@ -33,10 +28,10 @@ __all__ = [
     "AnyMetric",
     "Job",
     "Progress",
+    "Sum",
     "as_number",
     "draw_replicates",
     "in_silence",
-    "layout_of",
     "name_of",
     "values_under",
 ]
@@ -71,6 +66,18 @@ class Job:
         return name_of(self.metric)
 
     @property
+    def interval_rule(self) -> IntervalRule:
+        """How its intervals are computed; functions of the caller have the default."""
+        rule: IntervalRule = getattr(self.metric, "interval_rule", Metric.interval_rule)
+        return rule
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """Least and greatest value that it can have."""
+        ends: tuple[float, float] = getattr(self.metric, "value_range", Metric.value_range)
+        return ends
+
+    @property
     def whole(self) -> Data:
         """The data whose units are drawn."""
         return self.data if self.subset is None else self.subset.whole
@@ -86,25 +93,25 @@ class Job:
     def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""
         if not self._pinned:
-            found: Any = self.metric
-            if isinstance(self.metric, Metric):
-                found = yield from self.metric.fixed_to(self.data)
-            self._pinned.append(found)
+            metric: Any = self.metric
+            if isinstance(metric, Metric):
+                metric = yield from metric.fixed_to(self.data)
+            self._pinned.append(metric)
         return self._pinned[0]
 
-    def value_under(self, times: Times, replicate: int, views: dict[Any, Data]) -> Plan[Any]:
+    def value_under(
+        self, draws: DrawCounts, replicate: int, views: dict[Hashable, Data]
+    ) -> Plan[Any]:
         """Plan: return the value for given draw counts of the rows; nan if it is undefined.
 
         `views` are the data under the draw counts, which jobs share: what is computed once for
         several metrics of the same data is computed once here, too.
         """
         pinned = yield from self.pin()
-        key = id(self.data), id(self.subset), replicate
-        if self.subset is not None:
-            times = SubsetTimes(self.subset, times)
+        key = ByIdentity(self.data), self.subset, replicate
         try:
             if key not in views:
-                views[key] = mapped(self.data, Reweighted(times, replicate))
+                views[key] = mapped(self.data, Reweighted(draws, replicate, self.subset))
             view: Any = views[key]
             if isinstance(pinned, Statistic):
                 value: Any = yield from pinned.plan_from_start(view)
@@ -128,24 +135,29 @@ class _Kind:
     @property
     def summands(self) -> list[Summands]:
         """The summands of the jobs, once each: jobs may share them."""
-        found = {id(job.summands): job.summands for job in self.jobs}
-        return [summands for summands in found.values() if summands is not None]
+        distinct = {ByIdentity(job.summands): job.summands for job in self.jobs}
+        return [summands for summands in distinct.values() if summands is not None]
 
-    def layout(self, kept: Kept, data: list[Data]) -> Layout:
+    def layout(self, data: list[Data]) -> Layout:
         """Return the layout of the kind; data that it needs are appended to `data`."""
-        return layout_of(self.jobs[0], self.summands, kept, data)
+        job, summands = self.jobs[0], tuple(self.summands)
+        places = [
+            tuple(_place_of(each, data) for each in (job.data, *one.beside)) for one in summands
+        ]
+        return Layout(summands, tuple(places), job.subset)
 
-    def values_of(self, pieces: Floats) -> tuple[Floats, list[tuple[int, int]]]:
-        """Return (jobs, R) values, or (jobs, R, P) of curves, of (R, G, 1 + sums) sums.
+    def values_of(self, pieces: Floats) -> tuple[list[Floats], list[tuple[int, int]]]:
+        """Return the values of each job, (R,) or (R, P) of curves, of (R, G, 1 + sums) sums.
 
         Also return which of them need the samples.
         """
-        out = np.full((len(self.jobs), pieces.shape[0], *self.jobs[0].shape), np.nan)
+        n_replicates = pieces.shape[0]
+        out = [np.full((n_replicates, *job.shape), np.nan) for job in self.jobs]
         unserved = []
         columns, begin = {}, 1
-        for own in self.summands:
-            columns[id(own)] = slice(begin, begin + own.n_sums)
-            begin += 0 if own.degree else own.n_sums  # polynomials are those of all jobs of a kind
+        for one in self.summands:
+            columns[ByIdentity(one)] = slice(begin, begin + one.n_sums)
+            begin += 0 if one.degree else one.n_sums  # polynomials are those of all jobs of a kind
         for replicate, sums in enumerate(pieces):
             if not sums[:, 0].any():
                 continue  # no sample was drawn
@@ -157,93 +169,121 @@ class _Kind:
                 try:
                     # without sums all share one summary
                     if assembled_by is None or (summands.n_sums and summands is not assembled_by):
-                        assembled = summands.assemble(sums[:, 0], sums[:, columns[id(summands)]])
+                        of_summands = columns[ByIdentity(summands)]
+                        assembled = summands.assemble(sums[:, 0], sums[:, of_summands])
                         assembled_by = summands
-                    out[place, replicate] = metric.finish(assembled)
+                    out[place][replicate] = metric.finish(assembled)
                 except NeedsSamplesError:
                     unserved.append((place, replicate))
                 except ValueError:
                     pass  # undefined, for example because a class is missing: stays nan
         return out, unserved
 
-    def write(self, pieces: Floats, first: int, times: Times | None, out: Floats) -> Plan[None]:
+    def write(
+        self, pieces: Floats, first: int, draws: DrawCounts | None, out: list[Floats]
+    ) -> Plan[None]:
         """Write the values of (R, G, 1 + sums) of replicates from `first` on.
 
-        `times` are the draw counts of rows; None if only counts of groups were drawn.
+        `draws` are the draw counts of rows; None if only counts of groups were drawn.
         """
         values, unserved = self.values_of(pieces)
-        out[self.places, first : first + pieces.shape[0]] = values
+        for place, of_job in zip(self.places, values, strict=True):
+            out[place][first : first + pieces.shape[0]] = of_job
         if not unserved:
             return
-        if times is None:
+        if draws is None:
             raise ValueError(
                 f"metric {self.jobs[unserved[0][0]].name} must not need samples where its summands "
                 "are counts alone: give them a column"
             )
         for job in self.jobs:
-            own = job.summands
-            if isinstance(job.data, PartitionedPredictions) and own is not None and own.beside:
+            beside = job.summands.beside if job.summands is not None else ()
+            if isinstance(job.data, PartitionedPredictions) and beside:
                 raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                     "replicates need samples beside others")  # fmt: skip
         data = self.jobs[0].data
         for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
             some = unserved[chunk.start : chunk.stop]
-            views: dict[Any, Data] = {}
-            found = yield [self.jobs[k].value_under(times, first + r, views) for k, r in some]
-            for (k, r), value in zip(some, found, strict=True):
-                out[self.places[k], first + r] = value
+            views: dict[Hashable, Data] = {}
+            numbers = yield [self.jobs[k].value_under(draws, first + r, views) for k, r in some]
+            for (k, r), value in zip(some, numbers, strict=True):
+                out[self.places[k]][first + r] = value
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Signed metrics that are added: one metric, or the difference of two."""
+
+    jobs: tuple[Job, ...]
+    signs: tuple[float, ...] = (1.0,)
+
+    @classmethod
+    def of(cls, terms: Iterable[tuple[Job, float]]) -> "Sum":
+        """Return the sum of jobs with their signs, of which those of 0 are left out."""
+        jobs, signs = zip(*((job, sign) for job, sign in terms if sign), strict=True)
+        return cls(jobs, signs)
+
+    def total(self, jobs: list[Job], values: Floats) -> Any:
+        """Return the sum, given the values of `jobs`."""
+        total, *others = (
+            sign * values[jobs.index(job)] for job, sign in zip(self.jobs, self.signs, strict=True)
+        )
+        for other in others:
+            total = total + other
+        return total
 
 
 def draw_replicates(
     jobs: list[Job],
-    resampling: Resampling,
+    units: Units,
     n_resamples: int,
     seed: int,
     *,
     jointly: bool,
     progress: Progress,
-) -> Plan[Floats]:
-    """Plan: return (J, R) replicates, or (J, R, P) of curves, nan where a metric is undefined.
+) -> Plan[list[Floats]]:
+    """Plan: return the replicates of each job, (R,), or (R, P) of curves; nan where undefined.
 
     Parameters
     ----------
     jobs : list of Job
-        All on the same samples or, if `jointly`, groups of them; with values of one shape, and
-        prepared.
+        Prepared, and all on the same samples or, if `jointly`, groups of them.
     jointly : bool
         Whether all metrics must see the same draws, so that they can be subtracted.
     progress : callable
         Called with the number of replicates done and their total, over all passes.
     """
     kinds, others = _sorted_by_kind(jobs)
-    out = np.full((len(jobs), n_resamples, *jobs[0].shape), np.nan)
-    advance = _Count(progress, n_resamples * (len(kinds) + bool(others)))
+    out = [np.full((n_resamples, *job.shape), np.nan) for job in jobs]
+    n_sharing = len(kinds) + bool(others)
+    advance = _Count(progress, n_resamples * n_sharing)
     plans: list[Plan[None]] = []
-    if not jointly and resampling.draws_samples:
-        share = len(kinds) + bool(others)
-        plans = [_draw_rows(kind, resampling, seed, out, advance, share) for kind in kinds]
-        kinds = []
-    if kinds or others:
-        units = yield from resampling.units(jobs[0].whole)
-        draws = draws_of(units, seed)
-        plans += _plans_under(jobs, kinds, others, draws, out, advance)
+    remaining = []
+    for kind in kinds:
+        data = [kind.jobs[0].data]
+        layout = kind.layout(data)
+        alone = None if jointly else units.draws_alone(layout, seed)
+        if alone is None:
+            remaining.append(kind)
+        else:
+            plans.append(_draw_rows(kind, layout, data, alone, out, advance, n_sharing))
+    if remaining or others:
+        plans += _plans_under(jobs, remaining, others, units.draws(seed), out, advance)
     yield plans
     return out
 
 
-def values_under(jobs: list[Job], draws: Dealt, *, jointly: bool) -> Plan[Floats]:
+def values_under(jobs: list[Job], draws: SubsetDraws, *, jointly: bool) -> Plan[Floats]:
     """Plan: return (J, R) values of metrics on the units that each replicate keeps."""
     kinds, others = _sorted_by_kind(jobs)
-    out = np.full((len(jobs), draws.n_replicates), np.nan)
-    remaining = kinds
-    if not jointly and draws.deals_counts:
-        remaining = []
-        for kind in kinds:
-            if not (yield from _deal_counts(kind, draws, out)):
-                remaining.append(kind)
+    out = [np.full(draws.n_replicates, np.nan) for _ in jobs]
+    remaining = []
+    for kind in kinds:
+        if jointly or not (yield from _deal_counts(kind, draws, out)):
+            remaining.append(kind)
     if remaining or others:
         yield _plans_under(jobs, remaining, others, draws, out, lambda n: None)
-    return out
+    return np.array(out)
 
 
 def name_of(metric: object) -> str:
@@ -270,12 +310,6 @@ def in_silence() -> Iterator[None]:
         yield
 
 
-def layout_of(job: Job, summands: Sequence[Summands], kept: Kept, data: list[Data]) -> Layout:
-    """Return the layout of summands of a job's data; data that they need are appended to `data`."""
-    places = [tuple(_place_of(one, data) for one in (job.data, *own.beside)) for own in summands]
-    return Layout(tuple(summands), tuple(places), kept, job.subset)
-
-
 def _place_of(one: Data, data: list[Data]) -> int:
     """Return the index of an object in `data`, to which it is appended if it is not there."""
     for place, other in enumerate(data):
@@ -293,7 +327,7 @@ def _sorted_by_kind(jobs: list[Job]) -> tuple[list[_Kind], list[int]]:
         if job.summands is None:
             others.append(place)
             continue
-        kind = kinds.setdefault((id(job.data), job.summands.key), _Kind([], []))
+        kind = kinds.setdefault((ByIdentity(job.data), job.summands.key), _Kind([], []))
         kind.places.append(place)
         kind.jobs.append(job)
     return list(kinds.values()), others
@@ -340,48 +374,42 @@ def _numbers_of_samples(data: Data) -> int:
 
 def _draw_rows(
     kind: _Kind,
-    resampling: Resampling,
-    seed: int,
-    out: Floats,
+    layout: Layout,
+    data: list[Data],
+    draws: RowDraws,
+    out: list[Floats],
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
-    """Write the replicates of a kind, with its own draws of rows."""
-    data = kind.jobs[0].data
-    beside = [data]
-    layout = kind.layout(Kept(), beside)
-    draws = RowDraws(layout, sizes_by_part(data, resampling.by_class), resampling.by_class, seed)
-    counts = yield from known_counts(layout, tuple(beside))
+    """Write the replicates of a kind, with draws of rows for it alone."""
+    counts = yield from known_counts(layout, tuple(data))
     of_whole = None if counts is None else draws.of_whole(counts)
     n_numbers = layout.n_groups * (1 + layout.n_sums)
-    for chunk in _chunks_of(out.shape[1], data, n_numbers, n_sharing):
+    for chunk in _chunks_of(out[0].shape[0], data[0], n_numbers, n_sharing):
         if of_whole is not None:
             sums = of_whole.sums(chunk.start, len(chunk))
         else:
             step = DrawnSums(layout, draws, chunk.start, len(chunk))
-            (sums,) = yield [step.over(*beside)]
+            (sums,) = yield [step.over(*data)]
         rows_drawn = draws if of_whole is None else None
         yield from kind.write(sums, chunk.start, rows_drawn, out)
         advance(len(chunk))
 
 
-def _deal_counts(kind: _Kind, draws: Dealt, out: Floats) -> Plan[bool]:
+def _deal_counts(kind: _Kind, draws: SubsetDraws, out: list[Floats]) -> Plan[bool]:
     """Write the replicates of a kind if counts of its groups suffice; return whether they do."""
-    beside = [kind.jobs[0].data]
-    layout = kind.layout(Kept(), beside)
-    bytes_each = 8 * layout.n_groups
-    if bytes_each > _BYTES_PER_CHUNK:
+    data = [kind.jobs[0].data]
+    layout = kind.layout(data)
+    strata, bytes_each = draws.strata_of_groups(layout), 8 * layout.n_groups
+    if strata is None or bytes_each > _BYTES_PER_CHUNK:
         return False
-    counts = yield from known_counts(layout, tuple(beside))
+    counts = yield from known_counts(layout, tuple(data))
     if counts is None:
         return False
-    strata = np.zeros(counts.size, np.int64)
-    if draws.units.n_in_strata.size > 1:
-        strata = layout.summands[0].class_of_group
     first = 0
-    for kept in draws.of_counts(counts, strata, max(1, _BYTES_AT_ONCE // bytes_each)):
-        yield from kind.write(kept[:, :, None], first, None, out)
-        first += kept.shape[0]
+    for some in draws.of_counts(counts, strata, max(1, _BYTES_AT_ONCE // bytes_each)):
+        yield from kind.write(some[:, :, None], first, None, out)
+        first += some.shape[0]
     return True
 
 
@@ -389,8 +417,8 @@ def _plans_under(
     jobs: list[Job],
     kinds: list[_Kind],
     others: list[int],
-    draws: Draws | NestedDraws,
-    out: Floats,
+    draws: Draws,
+    out: list[Floats],
     advance: Callable[[int], object],
 ) -> list[Plan[None]]:
     """Return plans that write the replicates of jobs that share the draws of units."""
@@ -406,16 +434,15 @@ def _plans_under(
 def _sum_units(
     data: Data,
     kinds: list[_Kind],
-    draws: Draws | NestedDraws,
-    out: Floats,
+    draws: Draws,
+    out: list[Floats],
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
     """Write the replicates of kinds that have summands."""
     beside = [data]
-    kept = Kept()
-    layouts = tuple(kind.layout(kept, beside) for kind in kinds)
-    n_replicates = out.shape[1]
+    layouts = tuple(kind.layout(beside) for kind in kinds)
+    n_replicates = out[0].shape[0]
     if isinstance(data, PartitionedPredictions):
         n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
         chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing)
@@ -423,7 +450,7 @@ def _sum_units(
         size = LANES * thread_count()
         chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
     for chunk in chunks:
-        (pieces,) = yield [sums_of(layouts, draws, chunk.start, len(chunk)).over(*beside)]
+        (pieces,) = yield [draws.sums(layouts, chunk.start, len(chunk)).over(*beside)]
         for kind, sums in zip(kinds, pieces, strict=True):
             yield from kind.write(sums, chunk.start, draws, out)
             advance(len(chunk))
@@ -431,22 +458,23 @@ def _sum_units(
 
 def _go_to_samples(
     jobs: dict[int, Job],
-    draws: Times,
-    out: Floats,
+    draws: DrawCounts,
+    out: list[Floats],
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
     """Write the replicates of jobs without summands, each from weighted samples."""
-    n_replicates = out.shape[1]
+    n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():
         yield from job.pin()
     n_numbers = _numbers_of_samples(data) * len(jobs)
 
     def one(replicate: int) -> Plan[None]:
-        views: dict[Any, Data] = {}
+        views: dict[Hashable, Data] = {}
         values = yield [job.value_under(draws, replicate, views) for job in jobs.values()]
-        out[list(jobs), replicate] = values
+        for place, value in zip(jobs, values, strict=True):
+            out[place][replicate] = value
         advance(1)
 
     chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing, in_lanes=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastpsr.bootstrap.intervals import FoundBy, Interval, described
+from fastpsr.bootstrap.intervals import Interval, UsedMethod, described
 from fastpsr.html import table
 from fastpsr.optional import frame
 from fastpsr.predictions import Floats
@@ -77,7 +77,7 @@ class BootstrapResult(Result):
     replicates: Floats
     n_undefined: int
     confidence_level: float
-    method: FoundBy
+    method: UsedMethod
     seed: int
     resampling: str
     unit: str = ""

@@ -9,10 +9,11 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.bootstrap.bootstrap import values_of
 from fastpsr.bootstrap.estimates import Estimate
-from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
+from fastpsr.bootstrap.evidence import gather, warn_of_few
 from fastpsr.bootstrap.intervals import Interval
-from fastpsr.bootstrap.jackknife import LeftOut, degrees_of_freedom, left_out_values
-from fastpsr.bootstrap.replicates import AnyMetric, Job, in_silence
+from fastpsr.bootstrap.left_out import LeftOut, degrees_of_freedom, left_out_values
+from fastpsr.bootstrap.methods import EstimateMethod
+from fastpsr.bootstrap.replicates import AnyMetric, Job, Sum
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
@@ -27,7 +28,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.html import table
 from fastpsr.metrics.base import check_metric
 from fastpsr.options import with_hints
-from fastpsr.plans import Data, Plan, check_data, run
+from fastpsr.plans import Data, check_data
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 
@@ -216,18 +217,22 @@ def sample_size(
     settings = Intervals.of(n_resamples, confidence_level, "auto", resampling, seed)
     job = Job(metric, predictions)
     (value,) = values_of([job.name], [job])
-    alone = [(job, 1.0)]
-    evidence = gather(settings, [job], [value], [alone], jointly=False, progress=lambda *_: None)
-    estimate = None
-    if settings.method_of(job) in ("subsampling", "jackknife") and math.isfinite(value):
+    alone = Sum((job,))
+    evidence = gather(
+        settings, [job], [value], [alone], jointly=False, progress=lambda *_: None,
+        also=(subset_values, left_out_values),
+    )  # fmt: skip
+    estimate, method = None, evidence.method_of(alone)
+    if isinstance(method, EstimateMethod) and math.isfinite(value):
         try:
-            estimate = evidence.estimate(alone)
+            estimate = method.estimate(alone, evidence)
             estimate.interval(confidence_level)
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
     result = evidence.result(job.name, alone)
     warn_of_few([result])
-    pilot = _Pilot(job, result, *_values_beside(job, value, settings, evidence), estimate)
+    subsets, left_out = evidence.needed(subset_values), evidence.needed(left_out_values)
+    pilot = _Pilot(job, result, subsets, left_out, estimate)
     if not 0.0 < pilot.width(1.0) < math.inf:
         low, high = result.interval
         _refuse(f"{job.name} an interval of a finite width above 0, not from {low} to {high}")
@@ -309,7 +314,7 @@ class _Pilot:
     def degrees_of_freedom(self) -> float:
         """Degrees of freedom of the standard error."""
         with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float
-            return degrees_of_freedom(self.left_out.centered([self.job], [1.0]))
+            return degrees_of_freedom(self.left_out.centered(Sum((self.job,))))
 
     def width(self, factor: float, spread: float = 1.0) -> float:
         """Return the width with `factor` times the units, for a multiple of the standard error."""
@@ -360,26 +365,6 @@ class _Pilot:
             degrees_of_freedom=df, curve_n=self.n * grid,
             curve_width=np.array([self.width(float(each)) for each in grid]),
         )  # fmt: skip
-
-
-def _values_beside(
-    job: Job, value: float, settings: Intervals, evidence: Evidence
-) -> tuple[SubsetValues, LeftOut]:
-    """Return values on subsets and without units, from the evidence if it has them."""
-    subsets, left_out = evidence.subsets, evidence.left_out
-    if subsets is not None and left_out is not None:
-        return subsets, left_out
-
-    def plan() -> Plan[tuple[SubsetValues, LeftOut]]:
-        units = yield from settings.resampling.independent_units(job.whole)
-        first, second = yield [
-            subset_values([job], [value], units, settings.seed, jointly=False),
-            left_out_values([job], units, settings.seed, jointly=False),
-        ]
-        return first, second
-
-    with in_silence():
-        return run(plan)
 
 
 def _refuse(what: str) -> NoReturn:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.bootstrap.intervals import METHODS, FoundBy, Method, described
+from fastpsr.bootstrap.intervals import METHODS, Method, UsedMethod, described
 from fastpsr.bootstrap.replicates import Job, Progress
-from fastpsr.bootstrap.resampling import IID, Resampling
+from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.rows import IID
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.optimism import BestInterval
 from fastpsr.plans import Data
 
 __all__ = ["Intervals", "as_progress"]
@@ -139,22 +139,17 @@ class Intervals:
         """Return the settings as text, with the metrics by the methods that were used."""
         return described(self.confidence_level, metrics, self.n_resamples, self.drawn, self.seed)
 
-    def method_of(self, *jobs: Job) -> FoundBy:
+    def method_of(self, *jobs: Job) -> UsedMethod:
         """Return how the interval of a metric is computed, or of a sum of signed metrics."""
         if self.method != "auto":
             return self.method
-        best = {self._best(job.metric) for job in jobs}
+        by_unit = self.resampling.draws_whole_ids
+        best = {job.interval_rule.units if by_unit else job.interval_rule.samples for job in jobs}
         if "subsampling" in best:
             return "subsampling"
         if "bca" in best and not self.resampling.multiplies:
             return "bca"
         return best.pop() if len(best) == 1 and best != {"bca"} else "percentile"
-
-    def _best(self, metric: object) -> BestInterval:
-        best: BestInterval = getattr(metric, "best_interval", "percentile")
-        if not self.resampling.draws_whole_ids:
-            return best
-        return getattr(metric, "best_interval_of_ids", None) or best
 
 
 def _least_resamples(confidence_level: float) -> int:

@@ -7,25 +7,29 @@ ties. Halves and quarters of the data show how large it is, and how much the cor
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.draws import Dealt
+from fastpsr.bootstrap.draws import SubsetDraws
 from fastpsr.bootstrap.estimates import Estimate
-from fastpsr.bootstrap.jackknife import LeftOut, degrees_of_freedom, standard_error
-from fastpsr.bootstrap.replicates import Job, values_under
-from fastpsr.bootstrap.units import Units
-from fastpsr.metrics.base import Metric
-from fastpsr.metrics.optimism import ONE_TERM, Center, Optimism
+from fastpsr.bootstrap.left_out import degrees_of_freedom, left_out_values, standard_error
+from fastpsr.bootstrap.methods import EstimateMethod
+from fastpsr.bootstrap.replicates import Job, Sum, values_under
+from fastpsr.bootstrap.units import CountedUnits
+from fastpsr.interval_rule import NO_BIAS, ONE_TERM, Center, IntervalRule
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
+
+if TYPE_CHECKING:
+    from fastpsr.bootstrap.evidence import Evidence
 
 __all__ = [
     "FEWEST",
     "SPLITS",
+    "Subsampling",
     "SubsetValues",
-    "subsampled",
     "subset_values",
 ]
 
@@ -85,72 +89,67 @@ class SubsetValues:
     drawn: str
     n_units: int
 
+    def means_of(self, job: Job) -> tuple[float, float, float]:
+        """Return the value on all data, and the means over halves and quarters."""
+        k = self.jobs.index(job)
+        return self.values[k], np.nanmean(self.halves[k]), np.nanmean(self.quarters[k])
+
 
 def subset_values(
-    jobs: list[Job], values: list[float], units: Units, seed: int, *, jointly: bool
+    jobs: list[Job], values: Floats, units: CountedUnits, seed: int, *, jointly: bool
 ) -> Plan[SubsetValues]:
     """Plan: return the values of prepared jobs on subsets of units: dealt 8 times to 8 shares."""
-    drawn = "speakers" if units.come_in_pairs else "clusters" if units.are_shared else "samples"
-    draws = Dealt(units, _KEEPS, seed, _N_DEALS)
-    found = yield from values_under(jobs, draws, jointly=jointly)
-    found[np.isinf(found)] = np.nan
-    by_deal = found.reshape(len(jobs), _N_DEALS, _KEEPS.shape[0])
+    draws = SubsetDraws(units, _KEEPS, seed, _N_DEALS)
+    on_subsets = yield from values_under(jobs, draws, jointly=jointly)
+    on_subsets[np.isinf(on_subsets)] = np.nan
+    by_deal = on_subsets.reshape(len(jobs), _N_DEALS, _KEEPS.shape[0])
     halves, quarters = np.split(by_deal, [2 * _N_HALVES], axis=2)
     halves = halves.reshape(len(jobs), _N_DEALS, _N_HALVES, 2)
     n_units = int(units.n_in_strata.sum())
-    return SubsetValues(jobs, np.array(values), halves, quarters, drawn, n_units)
+    return SubsetValues(jobs, values, halves, quarters, units.name, n_units)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
-def subsampled(
-    jobs: list[Job], signs: list[float], subsets: SubsetValues, left_out: LeftOut
-) -> Estimate:
-    """Return the corrected value of a metric, or of a sum of signed metrics.
+class Subsampling(EstimateMethod):
+    """The corrected value of a metric, or of a sum of signed metrics, with its standard error."""
 
-    Raises
-    ------
-    ValueError
-        For fewer than 8 samples of one of two classes, or 8 units; if the sum is undefined or
-        infinite in most subsets, near the largest float, or has one value in all of them.
-    """
-    for job in jobs:
-        _check_sizes(job, subsets)
-    places = [subsets.jobs.index(job) for job in jobs]
-    coefficients = np.asarray(signs)
-    rules = [getattr(job.metric, "optimism", Metric.optimism) for job in jobs]
-    rule = next((rule for rule in rules if rule != Metric.optimism), Metric.optimism)
-    if len(jobs) > 1:
-        rule = replace(rule, scale="plain")
-    by_speaker = subsets.drawn == "speakers" and rule.center_of_speakers is not None
+    name = "subsampling"
+    needs = (subset_values, left_out_values)
+    corrects = True
 
-    def total(values: Floats) -> Floats:
-        return np.asarray(np.tensordot(coefficients, values[places], 1))
-
-    halves, quarters = total(subsets.halves), total(subsets.quarters)
-    for values in (halves, quarters):
-        if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
-            raise ValueError("it is undefined or infinite in most subsets of the data")
-    centers = [_center_of(own, subsets.drawn) for own in rules]
-    means = [
-        (subsets.values[k], np.nanmean(subsets.halves[k]), np.nanmean(subsets.quarters[k]))
-        for k in places
-    ]
-    center = float(coefficients @ (np.array(centers) * means).sum(axis=1))
-    if len(jobs) == 1:
-        center = min(center, getattr(jobs[0].metric, "value_range", Metric.value_range)[1])
-    psi = left_out.centered(jobs, signs)
-    if by_speaker:
-        error, n_contrasts = standard_error(psi), math.inf
-    else:
-        error = _standard_error(halves, quarters, rule, subsets.drawn)
-        n_contrasts = _N_DEALS * _N_HALVES
-    if not math.isfinite(center) or not math.isfinite(error):
-        raise ValueError("its values on subsets are too near the largest float")
-    if not error > 0.0:
-        if rule.scale == "plain":  # as for the difference of equal systems
-            return Estimate(center, 0.0, math.nan, n_contrasts, rule)
-        raise ValueError("it has the same value in all subsets of the data")
-    return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
+    @np.errstate(over="ignore", invalid="ignore")  # of values near the largest float
+    def estimate(self, terms: Sum, evidence: "Evidence") -> Estimate:
+        subsets: SubsetValues = evidence.needed(subset_values)
+        jobs = terms.jobs
+        for job in jobs:
+            _check_sizes(job, subsets)
+        halves = terms.total(subsets.jobs, subsets.halves)
+        quarters = terms.total(subsets.jobs, subsets.quarters)
+        for values in (halves, quarters):
+            if np.isnan(values).mean() > 1.0 - _LEAST_SHARE:
+                raise ValueError("it is undefined or infinite in most subsets of the data")
+        rules = [job.interval_rule for job in jobs]
+        center = float(np.asarray(terms.signs) @ [
+            (np.array(_center_of(rule, subsets.drawn)) * subsets.means_of(job)).sum()
+            for job, rule in zip(jobs, rules, strict=True)
+        ])  # fmt: skip
+        rule = next((rule for rule in rules if rule.center != NO_BIAS), rules[0])
+        if len(jobs) == 1:
+            center = min(center, jobs[0].value_range[1])
+        else:
+            rule = replace(rule, scale="plain")
+        psi = evidence.needed(left_out_values).centered(terms)
+        if subsets.drawn == "speakers" and rule.center_of_speakers is not None:
+            error, n_contrasts = standard_error(psi), math.inf
+        else:
+            error = _standard_error(halves, quarters, rule, subsets.drawn)
+            n_contrasts = _N_DEALS * _N_HALVES
+        if not math.isfinite(center) or not math.isfinite(error):
+            raise ValueError("its values on subsets are too near the largest float")
+        if not error > 0.0:
+            if rule.scale == "plain":  # as for the difference of equal systems
+                return Estimate(center, 0.0, math.nan, n_contrasts, rule)
+            raise ValueError("it has the same value in all subsets of the data")
+        return Estimate(center, error, degrees_of_freedom(psi), n_contrasts, rule)
 
 
 def _check_sizes(job: Job, subsets: SubsetValues) -> None:
@@ -161,7 +160,7 @@ def _check_sizes(job: Job, subsets: SubsetValues) -> None:
         raise ValueError(f"at least {FEWEST} samples of each class are needed, not {min(sizes)}")
 
 
-def _center_of(rule: Optimism, drawn: str) -> Center:
+def _center_of(rule: IntervalRule, drawn: str) -> Center:
     if drawn == "samples":
         return rule.center
     if drawn == "speakers" and rule.center_of_speakers is not None:
@@ -169,9 +168,9 @@ def _center_of(rule: Optimism, drawn: str) -> Center:
     return rule.center_of_units
 
 
-def _standard_error(halves: Floats, quarters: Floats, optimism: Optimism, drawn: str) -> float:
+def _standard_error(halves: Floats, quarters: Floats, rule: IntervalRule, drawn: str) -> float:
     """Return the standard error of the corrected value, from complementary halves."""
-    spread = optimism.spread if drawn == "samples" else optimism.spread_of_units
+    spread = rule.spread if drawn == "samples" else rule.spread_of_units
     if spread == "halves":
         return math.sqrt(float(np.nanmean((np.diff(halves) / 2.0) ** 2)))
     of_halves = quarters[:, SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.draws import Times
 from fastpsr.plans import Data, Selection
 from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.predictions import Predictions
 
-__all__ = ["Subset", "SubsetTimes"]
+__all__ = ["Subset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,26 +43,14 @@ class Subset:
         rows = self.rows
         if not isinstance(rows, Selection):
             return rows
-        found: NDArray[np.int64] = part.remember(
-            ("rows in the whole", id(self)),
+        places: NDArray[np.int64] = part.remember(
+            ("rows in the whole", self),
             lambda: np.flatnonzero(rows.rows(self.whole_of(part))),
         )
-        return found
+        return places
 
     def spread(self, part: Part, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of the rows of a part of the group, with 0 at the whole's other rows."""
         full = np.zeros(len(self.whole_of(part).predictions), values.dtype)
         full[self.places(part)] = values
         return full
-
-
-class SubsetTimes(Times):
-    """Draw counts of the rows of a group, of draws of the whole."""
-
-    def __init__(self, subset: Subset, times: Times) -> None:
-        self._subset, self._times = subset, times
-        self.reads = times.reads
-
-    def times(self, part: Part, replicate: int) -> Floats:
-        of_whole = self._times.times(self._subset.whole_of(part), replicate)
-        return of_whole[self._subset.places(part)]

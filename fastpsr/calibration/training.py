@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.options import Options, with_hints
 from fastpsr.plans import (
     Data,
@@ -42,9 +43,8 @@ class Training(Options, ABC):
     #: Whether the calibrator is trained on the evaluated data, and again in each replicate.
     refits: ClassVar[bool] = True
 
-    #: The kinds of interval that ``method="auto"`` takes for a metric after calibration.
-    best_interval: ClassVar[Literal["percentile", "bca", "subsampling"]] = "bca"
-    best_interval_of_ids: ClassVar[Literal["jackknife"] | None] = None
+    #: How intervals of a metric after calibration are computed, but for the bias of the fit.
+    interval_rule: ClassVar[IntervalRule] = IntervalRule("bca", "bca")
 
     @classmethod
     def examples(cls, data: Any) -> "list[Training]":
@@ -238,7 +238,7 @@ class TrainOnTest(Training):
     """
 
     name = "trained on the same data"
-    best_interval = "subsampling"
+    interval_rule = IntervalRule("subsampling", "subsampling")
 
     def folds_plan(self, data: Data) -> Plan[Folds]:
         return dealing.OneFold()
@@ -274,8 +274,7 @@ class HeldOut(Training):
     predictions: Data
     name = "trained on held-out data"
     refits = False
-    best_interval = "percentile"
-    best_interval_of_ids = "jackknife"
+    interval_rule = OF_MEANS
 
     @classmethod
     def examples(cls, data: Any) -> list[Training]:
@@ -311,8 +310,7 @@ class _Trained(Training):
     fitted: Calibrator
     name = HeldOut.name
     refits = False
-    best_interval = "percentile"
-    best_interval_of_ids = "jackknife"
+    interval_rule = OF_MEANS
 
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         return self

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import checks
 from fastpsr.bootstrap import IID, Nested, Resampling
 from fastpsr.bootstrap.bootstrap import values_of, with_intervals
-from fastpsr.bootstrap.draws import draws_of
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.compat.inputs import from_tensor
@@ -147,10 +146,10 @@ def evaluate_with_conf_int(
 def _drawn(scheme: Resampling, n: int, n_replicates: int) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of each replicate."""
     data = Predictions.from_raw_scores(np.zeros(n, np.int64), np.zeros(n))
-    draws = draws_of(run(lambda: scheme.units(data)), _SEED)
+    draws = run(lambda: scheme.units(data)).draws(_SEED)
     part = Part.whole(data)
     for replicate in range(n_replicates):
-        yield np.repeat(np.arange(n), draws.times(part, replicate).astype(np.int64))
+        yield np.repeat(np.arange(n), draws.of_rows(part, replicate).astype(np.int64))
 
 
 def _percentiles(values: Floats, alpha: float) -> tuple[float, float]:

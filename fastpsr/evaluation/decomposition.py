@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr.bootstrap import BootstrapResult, Resampling
-from fastpsr.bootstrap.evidence import Sum, gather, warn_of_few
+from fastpsr.bootstrap.evidence import gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method
-from fastpsr.bootstrap.replicates import Job, Progress
+from fastpsr.bootstrap.replicates import Job, Progress, Sum
 from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import PAV, TrainOnTest
@@ -19,8 +19,8 @@ from fastpsr.calibration.training import Training
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.html import table
-from fastpsr.metrics import CalibrationLoss, Metric
-from fastpsr.metrics.optimism import BestInterval, Optimism
+from fastpsr.interval_rule import OF_MEANS, IntervalRule
+from fastpsr.metrics import CalibrationLoss
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, begin, check_data, run, takes_predictions
 from fastpsr.predictions import Predictions
@@ -241,10 +241,7 @@ def decompose(
     if intervals is not None:
         for job in jobs[1:]:
             job.summands = jobs[0].summands
-        sums: dict[str, Sum] = {
-            name: [(job, sign) for job, sign in zip(jobs, signs, strict=True) if sign]
-            for name, signs in _SIGNS.items()
-        }
+        sums = {name: Sum.of(zip(jobs, signs, strict=True)) for name, signs in _SIGNS.items()}
         evidence = gather(
             intervals, jobs, values, list(sums.values()), jointly=False,
             progress=as_progress(progress),
@@ -279,19 +276,9 @@ class _Term(CalibrationLoss):
         return (self.rule.least_loss, np.inf)
 
     @property
-    def best_interval(self) -> BestInterval:
-        """Only the score after calibration is one of a fit."""
-        return super().best_interval if self.term == "calibrated" else "percentile"
-
-    @property
-    def best_interval_of_ids(self) -> BestInterval | None:
-        """That of a mean for the others."""
-        return super().best_interval_of_ids if self.term == "calibrated" else "jackknife"
-
-    @property
-    def optimism(self) -> Optimism:
-        """Only the score after calibration has a bias."""
-        return super().optimism if self.term == "calibrated" else Metric.optimism
+    def interval_rule(self) -> IntervalRule:
+        """Only the score after calibration is one of a fit; the others are means."""
+        return super().interval_rule if self.term == "calibrated" else OF_MEANS
 
     def total(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
         if self.term == "calibrated":

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from numpy.typing import ArrayLike
 
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.optimism import NO_BIAS, Optimism
+from fastpsr.interval_rule import IntervalRule
 from fastpsr.options import Options, declared
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
@@ -105,16 +105,8 @@ class Metric(Statistic[Summary, float]):
     #: Least and greatest value that it can have: the ends of intervals lie within.
     value_range: Any = (-math.inf, math.inf)
 
-    #: Whether it changes gradually with the weights of the samples. Where it does not, as a value
-    #: read off single scores, BCa leaves out samples instead of taking derivatives.
-    has_slopes: Any = True
-
-    #: The kind of interval that ``method="auto"`` takes, and another where whole clusters or
-    #: speakers are drawn.
-    best_interval: Any = "percentile"
-    best_interval_of_ids: Any = None
-    #: How intervals by subsampling and by the jackknife are computed.
-    optimism: Any = Optimism(center=NO_BIAS, center_of_units=NO_BIAS)
+    #: How its intervals are computed, an `IntervalRule`.
+    interval_rule: Any = IntervalRule()
 
     @property
     def __name__(self) -> str:

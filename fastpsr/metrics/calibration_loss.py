@@ -10,8 +10,8 @@ from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
+from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.metrics.optimism import IS_LINEAR, TWO_TERMS, BestInterval, Optimism
 from fastpsr.plans import Data, Part, Plan, begin, run
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
@@ -47,21 +47,12 @@ class _AfterCalibration(Metric[Summary]):
         return as_calibrator(self.calibrator)
 
     @property
-    def best_interval(self) -> BestInterval:
-        """That of the training."""
-        return self.train.best_interval
-
-    @property
-    def best_interval_of_ids(self) -> BestInterval | None:
-        """That of the training."""
-        return self.train.best_interval_of_ids
-
-    @property
-    def optimism(self) -> Optimism:
-        """That of fits on the evaluated data: a fixed number of parameters gains 1 / n."""
-        if isinstance(self._fitter, PAV):
-            return Optimism(center=TWO_TERMS)
-        return Optimism(center=IS_LINEAR, center_of_units=IS_LINEAR)
+    def interval_rule(self) -> IntervalRule:
+        """That of the training, and of the fit: a fixed number of parameters gains 1 / n."""
+        is_pav = isinstance(self._fitter, PAV)
+        centers = (TWO_TERMS, ONE_TERM) if is_pav else (IS_LINEAR, IS_LINEAR)
+        rule = self.train.interval_rule
+        return replace(rule, center=centers[0], center_of_units=centers[1])
 
     def on_rows(self, data: Data, rows: Any) -> Self:
         return replace(self, train=self.train.on_rows(data, rows))

@@ -10,11 +10,17 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import (
+    OF_LOSSES,
+    OF_MINIMAL_COSTS,
+    ONE_TERM,
+    TWO_TERMS,
+    IntervalRule,
+)
 from fastpsr.metrics.base import Metric
 from fastpsr.metrics.detection_costs import DetectionCost, as_p_target, detection_costs
 from fastpsr.metrics.expected_score import normalize
 from fastpsr.metrics.operating_points import PointMetric
-from fastpsr.metrics.optimism import IS_LINEAR, NO_BIAS, OF_LOSSES, TWO_TERMS, Optimism
 from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, begin
 from fastpsr.predictions import Floats, Predictions
@@ -98,7 +104,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
     def meaning(self) -> str:
         return f"normalized detection cost at the best threshold, target prior {self._priors}"
 
-    optimism = Optimism("log", spread="all", center_of_speakers=IS_LINEAR)
+    interval_rule = OF_MINIMAL_COSTS
     value_range = (0.0, 1.0)
 
     def finish(self, summary: PavBlocks | RankCells) -> float:
@@ -146,8 +152,7 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
     0.6666666666666666
     """
 
-    best_interval_of_ids = "jackknife"
-    optimism = OF_LOSSES
+    interval_rule = OF_LOSSES
     value_range = (0.0, math.inf)
 
     @property
@@ -224,8 +229,7 @@ class Cllr(Metric[ScoreSums]):
     meaning = "log loss of the LLRs over that of LLR 0"
     reference_value = 1.0
     binary_only = True
-    best_interval_of_ids = "jackknife"
-    optimism = OF_LOSSES
+    interval_rule = OF_LOSSES
     value_range = (0.0, math.inf)
 
     @property
@@ -283,7 +287,7 @@ class MinCllr(HullMetric):
 
     meaning = "Cllr after the best monotone map, trained on the same data"
     reference_value = 1.0
-    optimism = Optimism("log", center=TWO_TERMS)
+    interval_rule = IntervalRule("subsampling", "subsampling", "log", TWO_TERMS, ONE_TERM)
     value_range = (0.0, 1.0)
 
     @property
@@ -343,8 +347,7 @@ class AUC(RankMetric[list[RankCells]]):
     higher_is_better = True
     value_range = (0.0, 1.0)
     reference_value = 0.5
-    best_interval = "subsampling"
-    optimism = Optimism("log of the rest", center=NO_BIAS, center_of_units=NO_BIAS, spread="halves")
+    interval_rule = IntervalRule("subsampling", "subsampling", "log of the rest", spread="halves")
 
     def __post_init__(self) -> None:
         if isinstance(self.class_, str):

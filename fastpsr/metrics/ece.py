@@ -6,7 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.metrics.base import Metric
+from fastpsr.interval_rule import IntervalRule
+from fastpsr.metrics.base import Metric, Statistic
 from fastpsr.plans import Data, Plan, Shared
 from fastpsr.predictions import Floats
 from fastpsr.summaries.bins import (
@@ -93,7 +94,7 @@ class ECE(Metric[BinSums]):
         return f"calibration error in {self.bins} bins of the {binned}; diagnostic only"
 
     unit = "fraction"
-    best_interval = "inverted test"
+    interval_rule = IntervalRule("inverted test", "inverted test")
     value_range = (0.0, 1.0)
 
     @classmethod
@@ -141,5 +142,27 @@ class ECE(Metric[BinSums]):
         return np.where(used, hits - posterior, 0.0) / np.sqrt(np.where(used, weight, 1.0))
 
     @property
+    def signed_errors(self) -> "ErrorsOfBins":
+        """The statistic of the signed errors of the bins, whose norm is the value."""
+        return ErrorsOfBins(self)
+
+    @property
     def _events(self) -> Events:
         return Events(self.on)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorsOfBins(Statistic[BinSums, Floats]):
+    """The (M,) signed errors of the bins of a calibration error."""
+
+    metric: ECE
+    label = "errors of bins"
+
+    def total(self, data: Data) -> Plan[BinSums]:
+        return (yield from self.metric.total(data))
+
+    def summands(self, data: Data) -> Plan[Summands | None]:
+        return (yield from self.metric.summands(data))
+
+    def finish(self, summary: BinSums) -> Floats:
+        return self.metric.errors(summary)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import OF_LOSSES, OF_MEANS
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.optimism import OF_LOSSES
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data
 from fastpsr.predictions import Floats
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
@@ -67,7 +67,7 @@ class ExpectedScore(Metric[ScoreSums]):
     rule: ScoringRule
     normalized: bool = True
 
-    best_interval_of_ids = "jackknife"
+    interval_rule = OF_MEANS
 
     @property
     def value_range(self) -> tuple[float, float]:
@@ -137,7 +137,7 @@ class CrossEntropy(ExpectedScore):
     rule: ScoringRule = field(default_factory=Log, init=False)
     normalized: bool = True
 
-    optimism = OF_LOSSES
+    interval_rule = OF_LOSSES
 
     @property
     def meaning(self) -> str:
@@ -167,7 +167,7 @@ class BrierScore(ExpectedScore):
     rule: ScoringRule = field(default_factory=Brier, init=False)
     normalized: bool = True
 
-    optimism = OF_LOSSES
+    interval_rule = OF_LOSSES
 
     @property
     def meaning(self) -> str:
@@ -216,7 +216,7 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
     reference: Data
     normalized: bool = True
 
-    best_interval_of_ids = "jackknife"
+    interval_rule = OF_MEANS
 
     @property
     def value_range(self) -> tuple[float, float]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import AT_A_POINT, ONE_TERM, IntervalRule
 from fastpsr.metrics.base import Metric, Summary
-from fastpsr.metrics.optimism import NO_OPTIMISM, BestInterval, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.results import Result
@@ -128,8 +128,9 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     #: Whether the value depends on single scores in a run of one class, which rank cells pool.
     needs_scores = False
 
-    best_interval_of_ids: Any = "subsampling"
-    optimism: Any = replace(NO_OPTIMISM, scale="log")
+    #: Whether it is at a vertex of the convex hull, which depends on blocks of scores alone.
+    is_on_hull: Any = False
+    interval_rule: Any = replace(AT_A_POINT, scale="log")
     value_range: Any = (0.0, 1.0)
 
     def total(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
@@ -225,19 +226,16 @@ class EER(_StepMetric):
         return self.definition == "nearest"
 
     @property
-    def has_slopes(self) -> bool:
+    def is_on_hull(self) -> bool:
         """Whether it is a function of the hull."""
         return self.definition == "hull"
 
     @property
-    def best_interval(self) -> BestInterval:
+    def interval_rule(self) -> IntervalRule:
         """Only the hull is optimized on the data."""
-        return "subsampling" if self.definition == "hull" else "percentile"
-
-    @property
-    def optimism(self) -> Optimism:
-        """Only the hull is optimized on the data."""
-        return Optimism("log") if self.definition == "hull" else super().optimism
+        if not self.is_on_hull:
+            return super().interval_rule  # type: ignore[no-any-return]
+        return IntervalRule("subsampling", "subsampling", "log", ONE_TERM, ONE_TERM)
 
     @property
     def value_range(self) -> tuple[float, float]:
@@ -321,7 +319,6 @@ class MissRate(_StepMetric):
     p_fa: float
 
     unit = "fraction"
-    has_slopes = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p_fa", _as_limit("p_fa", self.p_fa))
@@ -398,7 +395,6 @@ class FalseAlarmRate(_StepMetric):
     p_miss: float
 
     unit = "fraction"
-    has_slopes = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p_miss", _as_limit("p_miss", self.p_miss))
@@ -464,24 +460,15 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
 
     metric: PointMetric[Any]
 
-    has_slopes = False
-    optimism = NO_OPTIMISM
-
     @property
-    def best_interval(self) -> BestInterval:
-        """That of the metric, but of thresholds that minimize a cost, subsets have another rate."""
-        found: BestInterval = "percentile"
-        if isinstance(self.metric, _StepMetric):
-            found = self.metric.best_interval
-        return found
+    def interval_rule(self) -> IntervalRule:
+        """That of a point, with the methods of the metric.
 
-    @property
-    def best_interval_of_ids(self) -> BestInterval | None:
-        """That of the metric, with the same exception."""
-        found: BestInterval | None = None
-        if isinstance(self.metric, _StepMetric):
-            found = self.metric.best_interval_of_ids
-        return found
+        Of thresholds that minimize a cost, subsets have another rate.
+        """
+        is_step = isinstance(self.metric, _StepMetric)
+        rule = self.metric.interval_rule if is_step else IntervalRule()
+        return replace(AT_A_POINT, samples=rule.samples, units=rule.units)
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, PointMetric):
@@ -507,7 +494,7 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
         return (yield from self.metric.point(data))
 
     def summands(self, data: Data) -> Plan[Summands | None]:
-        if isinstance(self.metric, _StepMetric) and not self.metric.has_slopes:
+        if isinstance(self.metric, _StepMetric) and not self.metric.is_on_hull:
             return (yield from step_summands(data, self.metric.level))
         return (yield from target_cell_summands(data))
 

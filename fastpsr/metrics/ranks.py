@@ -45,5 +45,3 @@ class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
 
 class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankCells]):
     """A metric of the convex hull of the ROC."""
-
-    best_interval = "subsampling"

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr.costs import CostMatrix
+from fastpsr.interval_rule import OF_LOSSES, OF_MEANS, IntervalRule
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.optimism import OF_LOSSES, Optimism
 from fastpsr.plans import Data, Plan
 from fastpsr.summaries.counts import BayesDecisionSummands, DecisionCounts
 from fastpsr.summaries.summands import Summands
@@ -49,15 +49,13 @@ class BayesRisk(Metric[DecisionCounts]):
     costs: CostMatrix | ArrayLike
     normalized: bool = True
 
-    best_interval_of_ids = "jackknife"
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "costs", CostMatrix.of(self.costs))
 
     @property
-    def optimism(self) -> Optimism:
+    def interval_rule(self) -> IntervalRule:
         """That of losses, unless a cost is a gain."""
-        return OF_LOSSES if self.matrix.least == 0.0 else Metric.optimism
+        return OF_LOSSES if self.matrix.least == 0.0 else OF_MEANS
 
     @property
     def value_range(self) -> tuple[float, float]:

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.interval_rule import OF_LOSSES, OF_MINIMAL_COSTS
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.optimism import IS_LINEAR, OF_LOSSES, Optimism
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, picked_ids
 from fastpsr.predictions import Floats, Predictions
@@ -160,8 +160,7 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     0.5
     """
 
-    best_interval = "subsampling"
-    optimism = Optimism("log", spread="all", center_of_speakers=IS_LINEAR)
+    interval_rule = OF_MINIMAL_COSTS
     value_range = (0.0, 1.0)
 
     @property
@@ -221,8 +220,7 @@ class ActADCF(_SpoofingCost):
     1.1667
     """
 
-    best_interval_of_ids = "jackknife"
-    optimism = OF_LOSSES
+    interval_rule = OF_LOSSES
     value_range = (0.0, np.inf)
 
     @property

@@ -1,22 +1,24 @@
-"""How the value of a metric depends on the number of samples, which decides its interval."""
+"""How intervals of a metric are computed: its method, and how values depend on sample size."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
+    "AT_A_POINT",
     "IS_LINEAR",
     "NO_BIAS",
-    "NO_OPTIMISM",
     "OF_LOSSES",
+    "OF_MEANS",
+    "OF_MINIMAL_COSTS",
     "ONE_TERM",
     "TWO_TERMS",
-    "BestInterval",
     "Center",
-    "Optimism",
+    "IntervalRule",
+    "RuleMethod",
 ]
 
 #: What covered best in the study of coverage, docs/intervals.md.
-BestInterval = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
+RuleMethod = Literal["percentile", "jackknife", "bca", "subsampling", "inverted test"]
 
 #: Coefficients of the value and of its means over halves and quarters of the data.
 Center = tuple[float, float, float]
@@ -32,16 +34,19 @@ TWO_TERMS: Center = (2.0 + 2.0 * _FIRST, -1.0 - 3.0 * _FIRST, _FIRST)
 
 
 @dataclass(frozen=True)
-class Optimism:
-    """How a value that is optimized or fitted on the data is corrected, and how it spreads.
+class IntervalRule:
+    """How the intervals of a metric are computed, of which "auto" takes the methods.
 
     Attributes
     ----------
+    samples, units : RuleMethod
+        Method of "auto" where samples are drawn, and where whole clusters or speakers are.
     scale : {"plain", "log", "log of the rest"}
-        Scale on which the interval is symmetric; "log of the rest" is that of 1 - value, for values
-        from 0 to 1.
+        Scale on which intervals by subsampling and by the jackknife are symmetric; "log of the
+        rest" is that of 1 - value, for values from 0 to 1.
     center, center_of_units : Center
-        Where samples are drawn, and where clusters or speakers are.
+        Of intervals by subsampling: how the bias of a value that is optimized or fitted on the data
+        is corrected where samples are drawn, and where clusters or speakers are.
     spread : {"nested", "all", "halves"}
     spread_of_units : {"nested", "halves"}
         Standard error where samples are drawn, and where clusters or speakers are, see
@@ -50,17 +55,23 @@ class Optimism:
         Where speakers of both sides are drawn, with the jackknife over speakers as standard error.
     """
 
+    samples: RuleMethod = "percentile"
+    units: RuleMethod = "percentile"
     scale: Literal["plain", "log", "log of the rest"] = "plain"
-    center: Center = ONE_TERM
-    center_of_units: Center = ONE_TERM
+    center: Center = NO_BIAS
+    center_of_units: Center = NO_BIAS
     spread: Literal["nested", "all", "halves"] = "nested"
     spread_of_units: Literal["nested", "halves"] = "nested"
     center_of_speakers: Center | None = None
 
 
-#: Of values that are read off at a point of the data.
-NO_OPTIMISM = Optimism(
-    center=NO_BIAS, center_of_units=NO_BIAS, spread="halves", spread_of_units="halves"
-)
+OF_MEANS = IntervalRule(units="jackknife")
 #: Of means of losses that are not negative.
-OF_LOSSES = Optimism("log", center=NO_BIAS, center_of_units=NO_BIAS)
+OF_LOSSES = IntervalRule(units="jackknife", scale="log")
+#: Of the least cost over all thresholds.
+OF_MINIMAL_COSTS = IntervalRule(
+    "subsampling", "subsampling", "log", ONE_TERM, ONE_TERM, spread="all",
+    center_of_speakers=IS_LINEAR,
+)  # fmt: skip
+#: Of values that are read off at a point of the data.
+AT_A_POINT = IntervalRule(units="subsampling", spread="halves", spread_of_units="halves")

@@ -1,0 +1,140 @@
+"""What is summed in each replicate, and the rows that it is summed over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.bootstrap.cache import BootstrapCache
+from fastpsr.bootstrap.subsets import Subset
+from fastpsr.plans import LABELS, Plan
+from fastpsr.plans.part import Part
+from fastpsr.predictions import Floats
+from fastpsr.summaries.summands import AddUp, Summands
+
+__all__ = ["Layout", "Rows", "known_counts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of positive weight sorted by group, with their terms of the sums."""
+
+    bounds: NDArray[np.int64]
+    order: NDArray[Any]
+    weights: Floats
+    columns: Floats  # (C, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Summands that share groups, over several row-aligned data: plain data.
+
+    Attributes
+    ----------
+    summands : tuple of Summands
+    places : tuple of tuples of int
+        For each of the summands, the index of its data, and of further row-aligned data.
+    subset : Subset or None
+        The rows of the data, where these are a group of those that are drawn.
+    cache : BootstrapCache
+        Of its rows, for the draws that it is summed with.
+    """
+
+    summands: tuple[Summands, ...]
+    places: tuple[tuple[int, ...], ...]
+    subset: Subset | None = None
+    cache: BootstrapCache = field(default_factory=BootstrapCache)
+
+    @property
+    def n_groups(self) -> int:
+        return self.summands[0].n_groups
+
+    @property
+    def degree(self) -> int:
+        return self.summands[0].degree
+
+    @property
+    def distinct_summands(self) -> tuple[Summands, ...]:
+        """The summands with different columns: with polynomials all of a kind have the same."""
+        return self.summands[:1] if self.degree else self.summands
+
+    @property
+    def n_sums(self) -> int:
+        return sum(s.n_sums for s in self.distinct_summands)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return LABELS.union(*(s.reads for s in self.summands))
+
+    def part(self, parts: Sequence[Part]) -> Part:
+        """Return the part whose rows are summed."""
+        return parts[self.places[0][0]]
+
+    def is_absent(self, parts: Sequence[Part]) -> bool:
+        """Whether a part has no row of positive weight of a group, but the whole may."""
+        return self.subset is not None and not self.part(parts).has_weight
+
+    def in_whole(self, parts: Sequence[Part], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers that rows have in the part that is drawn."""
+        return rows if self.subset is None else self.subset.places(self.part(parts))[rows]
+
+    def spread(self, parts: Sequence[Part], values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of rows with 0 at all other rows of the part that is drawn."""
+        return values if self.subset is None else self.subset.spread(self.part(parts), values)
+
+    def groups(self, parts: Sequence[Part]) -> NDArray[Any]:
+        """Return the group of each row, (n,)."""
+        return self.summands[0].groups(*(parts[place] for place in self.places[0]))
+
+    def columns(self, parts: Sequence[Part]) -> list[Floats]:
+        """Return all that is summed, (n,) each."""
+        return [
+            column
+            for s, places in zip(self.distinct_summands, self.places, strict=False)
+            for column in s.columns(*(parts[place] for place in places))
+        ]
+
+    def rows(self, parts: Sequence[Part]) -> Rows:
+        """Return the rows of a part, sorted; in memory they are sorted once."""
+        rows: Rows = self.cache.of(self.part(parts), "rows", lambda: self._sort(parts))
+        return rows
+
+    def _sort(self, parts: Sequence[Part]) -> Rows:
+        part = self.part(parts)
+        weights = part.predictions.weights
+        bounds, order = self.sorted_rows(parts)
+        columns = self.columns(parts)
+        ordered = np.empty((len(columns), order.size))
+        for place, column in enumerate(columns):
+            np.take(column, order, out=ordered[place])
+        return Rows(bounds, order, weights[order] if weights.size else weights, ordered)
+
+    def sorted_rows(self, parts: Sequence[Part]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return the (G + 1,) bounds of groups, and the rows of positive weight by group."""
+        part, groups = self.part(parts), self.groups(parts)
+        weights, present = part.predictions.weights, None
+        if weights.size and not weights.all():
+            present = np.flatnonzero(weights > 0.0)
+            groups = groups[present]
+        counts: NDArray[Any] | None = None
+        if part.is_whole and not weights.size:
+            counts = self.summands[0].known_weight
+        if counts is None:
+            counts = np.bincount(groups, minlength=self.n_groups)
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        order = kernels.order_by_group(groups, bounds)
+        return bounds, order if present is None else present[order]
+
+
+def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
+    """Plan: return the counts of groups if these are sufficient, else None."""
+    if layout.n_sums or data[0].has_weights or layout.summands[0].needs_rows:
+        return None
+    weight = layout.summands[0].known_weight
+    if weight is None:
+        step = AddUp(layout.summands[0])
+        ((weight, _),) = yield [step.over(*(data[place] for place in layout.places[0]))]
+    return weight.astype(np.int64)

@@ -1,0 +1,216 @@
+"""Samples that are drawn, from all or from each class, and sums of them."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.bootstrap.cache import BootstrapCache
+from fastpsr.bootstrap.draws import DrawCounts, PartDraws
+from fastpsr.bootstrap.layout import Layout
+from fastpsr.bootstrap.resampling import Resampling
+from fastpsr.bootstrap.streams import seed_of
+from fastpsr.bootstrap.units import CountedUnits, Ints, present_rows
+from fastpsr.plans import Data, PartitionedPredictions, Plan, Step
+from fastpsr.plans.part import Part
+from fastpsr.predictions import Floats
+from fastpsr.summaries.summands import Summands, group_type
+
+__all__ = ["IID", "CountDraws", "DrawnSums", "RowDraws", "RowUnits", "Stratified"]
+
+_WHOLE = 1 << 62  # rows: groups are not cut
+
+
+@dataclass(frozen=True, eq=False)
+class IID(Resampling):
+    """Draw samples with replacement (the ordinary bootstrap): for independent samples.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> fp.bootstrap(fp.BrierScore(False), data, resampling=fp.IID(), seed=0).value
+    0.185
+    """
+
+    def units(self, data: Data) -> Plan["RowUnits"]:
+        return RowUnits.of(data, by_class=False)
+        yield
+
+
+@dataclass(frozen=True, eq=False)
+class Stratified(Resampling):
+    """Draw samples with replacement within each class: for class sizes fixed by design.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> fp.bootstrap(fp.Cllr(), data, resampling=fp.Stratified(), seed=0).n_undefined
+    0
+    """
+
+    def units(self, data: Data) -> Plan["RowUnits"]:
+        return RowUnits.of(data, by_class=True)
+        yield
+
+
+@dataclass(frozen=True, eq=False)
+class RowUnits(CountedUnits):
+    """Rows of positive weight, in one stratum or in one of each class.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64, shape (P, S)
+        Rows of positive weight of each part, by stratum.
+    """
+
+    sizes: NDArray[np.int64]
+    by_class: bool
+    cache: BootstrapCache
+    name = "samples"
+
+    @classmethod
+    def of(cls, data: Data, *, by_class: bool) -> "RowUnits":
+        """Return the rows of data as units."""
+        if isinstance(data, PartitionedPredictions):
+            sizes: NDArray[np.int64] = data.facts.sizes
+        else:
+            sizes = data.class_sizes[None]
+        sizes = sizes if by_class else sizes.sum(axis=1, keepdims=True)
+        return cls(sizes, by_class, BootstrapCache())
+
+    def draws_alone(self, layout: Layout, seed: int) -> "RowDraws":
+        return RowDraws(layout, self, seed)
+
+    def strata_of_groups(self, summands: Summands) -> NDArray[np.int64]:
+        return summands.class_of_group if self.by_class else np.zeros(summands.n_groups, np.int64)
+
+    def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
+        labels = part.predictions.labels
+        strata = labels if self.by_class else np.zeros_like(labels)
+        return strata, part.predictions.weights, self.sizes[: part.number].sum(axis=0)
+
+    def size_in(self, part: Part) -> int:
+        return len(part.predictions)
+
+    def numbers(self, part: Part) -> tuple[Ints, Ints]:
+        return self.cache.of(part, "row numbers", lambda: self._numbers(part))  # type: ignore[no-any-return]
+
+    def _numbers(self, part: Part) -> tuple[Ints, Ints]:
+        n = len(part.predictions)
+        wide = group_type(n + 1)
+        return np.arange(n, dtype=wide), np.full(n, n, wide)
+
+    def order(self, part: Part) -> tuple[Ints, Ints]:
+        return self.cache.of(part, "row order", lambda: self._order(part))  # type: ignore[no-any-return]
+
+    def _order(self, part: Part) -> tuple[Ints, Ints]:
+        predictions = part.predictions
+        wide = group_type(len(predictions) + 1)
+        rows = present_rows(predictions)
+        if not self.by_class:
+            return rows.astype(wide), np.array([0, rows.size])
+        y = predictions.labels[rows]
+        sizes = np.bincount(y, minlength=self.sizes.shape[1])
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        return rows[kernels.order_by_group(y, bounds)].astype(wide), bounds
+
+
+class RowDraws(DrawCounts):
+    """Draws of rows for a single layout."""
+
+    def __init__(self, layout: Layout, units: RowUnits, seed: int) -> None:
+        summands = layout.summands[0]
+        self._layout, self._seed, self._stream = layout, seed, summands.stream
+        self._in_parts = PartDraws(seed, self._stream, units.sizes)
+        self._strata = units.strata_of_groups(summands)
+        self.reads = layout.reads
+
+    def blocks(self, bounds: NDArray[np.int64]) -> Any:
+        """Return the blocks of sorted rows."""
+        return kernels.cut_into_blocks(bounds, self._strata)
+
+    def within(self, part: int, first: int, n_replicates: int) -> tuple[int, NDArray[np.int64]]:
+        """Return the seed of a part, and how many draws fall in it, (R, S)."""
+        seed = seed_of(self._seed, (*self._stream, "part", part))
+        return seed, self._in_parts.of(part, first, n_replicates)
+
+    def of_whole(self, counts: NDArray[np.int64]) -> "CountDraws":
+        """Return the draws if only the total counts of groups matter."""
+        n_strata = int(self._strata[-1]) + 1 if self._strata.size else 1
+        sizes = np.bincount(self._strata, counts, n_strata).astype(np.int64)
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        seed = seed_of(self._seed, (*self._stream, "part", 0))
+        blocks = kernels.cut_into_blocks(bounds, self._strata, _WHOLE)
+        return CountDraws(seed, sizes, blocks, bounds)
+
+    def of_rows(self, part: Part, replicate: int) -> Floats:
+        summands, cache = self._layout.summands[:1], self._layout.cache
+        # rows are in groups, which may depend on further row-aligned data
+        parts = [part, *(Part.whole(data) for data in summands[0].beside)]
+
+        def compute() -> tuple[Any, Any]:
+            bounds, order = Layout(summands, (tuple(range(len(parts))),)).sorted_rows(parts)
+            return order, self.blocks(bounds)
+
+        order, blocks = cache.of(part, "drawn rows", compute)
+        seed, n_draws = self.within(part.number, replicate, 1)
+        n = len(part.predictions)
+        drawn = kernels.draw_units(seed, replicate, n_draws, blocks, order, n)
+        return np.asarray(drawn[0, :n, 0].astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnSums(Step):
+    """Sums of one layout in several replicates, (R, G, 1 + sums), if rows are drawn."""
+
+    layout: Layout
+    draws: RowDraws
+    first: int
+    n_replicates: int
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.layout.reads
+
+    @property
+    def key(self) -> Hashable:
+        return (type(self), self.draws, self.first)
+
+    def start(self) -> Floats:
+        layout = self.layout
+        return np.zeros((self.n_replicates, layout.n_groups, 1 + layout.n_sums))
+
+    def add(self, accumulator: Floats, prepared: None, *parts: Part) -> Floats:
+        layout, part = self.layout, self.layout.part(parts)
+        rows = layout.rows(parts)
+        blocks = layout.cache.of(part, "blocks", lambda: self.draws.blocks(rows.bounds))
+        seed, n_draws = self.draws.within(part.number, self.first, self.n_replicates)
+        return kernels.sum_draws(seed, self.first, n_draws, blocks, rows.bounds, rows.weights,
+                                 rows.columns, layout.degree, accumulator)  # fmt: skip
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        one += other
+        return one
+
+
+@dataclass(frozen=True, eq=False)
+class CountDraws:
+    """Draws of the counts of groups, as multinomials without rows."""
+
+    seed: int
+    sizes: NDArray[np.int64]  # of the strata
+    blocks: Any
+    bounds: NDArray[np.int64]
+
+    def sums(self, first: int, n_replicates: int) -> Floats:
+        """Return (R, G, 1) replicates of the counts."""
+        n_draws = np.repeat(self.sizes[None], n_replicates, axis=0)
+        nothing, no_columns = np.empty(0), np.empty((0, 0))
+        out = np.zeros((n_replicates, self.bounds.size - 1, 1))
+        return kernels.sum_draws(self.seed, first, n_draws, self.blocks, self.bounds, nothing,
+                                 no_columns, 0, out)  # fmt: skip
