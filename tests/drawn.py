@@ -39,8 +39,9 @@ def draws_rows(resampling):
 def drawn_times(resampling, data, metric, seed, n):
     """How often each sample is there in each replicate of a metric."""
     part = Part.whole(data)
-    if draws_rows(resampling) and summands_of(metric, data) is not None:
-        _, draws = row_draws([summands_of(metric, data)], data, resampling, seed)
+    summands = prepared(metric, data).summands  # None where they do not hold for other weights
+    if draws_rows(resampling) and summands is not None:
+        _, draws = row_draws([summands], data, resampling, seed)
     else:
         draws = draws_of(units_of(resampling, data), seed)
     return [draws.of_rows(part, r) for r in range(n)]
