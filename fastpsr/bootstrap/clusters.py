@@ -14,7 +14,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
 from fastpsr.plans import LABELS, Data, Plan, Step, check_ids, picked_ids
 from fastpsr.plans.part import Part
-from fastpsr.predictions import Floats
 from fastpsr.summaries.summands import group_type
 
 __all__ = ["Clusters", "IdUnits", "TwoWay", "id_units"]
@@ -140,22 +139,8 @@ class IdUnits(CountedUnits):
         return int(self.ids.size)
 
     @property
-    def n_whole_ids(self) -> int:
-        return int(self.ids.size)
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:  # type: ignore[override]
-        return np.array([[self.ids.size]])
-
-    def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
-        return np.zeros(self.ids.size, np.uint8), np.empty(0), np.zeros(1, np.int64)
-
-    @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
         return _columns(self.specs)
-
-    def size_in(self, part: Part) -> int:
-        return int(self.ids.size)
 
     def numbers(self, part: Part) -> tuple[Ints, Ints]:
         return self.cache.of(part, "units", lambda: self._numbers(part))  # type: ignore[no-any-return]
@@ -176,10 +161,6 @@ class IdUnits(CountedUnits):
         first, second = sides
         second[first == second] = n_units  # one speaker on both sides counts once
         return first, second
-
-    def order(self, part: Part) -> tuple[Ints, Ints]:
-        n_units = self.ids.size
-        return np.arange(n_units, dtype=group_type(n_units)), np.array([0, n_units])
 
 
 @dataclass(frozen=True, eq=False)

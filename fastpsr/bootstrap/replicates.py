@@ -158,6 +158,7 @@ class _Kind:
         for one in self.summands:
             columns[ByIdentity(one)] = slice(begin, begin + one.n_sums)
             begin += 0 if one.degree else one.n_sums  # polynomials are those of all jobs of a kind
+        own_columns = [columns[ByIdentity(job.summands)] for job in self.jobs]
         for replicate, sums in enumerate(pieces):
             if not sums[:, 0].any():
                 continue  # no sample was drawn
@@ -169,8 +170,7 @@ class _Kind:
                 try:
                     # without sums all share one summary
                     if assembled_by is None or (summands.n_sums and summands is not assembled_by):
-                        of_summands = columns[ByIdentity(summands)]
-                        assembled = summands.assemble(sums[:, 0], sums[:, of_summands])
+                        assembled = summands.assemble(sums[:, 0], sums[:, own_columns[place]])
                         assembled_by = summands
                     out[place][replicate] = metric.finish(assembled)
                 except NeedsSamplesError:

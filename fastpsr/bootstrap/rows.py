@@ -64,14 +64,15 @@ class RowUnits(CountedUnits):
 
     Attributes
     ----------
-    sizes : ndarray of int64, shape (P, S)
+    rows_of_parts : ndarray of int64, shape (P, S)
         Rows of positive weight of each part, by stratum.
     """
 
-    sizes: NDArray[np.int64]
+    rows_of_parts: NDArray[np.int64]
     by_class: bool
     cache: BootstrapCache
     name = "samples"
+    n_shared = 0
 
     @classmethod
     def of(cls, data: Data, *, by_class: bool) -> "RowUnits":
@@ -82,6 +83,10 @@ class RowUnits(CountedUnits):
             sizes = data.class_sizes[None]
         sizes = sizes if by_class else sizes.sum(axis=1, keepdims=True)
         return cls(sizes, by_class, BootstrapCache())
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return self.rows_of_parts
 
     def draws_alone(self, layout: Layout, seed: int) -> "RowDraws":
         return RowDraws(layout, self, seed)

@@ -66,9 +66,11 @@ class Intervals:
         checks.check_number("n_resamples", n_resamples, least, 1e9, "be at most 1e9")
         resampling = IID() if resampling is None else resampling
         if not isinstance(resampling, Resampling):
+            from fastpsr.bootstrap import RESAMPLINGS  # which imports this module
+
+            *names, last = (scheme.__name__ for scheme in RESAMPLINGS)
             raise ArgumentError(
-                "resampling",
-                f"must be IID, Stratified, Clusters, Nested or TwoWay, not {resampling!r}",
+                "resampling", f"must be {', '.join(names)} or {last}, not {resampling!r}"
             )
         if method == "bca" and resampling.multiplies:
             raise ArgumentError(

@@ -10,7 +10,7 @@ from fastpsr.bootstrap.draws import Draws, UnitDraws
 from fastpsr.plans import LABELS
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.summands import Summands, group_type
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.layout import Layout
@@ -51,16 +51,16 @@ class CountedUnits(Units):
 
     Units of a part, or of the whole, are numbered 0 to U - 1. The weight of a row is multiplied by
     the draw counts of its first and its second unit; unit U stands for no second one.
+
+    By default all parts share the units, which are of one stratum.
     """
 
     #: What the units are, in messages.
-    name: str
+    name: str = "clusters"
     #: Whether a row may depend on two units.
     come_in_pairs = False
     #: Number of units, if all parts share them; 0 if each part has its own.
-    n_shared: int = 0
-    #: Number of units of each part and stratum, (P, S); one row if parts share them.
-    sizes: NDArray[np.int64]
+    n_shared: int
 
     def draws(self, seed: int) -> Draws:
         return UnitDraws(self, seed)
@@ -68,6 +68,15 @@ class CountedUnits(Units):
     @property
     def independent(self) -> "CountedUnits":
         return self
+
+    @property
+    def n_whole_ids(self) -> int | None:
+        return self.n_shared or None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of units of each part and stratum, (P, S); one row if parts share them."""
+        return np.array([[self.n_shared]])
 
     @property
     def n_in_strata(self) -> NDArray[np.int64]:
@@ -80,23 +89,24 @@ class CountedUnits(Units):
         return None
 
     @abstractmethod
+    def numbers(self, part: Part) -> tuple[Ints, Ints]:
+        """Return the first and second unit of each row of a part, (n,) each."""
+
     def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
         """Return the stratum of each unit of a part, weights, and units in the parts before.
 
         The weights are empty, or 0 for units that are not drawn; the last are (S,), by stratum.
         """
+        return np.zeros(self.n_shared, np.uint8), np.empty(0), np.zeros(1, np.int64)
 
-    @abstractmethod
     def size_in(self, part: Part) -> int:
         """Return the number of units in a part."""
+        return self.n_shared
 
-    @abstractmethod
-    def numbers(self, part: Part) -> tuple[Ints, Ints]:
-        """Return the first and second unit of each row of a part, (n,) each."""
-
-    @abstractmethod
     def order(self, part: Part) -> tuple[Ints, Ints]:
         """Return the units in the order of strata, and the (S + 1,) bounds of strata."""
+        n_units = self.n_shared
+        return np.arange(n_units, dtype=group_type(n_units)), np.array([0, n_units])
 
 
 def present_rows(predictions: Predictions) -> Ints:
