@@ -189,8 +189,8 @@ def band(
     if not callable(curve) or curve not in BANDS:
         known = ", ".join(f"fp.{each.__name__}" for each in BANDS)
         is_plain = isinstance(curve, (str, int, float))
-        found = repr(curve) if is_plain else getattr(curve, "__name__", type(curve).__name__)
-        raise ArgumentError("curve", f"must be one of {known}, not {found}")
+        given = repr(curve) if is_plain else getattr(curve, "__name__", type(curve).__name__)
+        raise ArgumentError("curve", f"must be one of {known}, not {given}")
     check_data(predictions)
     if not isinstance(simultaneous, (bool, np.bool_)):
         raise ArgumentError("simultaneous", f"must be True or False, not {simultaneous!r}")
@@ -199,9 +199,9 @@ def band(
     with in_silence():
         replicates = run(lambda: _drawn(jobs, settings, as_progress(progress)))
     ends, n_undefined = [], 0
-    for found in replicates:
-        defined = found[~np.isnan(found).any(axis=1)]
-        n_undefined = max(n_undefined, len(found) - len(defined))
+    for of_series in replicates:
+        defined = of_series[~np.isnan(of_series).any(axis=1)]
+        n_undefined = max(n_undefined, len(of_series) - len(defined))
         ends.append(_ends(defined, confidence_level, simultaneous=simultaneous))
     if n_undefined:
         warn(

@@ -349,8 +349,8 @@ def values_of(names: list[str], jobs: list[Job]) -> list[float]:
 
     def plan() -> Plan[list[float]]:
         values = [_value(name, job) for name, job in zip(names, jobs, strict=True)]
-        found = yield [*values, *(job.prepare() for job in jobs)]
-        return found[: len(jobs)]
+        answers = yield [*values, *(job.prepare() for job in jobs)]
+        return answers[: len(jobs)]
 
     for job in jobs:
         data = job.data

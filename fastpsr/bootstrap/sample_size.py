@@ -104,11 +104,11 @@ class SampleSize(Result):
         content = super()._content()
         pilot: BootstrapResult = content.pop("pilot")
         low, high = content.pop("interval")
-        own = {name: getattr(pilot, name) for name in (
+        of_pilot = {name: getattr(pilot, name) for name in (
             "name", "value", "unit", "confidence_level", "method", "resampling", "seed",
             "n_resamples",
         )}  # fmt: skip
-        return {"name": own.pop("name"), **content, "low": low, "high": high, **own}
+        return {"name": of_pilot.pop("name"), **content, "low": low, "high": high, **of_pilot}
 
     def _repr_html_(self) -> str:
         low, high = self.interval
@@ -243,7 +243,7 @@ def sample_size(
         raise ArgumentError(
             "width", f"must be {way} that of {n}, {pilot.width(limit):.3g}, not {width}"
         )
-    return pilot.found(wanted, factor)
+    return pilot.sample_size(wanted, factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +338,7 @@ class _Pilot:
         root = brentq(lambda x: self.width(math.exp(x), spread) - width, *ends, xtol=1e-12)
         return math.exp(float(root))
 
-    def found(self, width: float, factor: float) -> SampleSize:
+    def sample_size(self, width: float, factor: float) -> SampleSize:
         """Return the result."""
         from scipy.special import chdtri
 
