@@ -9,9 +9,8 @@ import numpy as np
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.bootstrap.bands import BANDS
 from fastpsr.calibration import CALIBRATORS
-from fastpsr.curves import CURVES
+from fastpsr.curves import BANDS, CURVES
 from fastpsr.metrics import METRICS
 from tests import samples
 

@@ -23,12 +23,11 @@ import numpy as np
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.bootstrap.bands import BANDS
 from fastpsr.bootstrap.intervals import METHODS
 from fastpsr.calibration import CALIBRATORS, TRAININGS
 from fastpsr.compat import nist, speechbrain
 from fastpsr.compat.confidence_intervals import evaluate_with_conf_int
-from fastpsr.curves import CURVES
+from fastpsr.curves import BANDS, CURVES
 from fastpsr.metrics import METRICS
 from fastpsr.metrics.operating_points import PointMetric
 from tests.hostile import Source

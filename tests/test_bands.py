@@ -9,7 +9,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS, bands
-from fastpsr.bootstrap.bands import BANDS
+from fastpsr.curves import BANDS
 from fastpsr.plans import run
 from tests import reference
 from tests.drawn import drawn_times

@@ -10,9 +10,9 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.bootstrap.bands import BANDS
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.curves import BANDS
 from tests import everything
 
 N = 140

@@ -10,10 +10,9 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.bands import BANDS
 from fastpsr.bootstrap.intervals import Interval
 from fastpsr.calibration import CALIBRATORS
-from fastpsr.curves import CURVES
+from fastpsr.curves import BANDS, CURVES
 from fastpsr.html import table
 from fastpsr.strict_json import strict
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.bands import BANDS
+from fastpsr.curves import BANDS
 from fastpsr.metrics.base import Statistic
 from fastpsr.metrics.ranks import RankStatistic
 from fastpsr.plans import begin, run

@@ -12,12 +12,8 @@ from fastpsr.bootstrap.methods import Percentile
 from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates, in_silence
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals, as_progress
-from fastpsr.curves import bayes_error, pav_steps, risk_curve, roc
+from fastpsr.curves import BANDS
 from fastpsr.curves.at_points import AtPoints
-from fastpsr.curves.bayes_error import bayes_error_at
-from fastpsr.curves.pav_steps import pav_steps_at
-from fastpsr.curves.risk_curve import risk_curve_at
-from fastpsr.curves.roc import roc_at
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, Plan, begin, check_data, run
@@ -25,15 +21,7 @@ from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.version import __version__
 
-__all__ = ["BANDS", "Band", "band"]
-
-#: Curves that can have bands, each with the plan that evaluates it at points.
-BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], Plan[AtPoints]]] = {
-    roc: roc_at,
-    bayes_error: bayes_error_at,
-    risk_curve: risk_curve_at,
-    pav_steps: pav_steps_at,
-}
+__all__ = ["Band", "band"]
 
 
 @dataclass(frozen=True, eq=False)

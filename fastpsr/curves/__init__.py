@@ -1,14 +1,17 @@
 """Curves: each is a function that returns arrays in a dataclass.
 
 `CURVES` lists all curves, each with a function that returns example keywords for a number of
-classes; tests, warm-up and fuzzing iterate over it.
+classes, and `BANDS` those that can have bands; tests, warm-up and fuzzing iterate over them.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import ArrayLike
+
+from fastpsr.curves.at_points import AtPoints
 from fastpsr.curves.bayes_error import BayesErrorCurve as BayesErrorCurve
-from fastpsr.curves.bayes_error import bayes_error
+from fastpsr.curves.bayes_error import bayes_error, bayes_error_at
 from fastpsr.curves.consistency import ConsistencyBand as ConsistencyBand
 from fastpsr.curves.consistency import consistency_band
 from fastpsr.curves.divergence_curve import DivergenceCurve as DivergenceCurve
@@ -17,16 +20,17 @@ from fastpsr.curves.empirical_cross_entropy import CrossEntropyCurve as CrossEnt
 from fastpsr.curves.empirical_cross_entropy import empirical_cross_entropy
 from fastpsr.curves.pav_steps import PavMap as PavMap
 from fastpsr.curves.pav_steps import PavSteps as PavSteps
-from fastpsr.curves.pav_steps import pav_steps
+from fastpsr.curves.pav_steps import pav_steps, pav_steps_at
 from fastpsr.curves.risk_curve import RiskCurve as RiskCurve
-from fastpsr.curves.risk_curve import risk_curve
+from fastpsr.curves.risk_curve import risk_curve, risk_curve_at
 from fastpsr.curves.roc import MissRateCurve as MissRateCurve
 from fastpsr.curves.roc import Roc as Roc
-from fastpsr.curves.roc import roc
+from fastpsr.curves.roc import roc, roc_at
 from fastpsr.curves.score_histogram import ScoreHistogram as ScoreHistogram
 from fastpsr.curves.score_histogram import score_histogram
 from fastpsr.curves.tippett import TippettCurves as TippettCurves
 from fastpsr.curves.tippett import tippett
+from fastpsr.plans import Data, Plan
 from fastpsr.rules import Brier
 
 
@@ -47,6 +51,14 @@ CURVES: dict[Callable[..., Any], Callable[[int], dict[str, Any]]] = {
     roc: lambda n_classes: {},
     score_histogram: lambda n_classes: {"bins": 20},
     tippett: lambda n_classes: {},
+}
+
+#: Curves that can have bands, each with the plan that evaluates it at points.
+BANDS: dict[Callable[..., Any], Callable[[Data, ArrayLike | None], Plan[AtPoints]]] = {
+    roc: roc_at,
+    bayes_error: bayes_error_at,
+    risk_curve: risk_curve_at,
+    pav_steps: pav_steps_at,
 }
 
 __all__ = [
