@@ -229,10 +229,10 @@ def check_instance(name: str, value: object, wanted: type | tuple[type, ...], wo
     if isinstance(value, wanted):
         return
     if isinstance(value, type):
-        found = f"the class {value.__name__}: make one, {value.__name__}(...)"
+        given = f"the class {value.__name__}: make one, {value.__name__}(...)"
     else:
-        found = f"{value!r}" if isinstance(value, (str, int, float)) else type(value).__name__
-    raise ArgumentError(name, f"must be {words}, not {found}")
+        given = f"{value!r}" if isinstance(value, (str, int, float)) else type(value).__name__
+    raise ArgumentError(name, f"must be {words}, not {given}")
 
 
 def check_length(name: str, length: int, n_samples: int) -> None:
@@ -338,9 +338,9 @@ def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) ->
             places[array == label] = place
     wrong = np.flatnonzero(places.ravel() < 0)
     if wrong.size:
-        (found,) = array.ravel()[wrong[:1]].tolist()
+        (label,) = array.ravel()[wrong[:1]].tolist()
         rule = f"must be one of classes, {listed!r}"
-        raise ArgumentError(name, rule, int(wrong[0]), value=repr(found))
+        raise ArgumentError(name, rule, int(wrong[0]), value=repr(label))
     return places
 
 
@@ -360,13 +360,13 @@ def _require_no_words(name: str, labels: NDArray[Any], n_classes: int, takes_cla
 def _how_to_list(labels: NDArray[Any], n_classes: int) -> str:
     """Return a hint how to pass `classes`, if there are as many distinct labels as classes."""
     try:
-        found = sorted(set(labels.ravel().tolist()))
+        distinct = sorted(set(labels.ravel().tolist()))
     except TypeError:
         return ""
-    if len(found) != n_classes or n_classes > 10:
+    if len(distinct) != n_classes or n_classes > 10:
         return ""
     order = "[negative, positive]" if n_classes == 2 else "in the order of the columns"
-    return f"list the labels, {order}: classes={found!r}"
+    return f"list the labels, {order}: classes={distinct!r}"
 
 
 def as_weights(name: str, weights: ArrayLike | None, n_samples: int) -> Floats:

@@ -78,10 +78,10 @@ class CostMatrix:
         checks.check_number("K", K, 2, _MOST_LABELS, f"be at most {_MOST_LABELS:,}")
         if reject is not None:
             return cls(np.column_stack([_wrong(K), np.full(K, checks.as_number("reject", reject))]))
-        made = cls.__new__(cls)
-        made.n_classes = made.n_decisions = int(K)
-        made._values = None
-        return made
+        matrix = cls.__new__(cls)
+        matrix.n_classes = matrix.n_decisions = int(K)
+        matrix._values = None
+        return matrix
 
     @classmethod
     def detection(cls, c_miss: float, c_fa: float) -> Self:
@@ -197,8 +197,8 @@ class CostMatrix:
         """
         modes = []
         for row in self.values:
-            found, counts = np.unique(row, return_counts=True)
-            modes.append(found[counts.argmax()])
+            values, counts = np.unique(row, return_counts=True)
+            modes.append(values[counts.argmax()])
         rest = (self.values - np.array(modes)[:, None]).T
         decisions, classes = np.nonzero(rest)
         starts = np.searchsorted(decisions, np.arange(self.n_decisions + 1))
@@ -333,12 +333,12 @@ def expected_cost(
     n_classes, n_decisions = matrix.n_classes, matrix.n_decisions
     n_samples = checks.read("y_true", y_true, "integers").size
     y = checks.as_labels("y_true", y_true, n_samples, n_classes)
-    made = checks.as_labels("decisions", decisions, n_samples, n_decisions)
+    chosen = checks.as_labels("decisions", decisions, n_samples, n_decisions)
     weights = checks.as_weights("sample_weight", sample_weight, n_samples)
     if n_samples == 0 or (weights.size and not weights.any()):
         raise ArgumentError("y_true", "must have a sample of positive weight")
     given = None if priors is None else checks.as_priors("priors", priors, n_classes)
-    groups = y.astype(np.int64) * matrix.n_outcomes + matrix.outcomes(y, made)
+    groups = y.astype(np.int64) * matrix.n_outcomes + matrix.outcomes(y, chosen)
     counts = weigh_groups(groups, weights, n_classes * matrix.n_outcomes)
     return mean_cost(counts.reshape(n_classes, -1), matrix, given, normalized)
 

@@ -108,12 +108,12 @@ class _Partitions:
         if names not in self._delayed:
             chosen = self.frame[sorted(names)]
             for frame in (chosen.simplify(), chosen, self.frame):
-                found = frame.to_delayed(optimize_graph=False)
-                if len(found) == len(self.parts):
+                partitions = frame.to_delayed(optimize_graph=False)
+                if len(partitions) == len(self.parts):
                     break
             else:
                 raise ArgumentError("frame", "must keep its partitions; use frame.persist()")
-            self._delayed[names] = found
+            self._delayed[names] = partitions
         return self._delayed[names]
 
     def name_of(self, number: int) -> str:
@@ -200,22 +200,22 @@ def _count(reading: Reading) -> list[Any]:
     for run, run_numbers in itertools.groupby(reading.numbers, lambda number: number // size):
         numbers = list(run_numbers)
         tables = [[partitions[reader][number] for reader in readers] for number in numbers]
-        own, found = count(work, numbers, numbers[0] // size * size, readers, tables)
-        tree.add(run, own)
-        seen.append(found)
+        accumulator, checksums = count(work, numbers, numbers[0] // size * size, readers, tables)
+        tree.add(run, accumulator)
+        seen.append(checksums)
     with contextlib.suppress(ImportError):  # its defaults first: set before, they would be lost
         importlib.import_module("distributed.config")
     try:
         with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             # steps may hold all scores of a small class: sent once, as tasks, which can be redone
-            total, checksums = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
+            total, of_runs = compute(tree.total(), seen)  # type: ignore[no-untyped-call]
     except Exception as error:
         is_named = isinstance(error, ArgumentError) and error.argument == "data"
         library = type(error).__module__.partition(".")[0]
         if not (is_named or library in ("distributed", "concurrent", "asyncio")):
             _name_partition(reading, partitions)
         raise
-    reading.check_seen([of_part for of_run in checksums for of_part in of_run])
+    reading.check_seen([of_part for of_run in of_runs for of_part in of_run])
     return total or [None] * n_steps
 
 
@@ -266,22 +266,24 @@ def _count_run(
     has_rows = any(len(table) for of_part in tables for table in of_part)
     places = range(len(reading.steps))
     trees = [Tree(partial(reading.join, place)) for place in places]
-    held: list[Any] = [None] * len(places)
+    accumulators: list[Any] = [None] * len(places)
     with on_threads(1), _once_per_node(kernels if has_rows else set()):
         reading.prepare()
         for number, of_part in zip(numbers, tables, strict=True):
             loaded = {r: _Partitions.table(t) for r, t in zip(readers, of_part, strict=True)}
             raws = reading.parts(number, loaded)
-            made: dict[int, Any] = {}
+            mapped_parts: dict[int, Any] = {}
             for place in places:
                 if reading.steps[place].is_exact:  # in any order
-                    held[place] = reading.count(place, held[place], raws, made)
+                    accumulators[place] = reading.count(
+                        place, accumulators[place], raws, mapped_parts
+                    )
                 else:
-                    own = reading.count(place, None, raws, made)
-                    if own is not None:
-                        trees[place].add(number - first, own)
+                    accumulator = reading.count(place, None, raws, mapped_parts)
+                    if accumulator is not None:
+                        trees[place].add(number - first, accumulator)
         own_totals = [
-            held[place] if reading.steps[place].is_exact else trees[place].total()
+            accumulators[place] if reading.steps[place].is_exact else trees[place].total()
             for place in places
         ]
         return own_totals, [reading.seen(number) for number in numbers]
@@ -325,11 +327,11 @@ def _local_folder() -> Path | None:
     folder = Path(tempfile.gettempdir()) / f"fastpsr-{user}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        is_local = Path(__file__).stat().st_dev == found.st_dev
+        status = folder.lstat()
+        is_local = Path(__file__).stat().st_dev == status.st_dev
     except OSError:
         return None
-    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != user):
+    if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != user):
         return None  # someone else's: code must not be loaded from there
     if "numba" not in sys.modules and not is_local:
         os.environ.setdefault("NUMBA_CACHE_DIR", str(folder / "numba"))

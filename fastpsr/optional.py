@@ -20,5 +20,5 @@ def load(name: str, advice: str) -> Any:
 def frame(columns: dict[str, Any], **options: Any) -> "DataFrame":
     """Return columns by name as a ``polars.DataFrame``."""
     polars = load("polars", 'data frames need polars: pip install "fastpsr[cli]"')
-    made: DataFrame = polars.DataFrame(columns, **options)
-    return made
+    data_frame: DataFrame = polars.DataFrame(columns, **options)
+    return data_frame

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fastpsr import checks
 from fastpsr.calibration import DirectionPreserving
+from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
-from fastpsr.calibration.own import as_calibrator
 from fastpsr.calibration.separability import NoOptimumError
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.metrics import Metric, Threshold
@@ -164,8 +164,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         parts = []
         splits = check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split)
         for train, test in splits:
-            own = _check_method_params(X, routed.estimator.fit, train)
-            trained = clone(self.estimator).fit(rows_of(X, train), rows_of(y, train), **own)
+            of_estimator = _check_method_params(X, routed.estimator.fit, train)
+            trained = clone(self.estimator).fit(
+                rows_of(X, train), rows_of(y, train), **of_estimator
+            )
             own_weights = None if weights is None else weights[test]
             parts.append(self._predict(trained, rows_of(X, test), labels[test], own_weights))
         samples = Predictions.joined(parts)
@@ -277,9 +279,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        own = get_tags(self.estimator)
-        tags.input_tags.sparse = own.input_tags.sparse
-        tags.classifier_tags.multi_class = own.classifier_tags.multi_class
+        of_estimator = get_tags(self.estimator)
+        tags.input_tags.sparse = of_estimator.input_tags.sparse
+        tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> Bunch:

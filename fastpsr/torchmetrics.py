@@ -278,8 +278,8 @@ class _Batch(Predictions):
 
 def _summed(summands: Summands, batch: Predictions) -> NDArray[Any]:
     """Return the sums of a batch, and zeros for what addition rounds off, (2, G, 1 + C)."""
-    found = np.column_stack(summands.totals(Part.whole(batch)))
-    return np.stack([found, np.zeros_like(found)])
+    totals = np.column_stack(summands.totals(Part.whole(batch)))
+    return np.stack([totals, np.zeros_like(totals)])
 
 
 def _kept(batch: Predictions) -> Floats:

@@ -34,6 +34,6 @@ def test_few_accumulators_wait():
     tree = Tree(lambda a, b: a + b)
     for run in range(1000):
         tree.add(run, 1)
-        assert len(tree.held) <= 10
+        assert len(tree.waiting) <= 10
     assert tree.total() == 1000
     assert tree.total() is None

@@ -247,9 +247,9 @@ class DirectionPreserving(_Affine):
         if self._is_log:
             return (yield from super()._fit_plan(data, start))
         data = with_floor(data, self.floor)
-        found = yield from self._fits(data, OneFold(), start)
-        assert found is not None
-        fits, span, row_fits = found
+        fitted_rows = yield from self._fits(data, OneFold(), start)
+        assert fitted_rows is not None
+        fits, span, row_fits = fitted_rows
         assert row_fits is not None
         optimum = self.attributes(fits.parameters[0], 0.0)
         candidates = yield from fit_under_rule(

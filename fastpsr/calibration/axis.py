@@ -166,5 +166,5 @@ def sums_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisSums]:
         (sums,) = yield [step.over(data)]
         return sums  # type: ignore[no-any-return]
 
-    (found,) = yield [Shared(step.key, data, plan)]
-    return found  # type: ignore[no-any-return]
+    (sums_of_cells,) = yield [Shared(step.key, data, plan)]
+    return sums_of_cells  # type: ignore[no-any-return]

@@ -63,28 +63,28 @@ class PlannedFits:
         """
         totals = sums.class_totals
         fitted = np.flatnonzero(totals.sum(axis=0)) if skip_empty else np.arange(totals.shape[1])
-        training = np.ascontiguousarray(trains[fitted])
+        masks = np.ascontiguousarray(trains[fitted])
         # (2, C): what trains each calibrator
-        held = np.stack([(training * of_class).sum(axis=1) for of_class in totals])
-        if not (held.all() and sums.overlap(training, self.map.with_bias)):
+        of_classes = np.stack([(masks * of_class).sum(axis=1) for of_class in totals])
+        if not (of_classes.all() and sums.overlap(masks, self.map.with_bias)):
             raise NeedsSamplesError
-        weights = sums.training_weights(training)
+        weights = sums.training_weights(masks)
         prior_log_odds = np.zeros(totals.shape[1])
         if given_priors is not None:
-            weights *= (given_priors[:, None] / held * held.sum(axis=0))[:, :, None]
+            weights *= (given_priors[:, None] / of_classes * of_classes.sum(axis=0))[:, :, None]
         if kind != "posteriors":
-            prior = held if given_priors is None else given_priors[:, None]
+            prior = of_classes if given_priors is None else given_priors[:, None]
             prior_log_odds[fitted] = np.log(prior[1]) - np.log(prior[0])
         origin = self.map.origin(self.axis.low, self.axis.high)
-        found = self.map.fit_to_nodes(
+        of_nodes = self.map.fit_to_nodes(
             self.axis.nodes(origin), weights, prior_log_odds[fitted],
             self.map.moved(self.start, origin),
         )  # fmt: skip
         most = _MOST_STRETCH * self.map.steepness(self.start)
-        if found is None or max(map(self.map.steepness, found)) > most:
+        if of_nodes is None or max(map(self.map.steepness, of_nodes)) > most:
             raise NeedsSamplesError
         parameters = np.tile(self.start, (totals.shape[1], 1))
-        parameters[fitted] = self.map.moved(found, -origin)
+        parameters[fitted] = self.map.moved(of_nodes, -origin)
         return Fits(parameters, prior_log_odds)
 
     def losses(self, rule: ScoringRule, sums: AxisSums, fits: Fits, to_log_odds: float) -> Floats:
@@ -221,8 +221,8 @@ def _plan_fits(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
     """Plan: return an axis for fits to binary data, or None; computed once."""
     if not _has_axis(data):
         return None
-    (found,) = yield [Shared(("axis", map_.key), data, lambda: _make_axis(map_, data))]
-    return found  # type: ignore[no-any-return]
+    (planned,) = yield [Shared(("axis", map_.key), data, lambda: _make_axis(map_, data))]
+    return planned  # type: ignore[no-any-return]
 
 
 def _has_axis(data: Data) -> bool:

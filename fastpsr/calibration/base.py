@@ -172,10 +172,10 @@ class Calibrator(Options, ABC):
         self.require_classes(data)
         return self.with_fitted(data.kind, (yield from self._fit_plan(data, start)))
 
-    def with_fitted(self, domain: Kind, found: dict[str, Any]) -> Self:
+    def with_fitted(self, domain: Kind, attributes: dict[str, Any]) -> Self:
         """Return a copy with fitted attributes."""
         fitted = copy.copy(self)
-        for name, value in {**found, "domain_": domain}.items():
+        for name, value in {**attributes, "domain_": domain}.items():
             object.__setattr__(fitted, name, value)
         return fitted
 
@@ -213,8 +213,8 @@ class Calibrator(Options, ABC):
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         if not hasattr(self, "domain_"):
             return f"{type(self).__name__}({shown})"
-        found = (f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
-        return f"<{type(self).__name__}({shown}) fitted to {self.domain_}: {'; '.join(found)}>"
+        fitted = (f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
+        return f"<{type(self).__name__}({shown}) fitted to {self.domain_}: {'; '.join(fitted)}>"
 
     def _repr_html_(self) -> str:
         is_fitted = hasattr(self, "domain_")
@@ -227,10 +227,10 @@ class Calibrator(Options, ABC):
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy, for ``sklearn.base.clone``."""
-        made = copy.copy(self)
+        copied = copy.copy(self)
         for name in (*self.fitted_names, "domain_"):
-            made.__dict__.pop(name, None)
-        return made
+            copied.__dict__.pop(name, None)
+        return copied
 
     # Computations that some calibrators can do faster than with separate fits
 

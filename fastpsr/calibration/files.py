@@ -17,7 +17,7 @@ from fastpsr.strict_json import strict
 __all__ = ["load_calibrator", "save_calibrator"]
 
 _FORMAT = "fastpsr calibrator 1"
-_CLASSES = {made.__name__: made for made in CALIBRATORS.values()}
+_CLASSES = {each.__name__: each for each in CALIBRATORS.values()}
 
 
 def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> None:
@@ -96,8 +96,8 @@ def _calibrator(content: Any) -> Calibrator:
     if content["format"] != _FORMAT:
         raise ValueError(f"format is {content['format']!r}")
     checks.check_choice("calibrator", content["calibrator"], tuple(_CLASSES))
-    made = _CLASSES[content["calibrator"]]
-    calibrator: Calibrator = made(**content["options"])
+    of_class = _CLASSES[content["calibrator"]]
+    calibrator: Calibrator = of_class(**content["options"])
     for key in calibrator.fitted_names:
         object.__setattr__(calibrator, key, _value(content["fitted"][key]))
     checks.check_choice("domain", content["domain"], ("posteriors", "likelihoods", "raw scores"))

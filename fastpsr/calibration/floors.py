@@ -50,14 +50,14 @@ def floored(predictions: Predictions, floor: float) -> Predictions:
             values = checks.clip_log_rows(rows, floor, np.empty(rows.shape))
         return predictions.replace_scores(predictions.kind, values)
 
-    made: Predictions = predictions.remember(("floored", floor), clip)
-    return made
+    clipped: Predictions = predictions.remember(("floored", floor), clip)
+    return clipped
 
 
 def with_floor(data: Data, floor: float) -> Data:
     """Return the clipped data; data in parts are clipped when they are read."""
-    found: Data = mapped(data, _Floored(floor)) if floor else data
-    return found
+    clipped: Data = mapped(data, _Floored(floor)) if floor else data
+    return clipped
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,10 +71,10 @@ class Folds(ABC):
 
     def served_by(self, part: Part) -> NDArray[np.uint16]:
         """Return the index of the calibrator that transforms each row of a part, (n,)."""
-        found: NDArray[np.uint16] = part.remember(
+        numbers: NDArray[np.uint16] = part.remember(
             ("served by", self.key), lambda: self._served_by(part)
         )
-        return found
+        return numbers
 
     @abstractmethod
     def _served_by(self, part: Part) -> NDArray[np.uint16]:
@@ -191,21 +191,21 @@ class PinnedFolds(Folds):
     dealt : Folds
     depth : int
         Number of changes of rows or weights before the folds were assigned.
-    held : ndarray of uint16, or None
+    numbers : ndarray of uint16, or None
         Index of the calibrator of each row, for data in memory.
     """
 
     dealt: Folds
     depth: int
-    held: NDArray[np.uint16] | None
+    numbers: NDArray[np.uint16] | None
 
     @property
     def reads(self) -> frozenset[str]:
         return self.dealt.reads
 
     def _served_by(self, part: Part) -> NDArray[np.uint16]:
-        if self.held is not None:
-            return self.held
+        if self.numbers is not None:
+            return self.numbers
         return self.dealt.served_by(part.at_depth(self.depth))
 
 
@@ -230,8 +230,8 @@ def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
 
 def given_folds(data: Data, spec: Any) -> Plan[Folds]:
     """Plan: return the folds given by the caller as one id per sample."""
-    (found,) = yield [CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data)]
-    n_folds = found.ids.size
+    (groups,) = yield [CollectIds("folds", (spec,), data.n_classes, with_absent=True).over(data)]
+    n_folds = groups.ids.size
     if n_folds < 2:
         raise ArgumentError("folds", f"must name at least two folds, not {n_folds}")
     if n_folds > _MOST_CALIBRATORS:  # before a matrix of their pairs is made
@@ -240,14 +240,14 @@ def given_folds(data: Data, spec: Any) -> Plan[Folds]:
             f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, not {n_folds:,}",
         )
     trains = _all_others(n_folds)
-    return GroupFolds(trains, "folds", spec, found.ids, np.arange(n_folds), True)
+    return GroupFolds(trains, "folds", spec, groups.ids, np.arange(n_folds), True)
 
 
 def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
     """Plan: assign whole groups to folds, with classes as balanced as the group sizes allow."""
-    (found,) = yield [CollectIds("groups", (spec,), data.n_classes).over(data)]
-    folds = _deal(found.held, n_folds, seed, "groups")
-    return GroupFolds(_all_others(n_folds), "groups", spec, found.ids, folds, False)
+    (groups,) = yield [CollectIds("groups", (spec,), data.n_classes).over(data)]
+    folds = _deal_to_emptiest(groups.counts, n_folds, seed, "groups")
+    return GroupFolds(_all_others(n_folds), "groups", spec, groups.ids, folds, False)
 
 
 def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> Plan[Folds]:
@@ -258,9 +258,9 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> P
             f"must be at most {_MOST_FOLDS_OF_PAIRS} with a pair of groups, not {n_folds}: "
             "every two folds need a calibrator of their own",
         )
-    (found,) = yield [CollectIds("groups", specs, data.n_classes).over(data)]
-    folds = _deal(found.held, n_folds, seed, "speakers")
-    (counts,) = yield [_CountPairs(specs, found.ids, folds, n_folds).over(data)]
+    (speakers,) = yield [CollectIds("groups", specs, data.n_classes).over(data)]
+    folds = _deal_to_emptiest(speakers.counts, n_folds, seed, "speakers")
+    (counts,) = yield [_CountPairs(specs, speakers.ids, folds, n_folds).over(data)]
     cells = np.flatnonzero(counts)
     number = np.zeros(counts.size, np.uint16)
     number[cells] = np.arange(cells.size)
@@ -271,7 +271,7 @@ def deal_pairs(data: Data, specs: tuple[Any, Any], n_folds: int, seed: int) -> P
         | (high[:, None] == low)
         | (high[:, None] == high)
     )
-    return PairFolds(~shares_a_fold, specs, found.ids, folds, number)
+    return PairFolds(~shares_a_fold, specs, speakers.ids, folds, number)
 
 
 def spec_key(spec: Any) -> Hashable:
@@ -298,11 +298,11 @@ class _CopyOfIds:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class IdCounts:
     """Distinct ids, ascending, and their numbers of rows by class, (G, K)."""
 
     ids: NDArray[Any]
-    held: Ints
+    counts: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,10 +329,10 @@ class CollectIds(Step):
     def key(self) -> Hashable:
         return ("ids", self.argument, *map(spec_key, self.specs))
 
-    def start(self) -> _Found:
-        return _Found(np.empty(0, np.int64), np.zeros((0, self.n_classes), np.int64))
+    def start(self) -> IdCounts:
+        return IdCounts(np.empty(0, np.int64), np.zeros((0, self.n_classes), np.int64))
 
-    def add(self, accumulator: _Found, prepared: None, part: Part) -> _Found:
+    def add(self, accumulator: IdCounts, prepared: None, part: Part) -> IdCounts:
         if not len(part.predictions):
             return accumulator
         sides = [part.ids(self.argument, spec) for spec in self.specs]
@@ -348,11 +348,11 @@ class CollectIds(Step):
             y, sides = y[present], [side[present] for side in sides]
         for side in sides:
             ids, codes = _distinct(side)
-            held = kernels.count_pairs(codes, y, ids.size, self.n_classes)
-            accumulator = self.merge(accumulator, _Found(ids, held))
+            counts = kernels.count_pairs(codes, y, ids.size, self.n_classes)
+            accumulator = self.merge(accumulator, IdCounts(ids, counts))
         return accumulator
 
-    def merge(self, one: _Found, other: _Found) -> _Found:
+    def merge(self, one: IdCounts, other: IdCounts) -> IdCounts:
         if not one.ids.size or not other.ids.size:
             return one if one.ids.size else other
         if one.ids.dtype.kind != other.ids.dtype.kind:
@@ -362,10 +362,10 @@ class CollectIds(Step):
                 f"{other.ids.dtype}",
             )
         ids = np.union1d(one.ids, other.ids)
-        held = np.zeros((ids.size, self.n_classes), np.int64)
-        for found in (one, other):
-            held[np.searchsorted(ids, found.ids)] += found.held
-        return _Found(ids, held)
+        counts = np.zeros((ids.size, self.n_classes), np.int64)
+        for side in (one, other):
+            counts[np.searchsorted(ids, side.ids)] += side.counts
+        return IdCounts(ids, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,8 +432,8 @@ def _distinct(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
             is_there[shifted] = True
             number = np.cumsum(is_there) - 1
             return (np.flatnonzero(is_there) + low).astype(ids.dtype), number[shifted]
-    found, codes = np.unique(ids, return_inverse=True)
-    return found, codes
+    distinct, codes = np.unique(ids, return_inverse=True)
+    return distinct, codes
 
 
 def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray[np.int64]:
@@ -448,24 +448,24 @@ def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray
     return np.asarray(places[codes], np.int64)
 
 
-def _deal(held: Ints, n_folds: int, seed: int, what: str) -> Ints:
+def _deal_to_emptiest(counts: Ints, n_folds: int, seed: int, what: str) -> Ints:
     """Assign groups to the emptiest fold, those of rare classes first, then by decreasing size."""
-    n_groups = held.shape[0]
+    n_groups = counts.shape[0]
     if n_groups < n_folds:
         raise ArgumentError(
             "folds", f"must not outnumber the {what}: {n_groups} {what}, {n_folds} folds"
         )
     order = np.random.default_rng(seed).permutation(n_groups)  # breaks ties of size
     folds = np.full(n_groups, -1, np.int64)
-    everything = held.sum(axis=1)
+    everything = counts.sum(axis=1)
     totals = [0] * n_folds
-    sizes = held.sum(axis=0)
+    sizes = counts.sum(axis=0)
     for k in np.argsort(sizes, kind="stable"):
-        load = [int(held[folds == fold, k].sum()) for fold in range(n_folds)]
-        open_groups = order[(folds[order] < 0) & (held[order, k] > 0)]
-        for group in open_groups[np.argsort(-held[open_groups, k], kind="stable")]:
+        load = [int(counts[folds == fold, k].sum()) for fold in range(n_folds)]
+        open_groups = order[(folds[order] < 0) & (counts[order, k] > 0)]
+        for group in open_groups[np.argsort(-counts[open_groups, k], kind="stable")]:
             fold = min(range(n_folds), key=lambda f: (load[f], totals[f]))
             folds[group] = fold
-            load[fold] += int(held[group, k])
+            load[fold] += int(counts[group, k])
             totals[fold] += int(everything[group])
     return folds

@@ -189,23 +189,23 @@ def bfgs(point: Floats) -> Search:
         low, high, length = 0.0, math.inf, 1.0
         if is_first:
             length = min(1.0, 1.0 / float(np.abs(gradient).sum()))
-        found = None
+        accepted = None
         for _ in range(_MOST_LINE_STEPS):
             trial = point + length * direction
             there, renewed = yield Asked(trial)
             if not (np.isfinite(there) and there <= value + 1e-4 * length * slope):
                 high = length
             elif float(renewed @ direction) < 0.9 * slope:
-                low, found = length, (trial, there, renewed)
+                low, accepted = length, (trial, there, renewed)
             else:
-                found = (trial, there, renewed)
+                accepted = (trial, there, renewed)
                 break
             length = 0.5 * (low + high) if high < math.inf else 2.0 * length
             if high - low < 1e-12 * high:
                 break
-        if found is None:
+        if accepted is None:
             break
-        trial, there, renewed = found
+        trial, there, renewed = accepted
         moved, bent = trial - point, renewed - gradient
         product = float(moved @ bent)
         if product > 0.0:

@@ -219,10 +219,10 @@ class ClassRows(Rows):
     ) -> tuple[Floats, Floats | None]:
         with_bias = self.problem.map.with_bias
         point = asked.point if with_bias else np.concatenate([asked.point, offset])
-        found: tuple[Floats, Floats | None] = self._side_by_side.sum_fit(
+        sums: tuple[Floats, Floats | None] = self._side_by_side.sum_fit(
             point, asked.curved, trains, factors, with_bias
         )
-        return found
+        return sums
 
     @cached_property
     def _side_by_side(self) -> Any:
@@ -245,7 +245,7 @@ class _HoldRows(Step):
 
     @property
     def key(self) -> Hashable:
-        return ("held rows", self.folds.key)
+        return ("rows in memory", self.folds.key)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
         if part.is_whole:
@@ -481,26 +481,26 @@ def fit_rows(
     problem = Problem(map_, folds, data.n_classes, floor, origin, divisor)
     if rows is None:
         rows = yield from held_rows(data, folds)
-    held = None if rows is None else Rows.of(problem, rows)
+    rows_in_memory = None if rows is None else Rows.of(problem, rows)
     del rows
-    if held is not None:
-        totals = held.totals()
+    if rows_in_memory is not None:
+        totals = rows_in_memory.totals()
     else:
         (totals,) = yield [_SumTotals(problem).over(data)]
-    fits = RowFits(Targets.of(problem, data, totals), data, held)
-    if start is None and is_binary and (held is None or len(data) >= 4 * _THIN):
+    fits = RowFits(Targets.of(problem, data, totals), data, rows_in_memory)
+    if start is None and is_binary and (rows_in_memory is None or len(data) >= 4 * _THIN):
         start = yield from rough_fit(map_, data, floor)
-    elif start is None and held is None:
+    elif start is None and rows_in_memory is None:
         start = yield from _rough_class_fit(map_, data, floor)
     numbers = list(range(folds.n_calibrators))
-    found: list[Floats] = []
+    parameters: list[Floats] = []
     if start is None and len(numbers) > 1:  # the others begin at the first
-        found = yield from fits.fit(numbers[:1], None)
-        start = found[0]
-    found += yield from fits.fit(numbers[len(found) :], start)
+        parameters = yield from fits.fit(numbers[:1], None)
+        start = parameters[0]
+    parameters += yield from fits.fit(numbers[len(parameters) :], start)
     offsets = fits.targets.offsets
     prior_log_odds = offsets[:, 1] - offsets[:, 0]
-    return Fits(np.stack(found), prior_log_odds), fits
+    return Fits(np.stack(parameters), prior_log_odds), fits
 
 
 def _rough_class_fit(map_: SmoothMap, data: Data, floor: float) -> Plan[Floats | None]:

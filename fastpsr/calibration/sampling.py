@@ -58,8 +58,8 @@ class ScoreRange(Step):
             finite = present.scores[np.isfinite(present.scores)]
             finite_low = float(finite.min(initial=np.inf))
             finite_high = float(finite.max(initial=-np.inf))
-        found = (low, high, finite_low, finite_high)
-        return found if accumulator is None else self.merge(accumulator, found)
+        score_range = (low, high, finite_low, finite_high)
+        return score_range if accumulator is None else self.merge(accumulator, score_range)
 
     def merge(self, one: Any, other: Any) -> Any:
         return (
@@ -178,10 +178,10 @@ def sampled(data: Data, size: int, floor: float) -> Plan[SampledRows | None]:
     (sample,) = yield [step.over(data)]
     if sample is None:
         return None
-    held = np.bincount(sample.y, sample.weights, data.n_classes)
-    if not held.all():
+    of_sample = np.bincount(sample.y, sample.weights, data.n_classes)
+    if not of_sample.all():
         return None
-    factors = class_factors(data.class_weights, data.given_priors) * data.class_weights / held
+    factors = class_factors(data.class_weights, data.given_priors) * data.class_weights / of_sample
     weights = sample.weights * factors[sample.y]
     return SampledRows(sample.scores, sample.y, weights / weights.sum())
 
@@ -203,5 +203,5 @@ def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | 
         start[-1] = prior - offset
     origin = map_.origin(float(scores.min()), float(scores.max()))
     with np.errstate(all="ignore"):  # scores near the largest float
-        found = map_.fit_to_nodes(scores - origin, weights, np.array([offset]), start)
-    return None if found is None else map_.moved(found[0], -origin)
+        fits = map_.fit_to_nodes(scores - origin, weights, np.array([offset]), start)
+    return None if fits is None else map_.moved(fits[0], -origin)

@@ -111,18 +111,18 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return (yield from super().cross_fit_plan(data, folds))
         clipped = with_floor(data, self.floor)
         key: Hashable = ("smooth fits", self.key, folds.key)
-        (found,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
-        if found is None:
+        (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
+        if together is None:
             return (yield from super().cross_fit_plan(data, folds))
-        fits, floor = found
+        fits, floor = together
         return self.by_fold(folds, fits, floor, output_kind(data.kind))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
         if self._is_log and len(data) >= _MANY:
             clipped = with_floor(data, self.floor)
-            found = yield from losses_by_sums(self, rule, clipped, folds)
-            if found is not None:
-                losses, fits, axis = found
+            by_sums = yield from losses_by_sums(self, rule, clipped, folds)
+            if by_sums is not None:
+                losses, fits, axis = by_sums
                 if self.is_plain(fits, axis.low, axis.high):
                     return losses
         return (yield from super().losses_plan(rule, folds, data))
@@ -144,23 +144,23 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         if folds.n_calibrators * data.n_classes > len(data):
             return None
         try:
-            found = yield from self._fits(data, folds, if_finite=True)
+            fitted = yield from self._fits(data, folds, if_finite=True)
         except ValueError as error:
             if getattr(error, "argument", "scores") != "scores":
                 raise
             return None  # separate fits give the full message
-        if found is None:
+        if fitted is None:
             return None
-        fits, span, _ = found
+        fits, span, _ = fitted
         if not self.is_plain(fits, span.low, span.high):
             return None
         return fits, floor_of(span, data.n_classes)
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         data = with_floor(data, self.floor)
-        found = yield from self._fits(data, OneFold(), start)
-        assert found is not None
-        fits, span, _ = found
+        fitted = yield from self._fits(data, OneFold(), start)
+        assert fitted is not None
+        fits, span, _ = fitted
         attributes = self.attributes(fits.parameters[0], float(fits.prior_log_odds[0]))
         attributes["floor_"] = floor_of(span, data.n_classes)
         self.check_attributes(attributes)

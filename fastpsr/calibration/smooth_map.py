@@ -126,7 +126,7 @@ class SmoothMap(ABC):
     ) -> Floats | None:
         if self.with_bias:
             features = np.vstack([features, np.ones(features.shape[1])])
-        found = kernels.fit_to_nodes(
+        fits = kernels.fit_to_nodes(
             features, weights[0], weights[1], offset, start, self.penalty, self.lower
         )
-        return found[:, :-1] if found[:, -1].all() and np.isfinite(found).all() else None
+        return fits[:, :-1] if fits[:, -1].all() and np.isfinite(fits).all() else None

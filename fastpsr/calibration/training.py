@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.own import FitTransform, as_calibrator
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.options import Options, with_hints
@@ -75,13 +75,13 @@ class Training(Options, ABC):
 
     def calibrate(self, calibrator: Calibrator | FitTransform, predictions: Data) -> Any:
         """Return predictions calibrated with a calibrator that is trained in this way."""
-        made = as_calibrator(calibrator)
+        wrapped = as_calibrator(calibrator)
 
         def plan() -> Plan[Any]:
             yield from self._begin(predictions)
             # side by side, so that they share reads
             calibrated, _ = yield [
-                self.calibrated_plan(made, predictions), self.look_at(made, predictions),
+                self.calibrated_plan(wrapped, predictions), self.look_at(wrapped, predictions),
             ]  # fmt: skip
             return calibrated
 
@@ -157,8 +157,8 @@ class CrossFit(Training):
             check_ids(argument, spec, data)
         n_folds = int(self.folds) if isinstance(self.folds, (int, np.integer)) else 0
         name = ("folds", n_folds, self.seed, *(dealing.spec_key(spec) for _, spec in specs))
-        (found,) = yield [Shared(name, data, lambda: self._deal(data, n_folds))]
-        return found  # type: ignore[no-any-return]
+        (folds,) = yield [Shared(name, data, lambda: self._deal(data, n_folds))]
+        return folds  # type: ignore[no-any-return]
 
     def _deal(self, data: Data, n_folds: int) -> Plan[Folds]:
         groups = self.groups

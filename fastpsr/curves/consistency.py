@@ -131,7 +131,7 @@ def consistency_band_plan(
     chance = kernels.sigmoid(log_odds + shift)
     score = kernels.log_odds_from_posteriors(points)
     rng = np.random.default_rng(seed)
-    found = np.empty((n_resamples, points.size))
+    simulated = np.empty((n_resamples, points.size))
     for replicate in range(n_resamples):
         drawn = rng.multinomial(int(counts.sum()), counts / counts.sum())
         hits = rng.binomial(drawn, chance)
@@ -140,9 +140,9 @@ def consistency_band_plan(
         above, below = np.add.reduceat(positives, starts), np.add.reduceat(negatives, starts)
         step = np.searchsorted(lowest[starts], score, side="right") - 1
         fitted = checks.log_of_rows(above) - checks.log_of_rows(below)
-        found[replicate] = kernels.sigmoid(fitted[np.maximum(step, 0)] - shift)
+        simulated[replicate] = kernels.sigmoid(fitted[np.maximum(step, 0)] - shift)
     tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
-    low, high = np.quantile(found, tails, axis=0, method="inverted_cdf")
+    low, high = np.quantile(simulated, tails, axis=0, method="inverted_cdf")
     return ConsistencyBand(points, low, high, confidence_level, seed)
 
 
@@ -188,8 +188,8 @@ class _FindDistinct(Step):
         for start in range(0, values.size, size):
             if accumulator[0] is None:
                 break
-            found = np.unique(values[start : start + size], return_counts=True)
-            accumulator = self.merge(accumulator, found)
+            counted = np.unique(values[start : start + size], return_counts=True)
+            accumulator = self.merge(accumulator, counted)
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:

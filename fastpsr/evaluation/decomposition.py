@@ -14,7 +14,7 @@ from fastpsr.bootstrap.result import described_results
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.calibration.base import Calibrator
-from fastpsr.calibration.own import FitTransform
+from fastpsr.calibration.custom import FitTransform
 from fastpsr.calibration.training import Training
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.layout import with_interval

@@ -69,14 +69,16 @@ def explain(data: PartitionedPredictions, metrics: Any = None) -> Explanation:
         few = _rehearse(data, numbers, metrics)
     known = data.source.n_rows
     n_rows = few.n_rows * n_parts // len(numbers) if known is None else known
-    growth = (few.held - first.held) / max(few.n_rows - first.n_rows, 1)
+    growth = (few.n_held_bytes - first.n_held_bytes) / max(few.n_rows - first.n_rows, 1)
     share = n_rows / max(few.n_rows, 1)
     return Explanation(
         n_rows,
         n_parts,
         few.n_reads,
         round(few.n_bytes * share),
-        min(round(few.held + max(growth, 0.0) * (n_rows - few.n_rows)), 2 * memory_budget()),
+        min(
+            round(few.n_held_bytes + max(growth, 0.0) * (n_rows - few.n_rows)), 2 * memory_budget()
+        ),
         few.largest,
         few.seconds * share,
     )
@@ -92,7 +94,7 @@ class _Rehearsal:
     """What was seen of the reads of a rehearsal."""
 
     def __init__(self) -> None:
-        self.n_rows = self.n_bytes = self.held = self.largest = 0
+        self.n_rows = self.n_bytes = self.n_held_bytes = self.largest = 0
         self.seconds = 0.0
         self._reads: set[int] = set()
         self._rows: dict[int, int] = {}
@@ -104,7 +106,7 @@ class _Rehearsal:
             rows = self._rows[progress.read] = self._rows.get(progress.read, 0) + progress.n_rows
             self.n_rows = max(self.n_rows, rows)
         self.largest = max(self.largest, progress.n_bytes)
-        self.held = max(self.held, progress.held)
+        self.n_held_bytes = max(self.n_held_bytes, progress.n_held_bytes)
 
     @property
     def n_reads(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastpsr.calibration import CALIBRATORS, PAV, TRAININGS
 from fastpsr.calibration.base import Calibrator
-from fastpsr.calibration.own import FitTransform, as_calibrator
+from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.training import CrossFit, Training, TrainOnTest, as_training
 from fastpsr.interval_rule import IS_LINEAR, ONE_TERM, TWO_TERMS, IntervalRule
 from fastpsr.metrics.base import Metric, Summary

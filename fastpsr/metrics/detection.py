@@ -370,12 +370,12 @@ class AUC(RankMetric[list[RankCells]]):
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
             return [(yield from rank_cells(data))]
         classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
-        found = []
+        cells = []
         for k in classes:
             of_class = one_against_rest(data, k)
             yield from begin(of_class)
-            found.append((yield from rank_cells(of_class)))
-        return found
+            cells.append((yield from rank_cells(of_class)))
+        return cells
 
     def finish(self, summary: list[RankCells] | RankCells) -> float:
         cells = summary if isinstance(summary, list) else [summary]

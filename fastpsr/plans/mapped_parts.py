@@ -139,18 +139,18 @@ class MappedParts(LabeledData):
             return 0
         return self._parent.depth + (not self._transform.keeps_rows)
 
-    def part(self, raw: Part, made: dict[int, Part]) -> Part:
-        """Return this data's part of what the source gave; `made` holds those made already."""
-        if id(self) not in made:
-            made[id(self)] = self._part(raw, made)
-        return made[id(self)]
+    def part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
+        """Return the part of what the source gave; `mapped_parts` holds what was mapped already."""
+        if id(self) not in mapped_parts:
+            mapped_parts[id(self)] = self._part(raw, mapped_parts)
+        return mapped_parts[id(self)]
 
-    def _part(self, raw: Part, made: dict[int, Part]) -> Part:
+    def _part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
         number, before = raw.number, None
         if self._parent is None or self._transform is None:
             predictions, columns = raw.predictions, raw._columns
         else:
-            before = self._parent.part(raw, made)
+            before = self._parent.part(raw, mapped_parts)
             columns = before._columns
             if self._transform.is_of_user:
                 with naming(self.source, number):
@@ -177,8 +177,11 @@ class MappedParts(LabeledData):
         facts = self._facts
         if facts is None:
             return
-        found = label_checksum(raw)
-        if len(raw.predictions) != facts.n_rows[raw.number] or found != facts.checksums[raw.number]:
+        checksum = label_checksum(raw)
+        if (
+            len(raw.predictions) != facts.n_rows[raw.number]
+            or checksum != facts.checksums[raw.number]
+        ):
             self._raise_changed(raw.number, "labels or weights")
         if with_scores:
             self.note_scores(raw.number, raw.predictions.score_checksum())

@@ -108,7 +108,7 @@ class _Files:
         self._fragments: list[Any] = []
         self._places: list[tuple[str, int, int]] = []  # file, row group, rows before it
         parts: list[list[_Piece]] = []
-        held = 0
+        n_bytes = 0
         fused_bytes = min(_FUSED_BYTES, _PART_BYTES)
         for fragment in dataset.get_fragments(filter=filters):
             sizes = [group.num_rows for group in fragment.row_groups]
@@ -124,12 +124,12 @@ class _Files:
                     n_pieces = max(1, min(-(-size // (2 * _PART_BYTES)), info.num_rows))
                 bounds = np.linspace(0, info.num_rows, n_pieces + 1).astype(np.int64).tolist()
                 pieces = [_Piece(place, a, b) for a, b in itertools.pairwise(bounds)]
-                if parts and n_pieces == 1 and held + size <= fused_bytes:
+                if parts and n_pieces == 1 and n_bytes + size <= fused_bytes:
                     parts[-1] += pieces
-                    held += size
+                    n_bytes += size
                 else:
                     parts += [[piece] for piece in pieces]
-                    held = size if n_pieces == 1 else 2 * _PART_BYTES
+                    n_bytes = size if n_pieces == 1 else 2 * _PART_BYTES
         self.parts = parts
         self.n_rows: int | None = None
         if filters is None:
@@ -146,19 +146,19 @@ class _Files:
                 'Parquet files in parts need pyarrow: pip install "fastpsr[big]"', name=error.name
             ) from None
         given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-        filesystem, found = _found(given, storage_options)
+        filesystem, expanded = _expand(given, storage_options)
         expression = filters
         if isinstance(filters, (list, tuple)):
             expression = pq.filters_to_expression(filters)
         try:
-            dataset = ds.dataset(found, format="parquet", filesystem=filesystem)
+            dataset = ds.dataset(expanded, format="parquet", filesystem=filesystem)
         except (ValueError, OSError) as error:  # of pyarrow, which names the file
             raise ArgumentError("paths", f"must be Parquet files: {error}") from error
         options = tuple(sorted((storage_options or {}).items(), key=str))
-        files = cls((tuple(found), str(expression), str(options)), dataset, expression)
+        files = cls((tuple(expanded), str(expression), str(options)), dataset, expression)
         if not files.parts:
             raise ArgumentError(
-                "paths", f"must have rows, but there are none in {', '.join(found)}"
+                "paths", f"must have rows, but there are none in {', '.join(expanded)}"
             )
         return files
 
@@ -211,17 +211,17 @@ class _Files:
                 )
             )  # fmt: skip
         self._open = None
-        held = []
+        slices = []
         while at < piece.stop:
             batch = next(batches)
             begin, end = max(piece.start - at, 0), min(piece.stop - at, batch.num_rows)
             if begin < end:
-                held.append(batch.slice(begin, end - begin))
+                slices.append(batch.slice(begin, end - begin))
             if at + batch.num_rows > piece.stop:  # what is over belongs to the next piece
                 batches = _after(batch.slice(end), batches)
             at += min(batch.num_rows, piece.stop - at)
         self._open = (piece.fragment, piece.stop, columns, batches)
-        return pa.Table.from_batches(held)
+        return pa.Table.from_batches(slices)
 
 
 def _after(batch: Any, batches: Iterator[Any]) -> Iterator[Any]:
@@ -229,7 +229,7 @@ def _after(batch: Any, batches: Iterator[Any]) -> Iterator[Any]:
     yield from batches
 
 
-def _found(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple[Any, list[str]]:
+def _expand(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple[Any, list[str]]:
     """Return the file system, and the files that paths, folders and patterns mean, in order."""
     import glob
 
@@ -238,13 +238,13 @@ def _found(given: list[Any], storage_options: Mapping[str, Any] | None) -> tuple
         import fsspec
         from pyarrow.fs import FSSpecHandler, PyFileSystem
 
-        filesystem, _, found = fsspec.get_fs_token_paths(
+        filesystem, _, paths = fsspec.get_fs_token_paths(
             urls, storage_options=dict(storage_options or {})
         )
         wrapped = PyFileSystem(FSSpecHandler(filesystem))
         files = [
             file
-            for path in found
+            for path in paths
             for file in (sorted(filesystem.find(path)) if filesystem.isdir(path) else [path])
         ]
     else:

@@ -82,11 +82,11 @@ class Part:
         """
         if self._columns is None:
             return as_ids(name, ids, len(self.predictions))
-        found = self._columns[ids]
-        made: NDArray[Any] = self.remember(
-            ("ids", ids), lambda: as_ids(name, found, len(self.predictions))
+        column = self._columns[ids]
+        ids_of_rows: NDArray[Any] = self.remember(
+            ("ids", ids), lambda: as_ids(name, column, len(self.predictions))
         )
-        return made
+        return ids_of_rows
 
     def columns_of(self, rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return the columns of ids of some of the rows."""

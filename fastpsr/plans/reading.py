@@ -84,23 +84,23 @@ class Reading:
 
     def parts(self, number: int, loaded: dict[Hashable, Any]) -> dict[int, Part]:
         """Return the part of each source, by its id, of what was read; checked."""
-        found: dict[int, Part] = {}
+        raws: dict[int, Part] = {}
         for source in self.sources:
             with naming(source, number):
                 predictions, columns = source.build(loaded[source.reader], self.reads)
                 _check_part(source, predictions, columns, self.reads)
             ranks = np.zeros(source.n_classes, np.int64)
-            found[id(source)] = Part(predictions, number, 0, ranks, columns)
+            raws[id(source)] = Part(predictions, number, 0, ranks, columns)
             root = self._roots[id(source)]
-            root.check_unchanged(found[id(source)], "scores" in self.reads)
-        return found
+            root.check_unchanged(raws[id(source)], "scores" in self.reads)
+        return raws
 
     def prepare(self) -> None:
         """Make what the steps need of all parts, once per process."""
         if self._prepared is None:
             self._prepared = [step.prepare() for step in self.steps]
 
-    def count(self, place: int, accumulator: Any, raws: dict[int, Part], made: Any) -> Any:
+    def count(self, place: int, accumulator: Any, raws: dict[int, Part], mapped_parts: Any) -> Any:
         """Return the accumulator of a step, by its place, with a part in it, or `Failed`.
 
         None stands for an accumulator without parts; parts without weight leave it so.
@@ -111,11 +111,11 @@ class Reading:
         if isinstance(accumulator, Failed) or not self._wants(step, number):
             return accumulator
         try:
-            parts = [data.part(raws[id(data.source)], made) for data in self.data[place]]
+            parts = [data.part(raws[id(data.source)], mapped_parts) for data in self.data[place]]
             if not (step.takes_all or parts[0].has_weight):
                 return accumulator
-            held = step.start() if accumulator is None else accumulator
-            return step.add(held, prepared[place], *parts)
+            counted = step.start() if accumulator is None else accumulator
+            return step.add(counted, prepared[place], *parts)
         except ValueError as error:  # of one who asks; the others go on
             return Failed(without_frames(error))
 
@@ -169,26 +169,31 @@ def _count_in_turn(reading: Reading) -> list[Any]:
     """Count part by part; the next one is read meanwhile."""
     n_steps = len(reading.steps)
     trees = [Tree(partial(reading.join, place)) for place in range(n_steps)]
-    held: list[Any] = [None] * n_steps
+    accumulators: list[Any] = [None] * n_steps
     runs = [-1] * n_steps
     reading.prepare()
     report = tell(len(reading.numbers), reading.is_sample)
     for done, raws in enumerate(_raw_parts(reading), 1):
         number = next(iter(raws.values())).number
-        made: dict[int, Part] = {}
+        mapped_parts: dict[int, Part] = {}
         for place in range(n_steps):
             run = reading.run_of(place, number)
             if run != runs[place]:
-                if held[place] is not None:
-                    trees[place].add(runs[place], held[place])
-                runs[place], held[place] = run, None
-            held[place] = reading.count(place, held[place], raws, made)
+                if accumulators[place] is not None:
+                    trees[place].add(runs[place], accumulators[place])
+                runs[place], accumulators[place] = run, None
+            accumulators[place] = reading.count(place, accumulators[place], raws, mapped_parts)
         if report is not None:
             n_rows = len(next(iter(raws.values())).predictions)
             n_bytes = sum(raw.predictions.nbytes for raw in raws.values())
-            report(done, n_rows, n_bytes, lambda: _n_bytes([held, *(tree.held for tree in trees)]))
-        del raws, made
-    for tree, run, accumulator in zip(trees, runs, held, strict=True):
+            report(
+                done,
+                n_rows,
+                n_bytes,
+                lambda: _n_bytes([accumulators, *(tree.waiting for tree in trees)]),
+            )
+        del raws, mapped_parts
+    for tree, run, accumulator in zip(trees, runs, accumulators, strict=True):
         if accumulator is not None:
             tree.add(run, accumulator)
     return [tree.total() for tree in trees]
@@ -227,10 +232,10 @@ def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
 
 def without_frames(error: ValueError) -> ValueError:
     """Return an error without traceback, whose frames would hold a part until all are read."""
-    held: BaseException | None = error
-    while held is not None:
-        held.__traceback__ = None
-        held = held.__context__
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__context__
     return error
 
 
@@ -239,9 +244,9 @@ def _check_part(source: Any, predictions: Predictions, columns: Any, reads: froz
     if predictions.y_true is None and len(predictions):
         raise ArgumentError("y_true", "must be given in every part")
     for name in ("kind", "n_classes"):
-        found, wanted = getattr(predictions, name), getattr(source, name)
-        if found != wanted:
-            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {found}")
+        given, wanted = getattr(predictions, name), getattr(source, name)
+        if given != wanted:
+            raise ArgumentError("parts", f"must agree in {name}: {wanted} and {given}")
     if not same_priors(source.given_priors, predictions.given_priors):
         raise ArgumentError("priors", "must be the same in all parts")
     for name in sorted(reads - ROWS):

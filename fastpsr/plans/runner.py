@@ -238,11 +238,11 @@ def _groups(slots: list[_Slot]) -> list[list[_Slot]]:
         readers = {data.source.reader for data in slot.request.data}
         members = [slot]
         apart = []
-        for others, held in groups:
+        for others, earlier in groups:
             if others & readers:
                 readers |= others
-                members = held + members
+                members = earlier + members
             else:
-                apart.append((others, held))
+                apart.append((others, earlier))
         groups = [*apart, (readers, members)]
     return [members for _, members in groups]

@@ -119,12 +119,12 @@ class Columns:
 def names_columns(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
     """Give a function that takes `ColumnNames` a signature with their names and defaults."""
     signature = inspect.signature(function)
-    *own, _ = signature.parameters.values()
+    *parameters, _ = signature.parameters.values()
     named = inspect.signature(Columns.named).parameters.values()
-    keywords = [each for each in own if each.kind is each.KEYWORD_ONLY]
-    positional = own[: len(own) - len(keywords)]
-    made = signature.replace(parameters=[*positional, *named, *keywords])
-    function.__signature__ = made  # type: ignore[attr-defined]
+    keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+    positional = parameters[: len(parameters) - len(keywords)]
+    with_names = signature.replace(parameters=[*positional, *named, *keywords])
+    function.__signature__ = with_names  # type: ignore[attr-defined]
     return with_hints(function)
 
 
@@ -240,8 +240,8 @@ class TableSource(Source):
         if self._what == "llrs":
             priors = options.pop("priors")
             options["prior"] = None if priors is None else float(priors[1])
-        made: Predictions = getattr(Predictions, f"from_{self._what}")(y, scores, **options)
-        return made
+        predictions: Predictions = getattr(Predictions, f"from_{self._what}")(y, scores, **options)
+        return predictions
 
     def _by_column(self, error: ArgumentError) -> ArgumentError:
         """Return an error of the values with the names of the columns that they are from."""
@@ -273,9 +273,11 @@ class TableSource(Source):
             wrong = pc.not_equal(pc.list_value_length(column), self.n_classes)
             if pc.any(wrong).as_py():
                 row = pc.index(wrong, True).as_py()
-                found = len(column[row].as_py())
+                length = len(column[row].as_py())
                 raise ArgumentError(
-                    self._what, f"must have {self.n_classes} numbers in every row, not {found}", row
+                    self._what,
+                    f"must have {self.n_classes} numbers in every row, not {length}",
+                    row,
                 )
             flat = column.flatten().to_numpy(zero_copy_only=False)
             return np.asarray(flat).reshape(len(column), self.n_classes)
@@ -292,8 +294,8 @@ class TableSource(Source):
             places = pc.index_in(column.cast(column.type), value_set=pa.array(self._classes))
             if places.null_count:
                 row = pc.index(pc.is_null(places), True).as_py()
-                found = column[row].as_py()
-                rule = f"must be one of {list(self._classes)}, not {found!r}"
+                label = column[row].as_py()
+                rule = f"must be one of {list(self._classes)}, not {label!r}"
                 raise ArgumentError(self._y_true, rule, row)
             column = places
         elif not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type)

@@ -28,7 +28,7 @@ class Tree:
         return next(iter(nodes.values()), None)
 
     @property
-    def held(self) -> list[Any]:
+    def waiting(self) -> list[Any]:
         """Accumulators that wait for others."""
         return list(self._nodes.values())
 

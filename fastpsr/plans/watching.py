@@ -22,7 +22,7 @@ class Progress:
         Of the part, as far as it was read.
     is_sample : bool
         Whether the read looks at a few parts only.
-    held : int
+    n_held_bytes : int
         Bytes that the accumulators hold.
     """
 
@@ -32,7 +32,7 @@ class Progress:
     n_rows: int
     n_bytes: int
     is_sample: bool
-    held: int
+    n_held_bytes: int
 
 
 class _Watch:
@@ -66,7 +66,7 @@ def tell(
         return None
     read, watch.n_reads = watch.n_reads, watch.n_reads + 1
 
-    def report(done: int, n_rows: int, n_bytes: int, held: Callable[[], int]) -> None:
-        watch.callback(Progress(read, done, n_parts, n_rows, n_bytes, is_sample, held()))
+    def report(done: int, n_rows: int, n_bytes: int, n_held_bytes: Callable[[], int]) -> None:
+        watch.callback(Progress(read, done, n_parts, n_rows, n_bytes, is_sample, n_held_bytes()))
 
     return report

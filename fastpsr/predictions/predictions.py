@@ -285,25 +285,25 @@ class Predictions(ScoredLabels):
         given: bool = False,
     ) -> Self:
         """Check labels, priors and weights, and set the fields."""
-        made = cls.__new__(cls)
-        made.kind = kind
-        made.n_classes = values.shape[1] if values.ndim == 2 else 2
-        made._values = values
-        made._given_posteriors = values if given else None
+        new = cls.__new__(cls)
+        new.kind = kind
+        new.n_classes = values.shape[1] if values.ndim == 2 else 2
+        new._values = values
+        new._given_posteriors = values if given else None
         n_samples = values.shape[0]
-        made.y_true = None
+        new.y_true = None
         if y_true is not None:
-            made.y_true = checks.as_labels(
-                "y_true", y_true, n_samples, made.n_classes, classes, takes_classes=True
+            new.y_true = checks.as_labels(
+                "y_true", y_true, n_samples, new.n_classes, classes, takes_classes=True
             )
-        made._weights = checks.as_weights("sample_weight", sample_weight, n_samples)
-        made.sample_weight = made._weights if made._weights.size else None
-        made.given_priors = None
+        new._weights = checks.as_weights("sample_weight", sample_weight, n_samples)
+        new.sample_weight = new._weights if new._weights.size else None
+        new.given_priors = None
         if priors is not None:
-            made.given_priors = checks.as_priors("priors", priors, made.n_classes)
-        made._posterior_priors = made.given_priors
-        made._whole_weights = None
-        return made
+            new.given_priors = checks.as_priors("priors", priors, new.n_classes)
+        new._posterior_priors = new.given_priors
+        new._whole_weights = None
+        return new
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values, which need not be sent to other processes."""
@@ -370,20 +370,20 @@ class Predictions(ScoredLabels):
 
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
         """Return the same samples with other :attr:`scores` of the given `kind`."""
-        made = self.compact()
-        made.kind, made._values, made._given_posteriors = kind, values, None
+        new = self.compact()
+        new.kind, new._values, new._given_posteriors = kind, values, None
         if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
-            made._posterior_priors = self.given_priors
-        return made
+            new._posterior_priors = self.given_priors
+        return new
 
     def reweighted(self, sample_weight: Floats) -> Self:
         """Return the same samples with other weights; posteriors do not change."""
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
-        made = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
-        made._weights = made.sample_weight = sample_weight
-        made._whole_weights = None
-        return made
+        new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
+        new._weights = new.sample_weight = sample_weight
+        new._whole_weights = None
+        return new
 
     def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
         """Return the same samples as a part of data with these total class weights.
@@ -391,11 +391,11 @@ class Predictions(ScoredLabels):
         Class frequencies, and posteriors that depend on them, become those of the whole data, also
         if the caller has computed posteriors of the part before.
         """
-        made = self.compact()
-        made._whole_weights = class_weights
+        new = self.compact()
+        new._whole_weights = class_weights
         if is_given:
-            made._posterior_priors = made.given_priors
-        return made
+            new._posterior_priors = new.given_priors
+        return new
 
     @classmethod
     def without_scores(
@@ -415,10 +415,10 @@ class Predictions(ScoredLabels):
 
         Without given priors, likelihoods are converted with the frequencies of these samples.
         """
-        made = self.compact()
-        made._posterior_priors = made.given_priors
-        made._whole_weights = None
-        return made
+        new = self.compact()
+        new._posterior_priors = new.given_priors
+        new._whole_weights = None
+        return new
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -426,31 +426,31 @@ class Predictions(ScoredLabels):
         forms = {(part._given_posteriors is None, part._values.ndim) for part in parts}
         if len(forms) > 1:  # posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
-        made = parts[0].compact()
-        made._whole_weights = None
-        made._values = np.concatenate([part._values for part in parts])
-        if made._given_posteriors is not None:
-            made._given_posteriors = made._values
-        if made.y_true is not None:
-            made.y_true = np.concatenate([part.labels for part in parts])
+        new = parts[0].compact()
+        new._whole_weights = None
+        new._values = np.concatenate([part._values for part in parts])
+        if new._given_posteriors is not None:
+            new._given_posteriors = new._values
+        if new.y_true is not None:
+            new.y_true = np.concatenate([part.labels for part in parts])
         if any(part.weights.size for part in parts):
             weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
-            made._weights = made.sample_weight = np.concatenate(weights)
-        return made
+            new._weights = new.sample_weight = np.concatenate(weights)
+        return new
 
     def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:
         """Return the same predictions without cached values, except those to `keep`."""
-        made = type(self).__new__(type(self))
+        new = type(self).__new__(type(self))
         left_out = _CACHED - keep
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
-        return made
+        new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left_out})
+        return new
 
     def as_llrs(self, prior: float | None = None) -> Self:
         """Return binary predictions as likelihoods, with this prior of class 1 if given."""
-        made = self.replace_scores("likelihoods", self.llrs)
-        made.given_priors = None if prior is None else np.array([1.0 - prior, prior])
-        made._posterior_priors = made.given_priors
-        return made
+        new = self.replace_scores("likelihoods", self.llrs)
+        new.given_priors = None if prior is None else np.array([1.0 - prior, prior])
+        new._posterior_priors = new.given_priors
+        return new
 
 
 _FOR_USERS = {

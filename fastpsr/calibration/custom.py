@@ -38,33 +38,33 @@ def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
         return calibrator
     methods = (getattr(calibrator, name, None) for name in ("fit", "transform"))
     if isinstance(calibrator, type) or not all(map(callable, methods)):
-        found = f"{calibrator!r}" if isinstance(calibrator, (str, int, float)) else ""
+        given = f"{calibrator!r}" if isinstance(calibrator, (str, int, float)) else ""
         if isinstance(calibrator, type):
-            found = f"the class {calibrator.__name__}: make one, {calibrator.__name__}(...)"
+            given = f"the class {calibrator.__name__}: make one, {calibrator.__name__}(...)"
         raise ArgumentError(
             "calibrator",
             "must be a calibrator, such as PAV(), or an object with fit and transform, not "
-            f"{found or type(calibrator).__name__}",
+            f"{given or type(calibrator).__name__}",
         )
-    return _Own(calibrator)
+    return _Custom(calibrator)
 
 
 @dataclass(frozen=True, eq=False)
-class _Own(Calibrator):
-    own: Any
+class _Custom(Calibrator):
+    calibrator: Any
     bins_posteriors = True  # posteriors are passed as given
 
     @property
     def name(self) -> str:
         """Name of the user's class."""
-        return type(self.own).__name__
+        return type(self.calibrator).__name__
 
     def require_classes(self, data: Data) -> None:
         """Accept all data: the user's fit raises if it needs more."""
 
     def _fit(self, samples: Predictions) -> dict[str, Any]:
         # a copy: folds are fitted one after another, and fit may return the object itself
-        fitted = copy.deepcopy(self.own).fit(samples)
+        fitted = copy.deepcopy(self.calibrator).fit(samples)
         if not callable(getattr(fitted, "transform", None)):
             raise ArgumentError(
                 "calibrator",
@@ -72,21 +72,21 @@ class _Own(Calibrator):
                 f"{type(fitted).__name__}",
                 remedy="end fit with return self",
             )
-        return {"own": fitted}
+        return {"calibrator": fitted}
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        made = self.own.transform(predictions)
+        output = self.calibrator.transform(predictions)
         wanted = (len(predictions), predictions.n_classes, self.output_kind)
-        if not isinstance(made, Predictions):
-            found = type(made).__name__
-        elif (len(made), made.n_classes, made.kind) != wanted:
-            found = f"{len(made):,} samples of {made.n_classes} classes, {made.kind}"
+        if not isinstance(output, Predictions):
+            returned = type(output).__name__
+        elif (len(output), output.n_classes, output.kind) != wanted:
+            returned = f"{len(output):,} samples of {output.n_classes} classes, {output.kind}"
         else:
-            return predictions.replace_scores(made.kind, made.scores)
+            return predictions.replace_scores(output.kind, output.scores)
         make = "from_log_posteriors" if self.output_kind == "posteriors" else "from_llrs"
         raise ArgumentError(
             "calibrator",
             f"must return Predictions of the same samples as {self.output_kind} from transform, "
-            f"{wanted[0]:,} of {wanted[1]} classes, but {self.name}.transform returned {found}",
+            f"{wanted[0]:,} of {wanted[1]} classes, but {self.name}.transform returned {returned}",
             remedy=f"make them with Predictions.{make}, say",
         )
