@@ -26,7 +26,7 @@ OVERRIDES = {
     "CalibrationLoss": "refits",
     "ExpectedDivergence": "refits",
     "_Term": "refits",
-    "_ErrorOfBin": "that of the calibration error",
+    "ErrorsOfBins": "that of the calibration error",
 }
 N = 4_000
 DATA = {
