@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.sizes import index_type
 
 __all__ = ["as_ids", "coded", "numbered", "type_of"]
 
@@ -46,7 +47,7 @@ def coded(*sides: NDArray[Any]) -> tuple[int, list[NDArray[Any]]]:
 def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """Return the distinct ids in ascending order, and the ids of each side as indices of these."""
     n = sum(side.size for side in sides)
-    wide = np.int32 if n < 1 << 31 else np.int64
+    wide = index_type(n)
     if all(side.dtype.kind in "iu" for side in sides):
         low = min(int(side.min()) for side in sides)
         span = max(int(side.max()) for side in sides) - low + 1

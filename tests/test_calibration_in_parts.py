@@ -11,9 +11,9 @@ import pytest
 import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS
 from fastpsr.calibration.base import Calibrator
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Part, begin, run
 from fastpsr.plans.reading import parts_of
-from fastpsr.summaries.summands import group_type
 
 KINDS = ("posteriors", "log-odds", "llrs", "llrs with prior", "raw scores", "3 posteriors",
          "3 likelihoods")  # fmt: skip
@@ -404,7 +404,7 @@ def test_summands_assemble_to_the_summary(calibrator, train, weights):
         total = np.zeros((summands.n_groups, 1 + summands.n_sums))
         for part in [Part.whole(data)] if source is data else in_parts_of(in_parts):
             groups = summands.groups(part)
-            assert groups.dtype == group_type(summands.n_groups)
+            assert groups.dtype == index_type(summands.n_groups)
             w = part.predictions.weights
             w = w if w.size else np.ones(len(part.predictions))
             sums = list(summands.columns(part))

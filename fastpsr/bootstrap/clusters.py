@@ -12,9 +12,9 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.units import CountedUnits, Ints, present_rows
 from fastpsr.errors import ArgumentError
 from fastpsr.ids import numbered, type_of
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import LABELS, Data, Plan, Step, check_ids, picked_ids
 from fastpsr.plans.part import Part
-from fastpsr.summaries.summands import group_type
 
 __all__ = ["Clusters", "IdUnits", "TwoWay", "id_units"]
 
@@ -148,7 +148,7 @@ class IdUnits(CountedUnits):
     def _numbers(self, part: Part) -> tuple[Ints, Ints]:
         rows, here, codes = _ids_of(part, self.names, self.specs, self.cache)
         n, n_units = len(part.predictions), self.ids.size
-        wide = group_type(n_units + 1)
+        wide = index_type(n_units + 1)
         # strings are looked up once for each id in the part, not for each row
         numbers = np.searchsorted(self.ids, here).astype(wide)
         sides = []

@@ -16,11 +16,10 @@ from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import Ints, Units, present_rows
 from fastpsr.kernels.blocks import thread_count
-from fastpsr.kernels.sizes import LANES
+from fastpsr.kernels.sizes import LANES, index_type
 from fastpsr.plans import LABELS, Data, Plan, Step, picked_ids
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
-from fastpsr.summaries.summands import group_type
 
 __all__ = ["Nested", "NestedDraws", "NestedSums", "NestedUnits"]
 
@@ -122,7 +121,7 @@ class NestedUnits(Units):
         order = rows[kernels.order_by_group(clusters, bounds)]
         # a cluster is cut into blocks as a group is, so that no block has rows of two clusters
         blocks = kernels.cut_into_blocks(bounds, np.arange(n_clusters))
-        return order.astype(group_type(len(part.predictions))), blocks
+        return order.astype(index_type(len(part.predictions))), blocks
 
     def places(self, part: Part) -> tuple[Ints, Ints]:
         """Return the clusters with rows in a part, and the entry of the part for each."""

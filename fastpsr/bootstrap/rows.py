@@ -14,10 +14,11 @@ from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.units import CountedUnits, Ints, present_rows
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["IID", "CountDraws", "DrawnSums", "RowDraws", "RowUnits", "Stratified"]
 
@@ -107,7 +108,7 @@ class RowUnits(CountedUnits):
 
     def _numbers(self, part: Part) -> tuple[Ints, Ints]:
         n = len(part.predictions)
-        wide = group_type(n + 1)
+        wide = index_type(n + 1)
         return np.arange(n, dtype=wide), np.full(n, n, wide)
 
     def order(self, part: Part) -> tuple[Ints, Ints]:
@@ -115,7 +116,7 @@ class RowUnits(CountedUnits):
 
     def _order(self, part: Part) -> tuple[Ints, Ints]:
         predictions = part.predictions
-        wide = group_type(len(predictions) + 1)
+        wide = index_type(len(predictions) + 1)
         rows = present_rows(predictions)
         if not self.by_class:
             return rows.astype(wide), np.array([0, rows.size])

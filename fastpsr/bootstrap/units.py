@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.bootstrap.draws import Draws, UnitDraws
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import LABELS
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.layout import Layout
@@ -106,7 +107,7 @@ class CountedUnits(Units):
     def order(self, part: Part) -> tuple[Ints, Ints]:
         """Return the units in the order of strata, and the (S + 1,) bounds of strata."""
         n_units = self.n_shared
-        return np.arange(n_units, dtype=group_type(n_units)), np.array([0, n_units])
+        return np.arange(n_units, dtype=index_type(n_units)), np.array([0, n_units])
 
 
 def present_rows(predictions: Predictions) -> Ints:

@@ -13,12 +13,12 @@ from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, ScoreRange, rough_fit
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
-from fastpsr.kernels.sizes import DEGREE
+from fastpsr.kernels.sizes import DEGREE, index_type
 from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.summands import NeedsSamplesError, Summands, group_type
+from fastpsr.summaries.summands import NeedsSamplesError, Summands
 from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["fits_by_sums", "losses_by_sums", "refit_summands"]
@@ -193,7 +193,7 @@ class RefitSummands(Summands):
         return (self.planned.map.key, self.rule.key, self.folds.key, self.floor, axis.key)
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        axis, wide = self.planned.axis, group_type(self.n_groups)
+        axis, wide = self.planned.axis, index_type(self.n_groups)
         of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
         of_fold += self.folds.served_by(part)
         cell, _ = self._places(part)

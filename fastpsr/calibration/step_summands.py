@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.calibration.folds import Folds
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Part
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, class_factors
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
 
 __all__ = ["StepSummands"]
@@ -75,7 +76,7 @@ class StepSummands(Summands):
         return (self.cells_key, self.folds.key)
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        wide = group_type(self.n_groups)
+        wide = index_type(self.n_groups)
         of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
         of_fold += self.folds.served_by(part)
         return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))

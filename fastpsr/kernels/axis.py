@@ -8,6 +8,7 @@ come from the samples' Chebyshev polynomials, whatever the scale and shift.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
@@ -15,6 +16,16 @@ from fastpsr.kernels.chebyshev import add_products, from_products
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.sizes import DEGREE
+from fastpsr.kernels.types import Codes, Flags, Floats, Reals
+
+__all__ = [
+    "add_trained",
+    "fit_to_nodes",
+    "map_by_part",
+    "place_on_axis",
+    "sum_on_axis",
+    "weigh_nodes",
+]
 
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
 _MOST_STEPS = 60
@@ -23,7 +34,9 @@ _ENOUGH = 1e-11  # gradient per unit of weight
 _sigmoid = elementary.sigmoid
 
 
-def place_on_axis(scores, low, width, n_cells):
+def place_on_axis(
+    scores: Reals, low: float, width: float, n_cells: int
+) -> tuple[NDArray[np.int32], Floats]:
     """Return (cell (N,), t (N,)): the cell of each score, and its place there from -1 to 1."""
     cell = np.empty(scores.size, np.int32)
     t = np.empty(scores.size)
@@ -31,7 +44,16 @@ def place_on_axis(scores, low, width, n_cells):
     return cell, t
 
 
-def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts):
+def sum_on_axis(
+    scores: Reals,
+    y: Codes,
+    parts_of: Codes,
+    weights: Floats,
+    low: float,
+    width: float,
+    n_cells: int,
+    n_parts: int,
+) -> Floats:
     """Return (2, n_parts, n_cells, 8): sums of weights x T_0 to T_7."""
     size = 2 * n_parts * n_cells * (DEGREE + 1)
     # each worth its room
@@ -45,7 +67,7 @@ def sum_on_axis(scores, y, parts_of, weights, low, width, n_cells, n_parts):
     return from_products(out.sum(axis=0).reshape(2, n_parts, n_cells, DEGREE + 1))
 
 
-def map_by_part(scores, parts_of, scale, shift):
+def map_by_part(scores: Reals, parts_of: Codes, scale: Floats, shift: Floats) -> Floats:
     """Return ``scale[part] x score + shift[part]`` for each score, or row of scores (N, K)."""
     out = np.empty(scores.shape)
     n_blocks = count_blocks(scores.shape[0])
@@ -57,7 +79,7 @@ def map_by_part(scores, parts_of, scale, shift):
     return out
 
 
-def weigh_nodes(sums, to_weights):
+def weigh_nodes(sums: Floats, to_weights: Floats) -> Floats:
     """Return (..., nodes): Chebyshev sums (..., T) times (T, nodes), without BLAS.
 
     Its threads would spin long after so small a product, on cores that we want.
@@ -69,14 +91,22 @@ def weigh_nodes(sums, to_weights):
     return out
 
 
-def add_trained(trains, weights):
+def add_trained(trains: Flags, weights: Floats) -> Floats:
     """Return (M, Q): for each row of `trains` (M, P), the sum of the parts' `weights` (P, Q)."""
     out = np.zeros((trains.shape[0], weights.shape[1]))
     over_blocks(_add_trained, out.shape[0], trains, weights, out, worth_a_thread=4)
     return out
 
 
-def fit_to_nodes(features, negatives, positives, offset, start, penalty, lower):
+def fit_to_nodes(
+    features: Floats,
+    negatives: Floats,
+    positives: Floats,
+    offset: Floats,
+    start: Floats,
+    penalty: Floats,
+    lower: Floats,
+) -> Floats:
     """Return (M, p + 1): parameters of the least log loss on nodes, and whether they were found.
 
     The log-odds of node i are ``offset[m] + parameters @ features[:, i]`` in fit m. Minimizes the

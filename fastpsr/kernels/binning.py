@@ -1,22 +1,28 @@
 """Sums per bin of posteriors; bins are (low, high], 0 lies in the first."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
+from fastpsr.kernels.types import Codes, Flags, Floats, Reals
+
+__all__ = ["bin_numbers", "sum_into_bins", "top_classes"]
 
 _LANES = 4  # sums side by side: samples of one bin need not wait for one another
 _FEW_SUMS = 512  # up to which it pays
 
 
-def bin_numbers(values, edges):
+def bin_numbers(values: Reals, edges: Floats) -> NDArray[np.int32]:
     """Return the bin of each value, for `edges` from 0 to 1 in ascending order."""
     return cell_numbers(values, edges[1:-1]) >> 1  # inner edges below
 
 
-def sum_into_bins(values, hits, y, weights, edges, n_classes):
+def sum_into_bins(
+    values: Reals, hits: Flags, y: Codes, weights: Floats, edges: Floats, n_classes: int
+) -> Floats:
     """Return (K, M, 3): weight, weight of hits and weighted sum of values, by class and bin."""
     n_bins = edges.size - 1
     size = n_classes * n_bins * 3
@@ -30,7 +36,7 @@ def sum_into_bins(values, hits, y, weights, edges, n_classes):
     return sums.reshape(n_classes, n_bins, 3)
 
 
-def top_classes(scores):
+def top_classes(scores: Reals) -> tuple[Floats, NDArray[np.int32]]:
     """Return (best, index): the largest entry of each row and its first place."""
     best = np.empty(scores.shape[0])
     index = np.empty(scores.shape[0], np.int32)

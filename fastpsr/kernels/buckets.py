@@ -12,6 +12,7 @@ a divided bucket (a *node*); ``node_of_place`` is -1 for places that are not div
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import (
     BLOCK,
@@ -24,12 +25,31 @@ from fastpsr.kernels.blocks import (
 )
 from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
 from fastpsr.kernels.grid import bucket_of
+from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats, Reals
+
+__all__ = [
+    "add_to_buckets",
+    "count_into_buckets",
+    "count_into_places",
+    "cumulate_exactly",
+    "find_undecided",
+    "first_keys",
+    "key_of",
+    "mark_in_places",
+    "marks_of_places",
+    "pick_from_buckets",
+    "pick_from_places",
+    "pool_buckets",
+    "weigh_buckets",
+]
 
 _AT_ONCE = 1 << 20  # rows whose places are held
 _MARGIN = 1.0 + 1e-12  # of a corner above the minorant: products of large counts are rounded
 
 
-def count_into_buckets(scores, y, low, per_unit, n_buckets):
+def count_into_buckets(
+    scores: Reals, y: Codes, low: float, per_unit: float, n_buckets: int
+) -> Codes:
     """Return (parts, n_buckets, 2) counts of both classes, for parts of the rows in turn."""
     n_parts = int(max(1, min(thread_count(), scores.size // (4 * n_buckets))))
     counts = np.zeros((n_parts, n_buckets, 2), count_type(scores.size))
@@ -42,7 +62,7 @@ def count_type(n_rows):
     return np.uint32 if n_rows < 1 << 32 else np.int64
 
 
-def add_to_buckets(scores, y, low, per_unit, counts):
+def add_to_buckets(scores: Reals, y: Codes, low: float, per_unit: float, counts: Counts) -> None:
     """Add the counts of both classes to `counts`, (n_buckets, 2) of int64."""
     over_one(_count, scores.size, scores, y, low, per_unit, counts[None])
 
@@ -52,20 +72,29 @@ def over_one(function, n_rows, *arguments):
     over_parts(function, cut(n_rows, 1), *arguments)
 
 
-def first_keys(buckets, low, per_unit, n_buckets):
+def first_keys(buckets: Codes, low: float, per_unit: float, n_buckets: int) -> Counts:
     """Return the key of the lowest float in each bucket of a grid, and behind the last of all."""
     out = np.empty(buckets.size, np.int64)
     _first_keys(buckets, low, per_unit, n_buckets - 1.0, out)
     return out
 
 
-def key_of(values):
+def key_of(values: Floats | float) -> Counts:
     """Return integers in the order of floats."""
     bits = (np.asarray(values, np.float64) + 0.0).view(np.int64)  # zeros are one
     return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
 
 
-def count_into_places(values, y, weights, grid, first_place, counts, extremes, sums):
+def count_into_places(
+    values: Reals,
+    y: Codes,
+    weights: Floats,
+    grid: BucketTree,
+    first_place: int,
+    counts: Codes,
+    extremes: Floats,
+    sums: Floats,
+) -> None:
     """Add values to the places from `first_place` on: those of the nodes added last.
 
     `grid` is (low, per_unit, n_buckets, node_of_place, nodes). `counts` and `extremes` are (n, 2);
@@ -86,12 +115,12 @@ def count_into_places(values, y, weights, grid, first_place, counts, extremes, s
         over_blocks(_add_to_places, n_shares, n_shares, *found, *held, worth_a_thread=1)
 
 
-def marks_of_places(node_of_place, picked):
+def marks_of_places(node_of_place: Codes, picked: Flags) -> NDArray[np.int32]:
     """Return (P,) `node_of_place` with -2 where a place is picked."""
     return np.where(picked, -2, node_of_place if node_of_place.size else -1).astype(np.int32)
 
 
-def mark_in_places(values, grid, marked):
+def mark_in_places(values: Reals, grid: BucketTree, marked: Codes) -> Flags:
     """Return whether each value lies in a place that is `marked`."""
     low, per_unit, n_buckets, _, nodes = grid
     out = np.empty(values.size, np.bool_)
@@ -100,7 +129,9 @@ def mark_in_places(values, grid, marked):
     return out
 
 
-def pick_from_places(values, y, grid, marked):
+def pick_from_places(
+    values: Reals, y: Codes, grid: BucketTree, marked: Codes
+) -> tuple[Floats, Floats]:
     """Return the values of class 0 and of class 1 in places that are `marked`, in no order."""
     low, per_unit, n_buckets, _, nodes = grid
     values, y = writable(values), writable(y)
@@ -115,27 +146,31 @@ def pick_from_places(values, y, grid, marked):
     return negatives, positives
 
 
-def weigh_buckets(values, weights, low, per_unit, sums):
+def weigh_buckets(
+    values: Reals, weights: Floats, low: float, per_unit: float, sums: Floats
+) -> None:
     """Add weights to `sums` (n_buckets, 2), and to what rounding left over of them."""
     values, weights = writable(values), writable(weights)
     _weigh_buckets(values, weights, low, per_unit, sums)
 
 
-def cumulate_exactly(sums):
+def cumulate_exactly(sums: Floats) -> Floats:
     """Return the cumulated (n, 2) sums and what rounding left over of them, rounded once."""
     out = np.empty(sums.shape[0])
     _cumulate_exactly(sums, out)
     return out
 
 
-def find_undecided(counts):
+def find_undecided(counts: Codes) -> Flags:
     """Return (n_buckets,) flags: where a block of the fit may begin inside a bucket, or with it."""
     undecided = np.zeros(counts.shape[0], np.bool_)
     _find_undecided(counts, undecided)
     return undecided
 
 
-def pick_from_buckets(scores, y, low, per_unit, counts, picked):
+def pick_from_buckets(
+    scores: Reals, y: Codes, low: float, per_unit: float, counts: Codes, picked: Flags
+) -> tuple[Floats, Floats]:
     """Return the scores of class 0 and of class 1 in the `picked` buckets, in no order.
 
     `counts` are those of :func:`count_into_buckets`.
@@ -150,7 +185,9 @@ def pick_from_buckets(scores, y, low, per_unit, counts, picked):
     return negatives, positives
 
 
-def pool_buckets(counts, undecided, known, negatives, positives):
+def pool_buckets(
+    counts: Codes, undecided: Flags, known: Floats, negatives: Floats, positives: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Return (lowest, negatives, positives) of each block of the isotonic fit.
 
     `counts` (n_buckets, 2) are those of all rows; `negatives` and `positives` the scores in

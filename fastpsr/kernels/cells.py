@@ -5,17 +5,32 @@ cell 2 j those between e_j-1 and e_j. The majority is counted in one pass and ne
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
+from fastpsr.kernels.types import Codes, Floats, Grid, Reals
+
+__all__ = [
+    "add_cells",
+    "cell_numbers",
+    "count_into_cells",
+    "highest_in_steps",
+    "merge_into_cells",
+    "split_by_class",
+    "step_function",
+]
 
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
 
 
-def count_into_cells(scores, weights, grid, take, y, cells, lowest):
+def count_into_cells(
+    scores: Reals, weights: Floats, grid: Grid, take: int, y: Codes, cells: Floats, lowest: Floats
+) -> None:
     """Add the weight of the samples with y == take to cells, and note the lowest score of each.
 
     `grid` is the :func:`bucket_grid` of m edges; `cells` are (2 m + 2, 2): weight, and what
@@ -37,7 +52,7 @@ def count_into_cells(scores, weights, grid, take, y, cells, lowest):
         np.minimum(lowest, least.min(axis=0), out=lowest)
 
 
-def add_cells(cells, others):
+def add_cells(cells: Floats, others: Floats) -> None:
     """Add cells (P, n, 2) or (P, n, 1) of several parts to `cells`, in place."""
     if cells.shape[1] == 1:  # counts
         cells += others.sum(axis=0)
@@ -45,7 +60,7 @@ def add_cells(cells, others):
         _add_cells(cells, others)
 
 
-def split_by_class(scores, y):
+def split_by_class(scores: Reals, y: Codes) -> tuple[Floats, Floats]:
     """Return the scores of class 0 and of class 1, in their order."""
     if scores.size <= BLOCK:  # few: a mask costs less than threads
         is_positive = y != 0
@@ -62,7 +77,7 @@ def split_by_class(scores, y):
     return negatives, positives
 
 
-def merge_into_cells(sorted_scores, edges):
+def merge_into_cells(sorted_scores: Floats, edges: Floats) -> tuple[Floats, Floats]:
     """Return (totals, lowest) as `count_into_cells` does, for scores that are sorted already."""
     totals = np.zeros(2 * edges.size + 1)
     lowest = np.full(totals.size, np.inf)
@@ -70,21 +85,21 @@ def merge_into_cells(sorted_scores, edges):
     return totals, lowest
 
 
-def cell_numbers(values, edges, dtype=np.int32):
+def cell_numbers(values: Reals, edges: Floats, dtype: Any = np.int32) -> NDArray[Any]:
     """Return the cell of each value among the edges, as integers of a type that holds them."""
     out = np.empty(values.size, dtype)
     over_blocks(_cell_numbers, count_blocks(values.size), values, *bucket_grid(edges), out)
     return out
 
 
-def step_function(values, steps, levels):
+def step_function(values: Reals, steps: Floats, levels: Floats) -> Floats:
     """Return ``levels[number of steps at or below value]`` for each value."""
     out = np.empty(values.size)
     over_blocks(_step, count_blocks(values.size), values, *bucket_grid(steps), levels, out)
     return out
 
 
-def highest_in_steps(values, weights, grid, highest):
+def highest_in_steps(values: Reals, weights: Floats, grid: Grid, highest: Floats) -> None:
     """Raise `highest` to the highest value of positive weight in each step between edges.
 
     `grid` is the :func:`bucket_grid` of the edges, which are one fewer than steps.

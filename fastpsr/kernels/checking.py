@@ -5,23 +5,26 @@ import numpy as np
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import total
+from fastpsr.kernels.types import Codes, Counts, Floats, Reals
+
+__all__ = ["compact_labels", "find_outside", "sum_rows"]
 
 
-def find_outside(values, low, high):
+def find_outside(values: Reals, low: float, high: float) -> int:
     """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""
     found = np.empty(count_blocks(values.size), np.int64)
     over_blocks(_find_outside, found.size, values, float(low), float(high), found)
     return _first(found)
 
 
-def compact_labels(labels, n_classes, codes):
+def compact_labels(labels: Counts, n_classes: int, codes: Codes) -> int:
     """Copy int64 labels into narrower `codes`; return the first index not in 0..K-1, or -1."""
     found = np.empty(count_blocks(labels.size), np.int64)
     over_blocks(_compact_labels, found.size, labels, n_classes, codes, found)
     return _first(found)
 
 
-def sum_rows(values):
+def sum_rows(values: Reals) -> Floats:
     """Return the sum of each row of (N, K) values."""
     out = np.empty(values.shape[0])
     over_blocks(_sum_rows, count_blocks(out.size), values, out)

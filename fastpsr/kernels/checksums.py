@@ -1,16 +1,21 @@
 """Numbers that tell whether arrays are the same, in the same order."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.random import STEP, mixed
 
+__all__ = ["checksum"]
+
 _FACTOR = np.uint64(0x9FB21C651E98DF25)
 _S29 = np.uint64(29)
 
 
-def checksum(*arrays):
+def checksum(*arrays: NDArray[Any]) -> int:
     """Return 64 bits that change with any value of the arrays, and with their order."""
     total = 0
     for array in arrays:

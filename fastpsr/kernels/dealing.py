@@ -1,10 +1,23 @@
 """Dealing samples to folds: a keyed permutation of each class, evaluated rank by rank."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.types import Codes, Counts, Flags, Floats
+
+__all__ = [
+    "count_pairs",
+    "deal_counts",
+    "deal_groups",
+    "deal_ranks",
+    "leave_out",
+    "pair_folds",
+    "shuffle_ranks",
+    "sum_shares",
+]
 
 ROUNDS = 6
 _IN_TABLE = 1 << 14  # up to so many ranks of a class are shuffled in a table; else by keys
@@ -12,7 +25,9 @@ _PIECE = 1 << 20  # rows whose shares are held at once
 _ONE = np.uint64(1)
 
 
-def shuffle_ranks(sizes, rng):
+def shuffle_ranks(
+    sizes: Counts, rng: np.random.Generator
+) -> tuple[Counts, Counts, NDArray[np.uint64]]:
     """Return the (tables, places, keys) that `deal_ranks` permutes the ranks of classes by."""
     small = sizes <= _IN_TABLE
     places = np.where(small, np.cumsum(sizes * small) - sizes * small, -1)
@@ -22,7 +37,17 @@ def shuffle_ranks(sizes, rng):
     return np.concatenate([np.empty(0, np.int64), *shuffled]), places, keys
 
 
-def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_folds):
+def deal_ranks(
+    y: Codes,
+    weights: Floats,
+    ranks: Counts,
+    sizes: Counts,
+    first_folds: Counts,
+    tables: Counts,
+    places: Counts,
+    keys: NDArray[np.uint64],
+    n_folds: int,
+) -> NDArray[np.uint16]:
     """Return the fold (N,) of each row of a part; rows of weight 0 have fold 0.
 
     A row's rank is the number of rows of positive weight of its class before it, in the whole. It
@@ -56,7 +81,15 @@ def deal_ranks(y, weights, ranks, sizes, first_folds, tables, places, keys, n_fo
     return folds
 
 
-def deal_counts(counts, strata, sizes, tables, places, keys, n_shares):
+def deal_counts(
+    counts: Counts,
+    strata: Counts,
+    sizes: Counts,
+    tables: Counts,
+    places: Counts,
+    keys: NDArray[np.uint64],
+    n_shares: int,
+) -> Floats:
     """Return (n_shares, G): how many rows of each group are dealt to each share.
 
     Rows lie sorted by group; `strata` (G,) of groups do not decrease. The ranks of rows in their
@@ -69,7 +102,16 @@ def deal_counts(counts, strata, sizes, tables, places, keys, n_shares):
     return out
 
 
-def deal_groups(counts, strata, sizes, tables, places, keys, n_shares, wanted):
+def deal_groups(
+    counts: Counts,
+    strata: Counts,
+    sizes: Counts,
+    tables: Counts,
+    places: Counts,
+    keys: NDArray[np.uint64],
+    n_shares: int,
+    wanted: range,
+) -> tuple[NDArray[np.int32], Counts]:
     """Return (group of each row of the shares in the range `wanted`, (W + 1,) bounds of shares).
 
     Rows are dealt as by `deal_counts`.
@@ -84,14 +126,14 @@ def deal_groups(counts, strata, sizes, tables, places, keys, n_shares, wanted):
     return groups, bounds
 
 
-def sum_shares(dealt, keeps):
+def sum_shares(dealt: Floats, keeps: Flags) -> Floats:
     """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
     out = np.zeros((keeps.shape[0], dealt.shape[1]))
     over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
     return out
 
 
-def leave_out(counts, groups, bounds):
+def leave_out(counts: Counts, groups: NDArray[np.int32], bounds: Counts) -> Floats:
     """Return (R, G): counts (G,) without the rows of these groups, replicate by replicate."""
     out = np.empty((bounds.size - 1, counts.size))
     over_blocks(_leave_out, out.shape[0], counts, groups, bounds, out)
@@ -116,14 +158,16 @@ def _width(size):
     return max(2, int(size - 1).bit_length())
 
 
-def count_pairs(codes, y, n_codes, n_classes):
+def count_pairs(codes: Codes, y: Codes, n_codes: int, n_classes: int) -> Counts:
     """Count the samples of each code and class, (n_codes, n_classes)."""
     counts = np.zeros((n_codes, n_classes), np.int64)
     _count_pairs(writable(codes), writable(y), counts)
     return counts
 
 
-def pair_folds(one, other, folds, n_folds):
+def pair_folds(
+    one: Codes, other: Codes, folds: Codes, n_folds: int
+) -> tuple[NDArray[np.uint16], Counts]:
     """Return (N,) numbers of the unordered pairs of folds of two sides, and how often each occurs.
 
     The pair of folds f <= g has the number f x F + g, for F folds; `folds` are those of the codes.

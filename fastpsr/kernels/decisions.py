@@ -3,18 +3,24 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.types import Codes, Floats, Reals
+
+__all__ = ["least_costly_decisions", "least_costly_decisions_of_odds", "likeliest_classes"]
 
 _LEAST = -700.0  # exp of less comes near the smallest number
 
 _exp = elementary.exp_of_nonpositive
 
 
-def least_costly_decisions(scores, starts, classes, values):
+def least_costly_decisions(
+    scores: Reals, starts: Codes, classes: Codes, values: Floats
+) -> NDArray[np.int32]:
     """Return the decision of least expected cost for log-odds (N,) or log-posteriors (N, K).
 
     The costs come by column: those of decision j are ``values[starts[j]:starts[j + 1]]``, for the
@@ -27,7 +33,9 @@ def least_costly_decisions(scores, starts, classes, values):
     return decisions
 
 
-def least_costly_decisions_of_odds(odds, starts, classes, values):
+def least_costly_decisions_of_odds(
+    odds: Reals, starts: Codes, classes: Codes, values: Floats
+) -> NDArray[np.int32]:
     """Return the same for posteriors (N, K), or anything proportional to them."""
     decisions = np.empty(odds.shape[0], np.int32)
     n_blocks = count_blocks(decisions.size)
@@ -35,7 +43,7 @@ def least_costly_decisions_of_odds(odds, starts, classes, values):
     return decisions
 
 
-def likeliest_classes(rows):
+def likeliest_classes(rows: Reals) -> NDArray[np.int32]:
     """Return the place of the largest entry of each row (N, K), the first of equal ones."""
     decisions = np.empty(rows.shape[0], np.int32)
     n_blocks = count_blocks(decisions.size)

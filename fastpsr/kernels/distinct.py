@@ -1,15 +1,18 @@
 """Search for equal numbers among very many."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import writable
 from fastpsr.kernels.compiler import kernel
+
+__all__ = ["all_distinct"]
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _PART = 1 << 15  # numbers; their table stays in the second-level cache
 
 
-def all_distinct(numbers):
+def all_distinct(numbers: NDArray[np.uint64]) -> bool:
     """Return whether no number of 64 bits occurs twice."""
     n_bits = max(1, int(numbers.size // _PART).bit_length())
     return bool(_all_distinct(writable(numbers), n_bits))

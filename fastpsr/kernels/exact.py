@@ -4,11 +4,14 @@ import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, cut, over_parts
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.types import Codes, Floats
+
+__all__ = ["add_exactly", "sum_exactly_by_class"]
 
 _MOST_PARTS = 8
 
 
-def sum_exactly_by_class(values, y, n_classes):
+def sum_exactly_by_class(values: Floats, y: Codes, n_classes: int) -> Floats:
     """Return (K, 2): the sum of each class's values, and what rounding left over of it."""
     n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * BLOCK + 4 * n_classes))))
     out = np.zeros((n_parts, n_classes, 2))
@@ -16,7 +19,7 @@ def sum_exactly_by_class(values, y, n_classes):
     return _joined(out)
 
 
-def add_exactly(sums):
+def add_exactly(sums: Floats) -> Floats:
     """Return (K,): the sums (P, K, 2) of several parts, rounded once."""
     return _joined(sums).sum(axis=1)
 

@@ -8,11 +8,23 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.dots import dot, dot_of_three
+from fastpsr.kernels.types import Codes, Floats, Reals
+
+__all__ = ["class_ranges", "margin_ranges", "sum_fit"]
 
 _sigmoid = elementary.sigmoid
 
 
-def sum_fit(features, y, weights, rows, parameters, with_bias, offset, factors):
+def sum_fit(
+    features: Floats,
+    y: Codes,
+    weights: Floats,
+    rows: tuple[int, int],
+    parameters: Floats,
+    with_bias: bool,
+    offset: float,
+    factors: Floats,
+) -> tuple[Floats, Floats]:
     """Gradient and Hessian of the log loss of log-odds ``offset + parameters @ features``.
 
     Parameters
@@ -42,14 +54,16 @@ def sum_fit(features, y, weights, rows, parameters, with_bias, offset, factors):
     return sums[:n], sums[n:].reshape(n, n)
 
 
-def class_ranges(scores, y, weights):
+def class_ranges(scores: Reals, y: Codes, weights: Floats) -> Floats:
     """Return (2, 2): the lowest and highest score of each class; (inf, -inf) where it is absent."""
     parts = np.empty((count_blocks(scores.size), 2, 2))
     over_blocks(_class_ranges, parts.shape[0], scores, y, weights, parts)
     return np.stack([parts[:, :, 0].min(axis=0), parts[:, :, 1].max(axis=0)], axis=1)
 
 
-def margin_ranges(scores, y, weights, parts_of, n_parts, by_class):
+def margin_ranges(
+    scores: Reals, y: Codes, weights: Floats, parts_of: Codes, n_parts: int, by_class: bool
+) -> tuple[Floats, Floats]:
     """Return (least, most), each (P, K, K): of score[y] - score[k] over a part's samples of y.
 
     Unless `by_class` they are (P, 1, 1), over all samples and all classes but their own.

@@ -8,13 +8,17 @@ without a branch; in the others a search does.
 import numpy as np
 
 from fastpsr.kernels.compiler import elementary, kernel
+from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import Floats, Grid
+
+__all__ = ["bucket_grid"]
 
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 12, 1 << 22
 _BUCKETS_PER_EDGE = 16
 _SHORT = 8  # edges in a bucket that are scanned; where more fall in one, they are bisected
 
 
-def bucket_grid(edges):
+def bucket_grid(edges: Floats) -> Grid:
     """Return ``(low, per_unit, first_edge, quick, padded)``.
 
     ``first_edge[b]`` edges lie before bucket b; ``quick[b]`` is that number where at most one edge
@@ -27,7 +31,7 @@ def bucket_grid(edges):
     span = float(finite[-1]) - float(finite[0]) if finite.size else 0.0
     if 0.0 < span < np.inf and n_buckets / span < np.inf:
         low, per_unit = float(finite[0]), n_buckets / span
-    first_edge = np.empty(n_buckets + 1, np.int32 if edges.size < 1 << 31 else np.int64)
+    first_edge = np.empty(n_buckets + 1, index_type(edges.size))
     _fill_grid(edges, low, per_unit, first_edge)
     quick = np.where(np.diff(first_edge) > 1, -1, first_edge[:-1])
     return low, per_unit, first_edge, quick, np.append(edges, np.nan)

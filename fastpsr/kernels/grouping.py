@@ -4,18 +4,22 @@ import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, writable
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import Blocks, Codes, Counts
+
+__all__ = ["cut_into_blocks", "order_by_group"]
 
 _SMALL = 64  # rows; smaller groups share blocks, since a block costs a binomial draw
 
 
-def order_by_group(groups, bounds):
+def order_by_group(groups: Codes, bounds: Counts) -> Codes:
     """Return the rows, sorted by group and in their order within; `bounds` are (G + 1,)."""
-    order = np.empty(groups.size, np.int32 if groups.size < 1 << 31 else np.int64)
+    order = np.empty(groups.size, index_type(groups.size))
     _order_by_group(writable(groups), bounds[:-1].copy(), order)
     return order
 
 
-def cut_into_blocks(bounds, strata, longest=BLOCK):
+def cut_into_blocks(bounds: Counts, strata: Counts, longest: int = BLOCK) -> Blocks:
     """Return (start (B + 1,), group (B,), stratum (B,)) of blocks of at most 4,096 sorted rows.
 
     Blocks of one group have up to `longest` rows, which may be more where only counts matter.

@@ -3,9 +3,12 @@
 import numpy as np
 
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.types import Counts, Floats
+
+__all__ = ["pool_adjacent_violators"]
 
 
-def pool_adjacent_violators(negatives, positives):
+def pool_adjacent_violators(negatives: Floats, positives: Floats) -> Counts:
     """Return the first cell of each block of the isotonic fit, from low scores to high.
 
     Cells come in the order of their scores, with their weights of class 0 and class 1; empty cells

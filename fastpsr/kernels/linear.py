@@ -9,9 +9,12 @@ import numpy as np
 
 from fastpsr.kernels.blocks import writable
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.types import Floats
+
+__all__ = ["solve_positive_definite"]
 
 
-def solve_positive_definite(matrix, vector):
+def solve_positive_definite(matrix: Floats, vector: Floats) -> Floats | None:
     """Return the solution of ``matrix x = vector``; None where the matrix is not so to rounding."""
     factor = np.array(matrix, order="C")  # a copy, which Cholesky's factor replaces
     solution = vector.copy()

@@ -8,6 +8,17 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import largest, total
+from fastpsr.kernels.types import Floats, Reals
+
+__all__ = [
+    "exp",
+    "log_odds_from_posteriors",
+    "log_sigmoid_columns",
+    "normalize_log_rows",
+    "sigmoid",
+    "sigmoid_columns",
+    "softplus",
+]
 
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
@@ -15,7 +26,7 @@ _sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
 
 
-def log_odds_from_posteriors(posteriors):
+def log_odds_from_posteriors(posteriors: Reals) -> Floats:
     """log(q / (1 - q)) for an array of q, or log(q_1 / q_0) for the rows of an (N, 2) array."""
     out = np.empty(posteriors.shape[0])
     step = _log_odds if posteriors.ndim == 1 else _log_odds_of_pairs
@@ -23,7 +34,7 @@ def log_odds_from_posteriors(posteriors):
     return out
 
 
-def normalize_log_rows(scores, offset, out):
+def normalize_log_rows(scores: Reals, offset: Floats, out: Floats) -> Floats:
     """Write log softmax of ``scores + offset`` to `out`; return the log of each row's sum."""
     log_sums = np.empty(scores.shape[0])
     n_rows = max(1, BLOCK // offset.size)  # in a block, so that few but wide rows find threads too
@@ -32,31 +43,31 @@ def normalize_log_rows(scores, offset, out):
     return log_sums
 
 
-def log_sigmoid_columns(log_odds):
+def log_sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) log-posteriors of class 0 and class 1."""
     out = np.empty((log_odds.size, 2))
     over_blocks(_log_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
     return out
 
 
-def sigmoid_columns(log_odds):
+def sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) posteriors of class 0 and class 1."""
     out = np.empty((log_odds.size, 2))
     over_blocks(_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
     return out
 
 
-def sigmoid(log_odds):
+def sigmoid(log_odds: Floats) -> Floats:
     """Posterior of class 1 for an array of log-odds."""
     return _mapped(_map_sigmoid, log_odds)
 
 
-def softplus(values):
+def softplus(values: Floats) -> Floats:
     """log(1 + exp(value)) for an array."""
     return _mapped(_map_softplus, values)
 
 
-def exp(values):
+def exp(values: Reals) -> Floats:
     """Exponentials of an array of log-posteriors, so none above 0 but for rounding."""
     return _mapped(_map_exp, values)
 

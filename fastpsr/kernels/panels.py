@@ -12,6 +12,9 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.types import Codes, Counts, Flags, Floats
+
+__all__ = ["average_rows", "place_on_boundaries", "tail_integrals", "tail_slopes"]
 
 _exp = elementary.exp_of_nonpositive
 _LEAST = 1e-300  # of a coordinate of a point: a weight may be infinite at 0
@@ -20,7 +23,9 @@ _RIGHT, _PER_WIDTH, _BEYOND = range(3)  # what a panel's row starts with; powers
 _LOW, _HIGH, _PER_UNIT, _ALL, _AT_LOW, _RISE, _AT_HIGH, _FALL, _OFFSET = range(9)  # of a table
 
 
-def tail_integrals(log_odds, y, cells, lefts, rows, ends):
+def tail_integrals(
+    log_odds: Floats, y: Codes | Flags, cells: Codes, lefts: Floats, rows: Floats, ends: Floats
+) -> Floats:
     """Look up the integral beyond each sample, in the table of its label."""
     out = np.empty(log_odds.size)
     arrays = (log_odds, y, cells, lefts, rows, ends, out)
@@ -28,7 +33,9 @@ def tail_integrals(log_odds, y, cells, lefts, rows, ends):
     return out
 
 
-def tail_slopes(log_odds, y, cells, lefts, rows, ends):
+def tail_slopes(
+    log_odds: Floats, y: Codes | Flags, cells: Codes, lefts: Floats, rows: Floats, ends: Floats
+) -> Floats:
     """Look up the derivative of :func:`tail_integrals` by the log-odds."""
     out = np.empty(log_odds.size)
     arrays = (log_odds, y, cells, lefts, rows, ends, out)
@@ -98,7 +105,15 @@ def _tail_slopes(first, last, log_odds, y, cells, lefts, rows, ends, out):
 
 
 @kernel
-def place_on_boundaries(log_q, classes, reach, nodes, points, shares, ends):
+def place_on_boundaries(
+    log_q: Floats,
+    classes: Codes,
+    reach: Floats,
+    nodes: Floats,
+    points: Floats,
+    shares: Floats,
+    ends: Counts,
+) -> None:
     """Write the points at which the weight is averaged for each row's class, and their shares.
 
     A node holds a position along the path from certainty to q and the K - 1 weights of a simplex's
@@ -167,7 +182,7 @@ def _mix_corners(path, h, i, rest, node, point):
 
 
 @kernel
-def average_rows(values, shares, ends, out):
+def average_rows(values: Floats, shares: Floats, ends: Counts, out: Floats) -> None:
     """Write each row's mean of its values, weighted by its shares."""
     start = 0
     for r in range(ends.size):

@@ -6,11 +6,22 @@ uniform. That is the ordinary bootstrap, drawn in another order.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, over_blocks
 from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
 from fastpsr.kernels.sizes import LANES
+from fastpsr.kernels.types import Blocks, Codes, Counts, Floats
+
+__all__ = [
+    "divide_over_parts",
+    "draw_units",
+    "draws_in_part",
+    "sum_draws",
+    "sum_nested",
+    "sum_units",
+]
 
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _S12, _S32 = np.uint64(12), np.uint64(32)
@@ -21,7 +32,7 @@ _ONES = np.ones(_ROWS)
 _MULTINOMIAL = np.int64(-1)  # the stream of a replicate's numbers of draws
 
 
-def divide_over_parts(seed, first, n_replicates, sizes):
+def divide_over_parts(seed: int, first: int, n_replicates: int, sizes: Counts) -> Counts:
     """Return (R, P, S): how many of each stratum's draws fall in each part, from its (P, S) rows.
 
     All strata are drawn from as often as they have rows.
@@ -32,7 +43,15 @@ def divide_over_parts(seed, first, n_replicates, sizes):
     return out
 
 
-def draws_in_part(seed, first, n_replicates, strata, bounds, places, ends):
+def draws_in_part(
+    seed: int,
+    first: int,
+    n_replicates: int,
+    strata: Codes,
+    bounds: Counts,
+    places: Counts,
+    ends: Counts,
+) -> Counts:
     """Return (R, S): how many of each stratum's draws fall in one part.
 
     The part has rows of the S strata `strata`. The parts that have rows of stratum s are the
@@ -46,7 +65,17 @@ def draws_in_part(seed, first, n_replicates, strata, bounds, places, ends):
     return out
 
 
-def sum_draws(seed, first, n_draws, blocks, bounds, weights, columns, degree, out):
+def sum_draws(
+    seed: int,
+    first: int,
+    n_draws: Counts,
+    blocks: Blocks,
+    bounds: Counts,
+    weights: Floats,
+    columns: Floats,
+    degree: int,
+    out: Floats,
+) -> Floats:
     """Add weight and sums of each group in replicates from `first` on to `out` (R, G, 1 + sums).
 
     `n_draws` (R, S) are those from each stratum; `blocks` (start, group, stratum) of rows that lie
@@ -60,7 +89,9 @@ def sum_draws(seed, first, n_draws, blocks, bounds, weights, columns, degree, ou
     return out
 
 
-def draw_units(seed, first, n_draws, blocks, order, n_units):
+def draw_units(
+    seed: int, first: int, n_draws: Counts, blocks: Blocks, order: Codes, n_units: int
+) -> NDArray[np.float32]:
     """Return (L, n_units + 1, 8): how often each unit was drawn, in sets of 8 replicates.
 
     `first` is the first replicate, `n_draws` (R, S) are those from each stratum; replicates beyond
@@ -75,7 +106,16 @@ def draw_units(seed, first, n_draws, blocks, order, n_units):
     return out
 
 
-def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree, out):
+def sum_units(
+    units: NDArray[np.float32],
+    first_unit: Codes,
+    second_unit: Codes,
+    bounds: Counts,
+    weights: Floats,
+    columns: Floats,
+    degree: int,
+    out: Floats,
+) -> Floats:
     """Add sums of rows that weigh what their two units were drawn to `out` (L, G, 1 + sums, 8)."""
     over_blocks(
         _sum_units, units.shape[0], units, first_unit, second_unit, bounds, weights, columns,
@@ -84,7 +124,18 @@ def sum_units(units, first_unit, second_unit, bounds, weights, columns, degree, 
     return out
 
 
-def sum_nested(seed, first, n_draws, times, blocks, groups, weights, columns, degree, out):
+def sum_nested(
+    seed: int,
+    first: int,
+    n_draws: Counts,
+    times: NDArray[np.float32],
+    blocks: Blocks,
+    groups: Codes,
+    weights: Floats,
+    columns: Floats,
+    degree: int,
+    out: Floats,
+) -> Floats:
     """Add sums of rows drawn within clusters to `out` (L, G, 1 + sums, 8).
 
     Rows lie sorted by cluster: `n_draws` (R, C) of them are drawn from each, in the blocks that

@@ -11,6 +11,9 @@ import numpy as np
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import over_blocks
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.types import Codes, Flags, Floats
+
+__all__ = ["SideBySide"]
 
 _SCORES = 1 << 15  # of a block; it stays in the second-level cache with what is made of it
 _MOST_WIDE = 16  # blocks, times 16 samples
@@ -23,7 +26,9 @@ _exp = elementary.exp_of_nonpositive
 class SideBySide:
     """Samples (N, K) in blocks, sorted by the part (N,) that they belong to."""
 
-    def __init__(self, scores, y, weights, parts_of, n_parts):
+    def __init__(
+        self, scores: Floats, y: Codes, weights: Floats, parts_of: Codes, n_parts: int
+    ) -> None:
         n_rows, self.n_classes = scores.shape
         sizes = np.bincount(parts_of, minlength=n_parts)
         filled = max(1, np.count_nonzero(sizes))
@@ -50,7 +55,9 @@ class SideBySide:
         self._slopes = np.empty((self._part_of_piece.size, 2, 1 + self.n_classes))
         self._spreads = np.empty((0, 0, 0))  # room for matrices of K x K, made where asked for
 
-    def sum_fit(self, point, curved, parts, factors, by_bias=True):
+    def sum_fit(
+        self, point: Floats, curved: bool, parts: Flags, factors: Floats, by_bias: bool = True
+    ) -> tuple[Floats, Floats | None]:
         """Gradient and curvature of the log loss of softmax(point[0] x scores + point[1:]).
 
         Returns (gradient (1 + K,), Hessian (1 + K, 1 + K)) over the samples of `parts`, an array of

@@ -6,6 +6,20 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.types import Codes, Floats, Reals
+
+__all__ = [
+    "sum_brier_losses",
+    "sum_brier_losses_multiclass",
+    "sum_brier_losses_of_posteriors",
+    "sum_brier_losses_of_rows",
+    "sum_by_cell",
+    "sum_by_class",
+    "sum_log_losses",
+    "sum_log_losses_multiclass",
+    "sum_log_losses_of_posteriors",
+    "sum_log_losses_of_rows",
+]
 
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
@@ -14,52 +28,52 @@ _sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
 
 
-def sum_by_class(values, y, weights, n_classes):
+def sum_by_class(values: Floats, y: Codes, weights: Floats, n_classes: int) -> Floats:
     """Sum weights x values of each class, shape (K,); weight 0 wins over inf."""
     return _summed(_sum_by_class, n_classes, values, y, weights)
 
 
-def sum_log_losses(log_odds, y, weights):
+def sum_log_losses(log_odds: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (2,), from log-odds."""
     return _summed(_sum_log_losses, 2, log_odds, y, weights)
 
 
-def sum_brier_losses(log_odds, y, weights):
+def sum_brier_losses(log_odds: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from log-odds."""
     return _summed(_sum_brier_losses, 2, log_odds, y, weights)
 
 
-def sum_log_losses_of_posteriors(q, y, weights):
+def sum_log_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (2,), from posteriors of class 1."""
     return _summed(_sum_log_losses_of_posteriors, 2, q, y, weights)
 
 
-def sum_brier_losses_of_posteriors(q, y, weights):
+def sum_brier_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from posteriors of class 1."""
     return _summed(_sum_brier_losses_of_posteriors, 2, q, y, weights)
 
 
-def sum_log_losses_multiclass(log_q, y, weights):
+def sum_log_losses_multiclass(log_q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (K,), from log-posteriors."""
     return _summed(_sum_log_losses_multiclass, log_q.shape[1], log_q, y, weights)
 
 
-def sum_brier_losses_multiclass(log_q, y, weights):
+def sum_brier_losses_multiclass(log_q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum the Brier losses (with their 1/K) of each class, shape (K,), from log-posteriors."""
     return _summed(_sum_brier_losses_multiclass, log_q.shape[1], log_q, y, weights)
 
 
-def sum_log_losses_of_rows(q, y, weights):
+def sum_log_losses_of_rows(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``-log q_y`` of each class, shape (K,), from rows of posteriors, divided by their sum."""
     return _summed(_sum_log_losses_of_rows, q.shape[1], q, y, weights)
 
 
-def sum_brier_losses_of_rows(q, y, weights):
+def sum_brier_losses_of_rows(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum the Brier losses of each class, shape (K,), from rows of posteriors over their sum."""
     return _summed(_sum_brier_losses_of_rows, q.shape[1], q, y, weights)
 
 
-def sum_by_cell(values, cells, n_cells):
+def sum_by_cell(values: Floats, cells: Codes, n_cells: int) -> Floats:
     """Sum `values` that fall in each of `n_cells` cells, compensated."""
     return _sum_by_cell(writable(values), writable(cells), n_cells)
 

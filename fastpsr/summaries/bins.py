@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Data, Plan
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 
 __all__ = ["BinSummands", "BinSums", "Events", "quantile_edges", "uniform_edges"]
 
@@ -72,7 +73,7 @@ class BinSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         posteriors, hits = self.events(part.predictions)
-        wide = group_type(self.n_groups)
+        wide = index_type(self.n_groups)
         groups = part.predictions.labels.astype(wide)
         groups *= 2
         groups += hits

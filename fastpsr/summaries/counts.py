@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.costs import CostMatrix, bayes_decisions, mean_cost
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 
 __all__ = [
     "AcceptanceSummands",
@@ -65,7 +66,7 @@ class BayesDecisionSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
         outcomes = self.costs.outcomes(predictions.labels, bayes_decisions(predictions, self.costs))
-        groups = predictions.labels.astype(group_type(self.n_groups))
+        groups = predictions.labels.astype(index_type(self.n_groups))
         groups *= self.costs.n_outcomes
         groups += outcomes
         return groups
@@ -91,7 +92,7 @@ class AcceptanceSummands(Summands):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         llrs = part.predictions.llrs
-        reached = part.predictions.labels.astype(group_type(self.n_groups))
+        reached = part.predictions.labels.astype(index_type(self.n_groups))
         reached *= len(self.thresholds) + 1
         for threshold in self.thresholds:
             reached += llrs >= threshold
@@ -147,7 +148,7 @@ class PassedSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         levels = np.arange(self.steps.size + 1, dtype=np.float64)
         reached = kernels.step_function(self.values(part.predictions), self.steps, levels)
-        groups = part.predictions.labels.astype(group_type(self.n_groups))
+        groups = part.predictions.labels.astype(index_type(self.n_groups))
         groups *= levels.size
         groups += reached.astype(groups.dtype)
         return groups

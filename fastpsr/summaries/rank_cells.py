@@ -11,6 +11,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels import blocks
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Data, Part, Plan, Shared, Step, run
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
@@ -24,7 +25,7 @@ from fastpsr.summaries.buckets import (
     pick,
 )
 from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 
 __all__ = [
     "CellSummands",
@@ -120,7 +121,7 @@ class CellSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
         places = kernels.cell_numbers(
-            predictions._score_rows, self.edges, group_type(self.n_groups)
+            predictions._score_rows, self.edges, index_type(self.n_groups)
         )
         places[predictions.labels != 0] += self.lowest.size
         return places

@@ -13,7 +13,7 @@ from fastpsr.plans.part import Part
 from fastpsr.plans.steps import ROWS, Plan, Request, Shared, Step
 from fastpsr.predictions import Floats, weigh_groups
 
-__all__ = ["AddUp", "ClassSummands", "NeedsSamplesError", "Summands", "group_type"]
+__all__ = ["AddUp", "ClassSummands", "NeedsSamplesError", "Summands"]
 
 
 class NeedsSamplesError(Exception):
@@ -72,7 +72,7 @@ class Summands(ABC):
 
     @abstractmethod
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        """Return the group number of each sample of a part, (n,), of type `group_type`."""
+        """Return the group number of each sample of a part, (n,), of type `index_type`."""
 
     def columns(self, part: Part, *beside: Part) -> Iterable[Floats]:
         """Return or yield what is summed, C arrays of float64, (n,) each."""
@@ -179,8 +179,3 @@ def _identity_of(value: Any) -> Hashable:
     if isinstance(value, tuple):
         return tuple(map(_identity_of, value))
     return getattr(value, "key", value)  # type: ignore[no-any-return]
-
-
-def group_type(n_groups: int) -> type[np.signedinteger[Any]]:
-    """Return the integers that hold the numbers of so many groups."""
-    return np.int32 if n_groups < 1 << 31 else np.int64

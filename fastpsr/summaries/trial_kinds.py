@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import ROWS, Data, Part, Plan, check_ids
 from fastpsr.predictions import Floats
 from fastpsr.summaries.rank_cells import minority_of, rank_cells
 from fastpsr.summaries.roc_steps import error_rates
-from fastpsr.summaries.summands import Summands, group_type
+from fastpsr.summaries.summands import Summands
 
 __all__ = [
     "KindCellSummands",
@@ -85,7 +86,7 @@ class KindSummands(Summands):
         """Return the place of each score, (n,)."""
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        groups = _kinds(part, self.spoof).astype(group_type(self.n_groups))
+        groups = _kinds(part, self.spoof).astype(index_type(self.n_groups))
         groups *= self.n_places
         groups += self.places(part)
         return groups
@@ -126,7 +127,7 @@ class KindCellSummands(KindSummands):
         return self.edges.size + 1
 
     def places(self, part: Part) -> NDArray[Any]:
-        scores, dtype = part.predictions._score_rows, group_type(2 * self.n_places)
+        scores, dtype = part.predictions._score_rows, index_type(2 * self.n_places)
         cells = kernels.cell_numbers(scores, self.edges, dtype)
         cells += self.of_targets
         cells >>= 1

@@ -1,0 +1,25 @@
+"""Types of what kernels take and return.
+
+Labels, codes and folds are integers of any width. Scores and posteriors come as they were given, in
+float64 or float32; other numbers are float64, and so are sums. Empty `weights` are weights of 1.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Blocks", "BucketTree", "Codes", "Counts", "Flags", "Floats", "Grid", "Reals"]
+
+Floats = NDArray[np.float64]
+Reals = NDArray[np.floating[Any]]
+Codes = NDArray[np.integer[Any]]
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Result of ``bucket_grid``.
+Grid = tuple[float, float, Codes, Codes, Floats]
+#: low, per_unit, n_buckets, node_of_place, nodes
+BucketTree = tuple[float, float, int, Codes, Counts]
+#: Result of ``cut_into_blocks``.
+Blocks = tuple[Counts, Counts, Counts]
