@@ -182,7 +182,7 @@ class _MissedSummands(ClassSummands):
     def columns(self, part: Part, *beside: Part) -> Iterator[Floats]:
         predictions = part.predictions
         for point in self.points:
-            _, decided = kernels.top_classes(predictions.log_posteriors - np.log(point))
+            decided = kernels.likeliest_classes(predictions.log_posteriors - np.log(point))
             yield (decided != predictions.labels).astype(np.float64)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[Floats, Floats]:

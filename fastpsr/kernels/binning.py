@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
+from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_parts
 from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 from fastpsr.kernels.types import Codes, Flags, Floats, Reals
 
-__all__ = ["bin_numbers", "sum_into_bins", "top_classes"]
+__all__ = ["bin_numbers", "sum_into_bins"]
 
 _LANES = 4  # sums side by side: samples of one bin need not wait for one another
 _FEW_SUMS = 512  # up to which it pays
@@ -34,14 +34,6 @@ def sum_into_bins(
     )
     sums = np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
     return sums.reshape(n_classes, n_bins, 3)
-
-
-def top_classes(scores: Reals) -> tuple[Floats, NDArray[np.int32]]:
-    """Return (best, index): the largest entry of each row and its first place."""
-    best = np.empty(scores.shape[0])
-    index = np.empty(scores.shape[0], np.int32)
-    over_blocks(_top_classes, count_blocks(best.size), scores, best, index)
-    return best, index
 
 
 @kernel
@@ -89,16 +81,3 @@ def _sum_into_bins(
         for lane in range(lanes):
             for place in range(out.shape[1]):  # adding arrays would triple the time to compile
                 out[part, place] += held[lane, place]
-
-
-@kernel
-def _top_classes(first, last, scores, best, index):
-    for i in range(first * BLOCK, min(last * BLOCK, best.size)):
-        top = scores[i, 0]
-        place = 0
-        for k in range(1, scores.shape[1]):
-            if scores[i, k] > top:
-                top = scores[i, k]
-                place = k
-        best[i] = top
-        index[i] = place

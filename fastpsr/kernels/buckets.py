@@ -24,6 +24,7 @@ from fastpsr.kernels.blocks import (
     writable,
 )
 from fastpsr.kernels.compiler import bits_to_float, elementary, float_to_bits, kernel
+from fastpsr.kernels.exact import two_sum
 from fastpsr.kernels.grid import bucket_of
 from fastpsr.kernels.types import BucketTree, Codes, Counts, Flags, Floats, Reals
 
@@ -408,16 +409,8 @@ def _add_to_places(
                 if value > extremes[place, 1]:
                     extremes[place, 1] = value
                 if weights.size:
-                    _add(sums, place, weights[i])
-
-
-@kernel
-def _add(sums, place, value):
-    before = sums[place, 0]
-    after = before + value
-    added = after - before
-    sums[place, 0] = after
-    sums[place, 1] += (before - (after - added)) + (value - added)
+                    sums[place, 0], left = two_sum(sums[place, 0], weights[i])
+                    sums[place, 1] += left
 
 
 @kernel
@@ -474,13 +467,15 @@ def _copy_picked(first, last, held, sizes, begins, negatives, positives):
 def _weigh_buckets(values, weights, low, per_unit, sums):
     limit = sums.shape[0] - 1.0
     for i in range(values.size):
-        _add(sums, np.int64(bucket_of(values[i], low, per_unit, limit)), weights[i])
+        place = np.int64(bucket_of(values[i], low, per_unit, limit))
+        sums[place, 0], left = two_sum(sums[place, 0], weights[i])
+        sums[place, 1] += left
 
 
 @kernel
 def _cumulate_exactly(sums, out):
-    total = np.zeros((1, 2))
+    total = rest = 0.0
     for place in range(out.size):
-        _add(total, 0, sums[place, 0])
-        total[0, 1] += sums[place, 1]
-        out[place] = total[0, 0] + total[0, 1]
+        total, left = two_sum(total, sums[place, 0])
+        rest = (rest + left) + sums[place, 1]
+        out[place] = total + rest

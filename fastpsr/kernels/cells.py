@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.exact import two_sum
 from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
 from fastpsr.kernels.types import Codes, Floats, Grid, Reals
 
@@ -150,12 +151,11 @@ def _count_into_cells(
                 cell = cell_at(score, edge, padded[np.uint64(edge)])
                 cell = cell if (y[start + i] == take) & (w > 0.0) else passed_over
                 place = np.uint64(cell)
-                before = total[place, 0]
-                after = before + w
-                total[place, 0] = after
                 if weighted:  # also what rounding left over, so that the order does not matter
-                    added = after - before
-                    total[place, 1] += (before - (after - added)) + (w - added)
+                    total[place, 0], left = two_sum(total[place, 0], w)
+                    total[place, 1] += left
+                else:
+                    total[place, 0] += w
                 if score < least[place]:
                     least[place] = score
 
@@ -164,12 +164,7 @@ def _count_into_cells(
 def _add_cells(cells, others):
     for part in range(others.shape[0]):
         for cell in range(cells.shape[0]):
-            before = cells[cell, 0]
-            value = others[part, cell, 0]
-            after = before + value
-            added = after - before
-            cells[cell, 0] = after
-            left = (before - (after - added)) + (value - added)
+            cells[cell, 0], left = two_sum(cells[cell, 0], others[part, cell, 0])
             cells[cell, 1] += left + others[part, cell, 1]
 
 

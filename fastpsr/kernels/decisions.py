@@ -11,7 +11,12 @@ from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.types import Codes, Floats, Reals
 
-__all__ = ["least_costly_decisions", "least_costly_decisions_of_odds", "likeliest_classes"]
+__all__ = [
+    "least_costly_decisions",
+    "least_costly_decisions_of_odds",
+    "likeliest_classes",
+    "top_classes",
+]
 
 _LEAST = -700.0  # exp of less comes near the smallest number
 
@@ -45,10 +50,20 @@ def least_costly_decisions_of_odds(
 
 def likeliest_classes(rows: Reals) -> NDArray[np.int32]:
     """Return the place of the largest entry of each row (N, K), the first of equal ones."""
-    decisions = np.empty(rows.shape[0], np.int32)
-    n_blocks = count_blocks(decisions.size)
-    over_blocks(_find_largest, n_blocks, rows, decisions, worth_a_thread=1 + 16 // rows.shape[1])
-    return decisions
+    return _find_largest(rows, np.empty(0))
+
+
+def top_classes(rows: Reals) -> tuple[Floats, NDArray[np.int32]]:
+    """Return (best, place): the largest entry of each row and its first place."""
+    best = np.empty(rows.shape[0])
+    return best, _find_largest(rows, best)
+
+
+def _find_largest(rows, best):
+    places = np.empty(rows.shape[0], np.int32)
+    n_blocks = count_blocks(places.size)
+    over_blocks(_argmax, n_blocks, rows, best, places, worth_a_thread=1 + 16 // rows.shape[1])
+    return places
 
 
 @inline
@@ -100,10 +115,12 @@ def _decide(first, last, log_q, starts, classes, values, decisions):
 
 
 @kernel
-def _find_largest(first, last, rows, decisions):
-    for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
+def _argmax(first, last, rows, best, places):
+    for i in range(first * BLOCK, min(last * BLOCK, places.size)):
         largest, place = rows[i, 0], 0
         for k in range(1, rows.shape[1]):
             if rows[i, k] > largest:
                 largest, place = rows[i, k], k
-        decisions[i] = place
+        places[i] = place
+        if best.size:
+            best[i] = largest

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, cut, over_parts
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import elementary, kernel
 from fastpsr.kernels.types import Codes, Floats
 
 __all__ = ["add_exactly", "sum_exactly_by_class"]
@@ -30,6 +30,14 @@ def _joined(sums):
     return out
 
 
+@elementary
+def two_sum(one, other):
+    """Return the rounded sum, and what rounding left over of it."""
+    total = one + other
+    added = total - one
+    return total, (one - (total - added)) + (other - added)
+
+
 @kernel
 def _sum_exactly_by_class(first, last, bounds, values, y, out):
     for part in range(first, last):
@@ -37,20 +45,13 @@ def _sum_exactly_by_class(first, last, bounds, values, y, out):
         for i in range(bounds[part] * BLOCK, min(bounds[part + 1] * BLOCK, values.size)):
             k = y[i]
             value = values[i]
-            before = total[k, 0]
-            after = before + value
-            added = after - before
-            total[k, 0] = after
-            total[k, 1] += (before - (after - added)) + (value - added)
+            total[k, 0], left = two_sum(total[k, 0], value)
+            total[k, 1] += left
 
 
 @kernel
 def _join(sums, out):
     for part in range(sums.shape[0]):
         for k in range(out.shape[0]):
-            before = out[k, 0]
-            value = sums[part, k, 0]
-            after = before + value
-            added = after - before
-            out[k, 0] = after
-            out[k, 1] += ((before - (after - added)) + (value - added)) + sums[part, k, 1]
+            out[k, 0], left = two_sum(out[k, 0], sums[part, k, 0])
+            out[k, 1] += left + sums[part, k, 1]
