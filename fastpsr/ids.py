@@ -48,9 +48,10 @@ def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """Return the distinct ids in ascending order, and the ids of each side as indices of these."""
     n = sum(side.size for side in sides)
     wide = index_type(n)
-    if all(side.dtype.kind in "iu" for side in sides):
-        low = min(int(side.min()) for side in sides)
-        span = max(int(side.max()) for side in sides) - low + 1
+    kinds = {side.dtype.kind for side in sides}
+    if kinds <= {"i", "u"} and n:
+        low = min(int(side.min()) for side in sides if side.size)
+        span = max(int(side.max()) for side in sides if side.size) - low + 1
         if span <= _ROOMY * sides[0].size and low <= _MOST:
             present = np.zeros(span, bool)
             # narrow types would overflow
@@ -62,12 +63,13 @@ def numbered(*sides: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[Any]]]:
             distinct = np.flatnonzero(present)
             if low + span - 1 <= _MOST:
                 return distinct + np.int64(low), [number[side] for side in shifted]
-            ids = np.array([low + int(d) for d in distinct], object)  # beyond int64
+            beyond = np.uint64 if len(kinds) == 1 else object  # int64
+            ids = np.array([low + int(d) for d in distinct], beyond)
             return ids, [number[side] for side in shifted]
-        if len({side.dtype.kind for side in sides}) > 1:  # as floats, large ids would be merged
+        if len(kinds) > 1:  # as floats, large ids would be merged
             sides = tuple(side.astype(object) for side in sides)
     distinct, codes = np.unique(np.concatenate(sides), return_inverse=True)
-    return distinct, np.split(codes.astype(wide), len(sides))
+    return distinct, np.split(codes.astype(wide), np.cumsum([side.size for side in sides[:-1]]))
 
 
 def type_of(ids: NDArray[Any]) -> str:

@@ -36,6 +36,12 @@ def test_integers_over_their_whole_range(dtype, n):
         check_codes(rng.integers(low, high, n, dtype=dtype, endpoint=True))
 
 
+def test_sides_may_be_empty_or_differ_in_length():
+    check_codes(np.arange(3), np.empty(0, np.int64))
+    check_codes(np.empty(0, np.int64))
+    check_codes(np.array(["b", "a", "b"]), np.array(["c"]), np.empty(0, "U1"))
+
+
 def test_two_sides():
     rng = np.random.default_rng(1)
     check_codes(rng.integers(0, 9, 50), rng.integers(5, 20, 50))

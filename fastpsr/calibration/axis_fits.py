@@ -11,13 +11,14 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisSums, sums_on_axis
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.sampling import LogOddsOffset, ScoreRange, rough_fit
+from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.kernels.sizes import DEGREE, index_type
 from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.summands import NeedsSamplesError, Summands
 from fastpsr.summaries.sums import ScoreSums
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.errors import ArgumentError
+from fastpsr.ids import numbered
 from fastpsr.plans import LABELS, Data, Part, Plan, Step
 
 __all__ = [
@@ -31,7 +32,6 @@ Ints = NDArray[np.int64]
 
 _MOST_CALIBRATORS = 10_000
 _MOST_FOLDS_OF_PAIRS = 140  # so that the number of pairs of folds is below that limit
-_ROOMY = 4  # range of integer ids, relative to their number, up to which a table beats sorting
 
 _numbers = count()
 
@@ -347,7 +347,7 @@ class CollectIds(Step):
         if present is not None and not self.with_absent:
             y, sides = y[present], [side[present] for side in sides]
         for side in sides:
-            ids, codes = _distinct(side)
+            ids, (codes,) = numbered(side)
             counts = kernels.count_pairs(codes, y, ids.size, self.n_classes)
             accumulator = self.merge(accumulator, IdCounts(ids, counts))
         return accumulator
@@ -421,29 +421,18 @@ def _without_absent(folds: NDArray[np.uint16], part: Part) -> NDArray[np.uint16]
     return folds
 
 
-def _distinct(ids: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the distinct ids, ascending, and the index of each id among these."""
-    if ids.dtype.kind in "iu" and ids.size:
-        low, high = int(ids.min()), int(ids.max())
-        span = high - low + 1
-        if span <= _ROOMY * ids.size:  # no sort
-            shifted = np.subtract(ids, low, dtype=np.int64)
-            is_there = np.zeros(span, bool)
-            is_there[shifted] = True
-            number = np.cumsum(is_there) - 1
-            return (np.flatnonzero(is_there) + low).astype(ids.dtype), number[shifted]
-    distinct, codes = np.unique(ids, return_inverse=True)
-    return distinct, codes
-
-
 def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray[np.int64]:
     """Return the index of each row's id among the known ids.
 
     The index is arbitrary for rows of weight 0 with an unknown id.
     """
-    ids, codes = part.remember(
-        ("distinct ids", argument, spec_key(spec)), lambda: _distinct(part.ids(argument, spec))
-    ) if not part.is_whole else _distinct(part.ids(argument, spec))  # fmt: skip
+    ids, (codes,) = (
+        numbered(part.ids(argument, spec))
+        if part.is_whole
+        else part.remember(
+            ("distinct ids", argument, spec_key(spec)), lambda: numbered(part.ids(argument, spec))
+        )
+    )
     places = np.minimum(np.searchsorted(known, ids), max(known.size - 1, 0))
     return np.asarray(places[codes], np.int64)
 

@@ -11,13 +11,13 @@ from fastpsr.calibration.base import ByFold, Calibrator, output_kind, require_fi
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
-from fastpsr.calibration.sampling import ScoreRange, Span
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import SuspicionWarning, warn
 from fastpsr.plans import Data, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
+from fastpsr.summaries.score_range import ScoreRange, Span
 from fastpsr.summaries.summands import Summands
 from fastpsr.summaries.sums import ScoreSums
 from fastpsr.wording import counted

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration.axis import Axis, sums_on_axis
 from fastpsr.calibration.folds import OneFold
-from fastpsr.calibration.sampling import ScoreRange
 from fastpsr.plans import (
     Data,
     Part,
@@ -25,6 +24,7 @@ from fastpsr.results import Result
 from fastpsr.rules import Log
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
+from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.summands import ClassSummands
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]

@@ -11,8 +11,10 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats
+from fastpsr.predictions.labeled import log_prior_ratio
 from fastpsr.results import Result
 from fastpsr.summaries.rank_cells import Scores
+from fastpsr.summaries.score_range import ScoreRange
 
 __all__ = ["ScoreHistogram", "score_histogram", "score_histogram_plan"]
 
@@ -98,39 +100,17 @@ def score_histogram_plan(data: Data, bins: int | ArrayLike) -> Plan[ScoreHistogr
     if data.kind == "posteriors":  # if a class is absent, log-odds are defined but LLRs are not
         are_llrs = bool(data.priors.all())
     scores = Scores(are_llrs)
-    low, high = np.inf, -np.inf
+    low = high = 0.0
     if checks.read("bins", bins).ndim == 0:
-        ((low, high),) = yield [_FindRange(scores).over(data)]
+        (span,) = yield [ScoreRange().over(data)]
+        shift = (
+            log_prior_ratio(data, data.priors) if are_llrs and data.kind == "posteriors" else 0.0
+        )
+        low, high = span.finite_low - shift, span.finite_high - shift
     edges = _edges(bins, low, high)
     (counts,) = yield [_CountIntoBins(scores, edges).over(data)]
     (negatives, positives), infinite = counts
     return ScoreHistogram(edges, negatives, positives, data.class_weights, infinite, are_llrs)
-
-
-@dataclass(frozen=True, eq=False)
-class _FindRange(Step):
-    """Find the lowest and the highest finite score of positive weight."""
-
-    scores: Scores
-
-    is_exact = True
-
-    @property
-    def key(self) -> Hashable:
-        return ("range", self.scores.key)
-
-    def start(self) -> tuple[float, float]:
-        return np.inf, -np.inf
-
-    def add(self, accumulator: tuple[float, float], prepared: None, part: Part) -> Any:
-        scores = self.scores(part.predictions.present())
-        finite = scores[np.isfinite(scores)]
-        if not finite.size:
-            return accumulator
-        return self.merge(accumulator, (float(finite.min()), float(finite.max())))
-
-    def merge(self, one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-        return min(one[0], other[0]), max(one[1], other[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +156,6 @@ def _edges(bins: int | ArrayLike, low: float, high: float) -> Floats:
             raise ArgumentError(
                 "bins", f"must be an integer from 1 to 2^24, or edges, not {bins!r}"
             )
-        low, high = (low, high) if low <= high else (0.0, 1.0)  # no finite score
         half = high / 2.0 - low / 2.0
         if half * 2.0 > 1e300:
             raise ArgumentError("bins", f"must be given as edges for scores from {low} to {high}")

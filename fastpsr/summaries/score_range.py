@@ -1,0 +1,69 @@
+"""The range of the scores."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastpsr.plans import Part, Step
+
+__all__ = ["ScoreRange", "Span"]
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """Lowest and highest score.
+
+    Attributes
+    ----------
+    low, high : float
+        May be infinite.
+    finite_low, finite_high : float
+        Range of the finite scores of positive weight; (0, 0) if there are none.
+    """
+
+    low: float
+    high: float
+    finite_low: float
+    finite_high: float
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all scores are finite."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRange(Step):
+    """Find the range of the scores."""
+
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return "score range"
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
+        predictions = part.predictions
+        low, high = predictions.score_range
+        finite_low, finite_high = low, high
+        if predictions.weights.size or not (np.isfinite(low) and np.isfinite(high)):
+            present = predictions.present()
+            finite = present.scores[np.isfinite(present.scores)]
+            finite_low = float(finite.min(initial=np.inf))
+            finite_high = float(finite.max(initial=-np.inf))
+        score_range = (low, high, finite_low, finite_high)
+        return score_range if accumulator is None else self.merge(accumulator, score_range)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return (
+            min(one[0], other[0]), max(one[1], other[1]),
+            min(one[2], other[2]), max(one[3], other[3]),
+        )  # fmt: skip
+
+    def finish(self, accumulator: Any) -> Span:
+        low, high, finite_low, finite_high = accumulator
+        if finite_low > finite_high:
+            finite_low = finite_high = 0.0
+        return Span(low, high, finite_low, finite_high)
