@@ -278,7 +278,7 @@ def bayes_decisions(
     if isinstance(predictions, PartitionedPredictions):
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: rounding of logarithms would break ties
-        return matrix.decisions_of_posteriors(predictions._given_rows)
+        return matrix.decisions_of_posteriors(predictions._kernel_posteriors)
     binary = predictions.n_classes == 2
     return matrix.decisions(predictions.log_odds if binary else predictions.log_posteriors)
 

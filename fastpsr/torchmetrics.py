@@ -16,7 +16,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
 from fastpsr.predictions import Floats, Kind, Predictions
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
 try:
     import torch
@@ -69,7 +69,7 @@ class TorchMetric(torchmetrics.Metric):
     samples at the end, and keep them, 8 (K + 2) bytes each (two logits, LLRs and scores: 24):
 
     - Metrics of ranks (EER, minDCF, minCllr, AUC), those that refit a calibrator, quantile bins,
-      and metrics of your own without ``summands``.
+      and metrics of your own without ``sums``.
     - LLRs where the metric needs posteriors, and posteriors or logits where it needs LLRs (Cllr,
       actDCF), if `priors` are not given: the class frequencies that turn one into the other are
       known only at the end. Pass `priors` for a state of constant size.
@@ -113,15 +113,15 @@ class TorchMetric(torchmetrics.Metric):
         self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
         if self.priors is not None and input == "scores":
             raise ArgumentError("priors", "must not be given for scores, which only rank")
-        self._summands = self._find_summands()
+        self._sums = self._find_sums()
         of_input = (input, num_classes, self.priors is None or self.priors.tolist())
-        if self._summands is None:
+        if self._sums is None:
             # metrics of a MetricCollection share states of the same name that are alike
             self._state = _named("samples", of_input)
             self.add_state(self._state, [], dist_reduce_fx="cat")
         else:
-            self._state = _named("sums", (*of_input, self._summands.identity))
-            nothing = torch.zeros(2, self._summands.n_groups, 1 + self._summands.n_columns)
+            self._state = _named("sums", (*of_input, self._sums.identity))
+            nothing = torch.zeros(2, self._sums.n_groups, 1 + self._sums.n_columns)
             self.add_state(self._state, nothing, dist_reduce_fx=_added)
         self.set_dtype(torch.float64)
 
@@ -133,7 +133,7 @@ class TorchMetric(torchmetrics.Metric):
     @property
     def keeps_samples(self) -> bool:
         """Whether the state grows with the samples."""
-        return self._summands is None
+        return self._sums is None
 
     def update(self, preds: Tensor, target: Tensor, sample_weight: Tensor | None = None) -> None:
         """Add a batch.
@@ -147,10 +147,10 @@ class TorchMetric(torchmetrics.Metric):
         weights = None if sample_weight is None else from_tensor(sample_weight)
         batch = self._batch(from_tensor(preds), from_tensor(target), weights)
         state = getattr(self, self._state)
-        if self._summands is None:
+        if self._sums is None:
             state.append(self._tensor(_kept(batch)))
         else:
-            sums = self._tensor(_summed(self._summands, batch))
+            sums = self._tensor(_summed(self._sums, batch))
             setattr(self, self._state, _added(torch.stack([state, sums])))
 
     def compute(self) -> Tensor:
@@ -163,13 +163,13 @@ class TorchMetric(torchmetrics.Metric):
             memory. ``forward`` also computes the value of each batch; ``update`` does not.
         """
         state = getattr(self, self._state)
-        if self._summands is None:
+        if self._sums is None:
             samples = torch.cat(state) if isinstance(state, list) and state else state
             value = self.metric(self._predictions(samples))
         else:
             totals = state.sum(dim=0).cpu().numpy()
             _require_samples(totals.any())
-            value = self.metric.finish(self._summands.assemble(totals[:, 0].copy(), totals[:, 1:]))
+            value = self.metric.finish(self._sums.assemble(totals[:, 0].copy(), totals[:, 1:]))
         return self._tensor(np.float64(value))
 
     def extra_repr(self) -> str:
@@ -207,7 +207,7 @@ class TorchMetric(torchmetrics.Metric):
             )
         return batch
 
-    def _find_summands(self) -> Summands | None:
+    def _find_sums(self) -> Sums | None:
         """Return what the metric sums up, or None if it needs all samples at the end."""
         if self.metric.binary_only:
             checks.check_binary(self.metric.label, self.num_classes)
@@ -220,23 +220,23 @@ class TorchMetric(torchmetrics.Metric):
             self.metric.on_rows(example, np.array([0, 1]))
         except ArgumentError:
             raise ArgumentError("metric", own_data) from None
-        summands: Summands | None = None
+        sums: Sums | None = None
         try:
             if self.num_classes == 2:  # of which the example has samples
                 next(self.metric.plan(example), None)  # raises for what it is not defined for
-            next(self.metric.summands(example))  # it asks for a look at the samples first
+            next(self.metric.sums(example))  # it asks for a look at the samples first
         except StopIteration as stop:
-            summands = stop.value
+            sums = stop.value
         except _NeedsAllError:
             return None
-        if summands is not None and summands.beside:
+        if sums is not None and sums.beside:
             raise ArgumentError("metric", own_data)
         try:
-            if summands is not None:
-                _summed(summands, example)
+            if sums is not None:
+                _summed(sums, example)
         except _NeedsAllError:
             return None
-        return summands
+        return sums
 
     def _predictions(self, state: Any) -> Predictions:
         """Return all samples that were kept."""
@@ -276,9 +276,9 @@ class _Batch(Predictions):
         return self.given_priors
 
 
-def _summed(summands: Summands, batch: Predictions) -> NDArray[Any]:
+def _summed(sums: Sums, batch: Predictions) -> NDArray[Any]:
     """Return the sums of a batch, and zeros for what addition rounds off, (2, G, 1 + C)."""
-    totals = np.column_stack(summands.totals(Part.whole(batch)))
+    totals = np.column_stack(sums.totals(Part.whole(batch)))
     return np.stack([totals, np.zeros_like(totals)])
 
 

@@ -8,8 +8,8 @@ from fastpsr.bootstrap.rows import IID, Stratified
 from fastpsr.plans import Part, run
 
 
-def summands_of(metric, data):
-    return run(lambda: metric.summands(data))
+def sums_of(metric, data):
+    return run(lambda: metric.sums(data))
 
 
 def fixed(metric, data):
@@ -21,9 +21,9 @@ def units_of(resampling, data):
     return run(lambda: resampling.units(data))
 
 
-def row_draws(summands, data, resampling, seed):
-    """The layout of summands of one kind, and the draws of its rows."""
-    layout = Layout(tuple(summands), tuple((0,) for _ in summands))
+def row_draws(sums, data, resampling, seed):
+    """The layout of sums of one kind, and the draws of its rows."""
+    layout = Layout(tuple(sums), tuple((0,) for _ in sums))
     return layout, units_of(resampling, data).draws_alone(layout, seed)
 
 
@@ -39,9 +39,9 @@ def draws_rows(resampling):
 def drawn_times(resampling, data, metric, seed, n):
     """How often each sample is there in each replicate of a metric."""
     part = Part.whole(data)
-    summands = prepared(metric, data).summands  # None where they do not hold for other weights
-    if draws_rows(resampling) and summands is not None:
-        _, draws = row_draws([summands], data, resampling, seed)
+    sums = prepared(metric, data).sums  # None where they do not hold for other weights
+    if draws_rows(resampling) and sums is not None:
+        _, draws = row_draws([sums], data, resampling, seed)
     else:
         draws = draws_of(units_of(resampling, data), seed)
     return [draws.of_rows(part, r) for r in range(n)]

@@ -354,7 +354,7 @@ def test_collections_share_states_only_of_what_is_the_same():
 
 
 class Certain(fp.metrics.Metric):
-    """A metric of one's own, without summands."""
+    """A metric of one's own, without sums."""
 
     label = "certain"
 

@@ -226,7 +226,7 @@ def test_calibrators_are_trained_anew_with_the_folds_of_the_original(calibrator,
     train = TRAININGS[training](n)
     metric = fp.CalibrationLoss(BRIER, calibrator, train)
     if isinstance(train, fp.CrossFit) and not isinstance(train.groups, tuple):
-        folds = train.folds_of(data).served_by(Part.whole(data))
+        folds = train.folds_of(data).calibrator_of_rows(Part.whole(data))
         if train.groups is not None:
             assert all(len({folds[i] for i in range(g, n, 17)}) == 1 for g in range(17))
         pinned = replace(metric, train=fp.CrossFit(folds))

@@ -15,12 +15,12 @@ import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap import replicates as module
 from fastpsr.bootstrap.draws import SubsetDraws, UnitDraws
-from fastpsr.bootstrap.rows import DrawnSums
+from fastpsr.bootstrap.rows import DrawnTotals
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Part, Step, run
-from fastpsr.summaries.summands import ClassSummands, NeedsSamplesError
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.losses import ScoreTotals
+from fastpsr.summaries.sums import ClassSums, NeedsSamplesError
 from tests import reference_bootstrap as reference
 from tests.drawn import (
     acceleration_of,
@@ -28,7 +28,7 @@ from tests.drawn import (
     draws_rows,
     prepared,
     row_draws,
-    summands_of,
+    sums_of,
     units_of,
 )
 
@@ -188,8 +188,8 @@ def test_as_many_rows_are_drawn_as_there_are(way, resampling):
     parts = in_parts(data)
     run(parts.find_facts)
     if way == "by sums":
-        summands = [summands_of(fp.CrossEntropy(), parts)]
-        draws = row_draws(summands, parts, resampling, 8)[1]
+        sums = [sums_of(fp.CrossEntropy(), parts)]
+        draws = row_draws(sums, parts, resampling, 8)[1]
     else:
         draws = UnitDraws(units_of(resampling, parts), 8)
     (times,) = run(lambda: ask(_AllTimes(draws, 16), parts))
@@ -282,7 +282,7 @@ def test_comparisons_of_what_does_not_fit():
 
 
 @dataclass(frozen=True, eq=False)
-class _Fickle(ClassSummands):
+class _Fickle(ClassSums):
     """Squares of LLRs, of which some sums send the replicate back to the samples."""
 
     n_columns = 1
@@ -300,7 +300,7 @@ class _Fickle(ClassSummands):
     def assemble(self, weight, sums):
         if self.share * int(1e6 * sums[0, 0]) % 2:
             raise NeedsSamplesError
-        return ScoreSums(sums[:, 0], weight, None)
+        return ScoreTotals(sums[:, 0], weight, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,12 +311,12 @@ class _MeanSquare(Metric):
     def summarize(self, predictions):
         own = predictions.weights if predictions.weights.size else np.ones(len(predictions))
         squares, y = own * predictions.llrs**2, predictions.labels
-        return ScoreSums(np.bincount(y, squares, 2), np.bincount(y, own, 2), None)
+        return ScoreTotals(np.bincount(y, squares, 2), np.bincount(y, own, 2), None)
 
     def merge(self, one, other):
-        return ScoreSums(one.loss + other.loss, one.weight + other.weight, None)
+        return ScoreTotals(one.loss + other.loss, one.weight + other.weight, None)
 
-    def summands(self, data):
+    def sums(self, data):
         return _Fickle(2, self.share)
         yield
 
@@ -325,9 +325,9 @@ class _MeanSquare(Metric):
 
 
 class _Plain(_MeanSquare):
-    """Without summands: computed from weighted samples."""
+    """Without sums: computed from weighted samples."""
 
-    def summands(self, data):
+    def sums(self, data):
         return None
         yield
 
@@ -345,7 +345,7 @@ def test_metrics_of_ones_own(shape, scheme):
 
 
 @dataclass(frozen=True, eq=False)
-class _Polynomials(ClassSummands):
+class _Polynomials(ClassSums):
     """Chebyshev polynomials of a coordinate, besides the scores."""
 
     n_columns = 2
@@ -392,10 +392,10 @@ def test_sums_in_parts_are_of_the_rows_drawn(resampling, shape):
     run(parts.find_facts)
     by_class = fp.Stratified() if isinstance(resampling, fp.Stratified) else fp.IID()
     layout, draws = row_draws([_Polynomials(2)], parts, by_class, 4)
-    step = DrawnSums(layout, draws, 0, 11)
+    step = DrawnTotals(layout, draws, 0, 11)
     if not draws_rows(resampling):
         draws = draws_of(units_of(resampling, parts), 4)
-        step = draws.sums((layout,), 0, 11)
+        step = draws.totals((layout,), 0, 11)
     (sums,) = run(lambda: ask(step, parts))
     sums = sums if draws_rows(resampling) else sums[0]
     (times,) = run(lambda: ask(_AllTimes(draws, 11), parts))
@@ -427,14 +427,14 @@ class _Counts(_Fickle):
 
 
 class _OfCounts(_MeanSquare):
-    def summands(self, data):
+    def sums(self, data):
         return _Counts(2)
         yield
 
 
 def test_counts_alone_must_serve():
     for data in (detector(), in_parts(detector())):
-        with pytest.raises(ValueError, match="must not need samples where its summands are counts"):
+        with pytest.raises(ValueError, match="must not need samples where its sums are counts"):
             fp.bootstrap(_OfCounts(), data, seed=0)
 
 
@@ -485,9 +485,9 @@ def test_replicates_do_not_depend_on_the_batch(monkeypatch, resampling):
 
 
 class _Hull(fp.EER):
-    """EER without summands: each replicate's isotonic fit is shared, under a name of its own."""
+    """EER without sums: each replicate's isotonic fit is shared, under a name of its own."""
 
-    def summands(self, data):
+    def sums(self, data):
         return None
         yield
 

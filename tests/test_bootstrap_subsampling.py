@@ -18,7 +18,7 @@ from fastpsr.bootstrap.inverted_test import inverted_interval
 from fastpsr.bootstrap.replicates import Sum
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.plans import Part
-from tests.drawn import draws_rows, prepared, summands_of, units_of
+from tests.drawn import draws_rows, prepared, sums_of, units_of
 
 A = 1.0 / (2.0 ** (2.0 / 3.0) - 1.0)
 ONE_TERM = (1.0 + A, -A, 0.0)
@@ -68,10 +68,10 @@ def schemes(n=360):
 
 def sorted_by_group(metric, data):
     """Where a metric needs counts of groups alone, these are dealt, as rows sorted by group."""
-    summands = summands_of(metric, data)
-    if summands is None or summands.n_sums:
+    sums = sums_of(metric, data)
+    if sums is None or sums.n_sums:
         return data
-    rows = np.argsort(summands.groups(Part.whole(data)), kind="stable")
+    rows = np.argsort(sums.groups(Part.whole(data)), kind="stable")
     return fp.Predictions.from_logits(data.y_true[rows], data.scores[rows])
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.bootstrap.rows import DrawnSums
+from fastpsr.bootstrap.rows import DrawnTotals
 from fastpsr.plans import Part, run
-from fastpsr.summaries.summands import NeedsSamplesError
+from fastpsr.summaries.sums import NeedsSamplesError
 from tests import reference_bootstrap as reference
 from tests import samples
-from tests.drawn import drawn_times, draws_of, fixed, row_draws, summands_of, units_of
+from tests.drawn import drawn_times, draws_of, fixed, row_draws, sums_of, units_of
 
 LOG, BRIER = fp.rules.Log(), fp.rules.Brier()
 KINDS = ("posteriors", "log-posteriors", "likelihoods", "llrs", "raw")
@@ -62,15 +62,15 @@ def draws(predictions, seed=0):
     yield np.where(predictions.labels == 1, times, 0)  # a class missing: often undefined
 
 
-def groups_and_columns(summands, predictions):
-    parts = [Part.whole(data) for data in (predictions, *summands.beside)]
-    return summands.groups(*parts), summands.columns(*parts)
+def groups_and_columns(sums, predictions):
+    parts = [Part.whole(data) for data in (predictions, *sums.beside)]
+    return sums.groups(*parts), sums.columns(*parts)
 
 
 def by_sums(metric, predictions, times):
     """The metric finished from sums over groups, made one sample at a time."""
     own = predictions.weights if predictions.weights.size else np.ones(len(predictions))
-    s = summands_of(metric, predictions)
+    s = sums_of(metric, predictions)
     groups, columns = groups_and_columns(s, predictions)
     sums = reference.chebyshev_sums(groups, s.n_groups, own * times, columns, s.degree)
     return metric.finish(s.assemble(sums[:, 0], sums[:, 1:]))
@@ -135,7 +135,7 @@ def test_llrs_of_posteriors_move_with_the_priors_of_a_replicate(metric, kind):
     for times in draws(predictions):
         value = quietly(repeated, metric, predictions, times)
         assert_alike(quietly(weighted, metric, predictions, times), value)
-    assert not summands_of(metric, predictions).are_reweightable
+    assert not sums_of(metric, predictions).are_reweightable
 
 
 def test_semi_empirical_scores_and_held_out_calibrators():
@@ -167,12 +167,12 @@ def refitted(metric, predictions, times):
     rows = np.repeat(np.arange(N), times)
     if predictions.weights.size:
         rows = rows[predictions.weights[rows] > 0.0]
-    served_by = folds.served_by(Part.whole(predictions))[rows]
+    calibrator_of_rows = folds.calibrator_of_rows(Part.whole(predictions))[rows]
     replicate = predictions[rows]
     log_odds = np.empty(rows.size)
-    for part in np.unique(served_by):
-        here = served_by == part
-        training = replicate[folds.trains[part][served_by]]
+    for part in np.unique(calibrator_of_rows):
+        here = calibrator_of_rows == part
+        training = replicate[folds.training_mask[part][calibrator_of_rows]]
         log_odds[here] = metric.calibrator.fit(training).transform(replicate[here]).log_odds
     after = fp.Predictions.from_logits(
         replicate.y_true, log_odds, priors=replicate.given_priors,
@@ -221,7 +221,7 @@ def test_calibrators_are_refitted_to_each_replicate(kind, train):
                 found = quietly(weighted, metric, predictions, times)
                 assert_alike(found, value, rel=tolerance, abs=tolerance)
                 n_defined += not np.isnan(value)
-                if quietly(summands_of, metric, predictions) is None:
+                if quietly(sums_of, metric, predictions) is None:
                     continue
                 try:
                     found = quietly(by_sums, metric, predictions, times)
@@ -256,16 +256,16 @@ def ask(step, *data):
     return found
 
 
-def together(summands, predictions):
-    """The groups of summands that share them, and all their columns."""
-    found = [groups_and_columns(s, predictions) for s in summands]
+def together(sums, predictions):
+    """The groups of sums that share them, and all their columns."""
+    found = [groups_and_columns(s, predictions) for s in sums]
     first = found[0]
-    if summands[0].degree:
+    if sums[0].degree:
         return first
     return first[0], [column for _, columns in found for column in columns]
 
 
-def summands_to_try():
+def sums_to_try():
     yield "posteriors", "none", [fp.BrierScore(), fp.CrossEntropy()]
     yield "posteriors", "integer", [fp.ECE(), fp.ECE(norm=2)]
     yield "llrs", "integer", [fp.EER()]
@@ -276,15 +276,15 @@ def summands_to_try():
 
 
 @pytest.mark.parametrize("resampling", [fp.IID(), fp.Stratified()], ids=["iid", "stratified"])
-@pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
+@pytest.mark.parametrize(("kind", "weights", "metrics"), list(sums_to_try()))
 def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics, resampling):
     predictions = predictions_of(kind, 2, "tied", weights, False)
-    summands = [summands_of(m, predictions) for m in metrics]
-    first = summands[0]
-    layout, draws = row_draws(summands, predictions, resampling, 11)
-    sums = run(lambda: ask(DrawnSums(layout, draws, 3, 10), predictions))
+    sums = [sums_of(m, predictions) for m in metrics]
+    first = sums[0]
+    layout, draws = row_draws(sums, predictions, resampling, 11)
+    totals = run(lambda: ask(DrawnTotals(layout, draws, 3, 10), predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
-    groups, columns = together(summands, predictions)
+    groups, columns = together(sums, predictions)
     for place in range(10):
         times = draws.of_rows(Part.whole(predictions), 3 + place)
         assert times.sum() == np.count_nonzero(own)
@@ -295,7 +295,7 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics,
         expected = reference.chebyshev_sums(
             groups, first.n_groups, times * own, columns, first.degree
         )
-        np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(totals[place], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -304,24 +304,24 @@ def test_a_replicate_tells_which_samples_its_sums_are_of(kind, weights, metrics,
      fp.Nested(np.arange(N) % 9), fp.TwoWay(np.arange(N) % 9, np.arange(N) // 9)],
     ids=["iid", "stratified", "clusters", "nested", "two-way"],
 )  # fmt: skip
-@pytest.mark.parametrize(("kind", "weights", "metrics"), list(summands_to_try()))
+@pytest.mark.parametrize(("kind", "weights", "metrics"), list(sums_to_try()))
 def test_sums_over_units_are_of_the_samples_they_weigh(kind, weights, metrics, resampling):
     predictions = predictions_of(kind, 2, "tied", weights, False)
-    summands = [summands_of(m, predictions) for m in metrics]
-    first = summands[0]
+    sums = [sums_of(m, predictions) for m in metrics]
+    first = sums[0]
     units = units_of(resampling, predictions)
-    layout, _ = row_draws(summands, predictions, fp.IID(), 0)
+    layout, _ = row_draws(sums, predictions, fp.IID(), 0)
     draws = draws_of(units, 12)
-    (sums,) = run(lambda: ask(draws.sums((layout,), 8, 19), predictions))
+    (totals,) = run(lambda: ask(draws.totals((layout,), 8, 19), predictions))
     own = predictions.weights if predictions.weights.size else np.ones(N)
-    groups, columns = together(summands, predictions)
-    assert sums.shape[0] == 19
+    groups, columns = together(sums, predictions)
+    assert totals.shape[0] == 19
     for place in range(19):
         times = draws_of(units, 12).of_rows(Part.whole(predictions), 8 + place)
         expected = reference.chebyshev_sums(
             groups, first.n_groups, times * own, columns, first.degree
         )
-        np.testing.assert_allclose(sums[place], expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(totals[place], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("scores", ["plain", "extreme"])
@@ -347,8 +347,8 @@ def test_groups_of_many_classes_and_bins_do_not_wrap(n_classes):
     if n_classes == 2:
         metrics += [fp.ECE(400)]
     for metric in metrics:
-        summands = summands_of(metric, data)
-        groups = summands.groups(Part.whole(data))
+        sums = sums_of(metric, data)
+        groups = sums.groups(Part.whole(data))
         assert groups.min() >= 0
-        assert groups.max() < summands.n_groups
-        np.testing.assert_array_equal(summands.class_of_group[groups], y)
+        assert groups.max() < sums.n_groups
+        np.testing.assert_array_equal(sums.class_of_group[groups], y)

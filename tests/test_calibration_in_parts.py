@@ -81,7 +81,7 @@ def _sliced(data, a, b):
     return part
 
 
-def trains(columns):
+def training_mask(columns):
     """Ways to train on predictions in memory, and on the same in parts."""
     return {
         "dealt": (fp.CrossFit(4, seed=3), fp.CrossFit(4, seed=3)),
@@ -123,7 +123,7 @@ def test_fits_and_cross_fits(name, kind, weights, scores):
     data, columns = make(kind, 240, weights, scores)
     in_parts = cut(data, columns)
     assert_fits_agree(calibrator, data, in_parts)
-    for train, train_parts in trains(columns).values():
+    for train, train_parts in training_mask(columns).values():
         one = fp.cross_fit(calibrator, data, train)
         other = fp.cross_fit(calibrator, in_parts, train_parts)
         assert (other.kind, other.n_parts) == (one.kind, in_parts.n_parts)
@@ -201,7 +201,10 @@ def test_losses_and_divergences(name, kind, weights):
     data, columns = make(kind, 300, weights)
     held_out, _ = make(kind, 200, seed=5)
     in_parts = cut(data, columns)
-    ways = {**trains(columns), "held out": (fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {})))}
+    ways = {
+        **training_mask(columns),
+        "held out": (fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {}))),
+    }
     for train, train_parts in ways.values():
         one, other = (
             fp.CalibrationLoss(fp.rules.Brier(), calibrator, way) for way in (train, train_parts)
@@ -252,15 +255,15 @@ def test_a_calibration_loss_of_sums_reads_the_data_three_times():
 def test_a_row_has_its_fold_in_parts_as_in_memory(n, weights, order):
     data, columns = make("3 posteriors", n, weights, order=order)
     in_parts = cut(data, columns)
-    for name, (train, train_parts) in trains(columns).items():
+    for name, (train, train_parts) in training_mask(columns).items():
         folds, of_parts = train.folds_of(data), train_parts.folds_of(in_parts)
-        np.testing.assert_array_equal(of_parts.trains, folds.trains)
-        served = folds.served_by(Part.whole(data))
-        seen = [of_parts.served_by(part) for part in in_parts_of(in_parts)]
-        np.testing.assert_array_equal(np.concatenate(seen), served, err_msg=name)
-        assert name == "on test" or np.unique(served).size > 2
+        np.testing.assert_array_equal(of_parts.training_mask, folds.training_mask)
+        calibrator_of_row = folds.calibrator_of_rows(Part.whole(data))
+        seen = [of_parts.calibrator_of_rows(part) for part in in_parts_of(in_parts)]
+        np.testing.assert_array_equal(np.concatenate(seen), calibrator_of_row, err_msg=name)
+        assert name == "on test" or np.unique(calibrator_of_row).size > 2
         if weights == "zeros" and name != "given":
-            assert not served[data.weights == 0.0].any()
+            assert not calibrator_of_row[data.weights == 0.0].any()
 
 
 def in_parts_of(data):
@@ -343,11 +346,11 @@ def test_a_calibrator_of_ones_own():
     made = fp.cross_fit(Shift(), data)
     assert np.isfinite(fp.CalibrationLoss(fp.rules.Log(), Shift())(data))
     folds = fp.CrossFit().folds_of(data)
-    served = folds.served_by(Part.whole(data))
+    calibrator_of_row = folds.calibrator_of_rows(Part.whole(data))
     for c in range(5):
-        fitted = Shift().fit(data[served != c])
-        np.testing.assert_allclose(made.scores[served == c] - data.scores[served == c],
-                                   fitted.shift_, rtol=1e-12)  # fmt: skip
+        fitted = Shift().fit(data[calibrator_of_row != c])
+        shift = (made.scores - data.scores)[calibrator_of_row == c]
+        np.testing.assert_allclose(shift, fitted.shift_, rtol=1e-12)
     with pytest.raises(fp.ArgumentError, match=r"in memory for Shift.*method _fit_plan"):
         Shift().fit(cut(data, columns))
 
@@ -372,8 +375,8 @@ for rule in (Mine(), fp.rules.Weighted(functools.partial(weight, 2)), fp.rules.L
     for calibrator in (fp.PAV(1e-9), fp.HistogramBinning(), fp.DirectionPreserving()):
         for train in (fp.CrossFit(groups=np.arange(300) // 3), fp.TrainOnTest()):
             metric = fp.CalibrationLoss(rule, calibrator, train)
-            summands = run(lambda: metric.summands(posteriors))
-            print(None if summands is None else summands.stream)
+            sums = run(lambda: metric.sums(posteriors))
+            print(None if sums is None else sums.stream)
 """
 
 
@@ -398,28 +401,28 @@ def test_summands_assemble_to_the_summary(calibrator, train, weights):
     in_parts = cut(data, columns)
     metric = fp.CalibrationLoss(fp.rules.Log(), calibrator, train)
     for source in (data, in_parts):
-        summands = run(lambda source=source: begun_summands(metric, source))
-        if summands is None:  # PAV, of weights that are 0
+        sums = run(lambda source=source: begun_sums(metric, source))
+        if sums is None:  # PAV, of weights that are 0
             continue
-        total = np.zeros((summands.n_groups, 1 + summands.n_sums))
+        total = np.zeros((sums.n_groups, 1 + sums.n_sums))
         for part in [Part.whole(data)] if source is data else in_parts_of(in_parts):
-            groups = summands.groups(part)
-            assert groups.dtype == index_type(summands.n_groups)
+            groups = sums.groups(part)
+            assert groups.dtype == index_type(sums.n_groups)
             w = part.predictions.weights
             w = w if w.size else np.ones(len(part.predictions))
-            sums = list(summands.columns(part))
-            if summands.degree:
-                t = sums.pop()
-                sums += [np.polynomial.Chebyshev.basis(k)(t) for k in range(1, 8)]
-            for place, column in enumerate([np.ones(groups.size), *sums]):
-                total[:, place] += np.bincount(groups, w * column, summands.n_groups)
-        value = metric.finish(summands.assemble(total[:, 0], total[:, 1:]))
+            columns = list(sums.columns(part))
+            if sums.degree:
+                t = columns.pop()
+                columns += [np.polynomial.Chebyshev.basis(k)(t) for k in range(1, 8)]
+            for place, column in enumerate([np.ones(groups.size), *columns]):
+                total[:, place] += np.bincount(groups, w * column, sums.n_groups)
+        value = metric.finish(sums.assemble(total[:, 0], total[:, 1:]))
         assert value == pytest.approx(metric(data), rel=1e-8, abs=1e-8)
 
 
-def begun_summands(metric, data):
+def begun_sums(metric, data):
     yield from begin(data)
-    return (yield from metric.summands(data))
+    return (yield from metric.sums(data))
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)

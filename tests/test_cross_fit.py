@@ -45,9 +45,9 @@ def folds_of(influence):
     return folds
 
 
-def served(folds, data):
+def calibrator_of_row(folds, data):
     """Who serves each row of predictions in memory."""
-    return folds.served_by(Part.whole(data))
+    return folds.calibrator_of_rows(Part.whole(data))
 
 
 def make(K, n, seed=0):
@@ -134,7 +134,7 @@ def test_folds_are_balanced_in_every_class():
 def test_seeds_of_any_size():
     data = samples.make(2, 40).predictions
     dealt = [
-        served(fp.CrossFit(seed=seed).folds_of(data), data)
+        calibrator_of_row(fp.CrossFit(seed=seed).folds_of(data), data)
         for seed in (0, 2**64 - 1, 2**64, 2**70, 2**70)
     ]
     assert len({folds.tobytes() for folds in dealt}) == 4
@@ -212,12 +212,12 @@ def test_pairs_of_groups_take_few_folds():
     with pytest.raises(ValueError, match=r"folds must be at most 140 .* not 141"):
         fp.CrossFit(folds=141, groups=groups).folds_of(data)
     folds = fp.CrossFit(folds=140, groups=groups).folds_of(data)
-    served_by = served(folds, data)
+    calibrator_of_rows = calibrator_of_row(folds, data)
     for i in rng.integers(0, 3000, 50):
-        trains = folds.trains[served_by[i], served_by]
+        training_mask = folds.training_mask[calibrator_of_rows[i], calibrator_of_rows]
         of_its_speakers = np.isin(groups, [groups[0][i], groups[1][i]]).any(axis=0)
-        assert not (trains & of_its_speakers).any()
-        assert trains.any()
+        assert not (training_mask & of_its_speakers).any()
+        assert training_mask.any()
 
 
 # Zero weights

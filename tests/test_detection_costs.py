@@ -5,7 +5,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.metrics import PRESETS
-from tests.drawn import summands_of
+from tests.drawn import sums_of
 
 DCFS = {**{name: (name,) for name in PRESETS}, "0.3, 2:1": (0.3, 2, 1)}
 
@@ -49,7 +49,7 @@ def test_replicates_are_means(name, weighted):
         return found.replicates
 
     costs = both(name)
-    assert all(summands_of(cost, predictions) is not None for cost in costs)
+    assert all(sums_of(cost, predictions) is not None for cost in costs)
     expected = means(name, replicates)
     np.testing.assert_allclose([replicates(cost) for cost in costs], expected, rtol=1e-12)
     np.testing.assert_allclose([replicates(cost.__call__) for cost in costs], expected, rtol=1e-12)
@@ -59,7 +59,7 @@ def test_actual_costs_need_llrs():
     raw = fp.Predictions.from_raw_scores([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4])
     minimal, actual = both("sre16")
     assert 0.0 < minimal(raw) <= 1.0
-    for use in (actual, lambda data: summands_of(actual, data)):
+    for use in (actual, lambda data: sums_of(actual, data)):
         with pytest.raises(ValueError, match="raw scores"):
             use(raw)
 

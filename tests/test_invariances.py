@@ -102,12 +102,12 @@ def calibrators(K):
     return [*affine, fp.PAV(1e-6), fp.HistogramBinning(6, 1e-6)] if K == 2 else affine
 
 
-def fitted_values(data, trains):
+def fitted_values(data, training_mask):
     """Name -> value of the metrics that calibrate, for each way to train."""
     K = data.log_q.shape[1]
     values = {}
     for calibrator in calibrators(K):
-        for train in trains:
+        for train in training_mask:
             name = f"{type(calibrator).__name__}, {type(train).__name__}"
             predictions = data.predictions
             loss = fp.CalibrationLoss(fp.rules.Log(), calibrator, train)
@@ -178,8 +178,10 @@ def test_the_unit_of_the_weights_does_not_matter(K, factor):
     scaled = data.rows(np.arange(N), data.weights * factor)
     costs = samples.COSTS[K]
     assert_same_values(plain_values(scaled, costs), plain_values(data, costs))
-    trains = [fp.TrainOnTest(), fp.CrossFit(folds=data.folds)]
-    assert_same_values(fitted_values(scaled, trains), fitted_values(data, trains), rtol=OPTIMUM)
+    training_mask = [fp.TrainOnTest(), fp.CrossFit(folds=data.folds)]
+    assert_same_values(
+        fitted_values(scaled, training_mask), fitted_values(data, training_mask), rtol=OPTIMUM
+    )
 
 
 # The order of samples, and of classes
@@ -247,10 +249,10 @@ def test_sums_of_parts_are_those_of_the_whole(K, priors, weights):
         fp.ECE(on="confidence"),
     ]
     for metric in metrics:
-        summands = run(lambda metric=metric: metric.summands(predictions))
+        sums = run(lambda metric=metric: metric.sums(predictions))
         parts = [Part.whole(predictions[rows]) for rows in (slice(0, 7), slice(7, None))]
-        weight, sums = map(sum, zip(*map(summands.totals, parts), strict=True))
-        merged = metric.finish(summands.assemble(weight, sums))
+        weight, totals = map(sum, zip(*map(sums.totals, parts), strict=True))
+        merged = metric.finish(sums.assemble(weight, totals))
         np.testing.assert_allclose(merged, metric(predictions), rtol=1e-12)
 
 

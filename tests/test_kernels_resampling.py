@@ -163,7 +163,7 @@ def test_whole_numbers_are_summed_exactly(sizes, strata):
 
 @pytest.mark.parametrize("sizes", [[3], [200], [40, 40]], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_infinite_summands(sizes, weighted):
+def test_infinite_sums(sizes, weighted):
     """An infinite row makes a sum infinite where it is drawn, and only there."""
     n = sum(sizes)
     column = np.ones(n)

@@ -62,12 +62,12 @@ KINDS = {
 
 def one_by_one(calibrator, data, folds):
     """Calibrated scores by a fit to the training samples of each calibrator."""
-    served = folds.served_by(Part.whole(data))
+    calibrator_of_row = folds.calibrator_of_rows(Part.whole(data))
     found = np.empty(data.scores.shape)
     for c in range(folds.n_calibrators):
-        rows = np.flatnonzero(served == c)
+        rows = np.flatnonzero(calibrator_of_row == c)
         if rows.size:
-            fitted = calibrator.fit(data[folds.trains[c][served]])
+            fitted = calibrator.fit(data[folds.training_mask[c][calibrator_of_row]])
             found[rows] = fitted.transform(data[rows]).scores
     return found
 

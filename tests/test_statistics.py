@@ -10,7 +10,7 @@ from fastpsr.curves import BANDS
 from fastpsr.metrics.base import Statistic
 from fastpsr.metrics.ranks import RankStatistic
 from fastpsr.plans import begin, run
-from fastpsr.summaries.summands import AddUp, Summands
+from fastpsr.summaries.sums import AddUp, Sums
 from tests import everything
 
 #: Summaries that are smaller or faster to compute than the sums, as one weighting is fixed.
@@ -60,16 +60,16 @@ class _Polynomials(AddUp):
     """Add up the polynomials of the last column, which only the bootstrap does."""
 
     def start(self):
-        n_groups = self.summands.n_groups
-        return np.zeros(n_groups), np.zeros((n_groups, self.summands.n_sums))
+        n_groups = self.sums.n_groups
+        return np.zeros(n_groups), np.zeros((n_groups, self.sums.n_sums))
 
     def add(self, accumulator, prepared, *parts):
-        groups, weights = self.summands.groups(*parts), parts[0].predictions.weights
+        groups, weights = self.sums.groups(*parts), parts[0].predictions.weights
         weights = weights if weights.size else np.ones(groups.size)
-        *columns, x = self.summands.columns(*parts)
+        *columns, x = self.sums.columns(*parts)
         angle = np.arccos(np.clip(x, -1.0, 1.0))
-        columns += [np.cos(k * angle) for k in range(1, self.summands.degree + 1)]
-        n = self.summands.n_groups
+        columns += [np.cos(k * angle) for k in range(1, self.sums.degree + 1)]
+        n = self.sums.n_groups
         sums = np.column_stack([np.bincount(groups, weights * c, n) for c in columns])
         return np.bincount(groups, weights, n), sums
 
@@ -77,14 +77,14 @@ class _Polynomials(AddUp):
 def _both(statistic, data):
     """Plan: return the value from the total, and from the added sums; None if it has none."""
     yield from begin(data)
-    summands = yield from statistic.summands(data)
-    if summands is None:
+    sums = yield from statistic.sums(data)
+    if sums is None:
         return None
-    assert isinstance(summands, Summands)
-    step = (_Polynomials if summands.degree else AddUp)(summands)
-    (added,) = yield [step.over(data, *summands.beside)]
+    assert isinstance(sums, Sums)
+    step = (_Polynomials if sums.degree else AddUp)(sums)
+    (added,) = yield [step.over(data, *sums.beside)]
     total = yield from statistic.total(data)
-    return statistic.finish(total), statistic.finish(summands.assemble(*added))
+    return statistic.finish(total), statistic.finish(sums.assemble(*added))
 
 
 @pytest.mark.parametrize("name", DATA)

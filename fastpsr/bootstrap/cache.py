@@ -24,7 +24,7 @@ class BootstrapCache:
 
     def of(self, part: Part, name: str, compute: Callable[[], Any]) -> Any:
         """Return the cached result of ``compute()`` for a part and name."""
-        if not part.is_whole:
+        if not part.is_in_memory:
             return part.remember((self, name), compute)
         key = (ByIdentity(part.predictions), name)
         if key not in self._values:

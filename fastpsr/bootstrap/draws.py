@@ -26,10 +26,10 @@ __all__ = [
     "Draws",
     "PartDraws",
     "Reweighted",
-    "SharedSums",
+    "SharedTotals",
     "SubsetDraws",
     "UnitDraws",
-    "UnitSums",
+    "UnitTotals",
 ]
 
 _TABLE = 256  # replicates
@@ -58,12 +58,12 @@ class Draws(DrawCounts):
     n_shared: int
 
     @abstractmethod
-    def sums(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "SharedSums":
+    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "SharedTotals":
         """Return the step that sums layouts in replicates from `first` on."""
 
 
 @dataclass(frozen=True, eq=False)
-class SharedSums(Step):
+class SharedTotals(Step):
     """Sums of several layouts in several replicates, with common draws."""
 
     layouts: tuple[Layout, ...]
@@ -110,8 +110,8 @@ class _UnitCounts(Draws):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_batch": None, "_sets": None}
 
-    def sums(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "UnitSums":
-        return UnitSums(layouts, self, first, n_replicates)
+    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "UnitTotals":
+        return UnitTotals(layouts, self, first, n_replicates)
 
     def counts(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
         """Return (L, U + 1, 8) counts of the units of a part, in sets of 8 replicates.
@@ -174,7 +174,7 @@ class UnitDraws(_UnitCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class UnitSums(SharedSums):
+class UnitTotals(SharedTotals):
     """Sums of rows weighted by the draw counts of their units."""
 
     draws: _UnitCounts
@@ -246,7 +246,7 @@ class SubsetDraws(_UnitCounts):
 
     def strata_of_groups(self, layout: Layout) -> Counts | None:
         """Return the stratum of each group, if counts of the groups may be dealt; else None."""
-        strata = self.units.strata_of_groups(layout.summands[0])
+        strata = self.units.strata_of_groups(layout.sums[0])
         return None if self._apart and self.units.n_in_strata.size > 1 else strata
 
     def of_counts(self, counts: Counts, strata: Counts, most: int) -> Iterator[Floats]:

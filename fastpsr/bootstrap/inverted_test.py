@@ -31,7 +31,7 @@ class InvertedTest(IntervalMethod):
 
     def companion(self, job: Job) -> Job:
         metric: Any = job.metric
-        return Job(metric.signed_errors, job.data, job.subset, job.summands, (metric.bins,))
+        return Job(metric.signed_errors, job.data, job.subset, job.sums, (metric.bins,))
 
     def compute(self, terms: Sum, evidence: "Evidence") -> Computed:
         sides = [self._one(job, evidence) for job in terms.jobs]

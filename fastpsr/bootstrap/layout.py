@@ -13,7 +13,7 @@ from fastpsr.bootstrap.subsets import Subset
 from fastpsr.plans import LABELS, Plan
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
-from fastpsr.summaries.summands import AddUp, Summands
+from fastpsr.summaries.sums import AddUp, Sums
 
 __all__ = ["Layout", "Rows", "known_counts"]
 
@@ -30,44 +30,44 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Summands that share groups, over several row-aligned data: plain data.
+    """Sums that share groups, over several row-aligned data: plain data.
 
     Attributes
     ----------
-    summands : tuple of Summands
+    sums : tuple of Sums
     places : tuple of tuples of int
-        For each of the summands, the index of its data, and of further row-aligned data.
+        For each of the sums, the index of its data, and of further row-aligned data.
     subset : Subset or None
         The rows of the data, where these are a group of those that are drawn.
     cache : BootstrapCache
         Of its rows, for the draws that it is summed with.
     """
 
-    summands: tuple[Summands, ...]
+    sums: tuple[Sums, ...]
     places: tuple[tuple[int, ...], ...]
     subset: Subset | None = None
     cache: BootstrapCache = field(default_factory=BootstrapCache)
 
     @property
     def n_groups(self) -> int:
-        return self.summands[0].n_groups
+        return self.sums[0].n_groups
 
     @property
     def degree(self) -> int:
-        return self.summands[0].degree
+        return self.sums[0].degree
 
     @property
-    def distinct_summands(self) -> tuple[Summands, ...]:
-        """The summands with different columns: with polynomials all of a kind have the same."""
-        return self.summands[:1] if self.degree else self.summands
+    def distinct_sums(self) -> tuple[Sums, ...]:
+        """The sums with different columns: with polynomials all of a kind have the same."""
+        return self.sums[:1] if self.degree else self.sums
 
     @property
     def n_sums(self) -> int:
-        return sum(s.n_sums for s in self.distinct_summands)
+        return sum(s.n_sums for s in self.distinct_sums)
 
     @property
     def reads(self) -> frozenset[str]:
-        return LABELS.union(*(s.reads for s in self.summands))
+        return LABELS.union(*(s.reads for s in self.sums))
 
     def part(self, parts: Sequence[Part]) -> Part:
         """Return the part whose rows are summed."""
@@ -87,13 +87,13 @@ class Layout:
 
     def groups(self, parts: Sequence[Part]) -> NDArray[Any]:
         """Return the group of each row, (n,)."""
-        return self.summands[0].groups(*(parts[place] for place in self.places[0]))
+        return self.sums[0].groups(*(parts[place] for place in self.places[0]))
 
     def columns(self, parts: Sequence[Part]) -> list[Floats]:
         """Return all that is summed, (n,) each."""
         return [
             column
-            for s, places in zip(self.distinct_summands, self.places, strict=False)
+            for s, places in zip(self.distinct_sums, self.places, strict=False)
             for column in s.columns(*(parts[place] for place in places))
         ]
 
@@ -120,8 +120,8 @@ class Layout:
             present = np.flatnonzero(weights > 0.0)
             groups = groups[present]
         counts: NDArray[Any] | None = None
-        if part.is_whole and not weights.size:
-            counts = self.summands[0].known_weight
+        if part.is_in_memory and not weights.size:
+            counts = self.sums[0].known_weight
         if counts is None:
             counts = np.bincount(groups, minlength=self.n_groups)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -131,10 +131,10 @@ class Layout:
 
 def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
     """Plan: return the counts of groups if these are sufficient, else None."""
-    if layout.n_sums or data[0].has_weights or layout.summands[0].needs_rows:
+    if layout.n_sums or data[0].has_weights or layout.sums[0].needs_rows:
         return None
-    weight = layout.summands[0].known_weight
+    weight = layout.sums[0].known_weight
     if weight is None:
-        step = AddUp(layout.summands[0])
+        step = AddUp(layout.sums[0])
         ((weight, _),) = yield [step.over(*(data[place] for place in layout.places[0]))]
     return weight.astype(np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.clusters import IdUnits, id_units
-from fastpsr.bootstrap.draws import Draws, SharedSums, UnitDraws
+from fastpsr.bootstrap.draws import Draws, SharedTotals, UnitDraws
 from fastpsr.bootstrap.layout import Layout
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.streams import seed_of
@@ -21,7 +21,7 @@ from fastpsr.plans import LABELS, Data, Plan, Step, picked_ids
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 
-__all__ = ["Nested", "NestedDraws", "NestedSums", "NestedUnits"]
+__all__ = ["Nested", "NestedDraws", "NestedTotals", "NestedUnits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +185,8 @@ class NestedDraws(Draws):
         self._of_clusters = UnitDraws(units.clusters, seed)
         self._seed = seed
 
-    def sums(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "NestedSums":
-        return NestedSums(layouts, self, first, n_replicates)
+    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "NestedTotals":
+        return NestedTotals(layouts, self, first, n_replicates)
 
     def within(
         self, part: Part, first: int, n_replicates: int
@@ -218,7 +218,7 @@ class NestedDraws(Draws):
 
 
 @dataclass(frozen=True, eq=False)
-class NestedSums(SharedSums):
+class NestedTotals(SharedTotals):
     """Sums with common draws of clusters and of rows within them."""
 
     draws: NestedDraws

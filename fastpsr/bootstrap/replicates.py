@@ -1,4 +1,4 @@
-"""Replicates of metrics: from sums if a metric has summands, else from weighted predictions."""
+"""Replicates of metrics: from sums if a metric has sums, else from weighted predictions."""
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -10,7 +10,7 @@ import numpy as np
 
 from fastpsr.bootstrap.draws import DrawCounts, Draws, Reweighted, SubsetDraws
 from fastpsr.bootstrap.layout import Layout, known_counts
-from fastpsr.bootstrap.rows import DrawnSums, RowDraws
+from fastpsr.bootstrap.rows import DrawnTotals, RowDraws
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import ByIdentity, cached_property
@@ -22,7 +22,7 @@ from fastpsr.metrics.base import Metric, Statistic
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, mapped
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.summands import NeedsSamplesError, Summands
+from fastpsr.summaries.sums import NeedsSamplesError, Sums
 
 __all__ = [
     "AnyMetric",
@@ -48,7 +48,7 @@ _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights
 
 @dataclass(eq=False)
 class Job:
-    """A metric, or the values of a curve, of some data, and its prepared summands.
+    """A metric, or the values of a curve, of some data, and its prepared sums.
 
     A subset is drawn with its whole; `shape` is that of the value, () for a metric.
     """
@@ -56,7 +56,7 @@ class Job:
     metric: AnyMetric | Statistic[Any, Floats]
     data: Data
     subset: Subset | None = None
-    summands: Summands | None = None
+    sums: Sums | None = None
     shape: tuple[int, ...] = ()
     _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
 
@@ -83,12 +83,12 @@ class Job:
         return self.data if self.subset is None else self.subset.whole
 
     def prepare(self) -> Plan[None]:
-        """Plan: request the summands of the metric."""
+        """Plan: request the sums of the metric."""
         if isinstance(self.metric, Statistic):
             yield from begin(self.data)
-            summands = yield from self.metric.summands(self.data)
-            if summands is not None and summands.are_reweightable:
-                self.summands = summands
+            sums = yield from self.metric.sums(self.data)
+            if sums is not None and sums.are_reweightable:
+                self.sums = sums
 
     def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""
@@ -126,52 +126,54 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
-    """Jobs whose summands share groups, so that one set of sums serves them all."""
+class _Bundle:
+    """Jobs whose sums share groups, so that one set of sums serves them all."""
 
     places: list[int]
     jobs: list[Job]
 
     @property
-    def summands(self) -> list[Summands]:
-        """The summands of the jobs, once each: jobs may share them."""
-        distinct = {ByIdentity(job.summands): job.summands for job in self.jobs}
-        return [summands for summands in distinct.values() if summands is not None]
+    def sums(self) -> list[Sums]:
+        """The sums of the jobs, once each: jobs may share them."""
+        distinct = {ByIdentity(job.sums): job.sums for job in self.jobs}
+        return [sums for sums in distinct.values() if sums is not None]
 
     def layout(self, data: list[Data]) -> Layout:
-        """Return the layout of the kind; data that it needs are appended to `data`."""
-        job, summands = self.jobs[0], tuple(self.summands)
-        places = [
-            tuple(_place_of(each, data) for each in (job.data, *one.beside)) for one in summands
-        ]
-        return Layout(summands, tuple(places), job.subset)
+        """Return the layout of the bundle; data that it needs are appended to `data`."""
+        job, sums = self.jobs[0], tuple(self.sums)
+        places = [tuple(_place_of(each, data) for each in (job.data, *one.beside)) for one in sums]
+        return Layout(sums, tuple(places), job.subset)
 
-    def values_of(self, pieces: Floats) -> tuple[list[Floats], list[tuple[int, int]]]:
+    def values_of(self, totals: Floats) -> tuple[list[Floats], list[tuple[int, int]]]:
         """Return the values of each job, (R,) or (R, P) of curves, of (R, G, 1 + sums) sums.
 
         Also return which of them need the samples.
         """
-        n_replicates = pieces.shape[0]
+        n_replicates = totals.shape[0]
         out = [np.full((n_replicates, *job.shape), np.nan) for job in self.jobs]
         unserved = []
         columns, begin = {}, 1
-        for one in self.summands:
+        for one in self.sums:
             columns[ByIdentity(one)] = slice(begin, begin + one.n_sums)
-            begin += 0 if one.degree else one.n_sums  # polynomials are those of all jobs of a kind
-        own_columns = [columns[ByIdentity(job.summands)] for job in self.jobs]
-        for replicate, sums in enumerate(pieces):
-            if not sums[:, 0].any():
+            begin += (
+                0 if one.degree else one.n_sums
+            )  # polynomials are those of all jobs of a bundle
+        columns_of_jobs = [columns[ByIdentity(job.sums)] for job in self.jobs]
+        for replicate, of_replicate in enumerate(totals):
+            if not of_replicate[:, 0].any():
                 continue  # no sample was drawn
             assembled, assembled_by = None, None
             for place, job in enumerate(self.jobs):
-                metric, summands = job.metric, job.summands
+                metric, sums = job.metric, job.sums
                 assert isinstance(metric, Statistic)
-                assert summands is not None
+                assert sums is not None
                 try:
                     # without sums all share one summary
-                    if assembled_by is None or (summands.n_sums and summands is not assembled_by):
-                        assembled = summands.assemble(sums[:, 0], sums[:, own_columns[place]])
-                        assembled_by = summands
+                    if assembled_by is None or (sums.n_sums and sums is not assembled_by):
+                        assembled = sums.assemble(
+                            of_replicate[:, 0], of_replicate[:, columns_of_jobs[place]]
+                        )
+                        assembled_by = sums
                     out[place][replicate] = metric.finish(assembled)
                 except NeedsSamplesError:
                     unserved.append((place, replicate))
@@ -180,24 +182,24 @@ class _Kind:
         return out, unserved
 
     def write(
-        self, pieces: Floats, first: int, draws: DrawCounts | None, out: list[Floats]
+        self, totals: Floats, first: int, draws: DrawCounts | None, out: list[Floats]
     ) -> Plan[None]:
         """Write the values of (R, G, 1 + sums) of replicates from `first` on.
 
         `draws` are the draw counts of rows; None if only counts of groups were drawn.
         """
-        values, unserved = self.values_of(pieces)
+        values, unserved = self.values_of(totals)
         for place, of_job in zip(self.places, values, strict=True):
-            out[place][first : first + pieces.shape[0]] = of_job
+            out[place][first : first + totals.shape[0]] = of_job
         if not unserved:
             return
         if draws is None:
             raise ValueError(
-                f"metric {self.jobs[unserved[0][0]].name} must not need samples where its summands "
+                f"metric {self.jobs[unserved[0][0]].name} must not need samples where its sums "
                 "are counts alone: give them a column"
             )
         for job in self.jobs:
-            beside = job.summands.beside if job.summands is not None else ()
+            beside = job.sums.beside if job.sums is not None else ()
             if isinstance(job.data, PartitionedPredictions) and beside:
                 raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                     "replicates need samples beside others")  # fmt: skip
@@ -253,20 +255,20 @@ def draw_replicates(
     progress : callable
         Called with the number of replicates done and their total, over all passes.
     """
-    kinds, others = _sorted_by_kind(jobs)
+    bundles, others = _bundled(jobs)
     out = [np.full((n_resamples, *job.shape), np.nan) for job in jobs]
-    n_sharing = len(kinds) + bool(others)
+    n_sharing = len(bundles) + bool(others)
     advance = _Count(progress, n_resamples * n_sharing)
     plans: list[Plan[None]] = []
     remaining = []
-    for kind in kinds:
-        data = [kind.jobs[0].data]
-        layout = kind.layout(data)
+    for bundle in bundles:
+        data = [bundle.jobs[0].data]
+        layout = bundle.layout(data)
         alone = None if jointly else units.draws_alone(layout, seed)
         if alone is None:
-            remaining.append(kind)
+            remaining.append(bundle)
         else:
-            plans.append(_draw_rows(kind, layout, data, alone, out, advance, n_sharing))
+            plans.append(_draw_rows(bundle, layout, data, alone, out, advance, n_sharing))
     if remaining or others:
         plans += _plans_under(jobs, remaining, others, units.draws(seed), out, advance)
     yield plans
@@ -275,12 +277,12 @@ def draw_replicates(
 
 def values_under(jobs: list[Job], draws: SubsetDraws, *, jointly: bool) -> Plan[Floats]:
     """Plan: return (J, R) values of metrics on the units that each replicate keeps."""
-    kinds, others = _sorted_by_kind(jobs)
+    bundles, others = _bundled(jobs)
     out = [np.full(draws.n_replicates, np.nan) for _ in jobs]
     remaining = []
-    for kind in kinds:
-        if jointly or not (yield from _deal_counts(kind, draws, out)):
-            remaining.append(kind)
+    for bundle in bundles:
+        if jointly or not (yield from _deal_counts(bundle, draws, out)):
+            remaining.append(bundle)
     if remaining or others:
         yield _plans_under(jobs, remaining, others, draws, out, lambda n: None)
     return np.array(out)
@@ -319,18 +321,18 @@ def _place_of(one: Data, data: list[Data]) -> int:
     return len(data) - 1
 
 
-def _sorted_by_kind(jobs: list[Job]) -> tuple[list[_Kind], list[int]]:
-    """Return the jobs with summands by kind, and the indices of those without."""
-    kinds: dict[Any, _Kind] = {}
+def _bundled(jobs: list[Job]) -> tuple[list[_Bundle], list[int]]:
+    """Return the jobs with sums by bundle, and the indices of those without."""
+    bundles: dict[Any, _Bundle] = {}
     others = []
     for place, job in enumerate(jobs):
-        if job.summands is None:
+        if job.sums is None:
             others.append(place)
             continue
-        kind = kinds.setdefault((ByIdentity(job.data), job.summands.key), _Kind([], []))
-        kind.places.append(place)
-        kind.jobs.append(job)
-    return list(kinds.values()), others
+        bundle = bundles.setdefault((ByIdentity(job.data), job.sums.key), _Bundle([], []))
+        bundle.places.append(place)
+        bundle.jobs.append(job)
+    return list(bundles.values()), others
 
 
 class _Count:
@@ -373,7 +375,7 @@ def _numbers_of_samples(data: Data) -> int:
 
 
 def _draw_rows(
-    kind: _Kind,
+    bundle: _Bundle,
     layout: Layout,
     data: list[Data],
     draws: RowDraws,
@@ -381,25 +383,25 @@ def _draw_rows(
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
-    """Write the replicates of a kind, with draws of rows for it alone."""
+    """Write the replicates of a bundle, with draws of rows for it alone."""
     counts = yield from known_counts(layout, tuple(data))
     of_whole = None if counts is None else draws.of_whole(counts)
     n_numbers = layout.n_groups * (1 + layout.n_sums)
     for chunk in _chunks_of(out[0].shape[0], data[0], n_numbers, n_sharing):
         if of_whole is not None:
-            sums = of_whole.sums(chunk.start, len(chunk))
+            totals = of_whole.totals(chunk.start, len(chunk))
         else:
-            step = DrawnSums(layout, draws, chunk.start, len(chunk))
-            (sums,) = yield [step.over(*data)]
+            step = DrawnTotals(layout, draws, chunk.start, len(chunk))
+            (totals,) = yield [step.over(*data)]
         rows_drawn = draws if of_whole is None else None
-        yield from kind.write(sums, chunk.start, rows_drawn, out)
+        yield from bundle.write(totals, chunk.start, rows_drawn, out)
         advance(len(chunk))
 
 
-def _deal_counts(kind: _Kind, draws: SubsetDraws, out: list[Floats]) -> Plan[bool]:
-    """Write the replicates of a kind if counts of its groups suffice; return whether they do."""
-    data = [kind.jobs[0].data]
-    layout = kind.layout(data)
+def _deal_counts(bundle: _Bundle, draws: SubsetDraws, out: list[Floats]) -> Plan[bool]:
+    """Write the replicates of a bundle if counts of its groups suffice; return whether they do."""
+    data = [bundle.jobs[0].data]
+    layout = bundle.layout(data)
     strata, bytes_each = draws.strata_of_groups(layout), 8 * layout.n_groups
     if strata is None or bytes_each > _BYTES_PER_CHUNK:
         return False
@@ -408,14 +410,14 @@ def _deal_counts(kind: _Kind, draws: SubsetDraws, out: list[Floats]) -> Plan[boo
         return False
     first = 0
     for some in draws.of_counts(counts, strata, max(1, _BYTES_AT_ONCE // bytes_each)):
-        yield from kind.write(some[:, :, None], first, None, out)
+        yield from bundle.write(some[:, :, None], first, None, out)
         first += some.shape[0]
     return True
 
 
 def _plans_under(
     jobs: list[Job],
-    kinds: list[_Kind],
+    bundles: list[_Bundle],
     others: list[int],
     draws: Draws,
     out: list[Floats],
@@ -423,25 +425,25 @@ def _plans_under(
 ) -> list[Plan[None]]:
     """Return plans that write the replicates of jobs that share the draws of units."""
     plans = []
-    if kinds:
-        plans.append(_sum_units(jobs[0].whole, kinds, draws, out, advance, 1 + bool(others)))
+    if bundles:
+        plans.append(_sum_units(jobs[0].whole, bundles, draws, out, advance, 1 + bool(others)))
     if others:
         chosen = {place: jobs[place] for place in others}
-        plans.append(_go_to_samples(chosen, draws, out, advance, 1 + bool(kinds)))
+        plans.append(_go_to_samples(chosen, draws, out, advance, 1 + bool(bundles)))
     return plans
 
 
 def _sum_units(
     data: Data,
-    kinds: list[_Kind],
+    bundles: list[_Bundle],
     draws: Draws,
     out: list[Floats],
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
-    """Write the replicates of kinds that have summands."""
+    """Write the replicates of bundles that have sums."""
     beside = [data]
-    layouts = tuple(kind.layout(beside) for kind in kinds)
+    layouts = tuple(bundle.layout(beside) for bundle in bundles)
     n_replicates = out[0].shape[0]
     if isinstance(data, PartitionedPredictions):
         n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
@@ -450,9 +452,9 @@ def _sum_units(
         size = LANES * thread_count()
         chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
     for chunk in chunks:
-        (pieces,) = yield [draws.sums(layouts, chunk.start, len(chunk)).over(*beside)]
-        for kind, sums in zip(kinds, pieces, strict=True):
-            yield from kind.write(sums, chunk.start, draws, out)
+        (totals,) = yield [draws.totals(layouts, chunk.start, len(chunk)).over(*beside)]
+        for bundle, of_bundle in zip(bundles, totals, strict=True):
+            yield from bundle.write(of_bundle, chunk.start, draws, out)
             advance(len(chunk))
 
 
@@ -463,7 +465,7 @@ def _go_to_samples(
     advance: Callable[[int], object],
     n_sharing: int,
 ) -> Plan[None]:
-    """Write the replicates of jobs without summands, each from weighted samples."""
+    """Write the replicates of jobs without sums, each from weighted samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():

@@ -18,9 +18,9 @@ from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Data, PartitionedPredictions, Plan, Step
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
-__all__ = ["IID", "CountDraws", "DrawnSums", "RowDraws", "RowUnits", "Stratified"]
+__all__ = ["IID", "CountDraws", "DrawnTotals", "RowDraws", "RowUnits", "Stratified"]
 
 _WHOLE = 1 << 62  # rows: groups are not cut
 
@@ -92,8 +92,8 @@ class RowUnits(CountedUnits):
     def draws_alone(self, layout: Layout, seed: int) -> "RowDraws":
         return RowDraws(layout, self, seed)
 
-    def strata_of_groups(self, summands: Summands) -> NDArray[np.int64]:
-        return summands.class_of_group if self.by_class else np.zeros(summands.n_groups, np.int64)
+    def strata_of_groups(self, sums: Sums) -> NDArray[np.int64]:
+        return sums.class_of_group if self.by_class else np.zeros(sums.n_groups, np.int64)
 
     def in_strata(self, part: Part) -> tuple[Ints, Floats, NDArray[np.int64]]:
         labels = part.predictions.labels
@@ -130,10 +130,10 @@ class RowDraws(DrawCounts):
     """Draws of rows for a single layout."""
 
     def __init__(self, layout: Layout, units: RowUnits, seed: int) -> None:
-        summands = layout.summands[0]
-        self._layout, self._seed, self._stream = layout, seed, summands.stream
+        sums = layout.sums[0]
+        self._layout, self._seed, self._stream = layout, seed, sums.stream
         self._in_parts = PartDraws(seed, self._stream, units.sizes)
-        self._strata = units.strata_of_groups(summands)
+        self._strata = units.strata_of_groups(sums)
         self.reads = layout.reads
 
     def blocks(self, bounds: NDArray[np.int64]) -> Any:
@@ -155,12 +155,12 @@ class RowDraws(DrawCounts):
         return CountDraws(seed, sizes, blocks, bounds)
 
     def of_rows(self, part: Part, replicate: int) -> Floats:
-        summands, cache = self._layout.summands[:1], self._layout.cache
+        sums, cache = self._layout.sums[:1], self._layout.cache
         # rows are in groups, which may depend on further row-aligned data
-        parts = [part, *(Part.whole(data) for data in summands[0].beside)]
+        parts = [part, *(Part.whole(data) for data in sums[0].beside)]
 
         def compute() -> tuple[Any, Any]:
-            bounds, order = Layout(summands, (tuple(range(len(parts))),)).sorted_rows(parts)
+            bounds, order = Layout(sums, (tuple(range(len(parts))),)).sorted_rows(parts)
             return order, self.blocks(bounds)
 
         order, blocks = cache.of(part, "drawn rows", compute)
@@ -171,7 +171,7 @@ class RowDraws(DrawCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnSums(Step):
+class DrawnTotals(Step):
     """Sums of one layout in several replicates, (R, G, 1 + sums), if rows are drawn."""
 
     layout: Layout
@@ -213,7 +213,7 @@ class CountDraws:
     blocks: Any
     bounds: NDArray[np.int64]
 
-    def sums(self, first: int, n_replicates: int) -> Floats:
+    def totals(self, first: int, n_replicates: int) -> Floats:
         """Return (R, G, 1) replicates of the counts."""
         n_draws = np.repeat(self.sizes[None], n_replicates, axis=0)
         nothing, no_columns = np.empty(0), np.empty((0, 0))

@@ -11,7 +11,7 @@ from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import LABELS
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
 if TYPE_CHECKING:
     from fastpsr.bootstrap.layout import Layout
@@ -85,7 +85,7 @@ class CountedUnits(Units):
         total: NDArray[np.int64] = self.sizes.sum(axis=0)
         return total
 
-    def strata_of_groups(self, summands: Summands) -> NDArray[np.int64] | None:
+    def strata_of_groups(self, sums: Sums) -> NDArray[np.int64] | None:
         """Return the stratum of the units in each group, (G,); None if units are not rows."""
         return None
 

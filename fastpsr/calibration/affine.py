@@ -19,7 +19,7 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.sums import summed_losses
+from fastpsr.summaries.losses import summed_losses
 
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
@@ -326,12 +326,15 @@ class _AffineByFold(Transform):
         return self.folds.reads
 
     def __call__(self, part: Part) -> Predictions:
-        predictions, served = floored(part.predictions, self.floor), self.folds.served_by(part)
-        scores, scale, bias = predictions._score_rows, self.scale, self.bias
+        predictions, calibrator_of_row = (
+            floored(part.predictions, self.floor),
+            self.folds.calibrator_of_rows(part),
+        )
+        scores, scale, bias = predictions._kernel_scores, self.scale, self.bias
         if predictions.n_classes == 2:
-            values = kernels.map_by_part(scores, served, scale, bias[:, 1] - bias[:, 0])
+            values = kernels.map_by_part(scores, calibrator_of_row, scale, bias[:, 1] - bias[:, 0])
             return predictions.replace_scores(self.kind, values)
-        values = kernels.map_by_part(scores, served, scale, bias)
+        values = kernels.map_by_part(scores, calibrator_of_row, scale, bias)
         if self.kind == "posteriors":
             kernels.normalize_log_rows(values, np.zeros(values.shape[1]), values)
         return predictions.replace_scores(self.kind, values)

@@ -15,7 +15,7 @@ from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["Axis", "AxisSums", "sums_on_axis"]
+__all__ = ["Axis", "AxisTotals", "totals_on_axis"]
 
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13
 _MOST_CELLS = 4096
@@ -62,7 +62,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class AxisSums:
+class AxisTotals:
     """Chebyshev sums of the scores of each class, for each calibrator and cell of an axis.
 
     Sums of a smooth function of the scores over any of the samples follow to about 1e-13.
@@ -78,7 +78,9 @@ class AxisSums:
     sums: Floats
 
     @classmethod
-    def of_numbers(cls, axis: Axis, n_calibrators: int, weight: Floats, sums: Floats) -> "AxisSums":
+    def of_numbers(
+        cls, axis: Axis, n_calibrators: int, weight: Floats, sums: Floats
+    ) -> "AxisTotals":
         """Take (G,) weights and (G, DEGREE) sums of groups of class, calibrator and cell."""
         numbers = np.column_stack([weight, sums])
         return cls(axis, numbers.reshape(2, n_calibrators, axis.n_cells, DEGREE + 1))
@@ -88,11 +90,13 @@ class AxisSums:
         """Total weight of each class in the rows of each calibrator, (2, C)."""
         return np.asarray(self.sums[..., 0].sum(axis=2))
 
-    def training_weights(self, trains: NDArray[np.bool_]) -> Floats:
+    def training_weights(self, training_masks: NDArray[np.bool_]) -> Floats:
         """Return what the nodes weigh in each training set, (2, M, nodes); may be negative."""
-        return np.stack([kernels.add_trained(trains, of_class) for of_class in self._node_weights])
+        return np.stack(
+            [kernels.add_masked(training_masks, of_class) for of_class in self._node_weights]
+        )
 
-    def overlap(self, trains: NDArray[np.bool_], with_bias: bool) -> bool:
+    def overlap(self, training_masks: NDArray[np.bool_], with_bias: bool) -> bool:
         """Whether no training set's classes can be separated, by a threshold or by a score of 0.
 
         Cells do not tell for classes that meet in one.
@@ -100,7 +104,7 @@ class AxisSums:
         zero = np.floor(-self.axis.low / self.axis.width)
         lowest, highest = [], []
         for of_class in self.sums[..., 0]:
-            filled = kernels.add_trained(trains, np.ascontiguousarray(of_class)) > 0.0
+            filled = kernels.add_masked(training_masks, np.ascontiguousarray(of_class)) > 0.0
             lowest.append(filled.argmax(axis=1))
             highest.append(filled.shape[1] - 1 - filled[:, ::-1].argmax(axis=1))
         low_0, low_1 = lowest
@@ -145,7 +149,7 @@ class _SumOnAxis(Step):
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.axis, part.predictions
         sums = kernels.sum_on_axis(
-            predictions._score_rows, predictions.labels, self.folds.served_by(part),
+            predictions._kernel_scores, predictions.labels, self.folds.calibrator_of_rows(part),
             predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_calibrators,
         )  # fmt: skip
         return sums if accumulator is None else self.merge(accumulator, sums)
@@ -154,15 +158,15 @@ class _SumOnAxis(Step):
         one += other
         return one
 
-    def finish(self, accumulator: Floats) -> AxisSums:
-        return AxisSums(self.axis, accumulator)
+    def finish(self, accumulator: Floats) -> AxisTotals:
+        return AxisTotals(self.axis, accumulator)
 
 
-def sums_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisSums]:
+def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:
     """Plan: return the sums of each class and calibrator in the cells of an axis; computed once."""
     step = _SumOnAxis(folds, axis)
 
-    def plan() -> Plan[AxisSums]:
+    def plan() -> Plan[AxisTotals]:
         (sums,) = yield [step.over(data)]
         return sums  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.axis import Axis, AxisSums, sums_on_axis
+from fastpsr.calibration.axis import Axis, AxisTotals, totals_on_axis
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
@@ -18,11 +18,11 @@ from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.score_range import ScoreRange
-from fastpsr.summaries.summands import NeedsSamplesError, Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import NeedsSamplesError, Sums
 
-__all__ = ["fits_by_sums", "losses_by_sums", "refit_summands"]
+__all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
 _MOST_STRETCH = 1.5  # of the planned steepness; then errors of sums reach 1e-12
 
@@ -37,8 +37,8 @@ class PlannedFits:
 
     def fits(
         self,
-        sums: AxisSums,
-        trains: NDArray[np.bool_],
+        sums: AxisTotals,
+        training_mask: NDArray[np.bool_],
         kind: str,
         given_priors: Floats | None,
         *,
@@ -48,9 +48,9 @@ class PlannedFits:
 
         Parameters
         ----------
-        sums : AxisSums
-        trains : ndarray of bool, shape (C, C)
-            ``trains[c, d]``: whether the rows that d serves train c.
+        sums : AxisTotals
+        training_mask : ndarray of bool, shape (C, C)
+            ``training_mask[c, d]``: whether the rows that d transforms train c.
         kind : {"posteriors", "likelihoods", "raw scores"}
         given_priors : ndarray of float64, shape (2,), or None
         skip_empty : bool
@@ -64,7 +64,7 @@ class PlannedFits:
         """
         totals = sums.class_totals
         fitted = np.flatnonzero(totals.sum(axis=0)) if skip_empty else np.arange(totals.shape[1])
-        masks = np.ascontiguousarray(trains[fitted])
+        masks = np.ascontiguousarray(training_mask[fitted])
         # (2, C): what trains each calibrator
         of_classes = np.stack([(masks * of_class).sum(axis=1) for of_class in totals])
         if not (of_classes.all() and sums.overlap(masks, self.map.with_bias)):
@@ -88,7 +88,7 @@ class PlannedFits:
         parameters[fitted] = self.map.moved(of_nodes, -origin)
         return Fits(parameters, prior_log_odds)
 
-    def losses(self, rule: ScoringRule, sums: AxisSums, fits: Fits, to_log_odds: float) -> Floats:
+    def losses(self, rule: ScoringRule, sums: AxisTotals, fits: Fits, to_log_odds: float) -> Floats:
         """Return the summed losses of each class; `to_log_odds` is log-odds minus scores."""
         nodes = self.axis.nodes()
         scores = [self.map.scores(fits, c, nodes) for c in range(len(fits.parameters))]
@@ -100,37 +100,41 @@ def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]
     planned = yield from _plan_fits(map_, data)
     if planned is None:
         return None
-    sums = yield from sums_on_axis(data, folds, planned.axis)
+    sums = yield from totals_on_axis(data, folds, planned.axis)
     try:
         # also folds without weight, whose samples must be calibrated
-        return planned.fits(sums, folds.trains, data.kind, data.given_priors, skip_empty=False)
+        return planned.fits(
+            sums, folds.training_mask, data.kind, data.given_priors, skip_empty=False
+        )
     except NeedsSamplesError:
         return None
 
 
 def losses_by_sums(
     map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds
-) -> Plan[tuple[ScoreSums, Fits, Axis] | None]:
+) -> Plan[tuple[ScoreTotals, Fits, Axis] | None]:
     """Plan: return the losses after cross-fitting, and fits; None if the samples are needed."""
     if not (rule.is_analytic and _has_axis(data)):
         return None
     planned, offset = yield [_plan_fits(map_, data), LogOddsOffset().over(data)]
     if planned is None:
         return None
-    sums = yield from sums_on_axis(data, folds, planned.axis)
+    sums = yield from totals_on_axis(data, folds, planned.axis)
     try:
-        fits = planned.fits(sums, folds.trains, data.kind, data.given_priors, skip_empty=True)
+        fits = planned.fits(
+            sums, folds.training_mask, data.kind, data.given_priors, skip_empty=True
+        )
     except NeedsSamplesError:
         return None
     losses = planned.losses(rule, sums, fits, offset)
     totals = sums.class_totals.sum(axis=1)
-    return ScoreSums(losses, totals, data.given_priors), fits, planned.axis
+    return ScoreTotals(losses, totals, data.given_priors), fits, planned.axis
 
 
-def refit_summands(
+def refit_sums(
     map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds, floor: float
-) -> Plan[Summands | None]:
-    """Plan: return summands of the raw losses and of the losses after a fit to a replicate.
+) -> Plan[Sums | None]:
+    """Plan: return sums of the raw losses and of the losses after a fit to a replicate.
 
     Data are clipped at the floor for the fit and the calibrated losses, but not for the raw losses.
     """
@@ -140,11 +144,11 @@ def refit_summands(
     planned, offset = yield [_plan_fits(map_, clipped), LogOddsOffset().over(data)]
     if planned is None:
         return None
-    return RefitSummands(rule, folds, planned, data.kind, data.given_priors, offset, floor)
+    return RefitSums(rule, folds, planned, data.kind, data.given_priors, offset, floor)
 
 
 @dataclass(frozen=True, eq=False)
-class RefitSummands(Summands):
+class RefitSums(Sums):
     """Samples grouped by class, fold and cell; calibrators of a replicate are fitted to the sums.
 
     Attributes
@@ -196,7 +200,7 @@ class RefitSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         axis, wide = self.planned.axis, index_type(self.n_groups)
         of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
-        of_fold += self.folds.served_by(part)
+        of_fold += self.folds.calibrator_of_rows(part)
         cell, _ = self._places(part)
         return np.asarray(of_fold * wide(axis.n_cells) + cell)
 
@@ -205,17 +209,17 @@ class RefitSummands(Summands):
 
     def _places(self, part: Part) -> tuple[NDArray[np.int32], Floats]:
         axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
-        return kernels.place_on_axis(clipped._score_rows, axis.low, axis.width, axis.n_cells)
+        return kernels.place_on_axis(clipped._kernel_scores, axis.low, axis.width, axis.n_cells)
 
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
         planned, folds, given = self.planned, self.folds, self.given_priors
         by_class = weight.reshape(2, -1).sum(axis=1)
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        on_axis = AxisSums.of_numbers(planned.axis, folds.n_calibrators, weight, sums[:, 1:])
-        fits = planned.fits(on_axis, folds.trains, self.kind, given, skip_empty=True)
+        on_axis = AxisTotals.of_numbers(planned.axis, folds.n_calibrators, weight, sums[:, 1:])
+        fits = planned.fits(on_axis, folds.training_mask, self.kind, given, skip_empty=True)
         losses = planned.losses(self.rule, on_axis, fits, self.offset)
         totals = on_axis.class_totals.sum(axis=1)
-        return ScoreSums(raw, by_class, given), ScoreSums(losses, totals, given)
+        return ScoreTotals(raw, by_class, given), ScoreTotals(losses, totals, given)
 
 
 def _plan_fits(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:

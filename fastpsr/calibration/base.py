@@ -26,8 +26,8 @@ from fastpsr.plans import (
 )
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums, summed_losses
+from fastpsr.summaries.losses import ScoreTotals, summed_losses
+from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = [
@@ -245,18 +245,18 @@ class Calibrator(Options, ABC):
         ]
         return ByFold(folds, (first, *others))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
         """Plan: return the summed losses after cross-fitting."""
         transform = yield from self.cross_fit_plan(data, folds)
         return (yield from summed_losses(rule, mapped(data, transform)))
 
-    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
-        """Plan: return summands of losses before and after a fit to the replicate, or None."""
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+        """Plan: return sums of losses before and after a fit to the replicate, or None."""
         return None
         yield
 
     def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
-        if folds.trains.all():  # trained on all samples, whose facts are known
+        if folds.training_mask.all():  # trained on all samples, whose facts are known
             return (yield from self.fit_plan(data, start))
         view: Data = mapped(data, _TrainingRows(folds, number, self.bins_posteriors))
         if isinstance(view, PartitionedPredictions):
@@ -340,10 +340,10 @@ class ByFold(Transform):
         predictions = part.predictions
         if not self.fitted[0].bins_posteriors:  # compute logarithms once, before taking subsets
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
-        served = self.folds.served_by(part)
+        calibrator_of_row = self.folds.calibrator_of_rows(part)
         # after sorting by calibrator, the samples of each calibrator are a slice
-        order = np.argsort(served, kind="stable")
-        bounds = np.searchsorted(served[order], np.arange(len(self.fitted) + 1))
+        order = np.argsort(calibrator_of_row, kind="stable")
+        bounds = np.searchsorted(calibrator_of_row[order], np.arange(len(self.fitted) + 1))
         values = np.empty(predictions.scores.shape)
         for c, fitted in enumerate(self.fitted):
             rows = order[bounds[c] : bounds[c + 1]]
@@ -369,7 +369,9 @@ class _TrainingRows(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         predictions = part.predictions
-        may_train: NDArray[np.bool_] = self.folds.trains[self.number][self.folds.served_by(part)]
+        may_train: NDArray[np.bool_] = self.folds.training_mask[self.number][
+            self.folds.calibrator_of_rows(part)
+        ]
         if predictions.weights.size:
             may_train = may_train & (predictions.weights > 0.0)
         if not self.with_posteriors:  # without the posteriors themselves

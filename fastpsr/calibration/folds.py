@@ -42,13 +42,13 @@ class Folds(ABC):
 
     Attributes
     ----------
-    trains : ndarray of bool, shape (C, C)
-        ``trains[c, d]``: whether the samples transformed by calibrator d train calibrator c.
+    training_mask : ndarray of bool, shape (C, C)
+        ``training_mask[c, d]``: whether the samples transformed by calibrator d train calibrator c.
     key : hashable
         Identity of these folds among folds of the same data.
     """
 
-    trains: NDArray[np.bool_]
+    training_mask: NDArray[np.bool_]
     key: Hashable = field(default_factory=lambda: ("folds", next(_numbers)), kw_only=True)
 
     def __post_init__(self) -> None:
@@ -62,22 +62,22 @@ class Folds(ABC):
     @property
     def n_calibrators(self) -> int:
         """The number C of calibrators."""
-        return int(self.trains.shape[0])
+        return int(self.training_mask.shape[0])
 
     @property
     def reads(self) -> frozenset[str]:
         """Names of the columns of ids that determine the calibrator of a row."""
         return frozenset()
 
-    def served_by(self, part: Part) -> NDArray[np.uint16]:
+    def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the index of the calibrator that transforms each row of a part, (n,)."""
         numbers: NDArray[np.uint16] = part.remember(
-            ("served by", self.key), lambda: self._served_by(part)
+            ("calibrator of rows", self.key), lambda: self._calibrator_of_rows(part)
         )
         return numbers
 
     @abstractmethod
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Compute it."""
 
 
@@ -85,10 +85,10 @@ class Folds(ABC):
 class OneFold(Folds):
     """One calibrator, trained on all samples."""
 
-    trains: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
+    training_mask: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
     key: Hashable = field(default="one fold", kw_only=True)
 
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         return np.zeros(len(part.predictions), np.uint16)
 
 
@@ -110,7 +110,7 @@ class DealtSamples(Folds):
     places: Ints
     keys: NDArray[np.uint64]
 
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         predictions = part.predictions
         return kernels.deal_ranks(
             predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
@@ -145,7 +145,7 @@ class GroupFolds(Folds):
     def reads(self) -> frozenset[str]:
         return _columns(self.spec)
 
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         codes = _codes(part, self.argument, self.spec, self.ids)
         folds = self.fold_of_id.astype(np.uint16)[codes]
         return folds if self.serves_absent else _without_absent(folds, part)
@@ -175,7 +175,7 @@ class PairFolds(Folds):
     def reads(self) -> frozenset[str]:
         return _columns(*self.specs)
 
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         n_folds = int(np.sqrt(self.number_of_pair.size) + 0.5)
         one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
         pairs, _ = kernels.pair_folds(one, other, self.fold_of_id, n_folds)
@@ -203,10 +203,10 @@ class PinnedFolds(Folds):
     def reads(self) -> frozenset[str]:
         return self.dealt.reads
 
-    def _served_by(self, part: Part) -> NDArray[np.uint16]:
+    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
         if self.numbers is not None:
             return self.numbers
-        return self.dealt.served_by(part.at_depth(self.depth))
+        return self.dealt.calibrator_of_rows(part.at_depth(self.depth))
 
 
 def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:
@@ -239,8 +239,8 @@ def given_folds(data: Data, spec: Any) -> Plan[Folds]:
             "folds",
             f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, not {n_folds:,}",
         )
-    trains = _all_others(n_folds)
-    return GroupFolds(trains, "folds", spec, groups.ids, np.arange(n_folds), True)
+    training_mask = _all_others(n_folds)
+    return GroupFolds(training_mask, "folds", spec, groups.ids, np.arange(n_folds), True)
 
 
 def deal_groups(data: Data, spec: Any, n_folds: int, seed: int) -> Plan[Folds]:
@@ -428,7 +428,7 @@ def _codes(part: Part, argument: str, spec: Any, known: NDArray[Any]) -> NDArray
     """
     ids, (codes,) = (
         numbered(part.ids(argument, spec))
-        if part.is_whole
+        if part.is_in_memory
         else part.remember(
             ("distinct ids", argument, spec_key(spec)), lambda: numbered(part.ids(argument, spec))
         )

@@ -16,12 +16,12 @@ from fastpsr.calibration.base import (
 )
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
-from fastpsr.calibration.step_summands import StepSummands
+from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.bins import BinSummands, Events, uniform_edges
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.bins import BinSums, Events, uniform_edges
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["HistogramBinning"]
 
@@ -89,11 +89,11 @@ class HistogramBinning(Calibrator):
         require_fitted("posterior_", np.all(inside))
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         # LLRs are binned at the training prior, which differs from replicate to replicate
         if data.n_classes > 2 or data.kind != "posteriors":
             return None
-        return _BinnedSummands(
+        return _BinnedSums(
             rule, folds, data.kind, data.given_priors, 0.0, uniform_edges(self.bins), self.floor
         )
         yield
@@ -109,7 +109,7 @@ class HistogramBinning(Calibrator):
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
         events = _Binned("class", offset)
-        sums = yield from BinSummands(2, edges, events, data.given_priors).total(data)
+        sums = yield from BinSums(2, edges, events, data.given_priors).total(data)
         weight, hits, _ = sums.shares
         posterior = self.frequencies(hits, weight, edges)
         return {"edges_": edges, "posterior_": posterior, "prior_log_odds_": offset}
@@ -136,7 +136,7 @@ class _Binned(Events):
 
 
 @dataclass(frozen=True, eq=False)
-class _BinnedSummands(StepSummands):
+class _BinnedSums(StepFitSums):
     """Samples in bins of the posterior, whose frequencies are those of the replicate."""
 
     edges: Floats

@@ -17,14 +17,14 @@ from fastpsr.calibration.base import (
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
-from fastpsr.calibration.step_summands import StepSummands
+from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.plans import Data, Part, Plan
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["PAV"]
 
@@ -100,7 +100,7 @@ class PAV(Calibrator):
         require_fitted("threshold_", not np.isnan(threshold).any())
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
         if folds.n_calibrators > 1 or data.has_weights or not data.class_weights.all():
             return (yield from super().losses_plan(rule, folds, data))
         # if all samples are training samples, the blocks contain them
@@ -113,9 +113,9 @@ class PAV(Calibrator):
             used = np.flatnonzero(of_class)
             y = np.full(used.size, k, np.uint8)
             losses[k] = (rule.binary_losses(log_odds[used], y) * of_class[used]).sum()
-        return ScoreSums(losses, data.class_weights, data.given_priors)
+        return ScoreTotals(losses, data.class_weights, data.given_priors)
 
-    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
         cells, offset = yield [rank_cells(data), LogOddsOffset().over(data)]
@@ -124,9 +124,7 @@ class PAV(Calibrator):
             np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
         ):
             return None
-        return _PavSummands(
-            rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor
-        )
+        return _PavSums(rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor)
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         blocks = yield from pav_blocks(data)
@@ -146,12 +144,12 @@ class PAV(Calibrator):
 
     def _transform(self, predictions: Predictions) -> Predictions:
         levels = clip_log_odds(self.log_odds_, self.floor) - self.prior_log_odds_
-        values = kernels.step_function(predictions._score_rows, self.threshold_[1:], levels)
+        values = kernels.step_function(predictions._kernel_scores, self.threshold_[1:], levels)
         return predictions.replace_scores(self.output_kind, values)
 
 
 @dataclass(frozen=True, eq=False)
-class _PavSummands(StepSummands):
+class _PavSums(StepFitSums):
     """Samples in rank cells, which are pooled in each replicate."""
 
     edges: Floats
@@ -171,7 +169,7 @@ class _PavSummands(StepSummands):
         return "rank cells"
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return kernels.cell_numbers(part.predictions._score_rows, self.edges)
+        return kernels.cell_numbers(part.predictions._kernel_scores, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats) -> Floats:
         starts = kernels.pool_adjacent_violators(negatives, positives)

@@ -73,32 +73,47 @@ class Rows(ABC):
     """Rows of positive weight, for sums at given parameters."""
 
     def __init__(
-        self, problem: Problem, scores: Floats, y: NDArray[Any], weights: Floats, served: Any
+        self,
+        problem: Problem,
+        scores: Floats,
+        y: NDArray[Any],
+        weights: Floats,
+        calibrator_of_row: Any,
     ) -> None:
         self.problem, self.n_calibrators = problem, problem.folds.n_calibrators
-        self.scores, self.y, self.weights, self.served = scores, y, weights, served
+        self.scores, self.y, self.weights, self.calibrator_of_row = (
+            scores,
+            y,
+            weights,
+            calibrator_of_row,
+        )
 
     @staticmethod
     def of(problem: Problem, part: Part) -> "Rows":
         """Return the rows of a part."""
-        served = problem.folds.served_by(part)
+        calibrator_of_row = problem.folds.calibrator_of_rows(part)
         predictions = part.predictions
         scores, y, weights = predictions.scores, predictions.labels, predictions.weights
         if weights.size:
             if not weights.all():
                 used = np.flatnonzero(weights > 0.0)
-                scores, y, served, weights = scores[used], y[used], served[used], weights[used]
+                scores, y, calibrator_of_row, weights = (
+                    scores[used],
+                    y[used],
+                    calibrator_of_row[used],
+                    weights[used],
+                )
             weights = weights / problem.divisor
         if problem.floor:
             highest = -problem.floor if scores.ndim == 1 else None
             scores = np.clip(scores, problem.floor, highest)
         rows = BinaryRows if scores.ndim == 1 else ClassRows
-        return rows(problem, scores, y, weights, served)
+        return rows(problem, scores, y, weights, calibrator_of_row)
 
     def totals(self) -> _Totals:
         """Return the totals that determine whether optima exist."""
         n_classes = self.problem.n_classes
-        cells = self.served.astype(np.int64) * n_classes + self.y
+        cells = self.calibrator_of_row.astype(np.int64) * n_classes + self.y
         counts = np.bincount(
             cells, self.weights if self.weights.size else None, self.n_calibrators * n_classes
         )
@@ -111,7 +126,7 @@ class Rows(ABC):
 
     @abstractmethod
     def sums_at(
-        self, asked: Asked, trains: NDArray[np.bool_], factors: Floats, offset: Floats
+        self, asked: Asked, training_mask: NDArray[np.bool_], factors: Floats, offset: Floats
     ) -> tuple[Floats, Floats | None]:
         """Return gradient and Hessian of the log loss over the training rows.
 
@@ -156,15 +171,20 @@ class BinaryRows(Rows):
     """Rows of one score, sorted by the calibrator that serves them."""
 
     def __init__(
-        self, problem: Problem, scores: Floats, y: NDArray[Any], weights: Floats, served: Any
+        self,
+        problem: Problem,
+        scores: Floats,
+        y: NDArray[Any],
+        weights: Floats,
+        calibrator_of_row: Any,
     ) -> None:
         n_calibrators = problem.folds.n_calibrators
         if n_calibrators > 1:
-            order = np.argsort(served, kind="stable")
-            scores, y, served = scores[order], y[order], served[order]
+            order = np.argsort(calibrator_of_row, kind="stable")
+            scores, y, calibrator_of_row = scores[order], y[order], calibrator_of_row[order]
             weights = weights[order] if weights.size else weights
-        super().__init__(problem, scores, y, weights, served)
-        self._bounds = np.searchsorted(served, np.arange(n_calibrators + 1))
+        super().__init__(problem, scores, y, weights, calibrator_of_row)
+        self._bounds = np.searchsorted(calibrator_of_row, np.arange(n_calibrators + 1))
         self._runs: dict[bytes, list[tuple[int, int]]] = {}
 
     def margins(self) -> tuple[Floats, Floats]:
@@ -180,7 +200,7 @@ class BinaryRows(Rows):
         return least, most
 
     def sums_at(
-        self, asked: Asked, trains: NDArray[np.bool_], factors: Floats, offset: Floats
+        self, asked: Asked, training_mask: NDArray[np.bool_], factors: Floats, offset: Floats
     ) -> tuple[Floats, Floats]:
         prior = float(offset[1] - offset[0])
         with_bias, features = self.problem.map.with_bias, self._features
@@ -188,9 +208,9 @@ class BinaryRows(Rows):
             features, prior = self.problem.map.features(self.scores + prior), 0.0
         n = asked.point.size
         gradient, hessian = np.zeros(n), np.zeros((n, n))
-        key = trains.tobytes()
+        key = training_mask.tobytes()
         if key not in self._runs:
-            self._runs[key] = _runs(trains)
+            self._runs[key] = _runs(training_mask)
         for first, last in self._runs[key]:
             rows = (int(self._bounds[first]), int(self._bounds[last]))
             slopes, curvature = kernels.sum_fit(
@@ -210,24 +230,24 @@ class ClassRows(Rows):
 
     def margins(self) -> tuple[Floats, Floats]:
         return kernels.margin_ranges(
-            self.scores, self.y, self.weights, self.served, self.n_calibrators,
+            self.scores, self.y, self.weights, self.calibrator_of_row, self.n_calibrators,
             self.problem.map.with_bias,
         )  # fmt: skip
 
     def sums_at(
-        self, asked: Asked, trains: NDArray[np.bool_], factors: Floats, offset: Floats
+        self, asked: Asked, training_mask: NDArray[np.bool_], factors: Floats, offset: Floats
     ) -> tuple[Floats, Floats | None]:
         with_bias = self.problem.map.with_bias
         point = asked.point if with_bias else np.concatenate([asked.point, offset])
         sums: tuple[Floats, Floats | None] = self._side_by_side.sum_fit(
-            point, asked.curved, trains, factors, with_bias
+            point, asked.curved, training_mask, factors, with_bias
         )
         return sums
 
     @cached_property
     def _side_by_side(self) -> Any:
         return kernels.SideBySide(
-            self.scores, self.y, self.weights, self.served, self.n_calibrators
+            self.scores, self.y, self.weights, self.calibrator_of_row, self.n_calibrators
         )
 
 
@@ -248,12 +268,12 @@ class _HoldRows(Step):
         return ("rows in memory", self.folds.key)
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
-        if part.is_whole:
+        if part.is_in_memory:
             return part
         accumulator = {} if accumulator is None else accumulator
         # a copy, since the part may be a view of a larger buffer
         predictions = Predictions.joined([part.predictions])
-        accumulator[part.number] = (predictions, self.folds.served_by(part))
+        accumulator[part.number] = (predictions, self.folds.calibrator_of_rows(part))
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -264,8 +284,8 @@ class _HoldRows(Step):
             return accumulator
         parts = [accumulator[number] for number in sorted(accumulator)]
         joined = Part.whole(Predictions.joined([predictions for predictions, _ in parts]))
-        served = np.concatenate([of_part for _, of_part in parts])
-        joined.remember(("served by", self.folds.key), lambda: served)
+        calibrator_of_row = np.concatenate([of_part for _, of_part in parts])
+        joined.remember(("calibrator of rows", self.folds.key), lambda: calibrator_of_row)
         return joined
 
 
@@ -322,8 +342,8 @@ class Targets:
     @classmethod
     def of(cls, problem: Problem, data: Data, totals: _Totals) -> "Targets":
         """Return the targets; raise where a fit has no optimum."""
-        trains, with_bias = problem.folds.trains, problem.map.with_bias
-        weights = kernels.add_trained(trains, totals.weights)
+        training_mask, with_bias = problem.folds.training_mask, problem.map.with_bias
+        weights = kernels.add_masked(training_mask, totals.weights)
         for c, of_class in enumerate(weights):
             if not of_class.any():
                 raise ArgumentError(
@@ -333,7 +353,7 @@ class Targets:
                 )
             if needs_every_class(data, with_bias=with_bias):
                 require_weights(of_class, data.kind)
-            least, most = totals.least[trains[c]], totals.most[trains[c]]
+            least, most = totals.least[training_mask[c]], totals.most[training_mask[c]]
             check_margins(least.min(axis=0), most.max(axis=0), with_bias=with_bias)
         given = data.given_priors
         factors = np.stack([class_factors(of_class, given) for of_class in weights])
@@ -371,8 +391,8 @@ class _SumAtPoints(Step):
             if self.rule is not None:
                 sums.append(rows.score_at(asked, self.rule, factors, self.targets.sizes[c]))
             else:
-                trains = self.targets.problem.folds.trains[c]
-                sums.append(rows.sums_at(asked, trains, factors, self.targets.offsets[c]))
+                training_mask = self.targets.problem.folds.training_mask[c]
+                sums.append(rows.sums_at(asked, training_mask, factors, self.targets.offsets[c]))
         return sums
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -509,8 +529,8 @@ def _rough_class_fit(map_: SmoothMap, data: Data, floor: float) -> Plan[Floats |
     if sample is None:
         return None
     problem = Problem(map_, OneFold(), data.n_classes, 0.0, 0.0, 1.0)
-    served = np.zeros(sample.y.size, np.uint16)
-    rows = ClassRows(problem, sample.scores, sample.y, sample.weights, served)
+    calibrator_of_row = np.zeros(sample.y.size, np.uint16)
+    rows = ClassRows(problem, sample.scores, sample.y, sample.weights, calibrator_of_row)
     try:
         targets = Targets.of(problem, data, rows.totals())
         (parameters,) = yield from RowFits(targets, data, rows).fit([0], None)
@@ -536,7 +556,9 @@ def needs_every_class(data: Data, *, with_bias: bool) -> bool:
     return with_bias or data.n_classes == 2 or data.kind != "posteriors"
 
 
-def _runs(trains: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(training_mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return (first, last + 1) of the runs of consecutive training folds."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], trains, [False]]).astype(np.int8)))
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], training_mask, [False]]).astype(np.int8))
+    )
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_summands
+from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
 from fastpsr.calibration.base import ByFold, Calibrator, output_kind, require_fitted
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
@@ -17,9 +17,9 @@ from fastpsr.plans import Data, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
+from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.score_range import ScoreRange, Span
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.sums import Sums
 from fastpsr.wording import counted
 
 __all__ = ["SmoothCalibrator", "floor_of"]
@@ -117,7 +117,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         fits, floor = together
         return self.by_fold(folds, fits, floor, output_kind(data.kind))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreSums]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
         if self._is_log and len(data) >= _MANY:
             clipped = with_floor(data, self.floor)
             by_sums = yield from losses_by_sums(self, rule, clipped, folds)
@@ -127,10 +127,10 @@ class SmoothCalibrator(Calibrator, SmoothMap):
                     return losses
         return (yield from super().losses_plan(rule, folds, data))
 
-    def refit_summands(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Summands | None]:
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if not self._is_log:
             return None
-        return (yield from refit_summands(self, rule, data, folds, self.floor))
+        return (yield from refit_sums(self, rule, data, folds, self.floor))
 
     def _fit_together(self, data: Data, folds: Folds) -> Plan[tuple[Fits, float] | None]:
         """Plan: return the fits of all folds and the floor, or None if fits must be separate.

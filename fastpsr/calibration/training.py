@@ -192,10 +192,10 @@ class CrossFit(Training):
     def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
         folds = yield from self.folds_plan(data)
         if isinstance(data, PartitionedPredictions):
-            pinned = dealing.PinnedFolds(folds.trains, folds, data.depth, None)
+            pinned = dealing.PinnedFolds(folds.training_mask, folds, data.depth, None)
         else:
-            served = folds.served_by(Part.whole(data))
-            pinned = dealing.PinnedFolds(folds.trains, folds, 0, served)
+            calibrator_of_row = folds.calibrator_of_rows(Part.whole(data))
+            pinned = dealing.PinnedFolds(folds.training_mask, folds, 0, calibrator_of_row)
         return _ByFolds(pinned)
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:

@@ -14,7 +14,7 @@ from fastpsr.metrics.ranks import HullStatistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
-from fastpsr.summaries.counts import PassedSummands
+from fastpsr.summaries.counts import ThresholdSums
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
 from fastpsr.summaries.rank_cells import RankCells
 
@@ -170,9 +170,9 @@ class _Actual(Statistic[Floats, Floats]):
 
     label = "actual Bayes error"
 
-    def summands(self, data: Data) -> Plan[PassedSummands]:
+    def sums(self, data: Data) -> Plan[ThresholdSums]:
         require_both_classes("error rates", data.class_weights)
-        return PassedSummands(_llrs, np.unique(self.thresholds), data.has_fixed_llrs)
+        return ThresholdSums(_llrs, np.unique(self.thresholds), data.has_fixed_llrs)
         yield
 
     def finish(self, summary: Floats) -> Floats:

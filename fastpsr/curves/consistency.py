@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
-from fastpsr.summaries.counts import PassedSummands
+from fastpsr.summaries.counts import ThresholdSums
 from fastpsr.summaries.order_statistics import order_statistics
 from fastpsr.summaries.pav_blocks import require_both_classes
 
@@ -161,7 +161,7 @@ def _groups(data: Data) -> Plan[tuple[Floats, Floats, NDArray[np.int64], Floats]
         middle = lowest
     if not data.has_weights:
         return lowest, middle, counts, np.ones(lowest.size)
-    weights = yield from PassedSummands(_log_odds, lowest[1:]).total(data)
+    weights = yield from ThresholdSums(_log_odds, lowest[1:]).total(data)
     return lowest, middle, counts, weights.sum(axis=0) / counts
 
 

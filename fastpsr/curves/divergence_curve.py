@@ -14,7 +14,7 @@ from fastpsr.plans import Data, Part, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.rules import ScoringRule
-from fastpsr.summaries.sums import MeanSummands
+from fastpsr.summaries.losses import MeanSums
 
 __all__ = ["DivergenceCurve", "divergence_curve", "divergence_curve_plan"]
 
@@ -111,7 +111,7 @@ def divergence_curve_plan(
 
 
 @dataclass(frozen=True, eq=False)
-class _Divergences(MeanSummands):
+class _Divergences(MeanSums):
     """The posterior of class 0, and the divergence from each point."""
 
     divergence: Any  # a rule, or a distance by identity

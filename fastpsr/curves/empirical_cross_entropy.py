@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
-from fastpsr.calibration.axis import Axis, sums_on_axis
+from fastpsr.calibration.axis import Axis, totals_on_axis
 from fastpsr.calibration.folds import OneFold
 from fastpsr.plans import (
     Data,
@@ -25,7 +25,7 @@ from fastpsr.rules import Log
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import pav_blocks
 from fastpsr.summaries.score_range import ScoreRange
-from fastpsr.summaries.summands import ClassSummands
+from fastpsr.summaries.sums import ClassSums
 
 __all__ = ["CrossEntropyCurve", "empirical_cross_entropy"]
 
@@ -134,7 +134,7 @@ def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
         (span,) = yield [ScoreRange().over(llrs)]
         axis = Axis.over(span.low, span.high, 1.0)
         if axis is not None:
-            sums = yield from sums_on_axis(llrs, OneFold(), axis)
+            sums = yield from totals_on_axis(llrs, OneFold(), axis)
             by_class = np.stack([sums.losses(Log(), axis.nodes() + odds) for odds in log_odds])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
         by_class = yield from _LossesAtPriors(2, log_odds).total(llrs)
@@ -157,7 +157,7 @@ class _AsLlrs(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class _LossesAtPriors(ClassSummands):
+class _LossesAtPriors(ClassSums):
     """Log losses of LLRs at priors of these log-odds."""
 
     log_odds: Floats

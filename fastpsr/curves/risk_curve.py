@@ -15,8 +15,8 @@ from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Part, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.results import Result
-from fastpsr.summaries.counts import PassedSummands
-from fastpsr.summaries.summands import ClassSummands
+from fastpsr.summaries.counts import ThresholdSums
+from fastpsr.summaries.sums import ClassSums
 
 __all__ = ["RiskCurve", "risk_curve", "risk_curve_at"]
 
@@ -129,9 +129,9 @@ class _Risks(Statistic[Floats, Floats]):
 
     label = "Bayes risk"
 
-    def summands(self, data: Data) -> Plan[PassedSummands]:
+    def sums(self, data: Data) -> Plan[ThresholdSums]:
         ascending = np.unique(self.points)
-        return PassedSummands(_log_odds_of_0, np.log(ascending) - np.log1p(-ascending))
+        return ThresholdSums(_log_odds_of_0, np.log(ascending) - np.log1p(-ascending))
         yield
 
     def finish(self, summary: Floats) -> Floats:
@@ -157,8 +157,8 @@ class _RisksOnSimplex(Statistic[tuple[Floats, Floats], Floats]):
 
     label = "Bayes risk"
 
-    def summands(self, data: Data) -> Plan["_MissedSummands"]:
-        return _MissedSummands(data.n_classes, self.points)
+    def sums(self, data: Data) -> Plan["_MissedSums"]:
+        return _MissedSums(data.n_classes, self.points)
         yield
 
     def finish(self, summary: tuple[Floats, Floats]) -> Floats:
@@ -169,7 +169,7 @@ class _RisksOnSimplex(Statistic[tuple[Floats, Floats], Floats]):
 
 
 @dataclass(frozen=True, eq=False)
-class _MissedSummands(ClassSummands):
+class _MissedSums(ClassSums):
     """Samples grouped by class; summed is whether they are misclassified at each point."""
 
     points: Floats

@@ -26,7 +26,7 @@ from fastpsr.plans import Data, Plan, begin, check_data, run, takes_predictions
 from fastpsr.predictions import Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Log, ScoringRule
-from fastpsr.summaries.sums import ScoreSums, summed_losses
+from fastpsr.summaries.losses import ScoreTotals, summed_losses
 
 __all__ = ["Decomposition", "decompose"]
 
@@ -240,7 +240,7 @@ def decompose(
     found: dict[str, BootstrapResult] = {}
     if intervals is not None:
         for job in jobs[1:]:
-            job.summands = jobs[0].summands
+            job.sums = jobs[0].sums
         sums = {name: Sum.of(zip(jobs, signs, strict=True)) for name, signs in _SIGNS.items()}
         evidence = gather(
             intervals, jobs, values, list(sums.values()), jointly=False,
@@ -280,13 +280,13 @@ class _Term(CalibrationLoss):
         """Only the score after calibration is one of a fit; the others are means."""
         return super().interval_rule if self.term == "calibrated" else OF_MEANS
 
-    def total(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
+    def total(self, data: Data) -> Plan[tuple[ScoreTotals, ScoreTotals]]:
         if self.term == "calibrated":
             return (yield from super().total(data))
         raw = yield from summed_losses(self.rule, data)
         return raw, raw
 
-    def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
+    def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
         raw, calibrated = summary
         if self.term == "uncertainty":
             return float(self.rule.entropy(raw.priors))

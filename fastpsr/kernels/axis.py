@@ -19,7 +19,7 @@ from fastpsr.kernels.sizes import DEGREE
 from fastpsr.kernels.types import Codes, Flags, Floats, Reals
 
 __all__ = [
-    "add_trained",
+    "add_masked",
     "fit_to_nodes",
     "map_by_part",
     "place_on_axis",
@@ -91,10 +91,10 @@ def weigh_nodes(sums: Floats, to_weights: Floats) -> Floats:
     return out
 
 
-def add_trained(trains: Flags, weights: Floats) -> Floats:
-    """Return (M, Q): for each row of `trains` (M, P), the sum of the parts' `weights` (P, Q)."""
-    out = np.zeros((trains.shape[0], weights.shape[1]))
-    over_blocks(_add_trained, out.shape[0], trains, weights, out, worth_a_thread=4)
+def add_masked(masks: Flags, weights: Floats) -> Floats:
+    """Return (M, Q): for each row of `masks` (M, P), the sum of the `weights` (P, Q) it selects."""
+    out = np.zeros((masks.shape[0], weights.shape[1]))
+    over_blocks(_add_masked, out.shape[0], masks, weights, out, worth_a_thread=4)
     return out
 
 
@@ -198,11 +198,11 @@ def _weigh_nodes(first, last, sums, to_weights, out):
 
 
 @kernel
-def _add_trained(first, last, trains, weights, out):
+def _add_masked(first, last, masks, weights, out):
     for m in range(first, last):
         row = out[m]
         for part in range(weights.shape[0]):
-            if trains[m, part]:
+            if masks[m, part]:
                 added = weights[part]
                 for q in range(row.size):
                     row[q] += added[q]

@@ -1,7 +1,7 @@
 """The module of each kernel, written by ``python -m tests.kernel_exports``."""
 
 MODULE_OF = {
-    "add_trained": "axis",
+    "add_masked": "axis",
     "fit_to_nodes": "axis",
     "map_by_part": "axis",
     "place_on_axis": "axis",

@@ -13,7 +13,7 @@ from fastpsr.interval_rule import IntervalRule
 from fastpsr.options import Options, declared
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, begin, run
 from fastpsr.predictions import Predictions
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
 __all__ = ["Metric", "Statistic", "Summary", "Value", "check_metric"]
@@ -34,19 +34,19 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
 
     def total(self, data: Data) -> Plan[Summary]:
         """Plan: return the summary of data whose facts are known: by default of the added sums."""
-        summands = yield from self.summands(data)
-        assert summands is not None, f"{self.label} has neither sums nor a total"
-        summary: Summary = yield from summands.total(data)
+        sums = yield from self.sums(data)
+        assert sums is not None, f"{self.label} has neither sums nor a total"
+        summary: Summary = yield from sums.total(data)
         return summary
 
     def plan(self, data: Data) -> Plan[Value]:
         """Plan: request the summary of the data, and return the value."""
         return self.finish((yield from self.total(data)))
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         """Plan: return the per-sample terms whose sums are the summary, or None.
 
-        With summands the bootstrap draws replicates of the sums; without (None) it recomputes the
+        With sums the bootstrap draws replicates of the sums; without (None) it recomputes the
         value on weighted data for each replicate.
         """
         return None

@@ -17,14 +17,14 @@ from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules import Brier, Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.summands import ClassSummands, Summands
-from fastpsr.summaries.sums import (
+from fastpsr.summaries.losses import (
     ReferenceMeans,
-    ReferenceSummands,
-    ScoreSums,
+    ReferenceSums,
+    ScoreTotals,
     expected_losses,
     summed_losses,
 )
+from fastpsr.summaries.sums import ClassSums, Sums
 
 __all__ = ["CalibrationLoss", "ExpectedDivergence", "SemiEmpiricalDecomposition"]
 
@@ -62,7 +62,7 @@ class _AfterCalibration(Metric[Summary]):
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
+class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     """The reduction of a proper score by calibration; by default relative, in percent (RCL).
 
     ``raw - calibrated``, or ``100 * (raw - calibrated) / raw`` (Ferrer and Ramos, 2024, section
@@ -135,7 +135,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         made: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
         return [*made, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
 
-    def total(self, data: Data) -> Plan[tuple[ScoreSums, ScoreSums]]:
+    def total(self, data: Data) -> Plan[tuple[ScoreTotals, ScoreTotals]]:
         data.require_posteriors("expected scores")
         self._fitter.check_classes(data.n_classes)
         raw, calibrated, _ = yield [
@@ -145,22 +145,22 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
         ]
         return raw, calibrated
 
-    def _calibrated(self, data: Data) -> Plan[ScoreSums]:
+    def _calibrated(self, data: Data) -> Plan[ScoreTotals]:
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
             return (yield from self._fitter.losses_plan(self.rule, folds, data))
         made = yield from self.train.calibrated_plan(self._fitter, data)
         return (yield from summed_losses(self.rule, made))
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         data.require_posteriors("expected scores")
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
-            return (yield from self._fitter.refit_summands(self.rule, folds, data))
+            return (yield from self._fitter.refit_sums(self.rule, folds, data))
         made = yield from self.train.calibrated_plan(self._fitter, data)
         return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
 
-    def finish(self, summary: tuple[ScoreSums, ScoreSums]) -> float:
+    def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
         if raw == calibrated:
             return float("nan") if raw == float("inf") else 0.0
@@ -172,7 +172,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreSums, ScoreSums]]):
 
 
 @dataclass(frozen=True, eq=False)
-class _TwoLosses(ClassSummands):
+class _TwoLosses(ClassSums):
     """Losses of samples before and after calibration trained on other data."""
 
     rule: ScoringRule
@@ -187,8 +187,8 @@ class _TwoLosses(ClassSummands):
         losses = [self.rule.summed_losses(own.predictions) for own in (part, *beside)]
         return part.predictions.class_weights, np.column_stack(losses)
 
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
-        raw, after = (ScoreSums(loss, weight, self.given_priors) for loss in sums.T)
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
+        raw, after = (ScoreTotals(loss, weight, self.given_priors) for loss in sums.T)
         return raw, after
 
 
@@ -264,19 +264,19 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 
     def total(self, data: Data) -> Plan[ReferenceMeans]:
         data.require_posteriors("score divergences")
-        summands, _ = yield [
+        sums, _ = yield [
             self._under_reference(data),
             self.train.look_at(self._fitter, data),
         ]
-        sums: ReferenceMeans = yield from summands.total(data)
-        return sums
+        means: ReferenceMeans = yield from sums.total(data)
+        return means
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         if self.train.refits:  # the reference changes with the replicate
             return None
         return (yield from self._under_reference(data))
 
-    def _under_reference(self, data: Data) -> Plan[ReferenceSummands]:
+    def _under_reference(self, data: Data) -> Plan[ReferenceSums]:
         data.require_posteriors("score divergences")
         reference = yield from self.train.calibrated_plan(self._fitter, data)
         return _referenced(divergences, self.rule, data, reference)
@@ -291,11 +291,11 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
         def plan() -> Plan[SemiEmpiricalDecomposition]:
             yield from begin(predictions)
             reference = yield from self.train.calibrated_plan(self._fitter, predictions)
-            sums = yield [
+            totals = yield [
                 _referenced(values, self.rule, predictions, reference).total(predictions)
                 for values in (expected_losses, divergences, _entropies)
             ]
-            return SemiEmpiricalDecomposition(*(found.mean for found in sums))
+            return SemiEmpiricalDecomposition(*(each.mean for each in totals))
 
         return run(plan)
 
@@ -317,5 +317,5 @@ def _entropies(rule: ScoringRule, predictions: Predictions, reference: Predictio
     return entropies
 
 
-def _referenced(values: Any, rule: ScoringRule, data: Data, reference: Data) -> ReferenceSummands:
-    return ReferenceSummands(data.n_classes, data.given_priors, partial(values, rule), (reference,))
+def _referenced(values: Any, rule: ScoringRule, data: Data, reference: Data) -> ReferenceSums:
+    return ReferenceSums(data.n_classes, data.given_priors, partial(values, rule), (reference,))

@@ -25,12 +25,12 @@ from fastpsr.metrics.ranks import HullMetric, RankMetric
 from fastpsr.plans import Data, Part, Plan, begin
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules import Log
-from fastpsr.summaries.counts import AcceptanceSummands, DecisionCounts
+from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
+from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import RankCells, rank_cells
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import LossSummands, ScoreSums
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
 
@@ -165,10 +165,10 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
     binary_only = True
 
-    def summands(self, data: Data) -> Plan[Summands]:
+    def sums(self, data: Data) -> Plan[Sums]:
         data.require_posteriors("decisions at a fixed threshold")
         thresholds = tuple(cost.threshold for cost in self.costs)
-        return AcceptanceSummands(thresholds, data.has_fixed_llrs)
+        return AcceptanceSums(thresholds, data.has_fixed_llrs)
         yield
 
     def finish(self, summary: list[DecisionCounts]) -> float:
@@ -183,7 +183,7 @@ class ActDCF(_MeanCost, Metric[list[DecisionCounts]]):
 
 
 @dataclass(frozen=True, eq=False)
-class Cllr(Metric[ScoreSums]):
+class Cllr(Metric[ScoreTotals]):
     """Cost of the log-likelihood ratio: log loss of LLRs at a prior, divided by that of LLR 0.
 
     At prior 1/2 it is ``[mean over targets of log2(1 + e^-llr) + mean over non-targets of
@@ -240,13 +240,13 @@ class Cllr(Metric[ScoreSums]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(), cls(0.01)]
 
-    def summands(self, data: Data) -> Plan[Summands]:
+    def sums(self, data: Data) -> Plan[Sums]:
         data.require_posteriors("costs of LLRs")
         priors = np.array([1.0 - self.p_target, self.p_target])
-        return _LlrSummands(2, Log(), priors, data.has_fixed_llrs)
+        return _LlrSums(2, Log(), priors, data.has_fixed_llrs)
         yield
 
-    def finish(self, summary: ScoreSums) -> float:
+    def finish(self, summary: ScoreTotals) -> float:
         return normalize(summary.mean(), Log(), summary.priors)
 
     _takes = "LLRs"
@@ -359,10 +359,10 @@ class AUC(RankMetric[list[RankCells]]):
     def label(self) -> str:
         return "AUC" if self.class_ is None else f"AUC({self.class_})"
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         if self.class_ is not None:
             return None
-        return (yield from super().summands(data))
+        return (yield from super().sums(data))
 
     def total(self, data: Data) -> Plan[list[RankCells]]:
         """Plan: request the rank cells of the classes that are told from the rest."""
@@ -394,7 +394,7 @@ def _area(cells: RankCells) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _LlrSummands(LossSummands):
+class _LlrSums(LossSums):
     """The losses of LLRs at given priors."""
 
     are_reweightable: bool

@@ -11,19 +11,19 @@ from fastpsr.metrics.base import Metric, Statistic
 from fastpsr.plans import Data, Plan, Shared
 from fastpsr.predictions import Floats
 from fastpsr.summaries.bins import (
-    BinSummands,
     BinSums,
+    BinTotals,
     Events,
     quantile_edges,
     uniform_edges,
 )
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["ECE"]
 
 
 @dataclass(frozen=True, eq=False)
-class ECE(Metric[BinSums]):
+class ECE(Metric[BinTotals]):
     """Expected calibration error: mean difference between frequency and posterior over bins.
 
     Provided for comparison with other work. It depends on the choice of bins, uses only one
@@ -104,36 +104,36 @@ class ECE(Metric[BinSums]):
         ]  # fmt: skip
         return made if data.n_classes > 2 else [cls(), cls(10, "class", 2, "quantile"), *made]
 
-    def total(self, data: Data) -> Plan[BinSums]:
+    def total(self, data: Data) -> Plan[BinTotals]:
         if self.binning == "uniform":
             return (yield from super().total(data))
         data.require_posteriors("calibration errors")
         name = ("quantile bins", self.bins, self.on)
-        (sums,) = yield [Shared(name, data, lambda: self._quantile_sums(data))]
-        return sums  # type: ignore[no-any-return]
+        (totals,) = yield [Shared(name, data, lambda: self._quantile_totals(data))]
+        return totals  # type: ignore[no-any-return]
 
-    def _quantile_sums(self, data: Data) -> Plan[BinSums]:
+    def _quantile_totals(self, data: Data) -> Plan[BinTotals]:
         edges = yield from quantile_edges(self._events, self.bins, data)
-        sums: BinSums = yield from self._summands_of(edges, data).total(data)
-        return sums
+        totals: BinTotals = yield from self._sums_of(edges, data).total(data)
+        return totals
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         if self.binning == "quantile":  # edges differ between replicates
             return None
         data.require_posteriors("calibration errors")
-        return self._summands_of(uniform_edges(self.bins), data)
+        return self._sums_of(uniform_edges(self.bins), data)
         yield
 
-    def _summands_of(self, edges: Floats, data: Data) -> BinSummands:
-        return BinSummands(data.n_classes, edges, self._events, data.given_priors)
+    def _sums_of(self, edges: Floats, data: Data) -> BinSums:
+        return BinSums(data.n_classes, edges, self._events, data.given_priors)
 
-    def finish(self, summary: BinSums) -> float:
+    def finish(self, summary: BinTotals) -> float:
         errors = self.errors(summary)
         if self.norm == 1:
             return float(np.abs(errors).sum())
         return float(np.sqrt((errors * errors).sum()))
 
-    def errors(self, summary: BinSums) -> Floats:
+    def errors(self, summary: BinTotals) -> Floats:
         """Return (M,) signed errors of the bins, of which the value is the norm."""
         weight, hits, posterior = summary.shares
         if self.norm == 1:
@@ -152,17 +152,17 @@ class ECE(Metric[BinSums]):
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorsOfBins(Statistic[BinSums, Floats]):
+class ErrorsOfBins(Statistic[BinTotals, Floats]):
     """The (M,) signed errors of the bins of a calibration error."""
 
     metric: ECE
     label = "errors of bins"
 
-    def total(self, data: Data) -> Plan[BinSums]:
+    def total(self, data: Data) -> Plan[BinTotals]:
         return (yield from self.metric.total(data))
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
-        return (yield from self.metric.summands(data))
+    def sums(self, data: Data) -> Plan[Sums | None]:
+        return (yield from self.metric.sums(data))
 
-    def finish(self, summary: BinSums) -> Floats:
+    def finish(self, summary: BinTotals) -> Floats:
         return self.metric.errors(summary)

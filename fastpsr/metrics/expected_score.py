@@ -13,20 +13,20 @@ from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data
 from fastpsr.predictions import Floats
 from fastpsr.rules import Beta, Brier, Cost, Log, ScoringRule
 from fastpsr.rules.base import check_rule
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import (
-    LossSummands,
+from fastpsr.summaries.losses import (
+    LossSums,
     ReferenceMeans,
-    ReferenceSummands,
-    ScoreSums,
+    ReferenceSums,
+    ScoreTotals,
     expected_losses,
 )
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["BrierScore", "CrossEntropy", "ExpectedScore", "SemiEmpiricalScore"]
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedScore(Metric[ScoreSums]):
+class ExpectedScore(Metric[ScoreTotals]):
     """The mean of a proper scoring rule over the samples.
 
     ``sum_t P(y_t) / N(y_t) loss(y_t, q_t)``, with P the priors and N the class counts (Ferrer and
@@ -100,12 +100,12 @@ class ExpectedScore(Metric[ScoreSums]):
         rules = [Cost(costs), *([Beta(2.0, 1.0)] if data.n_classes == 2 else [])]
         return [cls(rule, normalized) for rule in rules for normalized in (True, False)]
 
-    def summands(self, data: Data) -> Plan[Summands]:
+    def sums(self, data: Data) -> Plan[Sums]:
         data.require_posteriors("expected scores")
-        return LossSummands(data.n_classes, self.rule, data.given_priors)
+        return LossSums(data.n_classes, self.rule, data.given_priors)
         yield
 
-    def finish(self, summary: ScoreSums) -> float:
+    def finish(self, summary: ScoreTotals) -> float:
         score = summary.mean()
         return normalize(score, self.rule, summary.priors) if self.normalized else score
 
@@ -255,9 +255,9 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
             )
         return replace(self, reference=self.reference[rows].alone())
 
-    def summands(self, data: Data) -> Plan[Summands]:
+    def sums(self, data: Data) -> Plan[Sums]:
         yield from begin(data, self.reference)
-        return ReferenceSummands(
+        return ReferenceSums(
             data.n_classes, data.given_priors, partial(expected_losses, self.rule),
             (self.reference,),
         )  # fmt: skip

@@ -17,20 +17,20 @@ from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import HighestInSteps, RankCells, pav_blocks, rank_cells
 from fastpsr.summaries.roc_steps import (
     EQUAL_RATES,
-    Level,
+    Criterion,
     RocStep,
     limit_of_fa,
     limit_of_miss,
 )
 from fastpsr.summaries.step_search import (
-    CellsNearLevel,
+    CellsNearStep,
     TargetCells,
+    near_step_sums,
     roc_step,
     score_above,
-    step_summands,
-    target_cell_summands,
+    target_cell_sums,
 )
-from fastpsr.summaries.summands import NeedsSamplesError, Summands
+from fastpsr.summaries.sums import NeedsSamplesError, Sums
 
 __all__ = ["EER", "FalseAlarmRate", "MissRate", "OperatingPoint", "PointMetric", "Threshold"]
 
@@ -110,16 +110,16 @@ def _vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
 
 
 class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
-    """A metric of the two operating points of the ROC around a level."""
+    """A metric of the two operating points of the ROC around a criterion."""
 
     @property
     @abstractmethod
-    def level(self) -> Level:
+    def criterion(self) -> Criterion:
         """What is sought along the ROC."""
 
     @abstractmethod
     def takes_end(self, step: RocStep) -> bool:
-        """Return whether the operating point is that after the level."""
+        """Return whether the operating point is that after the criterion."""
 
     @abstractmethod
     def value_of(self, step: RocStep) -> float:
@@ -136,18 +136,18 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     def total(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
         if data.has_weights and not self.needs_scores:
             return (yield from rank_cells(data))
-        return (yield from roc_step(data, self.level))
+        return (yield from roc_step(data, self.criterion))
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         if self.needs_scores:
-            return (yield from step_summands(data, self.level))
-        return (yield from super().summands(data))
+            return (yield from near_step_sums(data, self.criterion))
+        return (yield from super().sums(data))
 
     def finish(self, summary: PavBlocks | RankCells | RocStep) -> float:
-        return self.value_of(summary.step(self.level))
+        return self.value_of(summary.step(self.criterion))
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
-        step = yield from roc_step(data, self.level)
+        step = yield from roc_step(data, self.criterion)
         end = self.takes_end(step)
         threshold = (yield from score_above(data, step)) if end else step.score
         return OperatingPoint(threshold, step.p_miss[end], step.p_fa[end])
@@ -203,7 +203,7 @@ class EER(_StepMetric):
 
     unit = "fraction"
     reference_value = 0.5
-    level = EQUAL_RATES
+    criterion = EQUAL_RATES
 
     def __post_init__(self) -> None:
         checks.check_choice("definition", self.definition, tuple(_EER_MEANINGS))
@@ -259,7 +259,7 @@ class EER(_StepMetric):
         return step.nearest_rate if self.definition == "nearest" else step.equal_rate
 
     def vertex_of(self, blocks: PavBlocks) -> int:
-        return int(self.level.find(*blocks.hull)) + blocks.step(self.level).ends_nearer
+        return int(self.criterion.find(*blocks.hull)) + blocks.step(self.criterion).ends_nearer
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
         if self.definition == "hull":
@@ -340,7 +340,7 @@ class MissRate(_StepMetric):
         return [cls(0.1), cls(0.0), cls(0.5)]
 
     @property
-    def level(self) -> Level:
+    def criterion(self) -> Criterion:
         return limit_of_fa(self.p_fa)
 
     def takes_end(self, step: RocStep) -> bool:
@@ -416,7 +416,7 @@ class FalseAlarmRate(_StepMetric):
         return [cls(0.1), cls(0.0), cls(0.5)]
 
     @property
-    def level(self) -> Level:
+    def criterion(self) -> Criterion:
         return limit_of_miss(self.p_miss)
 
     def takes_end(self, step: RocStep) -> bool:
@@ -427,7 +427,7 @@ class FalseAlarmRate(_StepMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
+class Threshold(RankMetric[OperatingPoint | CellsNearStep | TargetCells]):
     """The threshold of an operating point, as a metric, so that it can be bootstrapped.
 
     Parameters
@@ -490,21 +490,21 @@ class Threshold(RankMetric[OperatingPoint | CellsNearLevel | TargetCells]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(EER()), cls(EER("crossing")), cls(MissRate(0.2)), cls(FalseAlarmRate(0.2))]
 
-    def total(self, data: Data) -> Plan[OperatingPoint | CellsNearLevel | TargetCells]:
+    def total(self, data: Data) -> Plan[OperatingPoint | CellsNearStep | TargetCells]:
         return (yield from self.metric.point(data))
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
+    def sums(self, data: Data) -> Plan[Sums | None]:
         if isinstance(self.metric, _StepMetric) and not self.metric.is_on_hull:
-            return (yield from step_summands(data, self.metric.level))
-        return (yield from target_cell_summands(data))
+            return (yield from near_step_sums(data, self.metric.criterion))
+        return (yield from target_cell_sums(data))
 
-    def finish(self, summary: OperatingPoint | CellsNearLevel | TargetCells) -> float:
+    def finish(self, summary: OperatingPoint | CellsNearStep | TargetCells) -> float:
         if isinstance(summary, OperatingPoint):
             return summary.threshold
         if isinstance(summary, TargetCells):
             return summary.threshold(self.metric.vertex_of(summary.blocks))
         assert isinstance(self.metric, _StepMetric)
-        step = summary.step(self.metric.level)
+        step = summary.step(self.metric.criterion)
         threshold = step.above if self.metric.takes_end(step) else step.score
         if threshold is None:
             raise NeedsSamplesError

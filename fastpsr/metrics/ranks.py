@@ -9,8 +9,8 @@ from fastpsr.metrics.base import Metric, Statistic, Summary, Value
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, cell_summands, pav_blocks
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.rank_cells import RankCells, cell_sums, pav_blocks
+from fastpsr.summaries.sums import Sums
 
 __all__ = ["HullMetric", "HullStatistic", "RankMetric", "RankStatistic"]
 
@@ -18,8 +18,8 @@ __all__ = ["HullMetric", "HullStatistic", "RankMetric", "RankStatistic"]
 class RankStatistic(Statistic[Summary, Value]):
     """A statistic of the rank cells."""
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
-        return (yield from cell_summands(data))
+    def sums(self, data: Data) -> Plan[Sums | None]:
+        return (yield from cell_sums(data))
 
 
 class HullStatistic(RankStatistic[PavBlocks | RankCells, Value]):

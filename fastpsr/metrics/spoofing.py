@@ -13,12 +13,12 @@ from fastpsr.metrics.base import Metric
 from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, picked_ids
 from fastpsr.predictions import Floats, Predictions
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.trial_kinds import (
     KindCounts,
-    KindDecisionSummands,
+    KindDecisionSums,
     as_spoof,
-    kind_cell_summands,
+    kind_cell_sums,
 )
 
 __all__ = ["ActADCF", "MinADCF"]
@@ -171,8 +171,8 @@ class MinADCF(_SpoofingCost, RankMetric[KindCounts]):
     def meaning(self) -> str:
         return f"normalized a-DCF at the best threshold, {self._priors}"
 
-    def summands(self, data: Data) -> Plan[Summands | None]:
-        return (yield from kind_cell_summands(data, self.spoof))
+    def sums(self, data: Data) -> Plan[Sums | None]:
+        return (yield from kind_cell_sums(data, self.spoof))
 
     def finish(self, summary: KindCounts) -> float:
         return float(self._costs(summary).min())
@@ -237,11 +237,11 @@ class ActADCF(_SpoofingCost):
         miss, fa, fa_spoof = self._factors
         return float(np.log(fa + fa_spoof) - np.log(miss))
 
-    def summands(self, data: Data) -> Plan[Summands]:
+    def sums(self, data: Data) -> Plan[Sums]:
         checks.check_binary("decisions at a fixed threshold", data.n_classes)
         data.require_posteriors("decisions at a fixed threshold")
         spoof = as_spoof(self.spoof, data)
-        return KindDecisionSummands(spoof, self.threshold, data.has_fixed_llrs)
+        return KindDecisionSums(spoof, self.threshold, data.has_fixed_llrs)
         yield
 
     def finish(self, summary: KindCounts) -> float:

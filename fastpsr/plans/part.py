@@ -65,7 +65,7 @@ class Part:
         return part
 
     @property
-    def is_whole(self) -> bool:
+    def is_in_memory(self) -> bool:
         """Whether these are predictions in memory, which have no other parts."""
         return self._columns is None
 

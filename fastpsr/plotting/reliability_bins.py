@@ -16,7 +16,7 @@ from fastpsr.plans import run
 from fastpsr.plotting.canvas import Canvas
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
-from fastpsr.summaries.bins import BinSums
+from fastpsr.summaries.bins import BinTotals
 
 __all__ = ["reliability_bins"]
 
@@ -83,7 +83,7 @@ def reliability_bins(
         many = any(value.n_classes > 2 for value in named.values())
         ece = ECE(on="confidence" if many else "class")
     single = len(named) == 1
-    canvas: Canvas[BinSums] = Canvas(ax, kwargs, Rectangle if single else Line2D)
+    canvas: Canvas[BinTotals] = Canvas(ax, kwargs, Rectangle if single else Line2D)
     for name, value in named.items():
         try:
             bins = run(partial(ece.total, value))
@@ -112,7 +112,7 @@ def reliability_bins(
 
 
 def _draw_bars(
-    canvas: Canvas[BinSums], name: str, bins: BinSums, used: Any, frequency: Any, mean: Any
+    canvas: Canvas[BinTotals], name: str, bins: BinTotals, used: Any, frequency: Any, mean: Any
 ) -> Any:
     """Draw bars with gaps, and return their color."""
     left, width = bins.edges[:-1][used], np.diff(bins.edges)[used]
@@ -125,7 +125,7 @@ def _draw_bars(
     return bars.patches[0].get_facecolor()
 
 
-def _draw_counts(ax: Axes, bins: BinSums, color: Any, *, weighted: bool) -> None:
+def _draw_counts(ax: Axes, bins: BinTotals, color: Any, *, weighted: bool) -> None:
     """Draw the number of samples in each bin above the axes."""
     above: Any = ax.child_axes[0] if ax.child_axes else None
     if above is None:

@@ -127,24 +127,24 @@ class ScoredLabels(WeightedLabels):
         if q is not None and q.ndim == 1:
             return "posteriors of class 1", q
         if self.n_classes == 2:
-            return "log-odds", self._log_odds_rows
+            return "log-odds", self._kernel_log_odds
         return ("log-posteriors", self.log_posteriors) if q is None else ("posteriors", q)
 
     @property
-    def _score_rows(self) -> NDArray[Any]:
+    def _kernel_scores(self) -> NDArray[Any]:
         """The scores for kernels: float64 or float32, contiguous or strided."""
         if self._given_posteriors is not None or (self.kind == "posteriors" and self.n_classes > 2):
             return self.scores
         return self._values
 
     @property
-    def _log_odds_rows(self) -> NDArray[Any]:
+    def _kernel_log_odds(self) -> NDArray[Any]:
         """Log-odds for kernels: float64 or float32, contiguous or strided."""
         is_given = self.kind == "posteriors" and self._given_posteriors is None
         return self._values if is_given else self.log_odds
 
     @property
-    def _given_rows(self) -> NDArray[Any]:
+    def _kernel_posteriors(self) -> NDArray[Any]:
         """Posteriors as given, (N, K), for kernels."""
         q = self._given_posteriors
         return self.posteriors if q is None or q.ndim == 1 else q
@@ -157,7 +157,7 @@ class ScoredLabels(WeightedLabels):
     @property
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest of :attr:`scores`; may be infinite; (0, 0) without samples."""
-        scores = self._score_rows
+        scores = self._kernel_scores
         if not scores.size:
             return 0.0, 0.0
         low, high = self.remember(

@@ -15,13 +15,13 @@ from fastpsr.plans import Data, Plan
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.summaries.order_statistics import order_statistics, weighted_quantiles
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
-__all__ = ["BinSummands", "BinSums", "Events", "quantile_edges", "uniform_edges"]
+__all__ = ["BinSums", "BinTotals", "Events", "quantile_edges", "uniform_edges"]
 
 
 @dataclass(frozen=True, eq=False)
-class BinSums:
+class BinTotals:
     """Weights, hits and posteriors in bins (low, high]; 0 lies in the first.
 
     Attributes
@@ -55,7 +55,7 @@ FindEvents = Callable[[Predictions], tuple[Floats, NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True, eq=False)
-class BinSummands(Summands):
+class BinSums(Sums):
     """Samples grouped by class, by whether an event came true, and by the bin of its posterior."""
 
     n_classes: int
@@ -96,10 +96,10 @@ class BinSummands(Summands):
         sums = np.stack([posterior, np.zeros_like(posterior)], axis=1)
         return weights.ravel(), sums.reshape(-1, 1)
 
-    def assemble(self, weight: Floats, sums: Floats) -> BinSums:
+    def assemble(self, weight: Floats, sums: Floats) -> BinTotals:
         weight = weight.reshape(self.n_classes, 2, -1)
         posterior = sums[:, 0].reshape(weight.shape).sum(axis=1)
-        return BinSums(self.edges, weight.sum(axis=1), weight[:, 1], posterior, self.given_priors)
+        return BinTotals(self.edges, weight.sum(axis=1), weight[:, 1], posterior, self.given_priors)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the largest posterior of each sample, and whether its class (the first) is true."""
     y = predictions.labels
     if predictions._has_posteriors:  # as given
-        best, top = kernels.top_classes(predictions._given_rows)
+        best, top = kernels.top_classes(predictions._kernel_posteriors)
         return best, top == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds

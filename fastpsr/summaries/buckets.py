@@ -78,7 +78,7 @@ class ScoresByClass(Column):
         return data.class_sizes
 
     def __call__(self, part: Part) -> tuple[Floats, NDArray[Any], Floats]:
-        return part.predictions._score_rows, part.predictions.labels, _NO_WEIGHTS
+        return part.predictions._kernel_scores, part.predictions.labels, _NO_WEIGHTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ class CountBuckets(Step):
         def count() -> NDArray[Any]:
             return kernels.count_into_buckets(values, y, *grid, self.grid.n_buckets)
 
-        by_thread = part.remember(self.histograms_key, count) if part.is_whole else count()
+        by_thread = part.remember(self.histograms_key, count) if part.is_in_memory else count()
         for counts in by_thread:
             accumulator += counts
         return accumulator
@@ -324,7 +324,7 @@ class PickValues(Step):
     def add(self, accumulator: Any, prepared: NDArray[np.int32], part: Part) -> Any:
         values, y, weights = self.column(part)
         name = CountBuckets(self.column, self.grid).histograms_key
-        by_thread = part.remember(name, _nothing) if part.is_whole else None
+        by_thread = part.remember(name, _nothing) if part.is_in_memory else None
         if by_thread is not None and not weights.size:
             accumulator[part.number] = kernels.pick_from_buckets(
                 values, y, self.grid.low, self.grid.per_unit, by_thread, self.picked

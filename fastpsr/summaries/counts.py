@@ -13,13 +13,13 @@ from fastpsr.kernels.sizes import index_type
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.pav_blocks import require_both_classes
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
 __all__ = [
-    "AcceptanceSummands",
-    "BayesDecisionSummands",
+    "AcceptanceSums",
+    "BayesDecisionSums",
     "DecisionCounts",
-    "PassedSummands",
+    "ThresholdSums",
 ]
 
 
@@ -49,7 +49,7 @@ class DecisionCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class BayesDecisionSummands(Summands):
+class BayesDecisionSums(Sums):
     """Samples grouped by class and the outcome of the Bayes decision."""
 
     n_classes: int
@@ -76,7 +76,7 @@ class BayesDecisionSummands(Summands):
 
 
 @dataclass(frozen=True, eq=False)
-class AcceptanceSummands(Summands):
+class AcceptanceSums(Sums):
     """Trials grouped by class, and by how many of some thresholds their LLR reaches."""
 
     thresholds: tuple[float, ...]
@@ -122,7 +122,7 @@ class AcceptanceSummands(Summands):
 
 
 @dataclass(frozen=True, eq=False)
-class PassedSummands(Summands):
+class ThresholdSums(Sums):
     """Samples grouped by class, and by how many steps a value of theirs reaches.
 
     Attributes

@@ -10,7 +10,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Floats, class_factors
-from fastpsr.summaries.roc_steps import Level, RocStep, error_rates
+from fastpsr.summaries.roc_steps import Criterion, RocStep, error_rates
 
 __all__ = ["ClassTotals", "PavBlocks", "require_both_classes"]
 
@@ -31,10 +31,10 @@ class ClassTotals:
     def _totals(self) -> Floats:
         return np.array([self.negatives.sum(), self.positives.sum()])
 
-    def step(self, level: Level) -> RocStep:
-        """Return the operating points around a level."""
+    def step(self, criterion: Criterion) -> RocStep:
+        """Return the operating points around a criterion."""
         self.class_totals("error rates")
-        return RocStep.of(self.lowest, self.negatives, self.positives, level)
+        return RocStep.of(self.lowest, self.negatives, self.positives, criterion)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,16 +25,16 @@ from fastpsr.summaries.buckets import (
     pick,
 )
 from fastpsr.summaries.pav_blocks import ClassTotals, PavBlocks
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
 __all__ = [
-    "CellSummands",
+    "CellSums",
     "CollectClass",
     "CountIntoCells",
     "HighestInSteps",
     "RankCells",
     "Scores",
-    "cell_summands",
+    "cell_sums",
     "minority_of",
     "pav_blocks",
     "rank_cells",
@@ -98,7 +98,7 @@ class RankCells(ClassTotals):
 
 
 @dataclass(frozen=True, eq=False)
-class CellSummands(Summands):
+class CellSums(Sums):
     """Samples grouped by class and rank cell: cells of class 0, then those of class 1."""
 
     edges: Floats
@@ -121,7 +121,7 @@ class CellSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         predictions = part.predictions
         places = kernels.cell_numbers(
-            predictions._score_rows, self.edges, index_type(self.n_groups)
+            predictions._kernel_scores, self.edges, index_type(self.n_groups)
         )
         places[predictions.labels != 0] += self.lowest.size
         return places
@@ -147,11 +147,11 @@ def minority_of(data: Data) -> int:
     return int(n_positive <= n_negative)
 
 
-def cell_summands(data: Data) -> Plan[CellSummands]:
-    """Plan: request the rank cells, and return their summands."""
+def cell_sums(data: Data) -> Plan[CellSums]:
+    """Plan: request the rank cells, and return their sums."""
     cells = yield from rank_cells(data)
     weight = np.concatenate([cells.negatives, cells.positives])
-    return CellSummands(cells.edges, cells.lowest, data.given_priors, weight)
+    return CellSums(cells.edges, cells.lowest, data.given_priors, weight)
 
 
 def pav_blocks(data: Data) -> Plan[PavBlocks]:
@@ -220,7 +220,7 @@ class CollectClass(Step):
         else:
             own = np.ones(members.size) if self.has_weights else np.empty(0)
         accumulator.add(part.number, scores[members], own)
-        if not part.is_whole:
+        if not part.is_in_memory:
             accumulator.require_room(self.take, self.what)
         return accumulator
 
@@ -335,7 +335,12 @@ class CountIntoCells(Step):
         if self.has_weights and not weights.size:
             weights = np.ones(len(predictions))
         kernels.count_into_cells(
-            predictions._score_rows, weights, prepared, self.take, predictions.labels, *accumulator
+            predictions._kernel_scores,
+            weights,
+            prepared,
+            self.take,
+            predictions.labels,
+            *accumulator,
         )
         return accumulator
 
@@ -400,7 +405,7 @@ class HighestInSteps(Step):
     def add(self, accumulator: Floats, prepared: Any, part: Part) -> Floats:
         predictions = part.predictions
         kernels.highest_in_steps(
-            predictions._score_rows, predictions.weights, prepared, accumulator
+            predictions._kernel_scores, predictions.weights, prepared, accumulator
         )
         return accumulator
 

@@ -9,7 +9,7 @@ from fastpsr.predictions import Floats
 
 __all__ = [
     "EQUAL_RATES",
-    "Level",
+    "Criterion",
     "RocStep",
     "error_rates",
     "limit_of_fa",
@@ -18,7 +18,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Level:
+class Criterion:
     """What is sought along the ROC: where a gap that grows with the threshold reaches 0.
 
     The gap is ``of_miss * P_miss - of_fa * P_fa + offset``. It is not reached if all samples are
@@ -27,38 +27,38 @@ class Level:
 
     of_miss: float
     of_fa: float
-    offset: Any = 0.0  # an array is several levels
+    offset: Any = 0.0  # an array is several criteria
     is_strict: bool = False  # a gap of 0 is not reached yet
 
     def find(self, p_miss: Floats, p_fa: Floats) -> Any:
-        """Return the index of the last point before each level, -1 if none is."""
+        """Return the index of the last point before each criterion, -1 if none is."""
         gap = self.of_miss * p_miss - self.of_fa * p_fa
         return np.searchsorted(gap, -self.offset, side="right" if self.is_strict else "left") - 1
 
-    def shifted(self, by: float) -> "Level":
-        """Return the level at which the gap is `by`."""
+    def shifted(self, by: float) -> "Criterion":
+        """Return the criterion at which the gap is `by`."""
         return replace(self, offset=self.offset - by)
 
     def has_points(self) -> bool:
-        """Whether the level is reached, and not at once: a shifted one may not be."""
+        """Whether the criterion is reached, and not at once: a shifted one may not be."""
         return bool(self.find(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == 0)
 
 
-EQUAL_RATES = Level(1.0, 1.0)
+EQUAL_RATES = Criterion(1.0, 1.0)
 
 # Sums of weights are rounded: rates that differ relatively by less are taken as equal. A limit is
 # compared with cumulated sums, which are less accurate, and is a rounded number itself.
 _OF_LIMITS, _OF_SUMS = 1e-12, 1e-14
 
 
-def limit_of_fa(p_fa: float | Floats) -> Level:
-    """Return the level that is reached where P_fa is at most `p_fa`, 0 to 1."""
-    return Level(0.0, 1.0, _rounded_up(p_fa))
+def limit_of_fa(p_fa: float | Floats) -> Criterion:
+    """Return the criterion that is reached where P_fa is at most `p_fa`, 0 to 1."""
+    return Criterion(0.0, 1.0, _rounded_up(p_fa))
 
 
-def limit_of_miss(p_miss: float) -> Level:
-    """Return the level that is reached where P_miss exceeds `p_miss`, at least 0 and below 1."""
-    return Level(1.0, 0.0, -_rounded_up(p_miss), is_strict=True)
+def limit_of_miss(p_miss: float) -> Criterion:
+    """Return the criterion that is reached where P_miss exceeds `p_miss`, 0 <= `p_miss` < 1."""
+    return Criterion(1.0, 0.0, -_rounded_up(p_miss), is_strict=True)
 
 
 def _rounded_up(limits: float | Floats) -> Any:
@@ -69,19 +69,19 @@ def _rounded_up(limits: float | Floats) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RocStep:
-    """The two operating points around a level: with a score accepted, and with it rejected.
+    """The two operating points around a criterion: with a score accepted, and with it rejected.
 
     Attributes
     ----------
     score : float
-        The lowest score that is accepted before the level, and not after it.
+        The lowest score that is accepted before the criterion, and not after it.
     above : float or None
-        The next score, which is the lowest accepted one after the level; None if it is not known.
-        If there is none: inf, or nan if `score` is inf, as no number is above.
+        The next score, which is the lowest accepted one after the criterion; None if it is not
+        known. If there is none: inf, or nan if `score` is inf, as no number is above.
     p_miss, p_fa : tuple of float
-        Error rates before and after the level.
+        Error rates before and after the criterion.
     ends_nearer : bool
-        Whether P_miss and P_fa differ after the level by no more than before it.
+        Whether P_miss and P_fa differ after the criterion by no more than before it.
     """
 
     score: float
@@ -91,14 +91,16 @@ class RocStep:
     ends_nearer: bool
 
     @classmethod
-    def of(cls, lowest: Floats, negatives: Floats, positives: Floats, level: Level) -> "RocStep":
+    def of(
+        cls, lowest: Floats, negatives: Floats, positives: Floats, criterion: Criterion
+    ) -> "RocStep":
         """Return the step among groups of scores, in ascending order, with these weights.
 
         `lowest` is nan for a group whose lowest score is not known.
         """
         totals = negatives.sum(), positives.sum()
         p_miss, p_fa = error_rates(negatives, positives)
-        at = level.find(p_miss, p_fa)
+        at = criterion.find(p_miss, p_fa)
         # in counts, since differences of rates are rounded
         misses = positives[:at].sum() + 0.5 * positives[at]
         false_alarms = negatives[at + 1 :].sum() + 0.5 * negatives[at]
@@ -116,7 +118,7 @@ class RocStep:
             bool(misses / totals[1] <= (1.0 + _OF_SUMS) * false_alarms / totals[0]),
         )
 
-    def step(self, level: Level) -> "RocStep":
+    def step(self, criterion: Criterion) -> "RocStep":
         """Itself, as other summaries return their step."""
         return self
 

@@ -13,44 +13,44 @@ from fastpsr.predictions import Floats
 from fastpsr.summaries.buckets import Counted, ScoresByClass, count_until_few, pick
 from fastpsr.summaries.pav_blocks import require_both_classes
 from fastpsr.summaries.rank_cells import (
-    CellSummands,
+    CellSums,
     CollectClass,
     HighestInSteps,
     RankCells,
     rank_cells,
 )
-from fastpsr.summaries.roc_steps import EQUAL_RATES, Level, RocStep, error_rates
-from fastpsr.summaries.summands import NeedsSamplesError
+from fastpsr.summaries.roc_steps import EQUAL_RATES, Criterion, RocStep, error_rates
+from fastpsr.summaries.sums import NeedsSamplesError
 
 __all__ = [
-    "CellsNearLevel",
-    "StepSummands",
-    "TargetCellSummands",
+    "CellsNearStep",
+    "NearStepSums",
+    "TargetCellSums",
     "TargetCells",
+    "near_step_sums",
     "roc_step",
     "score_above",
-    "step_summands",
-    "target_cell_summands",
+    "target_cell_sums",
 ]
 
 _REACH = 5.0  # standard deviations: few replicates step farther off, which takes their samples
 
 
-def roc_step(data: Data, level: Level) -> Plan[RocStep]:
-    """Plan: return the operating points around a level, and the score between them."""
+def roc_step(data: Data, criterion: Criterion) -> Plan[RocStep]:
+    """Plan: return the operating points around a criterion, and the score between them."""
     checks.check_binary("ranks", data.n_classes)
     if data.has_weights:
-        return (yield from _find_in_cells(data, level))
-    return (yield from _find_in_buckets(data, level))
+        return (yield from _find_in_cells(data, criterion))
+    return (yield from _find_in_buckets(data, criterion))
 
 
-def _find_in_buckets(data: Data, level: Level) -> Plan[RocStep]:
+def _find_in_buckets(data: Data, criterion: Criterion) -> Plan[RocStep]:
     """Count the scores in buckets, and look into the one that holds the step."""
     require_both_classes("error rates", data.class_sizes.astype(np.float64))
     column = ScoresByClass()
 
     def holding(counted: Counted) -> int:
-        return int(level.find(*error_rates(*counted.counts.T)))
+        return int(criterion.find(*error_rates(*counted.counts.T)))
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
         flags = np.zeros(counted.places.size, bool)
@@ -68,16 +68,16 @@ def _find_in_buckets(data: Data, level: Level) -> Plan[RocStep]:
     outside = counted.counts[:at].sum(axis=0), counted.counts[at + 1 :].sum(axis=0)
     negatives, positives = np.vstack([outside[0], counts, outside[1]]).T.astype(np.float64)
     scores = np.concatenate([[np.nan], lowest, [np.nan]])
-    return RocStep.of(scores, negatives, positives, level)
+    return RocStep.of(scores, negatives, positives, criterion)
 
 
-def _find_in_cells(data: Data, level: Level) -> Plan[RocStep]:
+def _find_in_cells(data: Data, criterion: Criterion) -> Plan[RocStep]:
     """Find the rank cell of the step, and look into it if it is a run of the larger class."""
     cells = yield from rank_cells(data)
     cells.class_totals("error rates")
-    at = level.find(*error_rates(cells.negatives, cells.positives))
+    at = criterion.find(*error_rates(cells.negatives, cells.positives))
     if at % 2 == 1:  # one score
-        return cells.step(level)
+        return cells.step(criterion)
     of_run = int(cells.positives[at] > 0.0)
     after = cells.edges[at // 2 : at // 2 + 1]
     highest = float(np.nextafter(after[0], -np.inf)) if after.size else np.inf
@@ -93,59 +93,59 @@ def _find_in_cells(data: Data, level: Level) -> Plan[RocStep]:
         spliced(cells.lowest, scores),
         spliced(cells.negatives, other if of_run else weights),
         spliced(cells.positives, weights if of_run else other),
-        level,
+        criterion,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class StepSummands(CellSummands):
-    """Samples grouped by class and score near a level; all below, and all above, are a cell."""
+class NearStepSums(CellSums):
+    """Samples grouped by class and score near a criterion; all below, and all above, are a cell."""
 
-    level: Level = EQUAL_RATES
+    criterion: Criterion = EQUAL_RATES
 
     stream = ("roc steps",)
     needs_rows = True
 
     @property
     def key(self) -> Hashable:
-        return ("roc steps", self.level)
+        return ("roc steps", self.criterion)
 
-    def assemble(self, weight: Floats, sums: Floats) -> "CellsNearLevel":
+    def assemble(self, weight: Floats, sums: Floats) -> "CellsNearStep":
         n_cells = self.lowest.size
-        return CellsNearLevel(self.edges, self.lowest, weight[:n_cells], weight[n_cells:], None)
+        return CellsNearStep(self.edges, self.lowest, weight[:n_cells], weight[n_cells:], None)
 
 
 @dataclass(frozen=True, eq=False)
-class CellsNearLevel(RankCells):
+class CellsNearStep(RankCells):
     """Rank cells whose first and last hold scores of both classes in an unknown order."""
 
-    def step(self, level: Level) -> RocStep:
-        found = super().step(level)
+    def step(self, criterion: Criterion) -> RocStep:
+        found = super().step(criterion)
         if np.isnan(found.score):
             raise NeedsSamplesError
         return found
 
 
-def step_summands(data: Data, level: Level) -> Plan[StepSummands]:
-    """Plan: return summands with all scores that replicates are likely to step at.
+def near_step_sums(data: Data, criterion: Criterion) -> Plan[NearStepSums]:
+    """Plan: return sums with all scores that replicates are likely to step at.
 
     Replicates that step elsewhere are computed from their samples. A limit of P_miss is passed at
     the score of a target: non-targets are counted between these.
     """
-    step = yield from roc_step(data, level)
+    step = yield from roc_step(data, criterion)
     n_negative, n_positive = data.class_sizes
-    reach = level.of_miss * _reach(step.p_miss[1], n_positive)
-    reach += level.of_fa * _reach(step.p_fa[0], n_negative)
+    reach = criterion.of_miss * _reach(step.p_miss[1], n_positive)
+    reach += criterion.of_fa * _reach(step.p_fa[0], n_negative)
     low, high = -np.inf, np.inf
-    if level.shifted(-reach).has_points():
-        low = (yield from roc_step(data, level.shifted(-reach))).score
-    if level.shifted(reach).has_points():
-        high = (yield from roc_step(data, level.shifted(reach))).score
-    classes = (0, 1) if level.of_fa else (1,)
+    if criterion.shifted(-reach).has_points():
+        low = (yield from roc_step(data, criterion.shifted(-reach))).score
+    if criterion.shifted(reach).has_points():
+        high = (yield from roc_step(data, criterion.shifted(reach))).score
+    classes = (0, 1) if criterion.of_fa else (1,)
     steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in classes]
     by_class = yield [each.over(data) for each in steps]
     edges = np.unique(np.concatenate([scores for scores, _ in by_class]))
-    return StepSummands(edges, _known_at(edges), None, None, level)
+    return NearStepSums(edges, _known_at(edges), None, None, criterion)
 
 
 def _known_at(edges: Floats) -> Floats:
@@ -161,7 +161,7 @@ def _reach(rate: float, n: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class TargetCellSummands(CellSummands):
+class TargetCellSums(CellSums):
     """Samples grouped by class and rank cell; the edges are targets' scores, few or many."""
 
     stream = ("target cells",)
@@ -193,8 +193,8 @@ class TargetCells(RankCells):
         return float(begins[vertex])
 
 
-def target_cell_summands(data: Data) -> Plan[TargetCellSummands | None]:
-    """Plan: return the summands of thresholds on the hull; None if targets exceed the budget."""
+def target_cell_sums(data: Data) -> Plan[TargetCellSums | None]:
+    """Plan: return the sums of thresholds on the hull; None if targets exceed the budget."""
     checks.check_binary("ranks", data.n_classes)
     if 16 * int(data.class_sizes[1]) > memory_budget():
         return None
@@ -202,7 +202,7 @@ def target_cell_summands(data: Data) -> Plan[TargetCellSummands | None]:
     (edges, _), highest = yield [targets, HighestInSteps(np.empty(0)).over(data)]
     if highest[0] == np.inf:
         edges = np.union1d(edges, highest)
-    return TargetCellSummands(edges, _known_at(edges), None, None)
+    return TargetCellSums(edges, _known_at(edges), None, None)
 
 
 def score_above(data: Data, step: RocStep) -> Plan[float]:
@@ -229,7 +229,7 @@ class _LowestAbove(Step):
         return float("inf")
 
     def add(self, accumulator: float, prepared: None, part: Part) -> float:
-        scores, weights = part.predictions._score_rows, part.predictions.weights
+        scores, weights = part.predictions._kernel_scores, part.predictions.weights
         above = scores > self.score
         if weights.size:
             above &= weights > 0.0

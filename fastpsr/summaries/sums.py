@@ -1,148 +1,181 @@
-"""Sums of losses, for expected scores."""
+"""Sums: the per-sample terms of a summary, from which the bootstrap draws replicates."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.errors import ArgumentError
-from fastpsr.plans import Data, Part, Plan
-from fastpsr.predictions import Floats, Predictions, class_factors
-from fastpsr.rules.base import ScoringRule, dot_or_zero
-from fastpsr.summaries.summands import ClassSummands
+from fastpsr import kernels
+from fastpsr.plans.part import Part
+from fastpsr.plans.steps import ROWS, Plan, Request, Shared, Step
+from fastpsr.predictions import Floats, weigh_groups
 
-__all__ = [
-    "LossSummands",
-    "MeanSummands",
-    "ReferenceMeans",
-    "ReferenceSummands",
-    "ScoreSums",
-    "expected_losses",
-    "summed_losses",
-]
+__all__ = ["AddUp", "ClassSums", "NeedsSamplesError", "Sums"]
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreSums:
-    """Weighted sums of losses and of weights, by class.
+class NeedsSamplesError(Exception):
+    """Raised if a replicate cannot be computed from sums, and needs the samples."""
+
+
+class Sums(ABC):
+    """Groups of samples, and the terms that are summed over each group besides the weight.
+
+    Plain data, without reference to samples, which can be sent to another process.
 
     Attributes
     ----------
-    loss, weight : ndarray of float64, shape (K,)
-    given_priors : ndarray of float64, shape (K,), or None
+    stream : tuple of str and int
+        Key of the random stream, the same in every process.
+    n_groups : int
+        Number of groups; the groups of a class are consecutive, and each class has equally many.
+    n_classes : int
+    n_columns : int
+        Number of arrays that are summed.
+    degree : int
+        If positive, the last column is a coordinate in [-1, 1] whose Chebyshev polynomials T_1 to
+        T_degree are summed instead.
+    known_weight : ndarray of float64, shape (G,), or None
+        Weight of each group in the whole, where it is known already.
+    reads : frozenset of str
+        What is read of a part for groups and columns, as for steps.
+    needs_rows : bool
+        Whether rows are drawn even where counts of groups would do, as some replicates may need
+        the samples.
+    beside : tuple of data
+        Further row-aligned data, whose parts are also passed to `groups` and `columns`.
+    are_reweightable : bool
+        Whether they are valid under other weights; those of LLRs made of posteriors are not, as
+        these LLRs depend on the class frequencies.
     """
 
-    loss: Floats
-    weight: Floats
-    given_priors: Floats | None
+    stream: tuple[str | int, ...]
+    n_groups: int
+    n_classes: int
+    n_columns: int = 0
+    degree: int = 0
+    known_weight: Floats | None = None
+    reads: frozenset[str] = ROWS
+    needs_rows: bool = False
+    beside: tuple[Any, ...] = ()
+    are_reweightable: bool = True
 
     @property
-    def priors(self) -> Floats:
-        """The priors of the evaluation: as given, else the class frequencies."""
-        if self.given_priors is not None:
-            return self.given_priors
-        return np.asarray(self.weight / self.weight.sum())
+    def key(self) -> Hashable:
+        """Identity of the groups: sums with equal keys share them, and are drawn together.
 
-    def mean(self) -> float:
-        """Return the expected loss at the priors; a class of prior 0 adds nothing."""
-        factors = class_factors(self.weight, self.given_priors) / self.weight.sum()
-        used = (factors > 0.0) & (self.weight > 0.0)
-        with np.errstate(invalid="ignore"):  # costs may be negative
-            value = float((self.loss[used] * factors[used]).sum())
-        if np.isnan(value):
-            raise ArgumentError(
-                "sample_weight",
-                "must not be so large that summed costs are beyond the largest float",
-            )
-        return value
+        With polynomials the columns are also the same.
+        """
+        return self.identity
 
+    @abstractmethod
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        """Return the group number of each sample of a part, (n,), of type `index_type`."""
 
-@dataclass(frozen=True, eq=False)
-class LossSummands(ClassSummands):
-    """The losses of each class."""
+    def columns(self, part: Part, *beside: Part) -> Iterable[Floats]:
+        """Return or yield what is summed, C arrays of float64, (n,) each."""
+        return ()
 
-    rule: ScoringRule
-    given_priors: Floats | None
-    n_columns = 1
-
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return (self.rule.losses_of(part.predictions),)
+    @abstractmethod
+    def assemble(self, weight: Floats, sums: Floats) -> Any:
+        """Return the summary of (G,) weights and (G, S) weighted sums."""
 
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
-        predictions = part.predictions
-        return predictions.class_weights, self.rule.summed_losses(predictions)[:, None]
+        """Return the weights (G,) and sums (G, S) of a part; faster kernels may replace this."""
+        groups, weights = self.groups(part, *beside), part.predictions.weights
+        codes = groups if groups.dtype == np.uint8 else groups.astype(np.int32, copy=False)
+        sums = np.empty((self.n_groups, self.n_columns))
+        for place, column in enumerate(self.columns(part, *beside)):
+            sums[:, place] = kernels.sum_by_class(column, codes, weights, self.n_groups)
+        return weigh_groups(groups, weights, self.n_groups), sums
 
-    def assemble(self, weight: Floats, sums: Floats) -> ScoreSums:
-        return ScoreSums(sums[:, 0], weight, self.given_priors)
-
-
-class ReferenceMeans(NamedTuple):
-    """Means of losses expected under reference posteriors, and of these posteriors, (K,)."""
-
-    mean: float
-    reference: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class MeanSummands(ClassSummands):
-    """Samples grouped by class, for means at priors; labels are only needed if priors are given."""
-
-    given_priors: Floats | None
-
-    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        if part.predictions.y_true is not None:
-            return part.predictions.labels
-        if self.given_priors is not None:
-            raise ArgumentError("priors", "need labels", remedy="pass y_true, or no priors")
-        return np.zeros(len(part.predictions), np.uint8)  # all are of one group
-
-    def means(self, weight: Floats, sums: Floats) -> Floats:
-        """Return the mean of each column, (C,); a class of prior 0 adds nothing."""
-        if self.given_priors is None:
-            return np.asarray(sums.sum(axis=0) / weight.sum())
-        factors = class_factors(weight, self.given_priors) / weight.sum()
-        used = (factors > 0.0) & (weight > 0.0)
-        return np.asarray((sums[used] * factors[used, None]).sum(axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class ReferenceSummands(MeanSummands):
-    """Values that belong to reference posteriors, which lie beside the predictions, and these."""
-
-    values: Callable[[Predictions, Predictions], Floats]
-    beside: tuple[Any, ...] = ()
+    def total(self, data: Any) -> Plan[Any]:
+        """Plan: return the summary of data whose facts are known; computed once."""
+        if self.known_weight is not None and not self.n_columns:
+            return self.assemble(self.known_weight, np.empty((self.n_groups, 0)))
+        step = AddUp(self)
+        if self.beside:  # a key that is remembered would keep them in memory
+            (added,) = yield [step.over(data, *self.beside)]
+        else:
+            (added,) = yield [Shared(step.key, data, lambda: _answer_to(step.over(data)))]
+        return self.assemble(*added)
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
-        """The values, and a posterior of each class."""
-        return 1 + self.n_classes
+    def identity(self) -> Hashable:
+        """What tells these sums from others: their type, and the values of their fields."""
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return (type(self), *map(_identity_of, values))
 
-    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        reference = beside[0].predictions
-        values = self.values(part.predictions, reference)
-        return (values, *np.ascontiguousarray(reference.posteriors.T))
+    @property
+    def class_of_group(self) -> NDArray[np.int64]:
+        """Class of the samples in each group, (G,)."""
+        return np.repeat(np.arange(self.n_classes), self.n_groups // self.n_classes)
 
-    def assemble(self, weight: Floats, sums: Floats) -> ReferenceMeans:
-        mean, *reference = self.means(weight, sums)
-        # sums of a replicate, or shifted for BCa, are not 1
-        return ReferenceMeans(float(mean), np.array(reference) / sum(reference))
-
-
-def summed_losses(rule: ScoringRule, data: Data) -> Plan[ScoreSums]:
-    """Plan: return the sums of the losses of data whose facts are known."""
-    sums: ScoreSums = yield from LossSummands(data.n_classes, rule, data.given_priors).total(data)
-    return sums
+    @property
+    def n_sums(self) -> int:
+        """Number of sums per group."""
+        return self.n_columns + (self.degree - 1 if self.degree else 0)
 
 
-def expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
-    """Return the (N,) losses of `predictions` that are expected under `reference`."""
-    predictions.require_posteriors("semi-empirical scores")
-    if len(reference) != len(predictions) or reference.n_classes != predictions.n_classes:
-        raise ArgumentError(
-            "reference",
-            f"must have a posterior for each sample: {len(predictions)} samples of "
-            f"{predictions.n_classes} classes, not {len(reference)} of {reference.n_classes}",
-        )
-    return dot_or_zero(reference.posteriors, rule.class_losses(predictions.log_posteriors))
+@dataclass(frozen=True, eq=False)
+class ClassSums(Sums):
+    """Samples grouped by class alone: what a mean adds up."""
+
+    n_classes: int
+
+    stream = ("classes",)
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of classes."""
+        return self.n_classes
+
+    @property
+    def key(self) -> Hashable:
+        return "classes"
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        return part.predictions.labels
+
+
+def _answer_to(request: Request) -> Plan[Any]:
+    (answer,) = yield [request]
+    return answer
+
+
+@dataclass(frozen=True, eq=False)
+class AddUp(Step):
+    """Add up the weight of each group, and the sums within it."""
+
+    sums: Sums
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.sums.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("sums", self.sums.identity)
+
+    def start(self) -> tuple[Floats, Floats]:
+        n_groups = self.sums.n_groups
+        return np.zeros(n_groups), np.zeros((n_groups, self.sums.n_columns))
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> tuple[Floats, Floats]:
+        return self.merge(accumulator, self.sums.totals(*parts))
+
+    def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
+        (weight, sums), (more_weight, more) = one, other
+        with np.errstate(over="ignore", invalid="ignore"):  # losses may be infinite, or near that
+            return weight + more_weight, sums + more
+
+
+def _identity_of(value: Any) -> Hashable:
+    """Return a key with equal keys for equal values; it holds what cannot be compared."""
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, tuple):
+        return tuple(map(_identity_of, value))
+    return getattr(value, "key", value)  # type: ignore[no-any-return]

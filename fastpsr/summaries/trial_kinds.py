@@ -14,15 +14,15 @@ from fastpsr.plans import ROWS, Data, Part, Plan, check_ids
 from fastpsr.predictions import Floats
 from fastpsr.summaries.rank_cells import minority_of, rank_cells
 from fastpsr.summaries.roc_steps import error_rates
-from fastpsr.summaries.summands import Summands
+from fastpsr.summaries.sums import Sums
 
 __all__ = [
-    "KindCellSummands",
+    "KindCellSums",
     "KindCounts",
-    "KindDecisionSummands",
-    "KindSummands",
+    "KindDecisionSums",
+    "KindSums",
     "as_spoof",
-    "kind_cell_summands",
+    "kind_cell_sums",
 ]
 
 _KINDS = ("non-targets", "spoofed trials", "targets")  # those of a class are consecutive
@@ -59,7 +59,7 @@ class KindCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class KindSummands(Summands):
+class KindSums(Sums):
     """Trials grouped by kind, and by place of the score."""
 
     spoof: Any
@@ -96,7 +96,7 @@ class KindSummands(Summands):
 
 
 @dataclass(frozen=True, eq=False)
-class KindDecisionSummands(KindSummands):
+class KindDecisionSums(KindSums):
     """Trials grouped by kind, and by whether their LLR reaches a threshold."""
 
     threshold: float
@@ -109,7 +109,7 @@ class KindDecisionSummands(KindSummands):
 
 
 @dataclass(frozen=True, eq=False)
-class KindCellSummands(KindSummands):
+class KindCellSums(KindSums):
     """Trials grouped by kind, and by place among the distinct scores of the smaller class.
 
     These scores alone are places where a threshold can be best: just at a target, or just above a
@@ -127,18 +127,18 @@ class KindCellSummands(KindSummands):
         return self.edges.size + 1
 
     def places(self, part: Part) -> NDArray[Any]:
-        scores, dtype = part.predictions._score_rows, index_type(2 * self.n_places)
+        scores, dtype = part.predictions._kernel_scores, index_type(2 * self.n_places)
         cells = kernels.cell_numbers(scores, self.edges, dtype)
         cells += self.of_targets
         cells >>= 1
         return cells
 
 
-def kind_cell_summands(data: Data, spoof: Any) -> Plan[KindCellSummands]:
-    """Plan: request the rank cells, and return summands of kinds at their edges."""
+def kind_cell_sums(data: Data, spoof: Any) -> Plan[KindCellSums]:
+    """Plan: request the rank cells, and return sums of kinds at their edges."""
     spoof = as_spoof(spoof, data)
     cells = yield from rank_cells(data)
-    return KindCellSummands(spoof, cells.edges, minority_of(data) == 1)
+    return KindCellSums(spoof, cells.edges, minority_of(data) == 1)
 
 
 def as_spoof(spoof: Any, data: Data) -> Any:

@@ -14,14 +14,14 @@ from fastpsr.plans import Part
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, class_factors
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.summands import Summands
-from fastpsr.summaries.sums import ScoreSums
+from fastpsr.summaries.losses import ScoreTotals
+from fastpsr.summaries.sums import Sums
 
-__all__ = ["StepSummands"]
+__all__ = ["StepFitSums"]
 
 
 @dataclass(frozen=True, eq=False)
-class StepSummands(Summands):
+class StepFitSums(Sums):
     """Samples of a binary task grouped by class, fold and cell; raw and calibrated losses.
 
     Attributes
@@ -78,19 +78,19 @@ class StepSummands(Summands):
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         wide = index_type(self.n_groups)
         of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
-        of_fold += self.folds.served_by(part)
+        of_fold += self.folds.calibrator_of_rows(part)
         return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(part.predictions),)
 
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreSums, ScoreSums]:
-        given, trains = self.given_priors, self.folds.trains
-        weight = weight.reshape(2, trains.shape[0], self.n_cells)
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
+        given, training_mask = self.given_priors, self.folds.training_mask
+        weight = weight.reshape(2, training_mask.shape[0], self.n_cells)
         by_class = weight.sum(axis=(1, 2))
         losses = np.zeros(2)
         for fold in np.flatnonzero(weight.sum(axis=(0, 2))):
-            training = weight[:, trains[fold]].sum(axis=1)
+            training = weight[:, training_mask[fold]].sum(axis=1)
             totals = training.sum(axis=1)
             if not totals.all():
                 raise ValueError("a calibrator needs samples of every class")
@@ -104,4 +104,4 @@ class StepSummands(Summands):
                 losses[k] += (self.rule.binary_losses(log_odds[used], y)
                               * weight[k, fold, used]).sum()  # fmt: skip
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        return ScoreSums(raw, by_class, given), ScoreSums(losses, by_class, given)
+        return ScoreTotals(raw, by_class, given), ScoreTotals(losses, by_class, given)
