@@ -152,21 +152,21 @@ def _sum_on_axis(
     for histogram in range(first, last):
         sums = out[histogram]
         for block in range(bounds[histogram], bounds[histogram + 1]):
-            own = scores[block * BLOCK : (block + 1) * BLOCK]
+            of_block = scores[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]
             parts = parts_of[block * BLOCK : (block + 1) * BLOCK]
-            for i in range(own.size):  # a loop of its own, so that it vectorizes
-                position = (own[i] - low) * per_unit
+            for i in range(of_block.size):  # a loop of its own, so that it vectorizes
+                position = (of_block[i] - low) * per_unit
                 place = min(max(np.int32(position), np.int32(0)), last_cell)
                 part = np.int32(classes[i]) * np.int32(n_parts) + np.int32(parts[i])
                 t[i] = 2.0 * (position - place) - 1.0
                 group[i] = part * np.int32(n_cells) + place
             if weights.size:
                 own_weights = weights[block * BLOCK : (block + 1) * BLOCK]
-                for i in range(own.size):
+                for i in range(of_block.size):
                     add_products(sums, (DEGREE + 1) * np.int64(group[i]), own_weights[i], t[i])
             else:
-                for i in range(own.size):
+                for i in range(of_block.size):
                     add_products(sums, (DEGREE + 1) * np.int64(group[i]), 1.0, t[i])
 
 
@@ -181,9 +181,9 @@ def _map_by_part(first, last, scores, parts_of, scale, shift, out):
 def _map_rows_by_part(first, last, scores, parts_of, scale, shift, out):
     for i in range(first * BLOCK, min(last * BLOCK, scores.shape[0])):
         part = np.uint64(parts_of[i])
-        row, own, added, factor = out[i], scores[i], shift[part], scale[part]
+        row, of_row, added, factor = out[i], scores[i], shift[part], scale[part]
         for k in range(row.size):
-            row[k] = factor * own[k] + added[k]
+            row[k] = factor * of_row[k] + added[k]
 
 
 @kernel
@@ -294,7 +294,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
         for j in range(n):
             parameters[j] = max(start[j], lower[j])
         damping = 0.0
-        found = False
+        is_found = False
         _slopes_of_features(
             features, non, tar, offset[m], parameters, penalty, total, gradient, hessian, scratch
         )
@@ -309,7 +309,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
             if at_end:  # rounding would decide whether damped steps are good, and go on for ever
                 damping = 0.0
             if not _solve_free(hessian, gradient, is_free, damping, factor, step):
-                found = at_end  # flat: any is as good
+                is_found = at_end  # flat: any is as good
                 break
             before = 0.0
             for j in range(n):
@@ -318,7 +318,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
             if at_end:
                 for j in range(n):
                     parameters[j] = trial[j]
-                found = True
+                is_found = True
                 break
             _slopes_of_features(
                 features, non, tar, offset[m], trial, penalty, total, there, renewed, scratch
@@ -338,4 +338,4 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
                 damping = max(10.0 * damping, 1e-3)
         for j in range(n):
             out[m, j] = parameters[j]
-        out[m, n] = 1.0 if found else 0.0
+        out[m, n] = 1.0 if is_found else 0.0

@@ -57,16 +57,16 @@ def _sum_into_bins(
     limit = first_edge.size - 2.0
     buckets = np.empty(BLOCK, np.int32)
     lanes = 1 if out.shape[1] > _FEW_SUMS else _LANES
-    held = np.empty((lanes, out.shape[1]))
+    sums = np.empty((lanes, out.shape[1]))
     for part in range(first, last):
-        held[:] = 0.0
+        sums[:] = 0.0
         for block in range(bounds[part], bounds[part + 1]):
             start = block * BLOCK
-            own = values[start : start + BLOCK]
-            for i in range(own.size):  # a loop of its own, so that it vectorizes
-                buckets[i] = bucket_of(own[i], low, per_unit, limit)
-            for i in range(own.size):
-                value = own[i]
+            of_block = values[start : start + BLOCK]
+            for i in range(of_block.size):  # a loop of its own, so that it vectorizes
+                buckets[i] = bucket_of(of_block[i], low, per_unit, limit)
+            for i in range(of_block.size):
+                value = of_block[i]
                 bucket = np.uint32(buckets[i])
                 edge = np.int64(quick[bucket])
                 if edge < 0:
@@ -74,10 +74,10 @@ def _sum_into_bins(
                 number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
                 w = weights[start + i] if weighted else 1.0
                 place = np.uint64(3 * (np.int64(y[start + i]) * n_bins + number))
-                total = held[i & (lanes - 1)]
+                total = sums[i & (lanes - 1)]
                 total[place] += w
                 total[place + np.uint64(1)] += w if hits[start + i] != 0 else 0.0
                 total[place + np.uint64(2)] += w * value
         for lane in range(lanes):
             for place in range(out.shape[1]):  # adding arrays would triple the time to compile
-                out[part, place] += held[lane, place]
+                out[part, place] += sums[lane, place]

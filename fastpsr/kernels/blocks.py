@@ -43,8 +43,8 @@ _pool_lock = threading.Lock()
 
 def thread_count() -> int:
     """Return the number of threads of calls here: that of `on_threads`, else `most_threads`."""
-    own = _own_count.get()
-    return most_threads() if own is None else own
+    chosen = _own_count.get()
+    return most_threads() if chosen is None else chosen
 
 
 def most_threads() -> int:

@@ -106,14 +106,14 @@ def count_into_places(
     rows, places = np.empty((2, min(values.size, _AT_ONCE)), np.int32)
     n_found = np.empty(count_blocks(rows.size), np.int64)
     for start in range(0, values.size, _AT_ONCE):
-        own = slice(start, start + _AT_ONCE)
-        some = writable(values[own])
+        chunk = slice(start, start + _AT_ONCE)
+        some = writable(values[chunk])
         n_blocks = count_blocks(some.size)
         over_blocks(_find_places, n_blocks, some, *grid, first_place, rows, places, n_found)
-        found = rows, places, n_found[:n_blocks]
-        held = some, y[own], weights[own], counts, extremes, sums
+        marked = rows, places, n_found[:n_blocks]
+        targets = some, y[chunk], weights[chunk], counts, extremes, sums
         n_shares = min(thread_count(), some.size // BLOCK + 1)
-        over_blocks(_add_to_places, n_shares, n_shares, *found, *held, worth_a_thread=1)
+        over_blocks(_add_to_places, n_shares, n_shares, *marked, *targets, worth_a_thread=1)
 
 
 def marks_of_places(node_of_place: Codes, picked: Flags) -> NDArray[np.int32]:
@@ -136,14 +136,14 @@ def pick_from_places(
     """Return the values of class 0 and of class 1 in places that are `marked`, in no order."""
     low, per_unit, n_buckets, _, nodes = grid
     values, y = writable(values), writable(y)
-    held = np.empty(values.size)
+    kept = np.empty(values.size)
     sizes = np.empty((count_blocks(values.size), 2), np.int64)
     marks = low, per_unit, n_buckets, nodes, marked
-    over_blocks(_hold_picked, sizes.shape[0], values, y, *marks, held, sizes)
+    over_blocks(_hold_picked, sizes.shape[0], values, y, *marks, kept, sizes)
     begins = np.zeros_like(sizes)
     begins[1:] = sizes[:-1].cumsum(axis=0)
     negatives, positives = (np.empty(size) for size in sizes.sum(axis=0))
-    over_blocks(_copy_picked, sizes.shape[0], held, sizes, begins, negatives, positives)
+    over_blocks(_copy_picked, sizes.shape[0], kept, sizes, begins, negatives, positives)
     return negatives, positives
 
 
@@ -208,11 +208,11 @@ def _count(first, last, bounds, scores, y, low, per_unit, counts):
     for part in range(first, last):
         count = counts[part]
         for block in range(bounds[part], bounds[part + 1]):
-            own = scores[block * BLOCK : (block + 1) * BLOCK]
+            of_block = scores[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]
-            for i in range(own.size):  # a loop of its own, so that it vectorizes
-                buckets[i] = bucket_of(own[i], low, per_unit, limit)
-            for i in range(own.size):
+            for i in range(of_block.size):  # a loop of its own, so that it vectorizes
+                buckets[i] = bucket_of(of_block[i], low, per_unit, limit)
+            for i in range(of_block.size):
                 count[np.uint32(buckets[i]), classes[i]] += 1
 
 
@@ -224,22 +224,22 @@ def _pick(first, last, bounds, scores, y, low, per_unit, picked, begins, negativ
         n_negative = begins[part, 0]
         n_positive = begins[part, 1]
         for block in range(bounds[part], bounds[part + 1]):
-            own = scores[block * BLOCK : (block + 1) * BLOCK]
+            of_block = scores[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]
-            for i in range(own.size):
-                rows[i] = bucket_of(own[i], low, per_unit, limit)
+            for i in range(of_block.size):
+                rows[i] = bucket_of(of_block[i], low, per_unit, limit)
             n_picked = 0
-            for i in range(own.size):  # no branch: which are picked cannot be foretold
+            for i in range(of_block.size):  # no branch: which are picked cannot be foretold
                 is_picked = picked[np.uint32(rows[i])]
                 rows[n_picked] = i
                 n_picked += is_picked
             for place in range(n_picked):
                 i = rows[place]
                 if classes[i]:
-                    positives[n_positive] = own[i]
+                    positives[n_positive] = of_block[i]
                     n_positive += 1
                 else:
-                    negatives[n_negative] = own[i]
+                    negatives[n_negative] = of_block[i]
                     n_negative += 1
 
 
@@ -428,25 +428,25 @@ def _mark(values, low, per_unit, limit, nodes, marked, marks):
 def _mark_in_places(first, last, values, low, per_unit, n_buckets, nodes, marked, out):
     marks = np.empty(BLOCK, np.int32)
     for block in range(first, last):
-        own = values[block * BLOCK : (block + 1) * BLOCK]
-        _mark(own, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
-        for i in range(own.size):
+        of_block = values[block * BLOCK : (block + 1) * BLOCK]
+        _mark(of_block, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
+        for i in range(of_block.size):
             out[block * BLOCK + i] = marks[i] == -2
 
 
 @kernel
-def _hold_picked(first, last, values, y, low, per_unit, n_buckets, nodes, marked, held, sizes):
+def _hold_picked(first, last, values, y, low, per_unit, n_buckets, nodes, marked, all_kept, sizes):
     marks = np.empty(BLOCK, np.int32)
     for block in range(first, last):
-        own = values[block * BLOCK : (block + 1) * BLOCK]
+        of_block = values[block * BLOCK : (block + 1) * BLOCK]
         classes = y[block * BLOCK : (block + 1) * BLOCK]
-        kept = held[block * BLOCK : (block + 1) * BLOCK]
-        _mark(own, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
+        kept = all_kept[block * BLOCK : (block + 1) * BLOCK]
+        _mark(of_block, low, per_unit, n_buckets - 1.0, nodes, marked, marks)
         n = np.int64(0)
         p = np.int64(0)
-        for i in range(own.size):  # no branch: class 0 from the front, class 1 from the back
-            kept[n] = own[i]
-            kept[own.size - 1 - p] = own[i]
+        for i in range(of_block.size):  # no branch: class 0 from the front, class 1 from the back
+            kept[n] = of_block[i]
+            kept[of_block.size - 1 - p] = of_block[i]
             is_picked = marks[i] == -2
             n += is_picked & (classes[i] == 0)
             p += is_picked & (classes[i] != 0)
@@ -454,9 +454,9 @@ def _hold_picked(first, last, values, y, low, per_unit, n_buckets, nodes, marked
 
 
 @kernel
-def _copy_picked(first, last, held, sizes, begins, negatives, positives):
+def _copy_picked(first, last, all_kept, sizes, begins, negatives, positives):
     for block in range(first, last):
-        kept = held[block * BLOCK : (block + 1) * BLOCK]
+        kept = all_kept[block * BLOCK : (block + 1) * BLOCK]
         for i in range(sizes[block, 0]):
             negatives[begins[block, 0] + i] = kept[i]
         for i in range(sizes[block, 1]):

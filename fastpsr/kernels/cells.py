@@ -106,10 +106,12 @@ def highest_in_steps(values: Reals, weights: Floats, grid: Grid, highest: Floats
     `grid` is the :func:`bucket_grid` of the edges, which are one fewer than steps.
     """
     n_parts = int(max(1, min(_MOST_PARTS, values.size // (4 * highest.size))))
-    found = highest[None] if n_parts == 1 else np.full((n_parts, highest.size), -np.inf)
-    over_parts(_highest_in_steps, cut(values.size, n_parts), values, weights, *grid, found)
+    highest_of_parts = highest[None] if n_parts == 1 else np.full((n_parts, highest.size), -np.inf)
+    over_parts(
+        _highest_in_steps, cut(values.size, n_parts), values, weights, *grid, highest_of_parts
+    )
     if n_parts > 1:
-        np.maximum(highest, found.max(axis=0), out=highest)
+        np.maximum(highest, highest_of_parts.max(axis=0), out=highest)
 
 
 @kernel
@@ -170,22 +172,22 @@ def _add_cells(cells, others):
 
 @kernel
 def _split_by_class(first, last, bounds, scores, y, begins, negatives, positives):
-    held = np.empty((2, BLOCK))
+    both = np.empty((2, BLOCK))
     for part in range(first, last):
         n_negative = begins[part, 0]
         n_positive = begins[part, 1]
         for block in range(bounds[part], bounds[part + 1]):
-            own = scores[block * BLOCK : (block + 1) * BLOCK]
+            of_block = scores[block * BLOCK : (block + 1) * BLOCK]
             classes = y[block * BLOCK : (block + 1) * BLOCK]
             ones = 0
-            for i in range(own.size):  # no branch: labels in no order cannot be foretold
+            for i in range(of_block.size):  # no branch: labels in no order cannot be foretold
                 is_one = np.int64(classes[i])
-                held[0, i - ones] = own[i]
-                held[1, ones] = own[i]
+                both[0, i - ones] = of_block[i]
+                both[1, ones] = of_block[i]
                 ones += is_one
-            zeros = own.size - ones
-            negatives[n_negative : n_negative + zeros] = held[0, :zeros]
-            positives[n_positive : n_positive + ones] = held[1, :ones]
+            zeros = of_block.size - ones
+            negatives[n_negative : n_negative + zeros] = both[0, :zeros]
+            positives[n_positive : n_positive + ones] = both[1, :ones]
             n_negative += zeros
             n_positive += ones
 

@@ -38,10 +38,10 @@ def _compiled_add_products(typing_context, sums, place, w, t):
 
 
 def _from_lanes(builder, vector, values):
-    made = ir.Constant(vector, ir.Undefined)
+    lanes = ir.Constant(vector, ir.Undefined)
     for lane, value in enumerate(values):
-        made = builder.insert_element(made, value, ir.Constant(ir.IntType(32), lane))
-    return made
+        lanes = builder.insert_element(lanes, value, ir.Constant(ir.IntType(32), lane))
+    return lanes
 
 
 def _plain_add_products(sums, place, w, t):

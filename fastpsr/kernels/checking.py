@@ -12,16 +12,18 @@ __all__ = ["compact_labels", "find_outside", "sum_rows"]
 
 def find_outside(values: Reals, low: float, high: float) -> int:
     """Return the first index where not ``low <= value <= high``, or -1; nan is outside."""
-    found = np.empty(count_blocks(values.size), np.int64)
-    over_blocks(_find_outside, found.size, values, float(low), float(high), found)
-    return _first(found)
+    first_of_blocks = np.empty(count_blocks(values.size), np.int64)
+    over_blocks(
+        _find_outside, first_of_blocks.size, values, float(low), float(high), first_of_blocks
+    )
+    return _first(first_of_blocks)
 
 
 def compact_labels(labels: Counts, n_classes: int, codes: Codes) -> int:
     """Copy int64 labels into narrower `codes`; return the first index not in 0..K-1, or -1."""
-    found = np.empty(count_blocks(labels.size), np.int64)
-    over_blocks(_compact_labels, found.size, labels, n_classes, codes, found)
-    return _first(found)
+    first_of_blocks = np.empty(count_blocks(labels.size), np.int64)
+    over_blocks(_compact_labels, first_of_blocks.size, labels, n_classes, codes, first_of_blocks)
+    return _first(first_of_blocks)
 
 
 def sum_rows(values: Reals) -> Floats:
@@ -31,24 +33,24 @@ def sum_rows(values: Reals) -> Floats:
     return out
 
 
-def _first(found):
-    hits = found[found >= 0]
+def _first(first_of_blocks):
+    hits = first_of_blocks[first_of_blocks >= 0]
     return int(hits[0]) if hits.size else -1
 
 
 @kernel
-def _find_outside(first, last, values, low, high, found):
+def _find_outside(first, last, values, low, high, first_of_blocks):
     for block in range(first, last):
         start = block * BLOCK
         stop = min(start + BLOCK, values.size)
         n_inside = 0
         for i in range(start, stop):  # counting vectorizes, leaving the loop early does not
             n_inside += (values[i] >= low) & (values[i] <= high)
-        found[block] = -1
+        first_of_blocks[block] = -1
         if n_inside < stop - start:
             for i in range(start, stop):
                 if not (low <= values[i] <= high):
-                    found[block] = i
+                    first_of_blocks[block] = i
                     break
 
 
@@ -59,7 +61,7 @@ def _sum_rows(first, last, values, out):
 
 
 @kernel
-def _compact_labels(first, last, labels, n_classes, codes, found):
+def _compact_labels(first, last, labels, n_classes, codes, first_of_blocks):
     for block in range(first, last):
         start = block * BLOCK
         stop = min(start + BLOCK, labels.size)
@@ -67,9 +69,9 @@ def _compact_labels(first, last, labels, n_classes, codes, found):
         for i in range(start, stop):
             n_inside += (labels[i] >= 0) & (labels[i] < n_classes)
             codes[i] = labels[i]
-        found[block] = -1
+        first_of_blocks[block] = -1
         if n_inside < stop - start:
             for i in range(start, stop):
                 if labels[i] < 0 or labels[i] >= n_classes:
-                    found[block] = i
+                    first_of_blocks[block] = i
                     break

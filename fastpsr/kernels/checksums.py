@@ -19,13 +19,13 @@ def checksum(*arrays: NDArray[Any]) -> int:
     """Return 64 bits that change with any value of the arrays, and with their order."""
     total = 0
     for array in arrays:
-        held = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        n_words = held.size // 8
+        bytes_ = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        n_words = bytes_.size // 8
         of_blocks = np.empty(count_blocks(n_words), np.uint64)
-        words = held[: 8 * n_words].view(np.uint64)
+        words = bytes_[: 8 * n_words].view(np.uint64)
         over_blocks(_hash_blocks, of_blocks.size, words, of_blocks)
-        rest = int.from_bytes(held[8 * n_words :].tobytes(), "little")
-        for value in (held.size, rest, int(of_blocks.sum())):
+        rest = int.from_bytes(bytes_[8 * n_words :].tobytes(), "little")
+        for value in (bytes_.size, rest, int(of_blocks.sum())):
             total = (total * 0x9E3779B97F4A7C15 + value + 1) % (1 << 64)
             total ^= total >> 31
     return total

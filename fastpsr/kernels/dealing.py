@@ -197,10 +197,10 @@ def _pair_folds(one, other, folds, n_folds, pairs, counts):
 @kernel
 def _count_classes(first, last, y, weights, counts):
     for block in range(first, last):
-        own = counts[block]
+        of_block = counts[block]
         for i in range(block * BLOCK, min((block + 1) * BLOCK, y.size)):
             if weights.size == 0 or weights[i] > 0.0:
-                own[y[i]] += 1
+                of_block[y[i]] += 1
 
 
 @kernel
@@ -254,15 +254,15 @@ def _remainder(number, divisor, inverse):
 
 @kernel
 def _deal_in_turn(first, last, first_rank, size, width, table, keys, n_shares, shares):
-    own, inverse = np.empty(BLOCK, np.int64), 1.0 / n_shares
+    places, inverse = np.empty(BLOCK, np.int64), 1.0 / n_shares
     for begin in range(first * BLOCK, min(last * BLOCK, shares.size), BLOCK):
         n = min(BLOCK, shares.size - begin)
         if table.size:
-            own[:n] = table[first_rank + begin : first_rank + begin + n]
+            places[:n] = table[first_rank + begin : first_rank + begin + n]
         else:
-            _permute(first_rank + begin, n, size, width, keys, own)
+            _permute(first_rank + begin, n, size, width, keys, places)
         for i in range(n):
-            shares[begin + i] = _remainder(own[i], n_shares, inverse)
+            shares[begin + i] = _remainder(places[i], n_shares, inverse)
 
 
 @kernel
@@ -303,10 +303,10 @@ def _sum_shares(first, last, dealt, keeps, out):
 @kernel
 def _leave_out(first, last, counts, groups, bounds, out):
     for place in range(first, last):
-        own = out[place]
-        own[:] = counts
+        of_replicate = out[place]
+        of_replicate[:] = counts
         for i in range(bounds[place], bounds[place + 1]):
-            own[groups[i]] -= 1.0
+            of_replicate[groups[i]] -= 1.0
 
 
 @inline
@@ -332,15 +332,15 @@ def _dealing(permute):
                 next_place[k] = place
                 # none are left of other data than the folds were dealt for
                 n = max(np.int64(0), min(counts[block, k], sizes[k] - before[block, k]))
-                own = dealt[place : place + counts[block, k]]
-                own[:] = 0
+                of_class = dealt[place : place + counts[block, k]]
+                of_class[:] = 0
                 if places[k] >= 0:
                     for i in range(n):
-                        own[i] = tables[places[k] + before[block, k] + i]
+                        of_class[i] = tables[places[k] + before[block, k] + i]
                 elif n:
-                    permute(before[block, k], n, sizes[k], widths[k], keys[k], own)
+                    permute(before[block, k], n, sizes[k], widths[k], keys[k], of_class)
                 for i in range(n):
-                    own[i] = _remainder(own[i] + first_folds[k], n_folds, per_fold)
+                    of_class[i] = _remainder(of_class[i] + first_folds[k], n_folds, per_fold)
                 place += counts[block, k]
             for i in range(begin, end):
                 if weights.size == 0 or weights[i] > 0.0:

@@ -145,12 +145,12 @@ def _margin_ranges(scores, y, weights, parts_of, by_class, least, most):
     for i in range(y.size):
         if weights.size and weights[i] == 0.0:
             continue
-        own = scores[i, y[i]]
+        true_score = scores[i, y[i]]
         if not by_class:
             low = least[parts_of[i], 0]
             high = most[parts_of[i], 0]
             for k in range(scores.shape[1]):
-                margin = own - scores[i, k]
+                margin = true_score - scores[i, k]
                 if k != y[i]:
                     low[0] = min(low[0], margin)
                     high[0] = max(high[0], margin)
@@ -158,6 +158,6 @@ def _margin_ranges(scores, y, weights, parts_of, by_class, least, most):
         low = least[parts_of[i], y[i]]
         high = most[parts_of[i], y[i]]
         for k in range(scores.shape[1]):
-            margin = own - scores[i, k]
+            margin = true_score - scores[i, k]
             low[k] = margin if margin < low[k] else low[k]
             high[k] = margin if margin > high[k] else high[k]

@@ -93,19 +93,19 @@ def _log_odds_of_pairs(first, last, posteriors, out):
 
 @kernel
 def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
-    held = np.empty(offset.size)
+    shares = np.empty(offset.size)
     for i in range(first * n_rows, min(last * n_rows, log_sums.size)):
-        row, own = scores[i], out[i]
-        for k in range(held.size):
-            own[k] = row[k] + offset[k]
-        top = largest(own)
-        for k in range(held.size):
-            own[k] -= top
-        for k in range(held.size):
-            held[k] = _exp(own[k])
-        log_total = math.log(total(held))
-        for k in range(held.size):
-            own[k] -= log_total
+        row, log_row = scores[i], out[i]
+        for k in range(shares.size):
+            log_row[k] = row[k] + offset[k]
+        top = largest(log_row)
+        for k in range(shares.size):
+            log_row[k] -= top
+        for k in range(shares.size):
+            shares[k] = _exp(log_row[k])
+        log_total = math.log(total(shares))
+        for k in range(shares.size):
+            log_row[k] -= log_total
         log_sums[i] = top + log_total
 
 

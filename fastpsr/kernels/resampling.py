@@ -238,14 +238,14 @@ def _pick(state, size, n_draws, places):
 
 
 @summing
-def _sum_pure(start, places, n_draws, weights, columns, degree, held, t, before, now, total):
+def _sum_pure(start, places, n_draws, weights, columns, degree, of_draws, t, before, now, total):
     """Add the draws of a block of one group to its sums."""
     weighted = weights.size > 0
     if weighted:
         total_weight = 0.0
         for j in range(n_draws):
-            held[j] = weights[start + places[j]]
-            total_weight += held[j]
+            of_draws[j] = weights[start + places[j]]
+            total_weight += of_draws[j]
         total[0] += total_weight
     else:
         total[0] += n_draws
@@ -255,7 +255,7 @@ def _sum_pure(start, places, n_draws, weights, columns, degree, held, t, before,
         value = 0.0
         if weighted:
             for j in range(n_draws):
-                value += held[j] * column[np.uint64(places[j])]
+                value += of_draws[j] * column[np.uint64(places[j])]
         else:
             for j in range(n_draws):
                 value += column[np.uint64(places[j])]
@@ -269,7 +269,7 @@ def _sum_pure(start, places, n_draws, weights, columns, degree, held, t, before,
         for k in range(degree):
             value = 0.0
             for j in range(n_draws):
-                value += held[j] * now[j] if weighted else now[j]
+                value += of_draws[j] * now[j] if weighted else now[j]
                 after = 2.0 * t[j] * now[j] - before[j]
                 before[j] = now[j]
                 now[j] = after
@@ -313,7 +313,7 @@ def _sum_draws(
             if not only_counts or start[block + 1] > bounds[group[block] + 1]:
                 most = max(most, row[block])
     places = np.empty(most + _PER_NUMBER, np.int32)
-    held, t, before, now = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    of_draws, t, before, now = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     group_of_place = np.empty(BLOCK, np.int64)
     for block in range(n_blocks):  # outside, so that its rows stay in the cache
         begin = start[block]
@@ -334,7 +334,7 @@ def _sum_draws(
                 continue
             _pick(stream_of(seed, first + place, block), size, n_here, places)
             if is_pure:
-                _sum_pure(begin, places, n_here, weights, columns, degree, held, t, before, now,
+                _sum_pure(begin, places, n_here, weights, columns, degree, of_draws, t, before, now,
                           out[place, g])  # fmt: skip
             else:
                 _sum_mixed(begin, places, n_here, group_of_place, weights, columns, degree,
@@ -465,13 +465,13 @@ def _sum_lanes(drawn, groups, size, weights, columns, degree, total):
     weighted = weights.size > 0
     for i in range(size):
         group = np.uint64(groups[i])
-        own = weights[i] if weighted else 1.0
+        weight = weights[i] if weighted else 1.0
         for lane in range(LANES):
-            total[group, 0, lane] += np.float64(drawn[i, lane]) * own
+            total[group, 0, lane] += np.float64(drawn[i, lane]) * weight
         for c in range(n_plain):
             v = columns[c, i]
             for lane in range(LANES):
-                w = np.float64(drawn[i, lane]) * own
+                w = np.float64(drawn[i, lane]) * weight
                 total[group, 1 + c, lane] += w * v if w > 0.0 else 0.0
         if degree:
             t = columns[n_plain, i]
@@ -479,5 +479,5 @@ def _sum_lanes(drawn, groups, size, weights, columns, degree, total):
             now = t
             for k in range(1 + n_plain, 1 + n_plain + degree):
                 for lane in range(LANES):
-                    total[group, k, lane] += np.float64(drawn[i, lane]) * own * now
+                    total[group, k, lane] += np.float64(drawn[i, lane]) * weight * now
                 before, now = now, 2.0 * t * now - before

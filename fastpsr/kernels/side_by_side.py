@@ -90,17 +90,17 @@ def _width(n_classes, part_size):
 @kernel
 def _place(first, last, rows, scores, y, weights, x, labels, filled):
     for block in range(first, last):
-        own = rows[block]
+        rows_of_block = rows[block]
         for begin in range(0, scores.shape[1], 8):  # few lines of the cache at a time
             end = min(begin + 8, scores.shape[1])
-            for s in range(own.size):
+            for s in range(rows_of_block.size):
                 for k in range(begin, end):
-                    x[block, k, s] = scores[own[s], k] if own[s] >= 0 else 0.0
-        for s in range(own.size):
-            labels[block, s] = y[own[s]] if own[s] >= 0 else 0
+                    x[block, k, s] = scores[rows_of_block[s], k] if rows_of_block[s] >= 0 else 0.0
+        for s in range(rows_of_block.size):
+            labels[block, s] = y[rows_of_block[s]] if rows_of_block[s] >= 0 else 0
             filled[block, s] = 0.0
-            if own[s] >= 0:
-                filled[block, s] = weights[own[s]] if weights.size else 1.0
+            if rows_of_block[s] >= 0:
+                filled[block, s] = weights[rows_of_block[s]] if weights.size else 1.0
 
 
 @kernel
@@ -108,9 +108,9 @@ def _exponentials(x, scale, shift, top, q):
     """Write exp(scale x + shift) over the largest of each sample."""
     top[:] = -math.inf
     for k in range(x.shape[0]):
-        own, values, offset = x[k], q[k], shift[k]
+        scores, values, offset = x[k], q[k], shift[k]
         for s in range(top.size):
-            values[s] = scale * own[s] + offset
+            values[s] = scale * scores[s] + offset
         for s in range(top.size):
             top[s] = values[s] if values[s] > top[s] else top[s]
     for k in range(x.shape[0]):
@@ -124,11 +124,11 @@ def _normalize(x, q, norm, mean):
     norm[:] = 0.0
     mean[:] = 0.0
     for k in range(x.shape[0]):
-        own, values = x[k], q[k]
+        scores, values = x[k], q[k]
         for s in range(norm.size):
             norm[s] += values[s]
         for s in range(norm.size):
-            mean[s] += values[s] * own[s]
+            mean[s] += values[s] * scores[s]
     for s in range(norm.size):
         norm[s] = 1.0 / norm[s]
         mean[s] *= norm[s]
@@ -212,19 +212,19 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
         if curved:
             spread[:] = 0.0
         for block in range(bounds[piece], bounds[piece + 1]):
-            own = x[block]
-            _exponentials(own, point[0], point[1:], top, q)
-            _normalize(own, q, norm, mean)
+            scores = x[block]
+            _exponentials(scores, point[0], point[1:], top, q)
+            _normalize(scores, q, norm, mean)
             for s in range(width):
                 true = np.int64(y[block, s])
                 w[s] = weights[block, s] * factors[true]
-                slope[0] += w[s] * (mean[s] - own[true, s])
+                slope[0] += w[s] * (mean[s] - scores[true, s])
                 slope[1 + true] -= w[s]
             for k in range(n_classes):
                 values, shares = q[k], weighted[k]
                 for s in range(width):
                     shares[s] = w[s] * values[s]
-                mass, cross, variance = _moments(own[k], mean, shares)
+                mass, cross, variance = _moments(scores[k], mean, shares)
                 slope[1 + k] += mass
                 cross_row[1 + k] += cross
                 cross_row[0] += variance
@@ -247,9 +247,9 @@ def _add_up(pieces, slopes, spreads, gradient, hessian):
             for k in range(gradient.size):
                 hessian[0, k] += slopes[piece, 1, k]
             for k in range(n_classes):
-                own, row = spreads[piece, k], hessian[1 + k]
+                spread, row = spreads[piece, k], hessian[1 + k]
                 for j in range(k, n_classes):
-                    row[1 + j] += own[j]
+                    row[1 + j] += spread[j]
     if hessian.size:
         for k in range(gradient.size):
             for j in range(k):

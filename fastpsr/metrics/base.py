@@ -206,5 +206,5 @@ def check_metric(metric: object) -> None:
             "metrics", f"must not be the class {name}", remedy=f"make one, {name}(...)"
         )
     if not callable(metric):
-        found = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
-        raise ArgumentError("metrics", f"must be callable, not {found}")
+        given = repr(metric) if isinstance(metric, (str, int, float)) else type(metric).__name__
+        raise ArgumentError("metrics", f"must be callable, not {given}")

@@ -132,8 +132,8 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
         pairs = _trained(data)
-        made: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
-        return [*made, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
+        metrics: list[Metric[Any]] = [cls(Log(), *pair) for pair in pairs]
+        return [*metrics, *(cls(Brier(), *pair, relative=False) for pair in pairs[:2])]
 
     def total(self, data: Data) -> Plan[tuple[ScoreTotals, ScoreTotals]]:
         data.require_posteriors("expected scores")
@@ -149,16 +149,16 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
             return (yield from self._fitter.losses_plan(self.rule, folds, data))
-        made = yield from self.train.calibrated_plan(self._fitter, data)
-        return (yield from summed_losses(self.rule, made))
+        calibrated = yield from self.train.calibrated_plan(self._fitter, data)
+        return (yield from summed_losses(self.rule, calibrated))
 
     def sums(self, data: Data) -> Plan[Sums | None]:
         data.require_posteriors("expected scores")
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
             return (yield from self._fitter.refit_sums(self.rule, folds, data))
-        made = yield from self.train.calibrated_plan(self._fitter, data)
-        return _TwoLosses(data.n_classes, self.rule, data.given_priors, (made,))
+        calibrated = yield from self.train.calibrated_plan(self._fitter, data)
+        return _TwoLosses(data.n_classes, self.rule, data.given_priors, (calibrated,))
 
     def finish(self, summary: tuple[ScoreTotals, ScoreTotals]) -> float:
         raw, calibrated = summary[0].mean(), summary[1].mean()
@@ -181,10 +181,10 @@ class _TwoLosses(ClassSums):
     n_columns = 2
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
-        return tuple(self.rule.losses_of(own.predictions) for own in (part, *beside))
+        return tuple(self.rule.losses_of(each.predictions) for each in (part, *beside))
 
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
-        losses = [self.rule.summed_losses(own.predictions) for own in (part, *beside)]
+        losses = [self.rule.summed_losses(each.predictions) for each in (part, *beside)]
         return part.predictions.class_weights, np.column_stack(losses)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
@@ -303,8 +303,13 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
     """Return all calibrators with the first training, and one calibrator with each other."""
     first, *others = [train for kind in TRAININGS for train in kind.examples(data)]
-    made = [kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only]
-    return [*((calibrator, first) for calibrator in made), *((made[0], train) for train in others)]
+    calibrators = [
+        kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only
+    ]
+    return [
+        *((calibrator, first) for calibrator in calibrators),
+        *((calibrators[0], train) for train in others),
+    ]
 
 
 def divergences(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:

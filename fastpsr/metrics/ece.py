@@ -99,10 +99,10 @@ class ECE(Metric[BinTotals]):
 
     @classmethod
     def examples(cls, data: Data) -> list[Metric[Any]]:
-        made: list[Metric[Any]] = [
+        metrics: list[Metric[Any]] = [
             cls(on="confidence"), cls(7, "confidence", 2), cls(5, "confidence", 1, "quantile")
         ]  # fmt: skip
-        return made if data.n_classes > 2 else [cls(), cls(10, "class", 2, "quantile"), *made]
+        return metrics if data.n_classes > 2 else [cls(), cls(10, "class", 2, "quantile"), *metrics]
 
     def total(self, data: Data) -> Plan[BinTotals]:
         if self.binning == "uniform":

@@ -87,10 +87,10 @@ class BinSums(Sums):
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
         samples = part.predictions.present()
         posteriors, hits = self.events(samples)
-        found = kernels.sum_into_bins(
+        totals = kernels.sum_into_bins(
             posteriors, hits, samples.labels, samples.weights, self.edges, self.n_classes
         )
-        weight, hit, posterior = np.moveaxis(found, -1, 0)
+        weight, hit, posterior = np.moveaxis(totals, -1, 0)
         weights = np.stack([weight - hit, hit], axis=1)
         # only the sum over both outcomes is used
         sums = np.stack([posterior, np.zeros_like(posterior)], axis=1)

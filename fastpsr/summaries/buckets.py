@@ -263,16 +263,16 @@ class _CountPlaces(Step):
 
     def start(self) -> tuple[Floats, Floats]:
         n = self.grid.n_places - self.first_place
-        held = np.zeros((n, 4))  # side by side, for the cache: counts, lowest and highest
-        held[:, 2:] = np.inf, -np.inf
-        return held, np.zeros((n if self.has_weights else 0, 2))
+        table = np.zeros((n, 4))  # side by side, for the cache: counts, lowest and highest
+        table[:, 2:] = np.inf, -np.inf
+        return table, np.zeros((n if self.has_weights else 0, 2))
 
     def add(
         self, accumulator: tuple[Floats, Floats], prepared: None, part: Part
     ) -> tuple[Floats, Floats]:
         values, y, weights = self.column(part)
-        held, sums = accumulator
-        counts, extremes = _counts_of(held), held[:, 2:]
+        table, sums = accumulator
+        counts, extremes = _counts_of(table), table[:, 2:]
         place = self.first_place
         kernels.count_into_places(
             values, y, weights, self.grid.arrays, place, counts, extremes, sums
@@ -282,22 +282,22 @@ class _CountPlaces(Step):
     def merge(
         self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats]:
-        (held, sums), (more, more_sums) = one, other
-        counts = _counts_of(held)
+        (table, sums), (more, more_sums) = one, other
+        counts = _counts_of(table)
         counts += _counts_of(more)
-        np.minimum(held[:, 2], more[:, 2], out=held[:, 2])
-        np.maximum(held[:, 3], more[:, 3], out=held[:, 3])
+        np.minimum(table[:, 2], more[:, 2], out=table[:, 2])
+        np.maximum(table[:, 3], more[:, 3], out=table[:, 3])
         if self.has_weights:
             kernels.add_cells(sums, more_sums[None])
         return one
 
     def finish(self, accumulator: tuple[Floats, Floats]) -> tuple[Any, ...]:
-        held, sums = accumulator
-        return _counts_of(held), held[:, 2], held[:, 3], sums
+        table, sums = accumulator
+        return _counts_of(table), table[:, 2], table[:, 3], sums
 
 
-def _counts_of(held: Floats) -> NDArray[np.int64]:
-    return held.view(np.int64)[:, :2]
+def _counts_of(table: Floats) -> NDArray[np.int64]:
+    return table.view(np.int64)[:, :2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,11 +349,11 @@ class PickValues(Step):
         return joined_by_number(accumulator)
 
 
-def joined_by_number(held: dict[int, tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def joined_by_number(by_number: dict[int, tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Return pairs of arrays joined in the order of the parts that they are of."""
-    if len(held) == 1:
-        return next(iter(held.values()))
-    pairs = [held[number] for number in sorted(held)]
+    if len(by_number) == 1:
+        return next(iter(by_number.values()))
+    pairs = [by_number[number] for number in sorted(by_number)]
     nothing = np.empty(0)
     one, other = (np.concatenate([nothing, *(pair[i] for pair in pairs)]) for i in range(2))
     return one, other
@@ -396,8 +396,8 @@ def count(column: Column, data: Data) -> Plan[Counted]:
     (counted,) = yield [
         Shared(("counted", column.key), data, lambda: _count(column, data), is_kept=False)
     ]
-    found: Counted = counted
-    return found
+    few: Counted = counted
+    return few
 
 
 def _count(column: Column, data: Data) -> Plan[Counted]:
@@ -462,7 +462,7 @@ def _refine(
     nodes = np.concatenate([grid.nodes, np.column_stack([base, first_key, shift])])
     refined = Grid(grid.low, grid.per_unit, grid.n_buckets, divided, nodes)
     step = _CountPlaces(column, refined, first_place, has_weights)
-    (found,) = yield [step.over(data)]
+    (totals,) = yield [step.over(data)]
     # each divided bucket gives way to its parts
     spread = np.ones(flags.size, np.int64)
     spread[before] = n_parts
@@ -475,7 +475,7 @@ def _refine(
         joined[kept], joined[is_new] = old[~flags], new
         return joined
 
-    counts, lowest, highest, weights = found
+    counts, lowest, highest, weights = totals
     unknown = np.full(flags.size, np.nan)
     places = spliced(counted.places, first_place + np.arange(int(n_parts.sum())))
     counts = spliced(counted.counts, counts)

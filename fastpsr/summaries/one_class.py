@@ -32,8 +32,8 @@ def one_against_rest(data: Data, class_: int | None) -> Data:
     if data.n_classes == 2 and class_ == 1:
         return data
     data.require_posteriors("one class against the rest")
-    found: Data = mapped(data, _OneAgainstRest(int(class_)))
-    return found
+    binary: Data = mapped(data, _OneAgainstRest(int(class_)))
+    return binary
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,20 +78,20 @@ def order_statistics(
     counted, _, flags = yield from count_until_few(column, data, needed)
     picked, _ = yield from pick(column, data, counted, flags)
     picked = np.sort(picked)
-    if flags.size == 1 and flags[0]:  # few values, all of which were picked
-        found = picked[wanted]
-        return found, np.searchsorted(picked, found)
+    if flags.size == 1 and flags[0]:  # few ranked, all of which were picked
+        ranked = picked[wanted]
+        return ranked, np.searchsorted(picked, ranked)
     buckets, sizes = holding(counted), counted.counts[:, 0]
     begins = np.cumsum(sizes) - sizes
     in_picked = np.cumsum(np.where(flags, sizes, 0)) - np.where(flags, sizes, 0)
-    found, n_below = np.empty(wanted.size), begins[buckets]
+    ranked, n_below = np.empty(wanted.size), begins[buckets]
     inside = flags[buckets]
-    own = buckets[inside]
-    found[inside] = picked[in_picked[own] + wanted[inside] - begins[own]]
-    n_below[inside] += np.searchsorted(picked, found[inside]) - in_picked[own]
+    of_inside = buckets[inside]
+    ranked[inside] = picked[in_picked[of_inside] + wanted[inside] - begins[of_inside]]
+    n_below[inside] += np.searchsorted(picked, ranked[inside]) - in_picked[of_inside]
     if not inside.all():
-        found[~inside] = counted.lowest[buckets[~inside]]
-    return found, n_below
+        ranked[~inside] = counted.lowest[buckets[~inside]]
+    return ranked, n_below
 
 
 def weighted_quantiles(data: Data, values: Values, shares: Floats) -> Plan[Floats]:

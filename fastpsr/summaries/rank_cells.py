@@ -137,8 +137,8 @@ def rank_cells(data: Data) -> Plan[RankCells]:
     """Plan: return the rank cells of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
     (cells,) = yield [Shared("rank cells", data, lambda: _count_cells(data))]
-    found: RankCells = cells
-    return found
+    ranked: RankCells = cells
+    return ranked
 
 
 def minority_of(data: Data) -> int:
@@ -158,8 +158,8 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
     """Plan: return the isotonic fit of labeled binary data; computed once."""
     checks.check_binary("ranks", data.n_classes)
     (blocks,) = yield [Shared("PAV blocks", data, lambda: _fit(data))]
-    found: PavBlocks = blocks
-    return found
+    fitted: PavBlocks = blocks
+    return fitted
 
 
 def _count_cells(data: Data) -> Plan[RankCells]:
@@ -173,16 +173,16 @@ def _count_cells(data: Data) -> Plan[RankCells]:
         picked = np.ones(1, bool)
         (by_class,) = yield [PickValues(ScoresByClass(), _EVERYTHING, picked).over(data)]
         blocks.sort_in_place(*by_class)
-        edges, own = _distinct(by_class[minority], np.empty(0))
+        edges, weights_of_edges = _distinct(by_class[minority], np.empty(0))
         totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
         del by_class  # cells of classes of like size are many
     else:
         (members,) = yield [CollectClass(minority, data.has_weights).over(data)]
-        edges, own = members
+        edges, weights_of_edges = members
         (cells,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
         totals, lowest = cells
     of_minority = np.zeros(totals.size)
-    of_minority[1::2] = own
+    of_minority[1::2] = weights_of_edges
     lowest[1::2] = edges
     negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
     return RankCells(edges, lowest, negatives, positives, data.given_priors)
@@ -216,10 +216,10 @@ class CollectClass(Step):
         members = np.flatnonzero(is_member)  # faster than by a mask
         if weights.size:
             members = members[weights[members] > 0.0]
-            own = weights[members]
+            of_members = weights[members]
         else:
-            own = np.ones(members.size) if self.has_weights else np.empty(0)
-        accumulator.add(part.number, scores[members], own)
+            of_members = np.ones(members.size) if self.has_weights else np.empty(0)
+        accumulator.add(part.number, scores[members], of_members)
         if not part.is_in_memory:
             accumulator.require_room(self.take, self.what)
         return accumulator
@@ -266,7 +266,7 @@ class _Held:
 
     @property
     def _bytes(self) -> int:
-        rows = sum(scores.nbytes + own.nbytes for scores, own in self._rows.values())
+        rows = sum(scores.nbytes + weights.nbytes for scores, weights in self._rows.values())
         return rows + self._values.nbytes + self._counts.nbytes
 
     def compress(self) -> None:

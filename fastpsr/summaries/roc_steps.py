@@ -108,8 +108,8 @@ class RocStep:
         is_present = (negatives[at + 1 :] > 0.0) | (positives[at + 1 :] > 0.0)
         above: float | None = float("inf") if score < np.inf else float("nan")
         if is_present.any():
-            found = float(lowest[at + 1 + int(np.argmax(is_present))])
-            above = None if np.isnan(found) else found
+            next_lowest = float(lowest[at + 1 + int(np.argmax(is_present))])
+            above = None if np.isnan(next_lowest) else next_lowest
         return cls(
             score,
             above,

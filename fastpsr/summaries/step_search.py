@@ -120,10 +120,10 @@ class CellsNearStep(RankCells):
     """Rank cells whose first and last hold scores of both classes in an unknown order."""
 
     def step(self, criterion: Criterion) -> RocStep:
-        found = super().step(criterion)
-        if np.isnan(found.score):
+        step = super().step(criterion)
+        if np.isnan(step.score):
             raise NeedsSamplesError
-        return found
+        return step
 
 
 def near_step_sums(data: Data, criterion: Criterion) -> Plan[NearStepSums]:
@@ -209,8 +209,8 @@ def score_above(data: Data, step: RocStep) -> Plan[float]:
     """Plan: return the lowest score that is accepted after a step."""
     if step.above is not None:
         return step.above
-    (found,) = yield [_LowestAbove(step.score).over(data)]
-    return float(found)
+    (score,) = yield [_LowestAbove(step.score).over(data)]
+    return float(score)
 
 
 @dataclass(frozen=True, eq=False)
