@@ -78,7 +78,7 @@ class Folds(ABC):
 
     @abstractmethod
     def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        """Compute it."""
+        """Return the index of the calibrator of each row; called once per part."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,7 +103,7 @@ class Reading:
     def count(self, place: int, accumulator: Any, raws: dict[int, Part], mapped_parts: Any) -> Any:
         """Return the accumulator of a step, by its place, with a part in it, or `Failed`.
 
-        None stands for an accumulator without parts; parts without weight leave it so.
+        None is an accumulator without parts; parts without weight leave it so.
         """
         step, prepared = self.steps[place], self._prepared
         assert prepared is not None

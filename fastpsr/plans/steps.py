@@ -53,14 +53,14 @@ class Step(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """What tells this step from others: steps of equal keys over the same data are one."""
+        """Identity of the step: of steps with equal keys over the same data, one runs."""
 
     def prepare(self) -> Any:
         """Return what all parts need, such as a lookup table; made once per process and read."""
         return None
 
     def start(self) -> Any:
-        """Return an accumulator that holds nothing; None stands for one, too."""
+        """Return an empty accumulator; None also means one."""
         return None
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Request(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What tells this request from others."""
+        """Identity of the request."""
         return (self.step.key, *map(id, self.data))
 
 

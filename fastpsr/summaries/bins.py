@@ -110,7 +110,7 @@ class Events:
 
     @property
     def key(self) -> Hashable:
-        """What tells them from others."""
+        """Identity of these events."""
         return self.on
 
     def refuse(self, n_classes: int) -> NoReturn:

@@ -53,7 +53,7 @@ class Column(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """What tells this column from others."""
+        """Identity of this column."""
 
     @abstractmethod
     def sizes(self, data: Data) -> NDArray[np.int64]:
@@ -118,7 +118,7 @@ class Grid:
 
     @cached_property
     def key(self) -> Hashable:
-        """What tells this grid from others."""
+        """Identity of this grid."""
         digest = hashlib.blake2b(digest_size=16)
         for array in (self.node_of_place, self.nodes):
             digest.update(array.tobytes())

@@ -52,7 +52,7 @@ class Scores:
 
     @property
     def key(self) -> Hashable:
-        """What tells these from others."""
+        """Identity of these scores."""
         return self.as_llrs
 
     def __call__(self, predictions: Predictions) -> Floats:

@@ -119,7 +119,7 @@ class RocStep:
         )
 
     def step(self, criterion: Criterion) -> "RocStep":
-        """Itself, as other summaries return their step."""
+        """Return this step; other summaries find theirs."""
         return self
 
     @property

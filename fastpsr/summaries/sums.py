@@ -104,7 +104,7 @@ class Sums(ABC):
 
     @property
     def identity(self) -> Hashable:
-        """What tells these sums from others: their type, and the values of their fields."""
+        """Identity of these sums: their type, and the values of their fields."""
         values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return (type(self), *map(_identity_of, values))
 
