@@ -132,8 +132,8 @@ class ReferenceSums(MeanSums):
 
 def summed_losses(rule: ScoringRule, data: Data) -> Plan[ScoreTotals]:
     """Plan: return the sums of the losses of data whose facts are known."""
-    sums: ScoreTotals = yield from LossSums(data.n_classes, rule, data.given_priors).total(data)
-    return sums
+    totals: ScoreTotals = yield from LossSums(data.n_classes, rule, data.given_priors).total(data)
+    return totals
 
 
 def expected_losses(rule: ScoringRule, predictions: Predictions, reference: Predictions) -> Floats:
