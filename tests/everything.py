@@ -148,7 +148,7 @@ def _values(n):
 def _fits(n):
     found = {}
     groups = np.arange(n) // 7 % max(12, n // 30)
-    training_mask = {
+    trainings = {
         "folds": fp.CrossFit(folds=3, seed=2),
         "groups": fp.CrossFit(folds=3, groups=groups),
         "pairs": fp.CrossFit(folds=4, groups=(groups, groups[::-1])),
@@ -157,7 +157,7 @@ def _fits(n):
     }
     predictions = binary(n)
     for calibrator in calibrators(2):
-        for name, train in training_mask.items():
+        for name, train in trainings.items():
             made = fp.cross_fit(calibrator, predictions, train)
             found[f"{type(calibrator).__name__}, {name}"] = made.scores
     for calibrator in calibrators(3):

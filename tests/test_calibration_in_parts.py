@@ -81,7 +81,7 @@ def _sliced(data, a, b):
     return part
 
 
-def training_mask(columns):
+def trainings(columns):
     """Ways to train on predictions in memory, and on the same in parts."""
     return {
         "dealt": (fp.CrossFit(4, seed=3), fp.CrossFit(4, seed=3)),
@@ -123,7 +123,7 @@ def test_fits_and_cross_fits(name, kind, weights, scores):
     data, columns = make(kind, 240, weights, scores)
     in_parts = cut(data, columns)
     assert_fits_agree(calibrator, data, in_parts)
-    for train, train_parts in training_mask(columns).values():
+    for train, train_parts in trainings(columns).values():
         one = fp.cross_fit(calibrator, data, train)
         other = fp.cross_fit(calibrator, in_parts, train_parts)
         assert (other.kind, other.n_parts) == (one.kind, in_parts.n_parts)
@@ -202,7 +202,7 @@ def test_losses_and_divergences(name, kind, weights):
     held_out, _ = make(kind, 200, seed=5)
     in_parts = cut(data, columns)
     ways = {
-        **training_mask(columns),
+        **trainings(columns),
         "held out": (fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {}))),
     }
     for train, train_parts in ways.values():
@@ -255,7 +255,7 @@ def test_a_calibration_loss_of_sums_reads_the_data_three_times():
 def test_a_row_has_its_fold_in_parts_as_in_memory(n, weights, order):
     data, columns = make("3 posteriors", n, weights, order=order)
     in_parts = cut(data, columns)
-    for name, (train, train_parts) in training_mask(columns).items():
+    for name, (train, train_parts) in trainings(columns).items():
         folds, of_parts = train.folds_of(data), train_parts.folds_of(in_parts)
         np.testing.assert_array_equal(of_parts.training_mask, folds.training_mask)
         calibrator_of_row = folds.calibrator_of_rows(Part.whole(data))

@@ -102,12 +102,12 @@ def calibrators(K):
     return [*affine, fp.PAV(1e-6), fp.HistogramBinning(6, 1e-6)] if K == 2 else affine
 
 
-def fitted_values(data, training_mask):
+def fitted_values(data, trainings):
     """Name -> value of the metrics that calibrate, for each way to train."""
     K = data.log_q.shape[1]
     values = {}
     for calibrator in calibrators(K):
-        for train in training_mask:
+        for train in trainings:
             name = f"{type(calibrator).__name__}, {type(train).__name__}"
             predictions = data.predictions
             loss = fp.CalibrationLoss(fp.rules.Log(), calibrator, train)
@@ -178,9 +178,9 @@ def test_the_unit_of_the_weights_does_not_matter(K, factor):
     scaled = data.rows(np.arange(N), data.weights * factor)
     costs = samples.COSTS[K]
     assert_same_values(plain_values(scaled, costs), plain_values(data, costs))
-    training_mask = [fp.TrainOnTest(), fp.CrossFit(folds=data.folds)]
+    trainings = [fp.TrainOnTest(), fp.CrossFit(folds=data.folds)]
     assert_same_values(
-        fitted_values(scaled, training_mask), fitted_values(data, training_mask), rtol=OPTIMUM
+        fitted_values(scaled, trainings), fitted_values(data, training_mask), rtol=OPTIMUM
     )
 
 
