@@ -180,7 +180,7 @@ def test_the_unit_of_the_weights_does_not_matter(K, factor):
     assert_same_values(plain_values(scaled, costs), plain_values(data, costs))
     trainings = [fp.TrainOnTest(), fp.CrossFit(folds=data.folds)]
     assert_same_values(
-        fitted_values(scaled, trainings), fitted_values(data, training_mask), rtol=OPTIMUM
+        fitted_values(scaled, trainings), fitted_values(data, trainings), rtol=OPTIMUM
     )
 
 
