@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -50,18 +50,18 @@ class Options:
     if not TYPE_CHECKING:  # for which the dataclass says what it takes
 
         def __new__(cls, *args, **options):
-            _check_options(cls, args, options)
+            if args or options:
+                _check_options(cls, args, options)
             return super().__new__(cls)
 
 
 def _check_options(cls: type, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    if _is_made_of_fields(cls):
-        taken = [field for field in fields(cls) if field.init]
-        _check_names(cls.__name__, options, [field.name for field in taken])
-        given = dict(zip((field.name for field in taken), args, strict=False)) | options
-        for field in taken:
-            if field.type is bool and field.name in given:
-                _check_flag(cls.__name__, field.name, given[field.name])
+    is_flag = _flags(cls)
+    if is_flag is not None:
+        _check_names(cls.__name__, options, list(is_flag))
+        for name, value in (dict(zip(is_flag, args, strict=False)) | options).items():
+            if is_flag[name]:
+                _check_flag(cls.__name__, name, value)
 
 
 def declared() -> Any:
@@ -99,10 +99,16 @@ def with_hints(function: Callable[_P, _Result]) -> Callable[_P, _Result]:
     return checked
 
 
-def _is_made_of_fields(cls: type) -> bool:
-    """Whether the fields of a dataclass are its arguments, and not those of an own ``__init__``."""
+@cache
+def _flags(cls: type) -> dict[str, bool] | None:
+    """Return the arguments of a dataclass, and whether they are flags.
+
+    None if the fields are not the arguments, but those of an ``__init__`` of its own are.
+    """
     made_by = next(each for each in cls.__mro__ if "__init__" in vars(each))
-    return is_dataclass(cls) and "__dataclass_fields__" in vars(made_by)
+    if not (is_dataclass(cls) and "__dataclass_fields__" in vars(made_by)):
+        return None
+    return {field.name: field.type is bool for field in fields(cls) if field.init}
 
 
 def _check_names(what: str, options: Iterable[str], names: list[str]) -> None:

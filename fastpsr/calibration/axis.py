@@ -10,7 +10,7 @@ from fastpsr import kernels
 from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import DEGREE
-from fastpsr.plans import Data, Part, Plan, Shared, Step
+from fastpsr.plans import Data, Part, Plan, Step
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
@@ -136,6 +136,7 @@ class _SumOnAxis(Step):
 
     folds: Folds
     axis: Axis
+    is_kept = True
 
     @property
     def reads(self) -> frozenset[str]:
@@ -164,11 +165,5 @@ class _SumOnAxis(Step):
 
 def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:
     """Plan: return the sums of each class and calibrator in the cells of an axis; computed once."""
-    step = _SumOnAxis(folds, axis)
-
-    def plan() -> Plan[AxisTotals]:
-        (sums,) = yield [step.over(data)]
-        return sums  # type: ignore[no-any-return]
-
-    (sums_of_cells,) = yield [Shared(step.key, data, plan)]
-    return sums_of_cells  # type: ignore[no-any-return]
+    (totals,) = yield [_SumOnAxis(folds, axis).over(data)]
+    return totals  # type: ignore[no-any-return]

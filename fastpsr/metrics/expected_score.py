@@ -269,7 +269,7 @@ class SemiEmpiricalScore(Metric[ReferenceMeans]):
 
 def normalize(score: float, rule: ScoringRule, priors: Floats) -> float:
     """Divide a score by that of the naive system whose posteriors are the priors."""
-    naive = float(rule.entropy(priors))
+    naive = float(rule.entropies(priors[None])[0])
     if naive == 0.0:
         raise ArgumentError(
             "normalized",

@@ -123,8 +123,8 @@ class _Run:
 
     def __init__(self) -> None:
         self._nodes: list[_Node] = []
-        #: Plans of data in parts by name; the data may go when the plans that asked are done.
-        self._shared: WeakKeyDictionary[Any, dict[Hashable, _Answer]] = WeakKeyDictionary()
+        #: Answers for data in parts by name; the data may go when the plans that asked are done.
+        self._kept: WeakKeyDictionary[Any, dict[Hashable, Any]] | None = None
         self._slots: dict[Hashable, _Slot] = {}
 
     def begin(self, plan: Plan[Any]) -> _Node:
@@ -173,18 +173,26 @@ class _Run:
             return self._share(request)
         if isinstance(request.data[0], Predictions):
             return _answered_in_memory(request)
-        if request.key not in self._slots:
-            self._slots[request.key] = _Slot(request)
-        return self._slots[request.key]
+        known = self._kept_of(request.data[0]) if request.step.is_kept else self._slots
+        if request.key not in known:
+            known[request.key] = self._slots[request.key] = _Slot(request)
+        answer: _Answer = known[request.key]
+        return answer
 
     def _share(self, request: Shared) -> _Answer:
         """Return the answer of a shared plan, which begins where nobody asked before."""
         if isinstance(request.data, Predictions):
             return self.begin(request.remembered() if request.is_kept else request.plan())
-        of_data = self._shared.setdefault(request.data, {})
-        if request.name not in of_data:
-            of_data[request.name] = self.begin(request.plan())
-        return of_data[request.name]
+        known = self._kept_of(request.data)
+        if request.name not in known:
+            known[request.name] = self.begin(request.plan())
+        answer: _Answer = known[request.name]
+        return answer
+
+    def _kept_of(self, data: Any) -> dict[Hashable, Any]:
+        if self._kept is None:
+            self._kept = WeakKeyDictionary()
+        return self._kept.setdefault(data, {})
 
 
 def _is_ready(node: _Node) -> bool:
@@ -203,12 +211,18 @@ def _resume(plan: Any, waiting: list[_Answer] | None) -> Any:
 
 def _answered_in_memory(request: Request) -> _Answer:
     """Return the answer to a step over predictions in memory, which are one part."""
-    answer, step = _Answer(is_done=True), request.step
+    step, data = request
+    key, kept = (step.key, data[0].results) if step.is_kept else (None, {})
+    answer = _Answer(kept.get(key), is_done=True)
+    if answer.result is not None:
+        return answer
     try:
-        parts = [Part.whole(data) for data in request.data]
+        parts = map(Part.whole, data)
         answer.result = step.finish(step.add(step.start(), step.prepare(), *parts))
     except ValueError as error:
         answer.error = error
+    else:
+        kept[key] = answer.result
     return answer
 
 

@@ -34,6 +34,8 @@ class Step(ABC):
 
     #: Numbers of the parts that it looks at, which are read first where few; None for all.
     only_parts: tuple[int, ...] | None = None
+    #: Whether the answer is kept for later plans: with predictions in memory, or until a run ends.
+    is_kept: bool = False
 
     @property
     def reads(self) -> frozenset[str]:

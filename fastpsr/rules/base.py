@@ -163,8 +163,12 @@ class ScoringRule(Options, ABC):
         given = checks.read("p", p)
         single = given.ndim == 1
         rows = checks.as_posterior_rows("p", np.atleast_2d(given))
-        value = dot_or_zero(rows, self.class_losses(checks.log_of_rows(rows)))
+        value = self.entropies(rows)
         return float(value[0]) if single else value
+
+    def entropies(self, rows: Floats) -> Floats:
+        """Return the generalized entropies (N,) of distributions (N, K) that need no check."""
+        return dot_or_zero(rows, self.class_losses(checks.log_of_rows(rows)))
 
     def divergence(self, r: ArrayLike, q: ArrayLike) -> Floats:
         """Return the score divergence d(r; q): the expected loss of q minus that of r, under r.

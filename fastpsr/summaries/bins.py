@@ -90,16 +90,20 @@ class BinSums(Sums):
         totals = kernels.sum_into_bins(
             posteriors, hits, samples.labels, samples.weights, self.edges, self.n_classes
         )
-        weight, hit, posterior = np.moveaxis(totals, -1, 0)
-        weights = np.stack([weight - hit, hit], axis=1)
-        # only the sum over both outcomes is used
-        sums = np.stack([posterior, np.zeros_like(posterior)], axis=1)
+        n_classes, n_bins, _ = totals.shape
+        weights, sums = np.empty((n_classes, 2, n_bins)), np.zeros((n_classes, 2, n_bins))
+        weights[:, 0] = totals[:, :, 0] - totals[:, :, 1]
+        weights[:, 1] = totals[:, :, 1]
+        sums[:, 0] = totals[:, :, 2]  # only the sum over both outcomes is used
         return weights.ravel(), sums.reshape(-1, 1)
 
     def assemble(self, weight: Floats, sums: Floats) -> BinTotals:
         weight = weight.reshape(self.n_classes, 2, -1)
-        posterior = sums[:, 0].reshape(weight.shape).sum(axis=1)
-        return BinTotals(self.edges, weight.sum(axis=1), weight[:, 1], posterior, self.given_priors)
+        posterior = sums.reshape(weight.shape)
+        return BinTotals(
+            self.edges, weight[:, 0] + weight[:, 1], weight[:, 1],
+            posterior[:, 0] + posterior[:, 1], self.given_priors,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -103,22 +103,23 @@ class AcceptanceSums(Sums):
         if predictions.weights.size:
             return super().totals(part)
         llrs, y = predictions.llrs, predictions.labels
-        reach = [predictions.class_weights]  # by class, the trials that reach each threshold
-        for threshold in sorted(self.thresholds):  # whole bytes are counted faster than cells
+        # by class, the trials that reach each threshold; whole bytes are counted faster than cells
+        reach = np.zeros((2, len(self.thresholds) + 2))
+        reach[:, 0] = predictions.class_weights
+        for place, threshold in enumerate(sorted(self.thresholds), start=1):
             accepted = llrs >= threshold
             hits = np.count_nonzero(accepted & y.view(bool))
-            reach.append(np.array([np.count_nonzero(accepted) - hits, hits], np.float64))
-        weight = -np.diff(np.column_stack([*reach, np.zeros(2)]), axis=1)
-        return weight.ravel(), np.empty((weight.size, 0))
+            reach[:, place] = np.count_nonzero(accepted) - hits, hits
+        weight = (reach[:, :-1] - reach[:, 1:]).ravel()
+        return weight, np.empty((weight.size, 0))
 
     def assemble(self, weight: Floats, sums: Floats) -> list[DecisionCounts]:
         rejected = weight.reshape(2, -1).cumsum(axis=1)
-        totals = rejected[:, -1]
-        place = np.argsort(np.argsort(self.thresholds, kind="stable"))
-        return [
-            DecisionCounts(np.column_stack([rejected[:, k], totals - rejected[:, k]]), None)
-            for k in place
-        ]
+        counts = np.empty((len(self.thresholds), 2, 2))
+        counts[:, :, 0] = rejected.T[:-1]
+        counts[:, :, 1] = rejected[:, -1] - rejected.T[:-1]
+        ascending = sorted(self.thresholds)  # the first of equal ones has the counts of all
+        return [DecisionCounts(counts[ascending.index(t)], None) for t in self.thresholds]
 
 
 @dataclass(frozen=True, eq=False)

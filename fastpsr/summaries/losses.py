@@ -50,7 +50,8 @@ class ScoreTotals:
         factors = class_factors(self.weight, self.given_priors) / self.weight.sum()
         used = (factors > 0.0) & (self.weight > 0.0)
         with np.errstate(invalid="ignore"):  # costs may be negative
-            value = float((self.loss[used] * factors[used]).sum())
+            terms = self.loss * factors if used.all() else self.loss[used] * factors[used]
+            value = float(terms.sum())
         if np.isnan(value):
             raise ArgumentError(
                 "sample_weight",

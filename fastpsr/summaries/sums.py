@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.plans.part import Part
-from fastpsr.plans.steps import ROWS, Plan, Request, Shared, Step
+from fastpsr.plans.steps import ROWS, Plan, Step
 from fastpsr.predictions import Floats, weigh_groups
 
 __all__ = ["AddUp", "ClassSums", "NeedsSamplesError", "Sums"]
@@ -95,18 +95,14 @@ class Sums(ABC):
         """Plan: return the summary of data whose facts are known; computed once."""
         if self.known_weight is not None and not self.n_columns:
             return self.assemble(self.known_weight, np.empty((self.n_groups, 0)))
-        step = AddUp(self)
-        if self.beside:  # a key that is remembered would keep them in memory
-            (added,) = yield [step.over(data, *self.beside)]
-        else:
-            (added,) = yield [Shared(step.key, data, lambda: _answer_to(step.over(data)))]
+        (added,) = yield [AddUp(self).over(data, *self.beside)]
         return self.assemble(*added)
 
     @property
     def identity(self) -> Hashable:
         """Identity of these sums: their type, and the values of their fields."""
-        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
-        return (type(self), *map(_identity_of, values))
+        names: Iterable[str] = self.__dataclass_fields__  # type: ignore[attr-defined]
+        return (type(self), *(_identity_of(getattr(self, name)) for name in names))
 
     @property
     def class_of_group(self) -> NDArray[np.int64]:
@@ -140,11 +136,6 @@ class ClassSums(Sums):
         return part.predictions.labels
 
 
-def _answer_to(request: Request) -> Plan[Any]:
-    (answer,) = yield [request]
-    return answer
-
-
 @dataclass(frozen=True, eq=False)
 class AddUp(Step):
     """Add up the weight of each group, and the sums within it."""
@@ -159,12 +150,14 @@ class AddUp(Step):
     def key(self) -> Hashable:
         return ("sums", self.sums.identity)
 
-    def start(self) -> tuple[Floats, Floats]:
-        n_groups = self.sums.n_groups
-        return np.zeros(n_groups), np.zeros((n_groups, self.sums.n_columns))
+    @property
+    def is_kept(self) -> bool:  # type: ignore[override]
+        """Unless further data lie beside, which a key that is kept would hold in memory."""
+        return not self.sums.beside
 
     def add(self, accumulator: Any, prepared: None, *parts: Part) -> tuple[Floats, Floats]:
-        return self.merge(accumulator, self.sums.totals(*parts))
+        totals = self.sums.totals(*parts)
+        return totals if accumulator is None else self.merge(accumulator, totals)
 
     def merge(self, one: Any, other: Any) -> tuple[Floats, Floats]:
         (weight, sums), (more_weight, more) = one, other

@@ -27,7 +27,7 @@ def are_like_posteriors(llrs: NDArray[Any]) -> bool:
 
 
 def _lie_like_posteriors(llrs: NDArray[Any]) -> bool:
-    return bool(llrs.size and llrs.min() >= 0.0 and llrs.max() <= 1.0)
+    return bool(llrs.size and 0.0 <= llrs[0] <= 1.0 and llrs.min() >= 0.0 and llrs.max() <= 1.0)
 
 
 def like_posteriors() -> SuspicionWarning:
