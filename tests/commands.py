@@ -213,6 +213,7 @@ SCORES = {  # what a file may hold: scores and predictions from labels and logit
 CALIBRATORS = {
     "dp": fp.DirectionPreserving(),
     "temperature": fp.TemperatureScaling(),
+    "beta": fp.BetaCalibration(),
     "pav": fp.PAV(),
     "histogram": fp.HistogramBinning(),
 }

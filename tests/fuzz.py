@@ -312,6 +312,7 @@ def calibrator_for(s, K):
     options = {
         fp.DirectionPreserving: lambda: (s.of([fp.rules.Log(), fp.rules.Brier()]), floor()),
         fp.TemperatureScaling: lambda: (floor(),),
+        fp.BetaCalibration: lambda: (floor(),),
         fp.PAV: lambda: (floor(),),
         fp.HistogramBinning: lambda: (s.number(s.of([1, 15])), s.number(0.01)),
     }

@@ -203,7 +203,8 @@ def trainings():
 def test_calibrators_are_refitted_to_each_replicate(kind, train):
     """Steps to rounding; affine fits to what the gradient of 1e-9 per sample leaves."""
     calibrators = {fp.PAV(): 1e-11, fp.PAV(0.01): 1e-11, fp.HistogramBinning(4, 0.05): 1e-11,
-                   fp.DirectionPreserving(): 1e-8, fp.TemperatureScaling(): 1e-8}  # fmt: skip
+                   fp.DirectionPreserving(): 1e-8, fp.TemperatureScaling(): 1e-8,
+                   fp.BetaCalibration(): 1e-8}  # fmt: skip
     n_by_sums, n_defined = 0, 0
     for scores, weights, priors in (
         ("plain", "none", False),

@@ -19,6 +19,7 @@ FITTED = {
     "temperature": (fp.TemperatureScaling(), ("scale_", "bias_", "floor_")),
     "dp with floor": (fp.DirectionPreserving(floor=1e-6), ("scale_", "bias_", "floor")),
     "temperature with floor": (fp.TemperatureScaling(1e-6), ("scale_", "bias_", "floor")),
+    "beta": (fp.BetaCalibration(), ("parameters_", "prior_log_odds_", "floor_")),
     "pav": (fp.PAV(), ("threshold_", "posterior_", "log_odds_", "prior_log_odds_", "floor")),
     "pav with floor": (fp.PAV(floor=0.01), ("threshold_", "posterior_", "log_odds_", "floor")),
     "histogram": (
@@ -56,7 +57,9 @@ COMBINATIONS = [
     for name, (calibrator, _) in FITTED.items()
     for domain in DOMAINS
     if not (isinstance(calibrator, (fp.PAV, fp.HistogramBinning)) and domain[0] == "3")
-    and not (domain == "raw" and name in ("histogram", "dp with floor", "temperature with floor"))
+    and not (
+        domain == "raw" and name in ("beta", "histogram", "dp with floor", "temperature with floor")
+    )
 ]
 
 

@@ -6,6 +6,7 @@ over them.
 
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator as Calibrator
+from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
@@ -17,6 +18,7 @@ TRAININGS: tuple[type[Training], ...] = (CrossFit, TrainOnTest, HeldOut)
 
 __all__ = [
     "PAV",
+    "BetaCalibration",
     "CrossFit",
     "DirectionPreserving",
     "HeldOut",

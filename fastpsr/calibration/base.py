@@ -101,6 +101,8 @@ class Calibrator(Options, ABC):
     bins_posteriors: ClassVar[bool] = False
     #: Whether it is only defined for two classes.
     binary_only: ClassVar[bool] = False
+    #: Whether it is only defined for data that have posteriors.
+    needs_posteriors: ClassVar[bool] = False
     domain_: Kind
 
     @property
@@ -122,6 +124,12 @@ class Calibrator(Options, ABC):
         """Raise if the calibrator cannot be fitted to so many classes."""
         if self.binary_only:
             checks.check_binary(self.name, n_classes)
+
+    def check_accepts(self, data: Data) -> None:
+        """Raise if the calibrator cannot be fitted to data of this kind."""
+        self.check_classes(data.n_classes)
+        if self.needs_posteriors:
+            data.require_posteriors(self.name)
 
     def require_classes(self, data: Data) -> None:
         """Raise unless every class has samples of positive weight, and a positive prior."""
@@ -151,7 +159,7 @@ class Calibrator(Options, ABC):
             rule = "must be given alone, since they hold the labels"
             raise ArgumentError("predictions", rule, remedy=CALL_TO_MAKE)
         look_at_llrs(predictions)
-        self.check_classes(predictions.n_classes)
+        self.check_accepts(predictions)
 
         def plan() -> Plan[Self]:
             yield from begin(predictions)
@@ -168,7 +176,7 @@ class Calibrator(Options, ABC):
 
     def fit_plan(self, data: Data, start: Self | None = None) -> Plan[Self]:
         """Plan: return a fitted copy; `start` is a fit to similar data, or None."""
-        self.check_classes(data.n_classes)
+        self.check_accepts(data)
         self.require_classes(data)
         return self.with_fitted(data.kind, (yield from self._fit_plan(data, start)))
 

@@ -74,6 +74,7 @@ class HistogramBinning(Calibrator):
     posterior_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     binary_only = True
+    needs_posteriors = True
     bins_posteriors = True
     fitted_names = ("edges_", "posterior_", "prior_log_odds_")
 
@@ -105,7 +106,6 @@ class HistogramBinning(Calibrator):
         return np.divide(hits, weight, out=centers, where=weight > 0.0)
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        data.require_posteriors("bins of posteriors")
         offset = prior_log_odds(data)
         edges = uniform_edges(self.bins)
         events = _Binned("class", offset)

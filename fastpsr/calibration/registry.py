@@ -2,6 +2,7 @@
 
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
 
@@ -11,6 +12,7 @@ __all__ = ["CALIBRATORS"]
 CALIBRATORS: dict[str, type[Calibrator]] = {
     "dp": DirectionPreserving,
     "temperature": TemperatureScaling,
+    "beta": BetaCalibration,
     "pav": PAV,
     "histogram": HistogramBinning,
 }

@@ -199,7 +199,7 @@ class CrossFit(Training):
         return _ByFolds(pinned)
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
-        calibrator.check_classes(data.n_classes)
+        calibrator.check_accepts(data)
         folds = yield from self.folds_plan(data)
         return (yield from _ByFolds(folds).calibrated_plan(calibrator, data))
 
@@ -220,7 +220,7 @@ class _ByFolds(Training):
         yield
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
-        calibrator.check_classes(data.n_classes)
+        calibrator.check_accepts(data)
         transform = yield from calibrator.cross_fit_plan(data, self.folds)
         return mapped(data, transform)
 
@@ -347,7 +347,7 @@ def cross_fit(
 
     Parameters
     ----------
-    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+    calibrator : one of :mod:`fastpsr.calibration`, such as PAV(), or your own
         A calibrator of your own is an object with ``fit(predictions)``, which returns the fitted
         calibrator, and ``transform(predictions)``. It is copied for each fit.
     predictions : Predictions, or predictions in parts

@@ -145,7 +145,7 @@ def decompose(
     rule : ScoringRule, optional
         By default ``fp.rules.Log()``: all parts are in nats. Otherwise they have the unit of the
         rule.
-    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+    calibrator : one of :mod:`fastpsr.calibration`, such as PAV(), or your own
         By default ``fp.PAV()``, for binary tasks.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``fp.TrainOnTest()``, with which miscalibration and discrimination of PAV are

@@ -73,7 +73,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
     ----------
     rule : ScoringRule
         The proper scoring rule.
-    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+    calibrator : one of :mod:`fastpsr.calibration`, such as PAV(), or your own
         A calibrator of your own is an object with ``fit(predictions)``, which must use the sample
         weights, and ``transform(predictions)``. It works on data in memory; for data in parts see
         :class:`fastpsr.calibration.Calibrator`.
@@ -137,7 +137,7 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
 
     def total(self, data: Data) -> Plan[tuple[ScoreTotals, ScoreTotals]]:
         data.require_posteriors("expected scores")
-        self._fitter.check_classes(data.n_classes)
+        self._fitter.check_accepts(data)
         raw, calibrated, _ = yield [
             summed_losses(self.rule, data),
             self._calibrated(data),
@@ -222,7 +222,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
     Parameters
     ----------
     rule : ScoringRule
-    calibrator : PAV, HistogramBinning, DirectionPreserving, TemperatureScaling, or your own
+    calibrator : one of :mod:`fastpsr.calibration`, such as PAV(), or your own
         A calibrator of your own is an object with ``fit(predictions)``, which must use the sample
         weights, and ``transform(predictions)``. It works on data in memory; for data in parts see
         :class:`fastpsr.calibration.Calibrator`.

@@ -145,7 +145,7 @@ class CalibratorOptions:
         float | None,
         typer.Option(
             help="Keep posteriors within P and 1 - P: those that pav and histogram return, those "
-            "that dp and temperature are given. By default they may be 0 and 1, which makes "
+            "that dp, temperature and beta are given. By default they may be 0 and 1, which makes "
             "infinite LLRs.",
             metavar="P",
         ),
