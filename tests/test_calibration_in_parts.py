@@ -98,7 +98,7 @@ def trainings(columns):
 def takes(calibrator, kind):
     if kind[0] == "3" and calibrator.binary_only:
         return False
-    return not (isinstance(calibrator, fp.HistogramBinning) and kind == "raw scores")
+    return not (calibrator.needs_posteriors and kind == "raw scores")
 
 
 def assert_fits_agree(calibrator, data, in_parts):

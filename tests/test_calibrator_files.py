@@ -56,9 +56,10 @@ COMBINATIONS = [
     (name, domain)
     for name, (calibrator, _) in FITTED.items()
     for domain in DOMAINS
-    if not (isinstance(calibrator, (fp.PAV, fp.HistogramBinning)) and domain[0] == "3")
+    if not (calibrator.binary_only and domain[0] == "3")
     and not (
-        domain == "raw" and name in ("beta", "histogram", "dp with floor", "temperature with floor")
+        domain == "raw"
+        and (calibrator.needs_posteriors or name in ("dp with floor", "temperature with floor"))
     )
 ]
 
