@@ -5,6 +5,10 @@ import pytest
 from scipy.optimize import minimize
 
 import fastpsr as fp
+from fastpsr.calibration.axis_fits import fits_by_sums
+from fastpsr.calibration.folds import OneFold
+from fastpsr.calibration.sampling import rough_fit
+from fastpsr.plans import run
 from tests import samples
 from tests.test_calibration_in_parts import cut
 
@@ -119,6 +123,21 @@ def test_it_is_never_worse_than_direction_preserving_upwards(n):
         losses = [fp.CrossEntropy(False)(calibrator.fit(data).transform(data))
                   for calibrator in (fp.BetaCalibration(), fp.DirectionPreserving())]  # fmt: skip
         assert losses[0] <= losses[1] + 1e-12
+
+
+def test_the_axis_follows_fits_that_are_steeper_than_that_of_the_sample():
+    """Few scores are above posterior 0.5: what a sample says of the slope there is far off."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(300_000) < 0.005).astype(np.uint8)
+    x = 2.0 * rng.normal(size=y.size) + 4.0 * y - 2.0
+    data = fp.Predictions.from_llrs(y, np.where(x > 0.0, 0.6 * x, 1.2 * x))
+    rough = run(lambda: rough_fit(fp.BetaCalibration(), data))
+    fits = run(lambda: fits_by_sums(fp.BetaCalibration(), data, OneFold()))
+    assert fits is not None
+    assert fits.parameters[0].max() > 2.0 * rough.max()
+    assert_optimal(
+        fp.BetaCalibration().fit(data), data.llrs + fits.prior_log_odds[0], y, np.ones(y.size)
+    )
 
 
 def test_infinite_scores_are_mapped_to_the_limit():

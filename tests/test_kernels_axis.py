@@ -52,6 +52,18 @@ def test_map_by_part():
     np.testing.assert_allclose(found, scale[part] * scores + shift[part], rtol=1e-14, atol=1e-14)
 
 
+def test_combine_by_part():
+    rng = np.random.default_rng(0)
+    features, part = rng.normal(size=(3, 9000)), rng.integers(0, 4, 9000).astype(np.uint16)
+    slopes, shift = rng.normal(size=(4, 3)), rng.normal(size=4)
+    slopes[1, 2] = 0.0
+    features[2, part == 1] = np.inf  # a slope of 0 passes over it
+    found = kernels.combine_by_part(features, part, slopes, shift)
+    finite = np.where(np.isfinite(features), features, 0.0)
+    expected = (slopes[part] * finite.T).sum(axis=1) + shift[part]
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize("start", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("spread", [0.01, 1.0, 30.0])

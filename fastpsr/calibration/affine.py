@@ -107,7 +107,7 @@ class _Affine(SmoothCalibrator):
         if needs_every_class(data, with_bias=self.with_bias):
             super().require_classes(data)
 
-    def by_fold(self, folds: Folds, fits: Fits, floor: float, kind: Kind) -> Transform:
+    def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
         scale = np.array([each["scale_"] for each in maps])
         return _AffineByFold(folds, scale, np.stack([each["bias_"] for each in maps]),

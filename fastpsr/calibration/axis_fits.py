@@ -24,7 +24,16 @@ from fastpsr.summaries.sums import NeedsSamplesError, Sums
 
 __all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
+_MOST_AXES = 3  # before the samples are used
 _MOST_STRETCH = 1.5  # of the planned steepness; then errors of sums reach 1e-12
+
+
+class _TooSteepError(NeedsSamplesError):
+    """Raised where a fit is steeper than the sums were made for."""
+
+    def __init__(self, parameters: Floats) -> None:
+        super().__init__()
+        self.parameters = parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +43,16 @@ class PlannedFits:
     map: SmoothMap
     axis: Axis
     start: Floats
+
+    @classmethod
+    def over(cls, map_: SmoothMap, low: float, high: float, start: Floats) -> "PlannedFits | None":
+        """Plan for scores in a range, and parameters near these; None if cells are too many."""
+        axis = Axis.over(low, high, map_.steepness(start))
+        return None if axis is None else cls(map_, axis, start)
+
+    def steeper(self, start: Floats) -> "PlannedFits | None":
+        """Plan for the same scores, and steeper parameters."""
+        return self.over(self.map, self.axis.low, self.axis.high, start)
 
     def fits(
         self,
@@ -81,11 +100,14 @@ class PlannedFits:
             self.axis.nodes(origin), weights, prior_log_odds[fitted],
             self.map.moved(self.start, origin),
         )  # fmt: skip
-        most = _MOST_STRETCH * self.map.steepness(self.start)
-        if of_nodes is None or max(map(self.map.steepness, of_nodes)) > most:
+        if of_nodes is None:
             raise NeedsSamplesError
+        moved = self.map.moved(of_nodes, -origin)
+        steepest = max(moved, key=self.map.steepness)
+        if self.map.steepness(steepest) > _MOST_STRETCH * self.map.steepness(self.start):
+            raise _TooSteepError(steepest)
         parameters = np.tile(self.start, (totals.shape[1], 1))
-        parameters[fitted] = self.map.moved(of_nodes, -origin)
+        parameters[fitted] = moved
         return Fits(parameters, prior_log_odds)
 
     def losses(self, rule: ScoringRule, sums: AxisTotals, fits: Fits, to_log_odds: float) -> Floats:
@@ -97,17 +119,9 @@ class PlannedFits:
 
 def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
     """Plan: return the fits of all folds from sums; None if the samples are needed."""
-    planned = yield from _plan_fits(map_, data)
-    if planned is None:
-        return None
-    sums = yield from totals_on_axis(data, folds, planned.axis)
-    try:
-        # also folds without weight, whose samples must be calibrated
-        return planned.fits(
-            sums, folds.training_mask, data.kind, data.given_priors, skip_empty=False
-        )
-    except NeedsSamplesError:
-        return None
+    # also folds without weight, whose samples must be calibrated
+    found = yield from _fits_to_sums(map_, data, folds, skip_empty=False)
+    return None if found is None else found[2]
 
 
 def losses_by_sums(
@@ -116,16 +130,12 @@ def losses_by_sums(
     """Plan: return the losses after cross-fitting, and fits; None if the samples are needed."""
     if not (rule.is_analytic and _has_axis(data)):
         return None
-    planned, offset = yield [_plan_fits(map_, data), LogOddsOffset().over(data)]
-    if planned is None:
+    found, offset = yield [
+        _fits_to_sums(map_, data, folds, skip_empty=True), LogOddsOffset().over(data)
+    ]  # fmt: skip
+    if found is None:
         return None
-    sums = yield from totals_on_axis(data, folds, planned.axis)
-    try:
-        fits = planned.fits(
-            sums, folds.training_mask, data.kind, data.given_priors, skip_empty=True
-        )
-    except NeedsSamplesError:
-        return None
+    planned, sums, fits = found
     losses = planned.losses(rule, sums, fits, offset)
     totals = sums.class_totals.sum(axis=1)
     return ScoreTotals(losses, totals, data.given_priors), fits, planned.axis
@@ -141,10 +151,12 @@ def refit_sums(
     if not (rule.is_analytic and _has_axis(data)):
         return None
     clipped = with_floor(data, floor)
-    planned, offset = yield [_plan_fits(map_, clipped), LogOddsOffset().over(data)]
-    if planned is None:
+    found, offset = yield [
+        _fits_to_sums(map_, clipped, folds, skip_empty=True), LogOddsOffset().over(data)
+    ]  # fmt: skip
+    if found is None:
         return None
-    return RefitSums(rule, folds, planned, data.kind, data.given_priors, offset, floor)
+    return RefitSums(rule, folds, found[0], data.kind, data.given_priors, offset, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +234,33 @@ class RefitSums(Sums):
         return ScoreTotals(raw, by_class, given), ScoreTotals(losses, totals, given)
 
 
+def _fits_to_sums(
+    map_: SmoothMap, data: Data, folds: Folds, *, skip_empty: bool
+) -> Plan[tuple[PlannedFits, AxisTotals, Fits] | None]:
+    """Plan: return the fits of all folds, and the sums that they are fitted to.
+
+    None if the samples are needed.
+    """
+    planned = yield from _plan_fits(map_, data)
+    for _ in range(_MOST_AXES):
+        if planned is None:
+            break
+        sums = yield from totals_on_axis(data, folds, planned.axis)
+        try:
+            return (
+                planned,
+                sums,
+                planned.fits(
+                    sums, folds.training_mask, data.kind, data.given_priors, skip_empty=skip_empty
+                ),
+            )
+        except _TooSteepError as error:  # the sample that the axis was planned by was flatter
+            planned = planned.steeper(error.parameters)
+        except NeedsSamplesError:
+            break
+    return None
+
+
 def _plan_fits(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
     """Plan: return an axis for fits to binary data, or None; computed once."""
     if not _has_axis(data):
@@ -241,5 +280,4 @@ def _make_axis(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
     span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
     if not span.is_finite or start is None:
         return None
-    axis = Axis.over(span.low, span.high, map_.steepness(start))
-    return None if axis is None else PlannedFits(map_, axis, start)
+    return PlannedFits.over(map_, span.low, span.high, start)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr import checks
+from fastpsr import checks, kernels
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.html import in_short, table, values
@@ -350,8 +350,9 @@ class ByFold(Transform):
             predictions = predictions.replace_scores(predictions.kind, predictions.scores)
         calibrator_of_row = self.folds.calibrator_of_rows(part)
         # after sorting by calibrator, the samples of each calibrator are a slice
-        order = np.argsort(calibrator_of_row, kind="stable")
-        bounds = np.searchsorted(calibrator_of_row[order], np.arange(len(self.fitted) + 1))
+        sizes = np.bincount(calibrator_of_row, minlength=len(self.fitted))
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        order = kernels.order_by_group(calibrator_of_row, bounds)
         values = np.empty(predictions.scores.shape)
         for c, fitted in enumerate(self.fitted):
             rows = order[bounds[c] : bounds[c + 1]]

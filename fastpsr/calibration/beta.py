@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr import kernels
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits
 from fastpsr.errors import warn
@@ -75,8 +76,10 @@ class BetaCalibration(SmoothCalibrator):
     needs_posteriors = True
 
     def features(self, scores: Floats) -> Floats:
-        beyond = np.log1p(np.exp(-np.abs(scores)))
-        return np.stack([np.minimum(scores, 0.0) - beyond, np.maximum(scores, 0.0) + beyond])
+        features = np.empty((2, scores.size))
+        features[1] = kernels.softplus(scores)
+        np.negative(kernels.softplus(-scores), out=features[0])
+        return features
 
     def apply(self, parameters: Floats, scores: Floats) -> Floats:
         a, b, c = parameters

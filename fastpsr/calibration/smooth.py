@@ -1,19 +1,20 @@
 """Calibrators of least log loss that are smooth maps: one flow of fits, in memory and in parts."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from fastpsr import checks
+from fastpsr import checks, kernels
 from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
-from fastpsr.calibration.base import ByFold, Calibrator, output_kind, require_fitted
+from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import SuspicionWarning, warn
-from fastpsr.plans import Data, Plan, Shared, Transform
+from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
@@ -66,13 +67,9 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def check_attributes(self, attributes: dict[str, Any]) -> None:
         """Raise or warn where a fit is not as users expect."""
 
-    def by_fold(self, folds: Folds, fits: Fits, floor: float, kind: Kind) -> Transform:
-        """Return the transform of all samples, each by the map of its fold."""
-        fitted = [
-            self.with_fitted(kind, {**self.attributes(parameters, float(prior)), "floor_": floor})
-            for parameters, prior in zip(fits.parameters, fits.prior_log_odds, strict=True)
-        ]
-        return ByFold(folds, tuple(fitted))
+    def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
+        """Return the transform of all samples, each by the map of its fold; scores are finite."""
+        return _SmoothByFold(folds, self, fits, self.floor, kind)
 
     def check_fitted(self) -> None:
         require_fitted("parameters_", np.shape(self.parameters_) == (self.n_parameters,))
@@ -114,8 +111,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
         if together is None:
             return (yield from super().cross_fit_plan(data, folds))
-        fits, floor = together
-        return self.by_fold(folds, fits, floor, output_kind(data.kind))
+        return self.by_fold(folds, together, output_kind(data.kind))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
         if self._is_log and len(data) >= _MANY:
@@ -132,8 +128,8 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return None
         return (yield from refit_sums(self, rule, data, folds, self.floor))
 
-    def _fit_together(self, data: Data, folds: Folds) -> Plan[tuple[Fits, float] | None]:
-        """Plan: return the fits of all folds and the floor, or None if fits must be separate.
+    def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
+        """Plan: return the fits of all folds, or None if they must be separate.
 
         They are separate for infinite scores, for folds with few samples, and if a fit has no
         optimum or requires a warning.
@@ -154,7 +150,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         fits, span, _ = fitted
         if not self.is_plain(fits, span.low, span.high):
             return None
-        return fits, floor_of(span, data.n_classes)
+        return fits
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         data = with_floor(data, self.floor)
@@ -206,6 +202,39 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         return predictions.replace_scores(
             self.output_kind, self.scores(fits, 0, predictions.scores)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _SmoothByFold(Transform):
+    """Map each sample with the map of its fold."""
+
+    folds: Folds
+    map: SmoothMap
+    fits: Fits
+    floor: float
+    kind: Kind
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Columns that determine the fold of a row."""
+        return self.folds.reads
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = floored(part.predictions, self.floor)
+        calibrator_of_row = self.folds.calibrator_of_rows(part)
+        parameters, prior_log_odds = self.fits.parameters, self.fits.prior_log_odds
+        priors: Any = 0.0
+        if self.map.adds_prior_first and prior_log_odds.any():
+            priors = prior_log_odds[calibrator_of_row]
+        features = self.map.features(predictions.scores + priors)
+        n_slopes = len(features)
+        shift = parameters[:, -1] if self.map.with_bias else np.zeros(len(parameters))
+        values = kernels.combine_by_part(
+            features, calibrator_of_row, np.ascontiguousarray(parameters[:, :n_slopes]),
+            np.ascontiguousarray(shift),
+        )  # fmt: skip
+        values -= priors
+        return predictions.replace_scores(self.kind, values)
 
 
 def floor_of(span: Span, n_classes: int) -> float:

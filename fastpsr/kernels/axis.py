@@ -20,6 +20,7 @@ from fastpsr.kernels.types import Codes, Flags, Floats, Reals
 
 __all__ = [
     "add_masked",
+    "combine_by_part",
     "fit_to_nodes",
     "map_by_part",
     "place_on_axis",
@@ -76,6 +77,17 @@ def map_by_part(scores: Reals, parts_of: Codes, scale: Floats, shift: Floats) ->
     else:
         over_blocks(_map_rows_by_part, n_blocks, scores, parts_of, scale, shift, out,
                     worth_a_thread=1)  # fmt: skip
+    return out
+
+
+def combine_by_part(features: Floats, parts_of: Codes, slopes: Floats, shift: Floats) -> Floats:
+    """Return ``slopes[part] @ feature + shift[part]`` for each column of features (p, N).
+
+    A slope of 0 passes over its feature, which may be infinite; `slopes` are (C, p).
+    """
+    out = np.empty(features.shape[1])
+    n_blocks = count_blocks(out.size)
+    over_blocks(_combine_by_part, n_blocks, features, parts_of, slopes, shift, out)
     return out
 
 
@@ -175,6 +187,17 @@ def _map_by_part(first, last, scores, parts_of, scale, shift, out):
     for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
         part = np.uint64(parts_of[i])
         out[i] = scale[part] * scores[i] + shift[part]
+
+
+@kernel
+def _combine_by_part(first, last, features, parts_of, slopes, shift, out):
+    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
+        part = np.uint64(parts_of[i])
+        value = shift[part]
+        for j in range(features.shape[0]):
+            if slopes[part, j] != 0.0:
+                value += slopes[part, j] * features[j, i]
+        out[i] = value
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 MODULE_OF = {
     "add_masked": "axis",
+    "combine_by_part": "axis",
     "fit_to_nodes": "axis",
     "map_by_part": "axis",
     "place_on_axis": "axis",
