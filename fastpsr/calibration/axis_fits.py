@@ -120,8 +120,8 @@ class PlannedFits:
 def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
     """Plan: return the fits of all folds from sums; None if the samples are needed."""
     # also folds without weight, whose samples must be calibrated
-    found = yield from _fits_to_sums(map_, data, folds, skip_empty=False)
-    return None if found is None else found[2]
+    fitted = yield from _fits_to_sums(map_, data, folds, skip_empty=False)
+    return None if fitted is None else fitted[2]
 
 
 def losses_by_sums(
@@ -130,12 +130,12 @@ def losses_by_sums(
     """Plan: return the losses after cross-fitting, and fits; None if the samples are needed."""
     if not (rule.is_analytic and _has_axis(data)):
         return None
-    found, offset = yield [
+    fitted, offset = yield [
         _fits_to_sums(map_, data, folds, skip_empty=True), LogOddsOffset().over(data)
     ]  # fmt: skip
-    if found is None:
+    if fitted is None:
         return None
-    planned, sums, fits = found
+    planned, sums, fits = fitted
     losses = planned.losses(rule, sums, fits, offset)
     totals = sums.class_totals.sum(axis=1)
     return ScoreTotals(losses, totals, data.given_priors), fits, planned.axis
@@ -151,12 +151,12 @@ def refit_sums(
     if not (rule.is_analytic and _has_axis(data)):
         return None
     clipped = with_floor(data, floor)
-    found, offset = yield [
+    fitted, offset = yield [
         _fits_to_sums(map_, clipped, folds, skip_empty=True), LogOddsOffset().over(data)
     ]  # fmt: skip
-    if found is None:
+    if fitted is None:
         return None
-    return RefitSums(rule, folds, found[0], data.kind, data.given_priors, offset, floor)
+    return RefitSums(rule, folds, fitted[0], data.kind, data.given_priors, offset, floor)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Registry of the calibrators, for files, the command line and the warm-up."""
+"""Registry of the calibrators; the classes are exported."""
 
 from fastpsr.calibration.affine import DirectionPreserving, TemperatureScaling
 from fastpsr.calibration.base import Calibrator
@@ -6,7 +6,13 @@ from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
 
-__all__ = ["CALIBRATORS"]
+__all__ = [
+    "PAV",
+    "BetaCalibration",
+    "DirectionPreserving",
+    "HistogramBinning",
+    "TemperatureScaling",
+]
 
 #: Calibrators by their name on the command line.
 CALIBRATORS: dict[str, type[Calibrator]] = {
