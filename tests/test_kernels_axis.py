@@ -76,7 +76,7 @@ def test_fits_to_nodes_are_those_to_weighted_samples(with_bias, start, spread):
     features = np.stack([nodes, np.ones(80)]) if with_bias else nodes[None]
     n = len(features)
     found = kernels.fit_to_nodes(
-        features, negatives, positives, offset, np.array([start / spread, 0.0])[:n],
+        features[None], negatives, positives, offset, np.array([start / spread, 0.0])[:n],
         np.zeros((n, n)), np.full(n, -np.inf),
     )  # fmt: skip
     assert found[:, n].all()
@@ -103,7 +103,7 @@ def test_separated_nodes_have_no_fit():
     negatives, positives = np.array([[1.0, 1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 1.0, 1.0]])
     features = np.stack([nodes, np.ones(4)])
     found = kernels.fit_to_nodes(
-        features, negatives, positives, np.zeros(1), np.array([1.0, 0.0]), np.zeros((2, 2)),
+        features[None], negatives, positives, np.zeros(1), np.array([1.0, 0.0]), np.zeros((2, 2)),
         np.full(2, -np.inf),
     )  # fmt: skip
     assert not found[0, 2] or found[0, 0] > 15.0  # else the sums are told that it went too far
@@ -133,7 +133,7 @@ def test_fits_of_any_features_are_those_of_scipy(n_parameters, penalized, bounde
         else np.full(n_parameters, -np.inf)
     )
     found = kernels.fit_to_nodes(
-        features, negatives, positives, offset, np.zeros(n_parameters), penalty, lower
+        features[None], negatives, positives, offset, np.zeros(n_parameters), penalty, lower
     )
     assert found[:, -1].all()
     at_bounds = 0
@@ -168,7 +168,7 @@ def test_fits_of_two_features_are_the_same_by_either_search():
     positives *= np.exp(nodes)
     made = [
         kernels.fit_to_nodes(
-            features,
+            features[None],
             negatives,
             positives,
             np.zeros(4),

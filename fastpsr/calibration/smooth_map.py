@@ -110,22 +110,12 @@ class SmoothMap(ABC):
         prior_log_odds : ndarray of float64, shape (C,)
         start : ndarray of float64, shape (p,)
         """
-        if not self.adds_prior_first:
-            return self._fit_features(self.features(nodes), weights, prior_log_odds, start)
-        fits: list[Floats] = []
-        for c, prior in enumerate(prior_log_odds):
-            features, of_fit = self.features(nodes + prior), weights[:, c : c + 1]
-            fit = self._fit_features(features, of_fit, np.zeros(1), start)
-            if fit is None:
-                return None
-            fits.append(fit)
-        return np.concatenate(fits)
-
-    def _fit_features(
-        self, features: Floats, weights: Floats, offset: Floats, start: Floats
-    ) -> Floats | None:
-        if self.with_bias:
-            features = np.vstack([features, np.ones(features.shape[1])])
+        at = nodes + prior_log_odds[:, None] if self.adds_prior_first else nodes[None]
+        features = np.ones((len(at), start.size, nodes.size))  # the last is the bias's
+        n_slopes = start.size - self.with_bias
+        of_all = self.features(at.ravel()).reshape(n_slopes, *at.shape)
+        features[:, :n_slopes] = of_all.transpose(1, 0, 2)
+        offset = np.zeros_like(prior_log_odds) if self.adds_prior_first else prior_log_odds
         fits = kernels.fit_to_nodes(
             features, weights[0], weights[1], offset, start, self.penalty, self.lower
         )

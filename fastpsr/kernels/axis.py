@@ -121,12 +121,12 @@ def fit_to_nodes(
 ) -> Floats:
     """Return (M, p + 1): parameters of the least log loss on nodes, and whether they were found.
 
-    The log-odds of node i are ``offset[m] + parameters @ features[:, i]`` in fit m. Minimizes the
-    mean loss, plus ``parameters @ penalty @ parameters / 2``, over ``parameters >= lower``.
+    The log-odds of node i are ``offset[m] + parameters @ features[m, :, i]`` in fit m. Minimizes
+    the mean loss, plus ``parameters @ penalty @ parameters / 2``, over ``parameters >= lower``.
 
     Parameters
     ----------
-    features : ndarray, shape (p, Q)
+    features : ndarray, shape (M, p, Q), or (1, p, Q) for all fits
     negatives, positives : ndarray, shape (M, Q)
         What each node weighs in each fit.
     offset : ndarray, shape (M,)
@@ -137,7 +137,7 @@ def fit_to_nodes(
     lower : ndarray, shape (p,)
         -inf where there is no bound.
     """
-    n_parameters = features.shape[0]
+    n_parameters = features.shape[1]
     out = np.empty((offset.size, n_parameters + 1))
     over_blocks(_fit_features, offset.size, features, negatives, positives, offset, start, penalty,
                 lower, out, worth_a_thread=2)  # fmt: skip
@@ -305,13 +305,14 @@ def _solve_free(hessian, gradient, is_free, damping, factor, step):
 @kernel
 def _fit_features(first, last, features, negatives, positives, offset, start, penalty, lower, out):
     """Projected Newton steps: parameters that a bound holds back stay, the others step."""
-    n, size = features.shape
+    _, n, size = features.shape
     parameters, trial = np.empty(n), np.empty(n)
     gradient, there, step = np.empty(n), np.empty(n), np.empty(n)
     hessian, renewed, factor = np.empty((n, n)), np.empty((n, n)), np.zeros((n, n))
     scratch = np.empty((2, size))
     is_free = np.empty(n, np.bool_)
     for m in range(first, last):
+        of_fit = features[m if features.shape[0] > 1 else 0]
         non, tar = negatives[m], positives[m]
         total = non.sum() + tar.sum()
         for j in range(n):
@@ -319,7 +320,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
         damping = 0.0
         is_found = False
         _slopes_of_features(
-            features, non, tar, offset[m], parameters, penalty, total, gradient, hessian, scratch
+            of_fit, non, tar, offset[m], parameters, penalty, total, gradient, hessian, scratch
         )
         for _ in range(_MOST_STEPS):
             largest = 0.0
@@ -344,7 +345,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
                 is_found = True
                 break
             _slopes_of_features(
-                features, non, tar, offset[m], trial, penalty, total, there, renewed, scratch
+                of_fit, non, tar, offset[m], trial, penalty, total, there, renewed, scratch
             )
             after = 0.0
             for j in range(n):
