@@ -38,6 +38,7 @@ COVERED = set()  # public names that a case calls
 #: Warnings that docstrings announce.
 DOCUMENTED = (
     "(.*: )?the fitted scale is",
+    "(.*: )?a = b = 0",
     ".* is undefined in .* of .* replicates",
     ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",

@@ -65,7 +65,7 @@ class BetaCalibration(SmoothCalibrator):
     >>> log_odds = np.array([-2.0, -1.0, 1.0, -0.5, 2.0, 3.0])
     >>> data = fp.Predictions.from_logits([0, 0, 0, 1, 1, 1], log_odds)
     >>> fp.BetaCalibration().fit(data).parameters_.round(4).tolist()
-    [0.0, 0.0, 0.0]
+    [0.6138, 1.1858, -0.876]
     """
 
     floor: float = 0.0
