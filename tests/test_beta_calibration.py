@@ -165,6 +165,8 @@ def test_scores_that_rank_the_wrong_way_get_one_posterior():
         fitted = fp.BetaCalibration().fit(fp.Predictions.from_logits(y, x))
     expected = [0.0, 0.0, np.log(y.mean() / (1.0 - y.mean()))]
     np.testing.assert_allclose(fitted.parameters_, expected, rtol=1e-9)
+    same = fitted.transform(fp.Predictions.from_logits(None, [-3.0, 0.0, np.inf])).log_odds
+    np.testing.assert_allclose(same, expected[2], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["posteriors", "llrs"])

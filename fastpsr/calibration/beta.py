@@ -82,10 +82,12 @@ class BetaCalibration(SmoothCalibrator):
         return features
 
     def apply(self, parameters: Floats, scores: Floats) -> Floats:
-        a, b, c = parameters
-        log_q, minus_log_rest = self.features(scores)
-        # infinite features of slope 0 add nothing
-        return np.asarray((a * log_q if a else 0.0) + (b * minus_log_rest if b else 0.0) + c)
+        *slopes, shift = parameters
+        log_odds = np.full(scores.size, shift)
+        for slope, feature in zip(slopes, self.features(scores), strict=True):
+            if slope:  # an infinite feature of slope 0 adds nothing
+                log_odds += slope * feature
+        return log_odds
 
     def steepness(self, parameters: Floats) -> float:
         return max(float(parameters[:2].max()), 1.0)

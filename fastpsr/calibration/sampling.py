@@ -138,6 +138,8 @@ def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | 
         return None
     scores = sample.scores
     weights = np.stack([np.where(sample.y == k, sample.weights, 0.0) for k in (0, 1)])[:, None]
+    if not weights.any(axis=(1, 2)).all():  # so small beside the other class's that they underflow
+        return None
     prior = np.log(weights[1].sum() / weights[0].sum())
     offset = 0.0 if data.kind == "posteriors" else prior
     start = np.zeros(map_.n_parameters)
