@@ -154,9 +154,11 @@ def refit_sums(
     fitted, offset = yield [
         _fits_to_sums(map_, clipped, folds, skip_empty=True), LogOddsOffset().over(data)
     ]  # fmt: skip
-    if fitted is None:
+    # replicates may have fits where the data have none
+    planned = (yield from _plan_fits(map_, clipped)) if fitted is None else fitted[0]
+    if planned is None:
         return None
-    return RefitSums(rule, folds, fitted[0], data.kind, data.given_priors, offset, floor)
+    return RefitSums(rule, folds, planned, data.kind, data.given_priors, offset, floor)
 
 
 @dataclass(frozen=True, eq=False)
