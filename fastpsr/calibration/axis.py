@@ -63,38 +63,30 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class AxisTotals:
-    """Chebyshev sums of the scores of each class, for each calibrator and cell of an axis.
+    """Chebyshev sums of the scores of each class, for each fold and cell of an axis.
 
     Sums of a smooth function of the scores over any of the samples follow to about 1e-13.
 
     Attributes
     ----------
     axis : Axis
-    sums : ndarray of float64, shape (2, C, cells, DEGREE + 1)
-        Of the rows that each of C calibrators serves.
+    sums : ndarray of float64, shape (2, F, cells, DEGREE + 1)
+        Of the rows of each of F folds.
     """
 
     axis: Axis
     sums: Floats
 
     @classmethod
-    def of_numbers(
-        cls, axis: Axis, n_calibrators: int, weight: Floats, sums: Floats
-    ) -> "AxisTotals":
-        """Take (G,) weights and (G, DEGREE) sums of groups of class, calibrator and cell."""
+    def of_numbers(cls, axis: Axis, n_folds: int, weight: Floats, sums: Floats) -> "AxisTotals":
+        """Take (G,) weights and (G, DEGREE) sums of groups of class, fold and cell."""
         numbers = np.column_stack([weight, sums])
-        return cls(axis, numbers.reshape(2, n_calibrators, axis.n_cells, DEGREE + 1))
+        return cls(axis, numbers.reshape(2, n_folds, axis.n_cells, DEGREE + 1))
 
     @property
     def class_totals(self) -> Floats:
-        """Total weight of each class in the rows of each calibrator, (2, C)."""
+        """Total weight of each class in each fold, (2, F)."""
         return np.asarray(self.sums[..., 0].sum(axis=2))
-
-    def training_weights(self, training_masks: NDArray[np.bool_]) -> Floats:
-        """Return what the nodes weigh in each training set, (2, M, nodes); may be negative."""
-        return np.stack(
-            [kernels.add_masked(training_masks, of_class) for of_class in self._node_weights]
-        )
 
     def overlap(self, training_masks: NDArray[np.bool_], with_bias: bool) -> bool:
         """Whether no training set's classes can be separated, by a threshold or by a score of 0.
@@ -114,25 +106,30 @@ class AxisTotals:
         upward, downward = (high_0 > zero) | (low_1 < zero), (low_0 < zero) | (high_1 > zero)
         return bool((upward & downward).all())
 
-    def losses(self, rule: ScoringRule, log_odds: Floats) -> Floats:
-        """Return the summed losses of each class, (2,), at log-odds of all nodes, (C, nodes)."""
-        log_odds = log_odds.ravel()
-        sums = []
+    def losses(self, rule: ScoringRule, folds: NDArray[np.int64], log_odds: Floats) -> Floats:
+        """Return the summed losses of each class in some folds (E,), (E, 2).
+
+        Log-odds (E, nodes) are those of all nodes in each of the folds.
+        """
+        sums = np.empty((folds.size, 2))
         for k in (0, 1):
-            losses = rule.binary_losses(log_odds, np.full(log_odds.size, k, np.uint8))
+            y = np.full(log_odds.size, k, np.uint8)
+            losses = rule.binary_losses(log_odds.ravel(), y).reshape(log_odds.shape)
             with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
-                sums.append((losses * self._node_weights[k].ravel()).sum())  # no BLAS for so little
-        return np.array(sums)
+                # no BLAS for so little
+                sums[:, k] = (losses * self.node_weights[k][folds]).sum(axis=1)
+        return sums
 
     @cached_property
-    def _node_weights(self) -> Floats:
+    def node_weights(self) -> Floats:
+        """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""
         weights = kernels.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
         return weights.reshape(2, self.sums.shape[1], -1)
 
 
 @dataclass(frozen=True, eq=False)
 class _SumOnAxis(Step):
-    """Sum the scores of binary data in the cells of an axis, by class and calibrator."""
+    """Sum the scores of binary data in the cells of an axis, by class and fold."""
 
     folds: Folds
     axis: Axis
@@ -150,8 +147,8 @@ class _SumOnAxis(Step):
     def add(self, accumulator: Floats | None, prepared: None, part: Part) -> Floats:
         axis, predictions = self.axis, part.predictions
         sums = kernels.sum_on_axis(
-            predictions._kernel_scores, predictions.labels, self.folds.calibrator_of_rows(part),
-            predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_calibrators,
+            predictions._kernel_scores, predictions.labels, self.folds.fold_of_rows(part),
+            predictions.weights, axis.low, axis.width, axis.n_cells, self.folds.n_folds,
         )  # fmt: skip
         return sums if accumulator is None else self.merge(accumulator, sums)
 
@@ -164,6 +161,6 @@ class _SumOnAxis(Step):
 
 
 def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:
-    """Plan: return the sums of each class and calibrator in the cells of an axis; computed once."""
+    """Plan: return the sums of each class and fold in the cells of an axis; computed once."""
     (totals,) = yield [_SumOnAxis(folds, axis).over(data)]
     return totals  # type: ignore[no-any-return]

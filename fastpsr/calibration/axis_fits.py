@@ -12,7 +12,7 @@ from fastpsr.calibration.axis import Axis, AxisTotals, totals_on_axis
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
-from fastpsr.calibration.smooth_map import Fits, SmoothMap
+from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
 from fastpsr.kernels.sizes import DEGREE, index_type
 from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
@@ -47,7 +47,7 @@ class PlannedFits:
     @classmethod
     def over(cls, map_: SmoothMap, low: float, high: float, start: Floats) -> "PlannedFits | None":
         """Plan for scores in a range, and parameters near these; None if cells are too many."""
-        axis = Axis.over(low, high, map_.steepness(start))
+        axis = map_.axis(low, high, start)
         return None if axis is None else cls(map_, axis, start)
 
     def steeper(self, start: Floats) -> "PlannedFits | None":
@@ -57,7 +57,7 @@ class PlannedFits:
     def fits(
         self,
         sums: AxisTotals,
-        training_mask: NDArray[np.bool_],
+        folds: Folds,
         kind: str,
         given_priors: Floats | None,
         *,
@@ -68,8 +68,7 @@ class PlannedFits:
         Parameters
         ----------
         sums : AxisTotals
-        training_mask : ndarray of bool, shape (C, C)
-            ``training_mask[c, d]``: whether the rows that d transforms train c.
+        folds : Folds
         kind : {"posteriors", "likelihoods", "raw scores"}
         given_priors : ndarray of float64, shape (2,), or None
         skip_empty : bool
@@ -81,40 +80,43 @@ class PlannedFits:
             Where a class is missing, or may be separable from the other, a fit does not converge,
             or it is steeper than the sums were made for.
         """
-        totals = sums.class_totals
-        fitted = np.flatnonzero(totals.sum(axis=0)) if skip_empty else np.arange(totals.shape[1])
-        masks = np.ascontiguousarray(training_mask[fitted])
-        # (2, C): what trains each calibrator
-        of_classes = np.stack([(masks * of_class).sum(axis=1) for of_class in totals])
-        if not (of_classes.all() and sums.overlap(masks, self.map.with_bias)):
-            raise NeedsSamplesError
-        weights = sums.training_weights(masks)
-        prior_log_odds = np.zeros(totals.shape[1])
-        if given_priors is not None:
-            weights *= (given_priors[:, None] / of_classes * of_classes.sum(axis=0))[:, :, None]
-        if kind != "posteriors":
-            prior = of_classes if given_priors is None else given_priors[:, None]
-            prior_log_odds[fitted] = np.log(prior[1]) - np.log(prior[0])
+        fitted = np.arange(folds.n_calibrators)
+        if skip_empty:
+            calibrators, of_fold = folds.served.T
+            fitted = np.unique(calibrators[sums.class_totals.sum(axis=0)[of_fold] > 0.0])
+        masks = np.ascontiguousarray(folds.training_mask[fitted])
         origin = self.map.origin(self.axis.low, self.axis.high)
-        of_nodes = self.map.fit_to_nodes(
-            self.axis.nodes(origin), weights, prior_log_odds[fitted],
-            self.map.moved(self.start, origin),
-        )  # fmt: skip
+        weighted = WeightedScores(
+            self.axis.nodes(origin), sums.node_weights, sums.class_totals, kind, given_priors
+        )
+        if not (weighted.totals(masks).all() and sums.overlap(masks, self.map.with_bias)):
+            raise NeedsSamplesError
+        of_nodes = self.map.fit_to_sums(weighted, masks, self.map.moved(self.start, origin))
         if of_nodes is None:
             raise NeedsSamplesError
         moved = self.map.moved(of_nodes, -origin)
         steepest = max(moved, key=self.map.steepness)
         if self.map.steepness(steepest) > _MOST_STRETCH * self.map.steepness(self.start):
             raise _TooSteepError(steepest)
-        parameters = np.tile(self.start, (totals.shape[1], 1))
+        parameters = np.tile(self.start, (folds.n_calibrators, 1))
         parameters[fitted] = moved
+        prior_log_odds = np.zeros(folds.n_calibrators)
+        prior_log_odds[fitted] = weighted.prior_log_odds(masks)
         return Fits(parameters, prior_log_odds)
 
-    def losses(self, rule: ScoringRule, sums: AxisTotals, fits: Fits, to_log_odds: float) -> Floats:
-        """Return the summed losses of each class; `to_log_odds` is log-odds minus scores."""
+    def losses(
+        self, rule: ScoringRule, sums: AxisTotals, folds: Folds, fits: Fits, to_log_odds: float
+    ) -> Floats:
+        """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
+
+        `to_log_odds` is log-odds minus scores.
+        """
         nodes = self.axis.nodes()
-        scores = [self.map.scores(fits, c, nodes) for c in range(len(fits.parameters))]
-        return sums.losses(rule, np.stack(scores) + to_log_odds)
+        calibrators, of_fold = folds.served.T
+        used = np.unique(calibrators)
+        scores = np.stack([self.map.scores(fits, c, nodes) for c in used])
+        log_odds = scores[np.searchsorted(used, calibrators)] + to_log_odds
+        return sums.losses(rule, of_fold, log_odds)
 
 
 def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
@@ -136,9 +138,9 @@ def losses_by_sums(
     if fitted is None:
         return None
     planned, sums, fits = fitted
-    losses = planned.losses(rule, sums, fits, offset)
+    losses = planned.losses(rule, sums, folds, fits, offset)
     totals = sums.class_totals.sum(axis=1)
-    return ScoreTotals(losses, totals, data.given_priors), fits, planned.axis
+    return ScoreTotals(losses.sum(axis=0), totals, data.given_priors), fits, planned.axis
 
 
 def refit_sums(
@@ -194,12 +196,12 @@ class RefitSums(Sums):
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
         """That of the map, and the number of folds."""
-        return (*self.planned.map.stream, self.folds.n_calibrators)
+        return (*self.planned.map.stream, self.folds.n_folds)
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
         """Number of triples of class, fold and cell."""
-        return 2 * self.folds.n_calibrators * self.planned.axis.n_cells
+        return 2 * self.folds.n_folds * self.planned.axis.n_cells
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
@@ -213,8 +215,8 @@ class RefitSums(Sums):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         axis, wide = self.planned.axis, index_type(self.n_groups)
-        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
-        of_fold += self.folds.calibrator_of_rows(part)
+        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
+        of_fold += self.folds.fold_of_rows(part)
         cell, _ = self._places(part)
         return np.asarray(of_fold * wide(axis.n_cells) + cell)
 
@@ -229,9 +231,9 @@ class RefitSums(Sums):
         planned, folds, given = self.planned, self.folds, self.given_priors
         by_class = weight.reshape(2, -1).sum(axis=1)
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        on_axis = AxisTotals.of_numbers(planned.axis, folds.n_calibrators, weight, sums[:, 1:])
-        fits = planned.fits(on_axis, folds.training_mask, self.kind, given, skip_empty=True)
-        losses = planned.losses(self.rule, on_axis, fits, self.offset)
+        on_axis = AxisTotals.of_numbers(planned.axis, folds.n_folds, weight, sums[:, 1:])
+        fits = planned.fits(on_axis, folds, self.kind, given, skip_empty=True)
+        losses = planned.losses(self.rule, on_axis, folds, fits, self.offset).sum(axis=0)
         totals = on_axis.class_totals.sum(axis=1)
         return ScoreTotals(raw, by_class, given), ScoreTotals(losses, totals, given)
 
@@ -252,9 +254,7 @@ def _fits_to_sums(
             return (
                 planned,
                 sums,
-                planned.fits(
-                    sums, folds.training_mask, data.kind, data.given_priors, skip_empty=skip_empty
-                ),
+                planned.fits(sums, folds, data.kind, data.given_priors, skip_empty=skip_empty),
             )
         except _TooSteepError as error:  # the sample that the axis was planned by was flatter
             planned = planned.steeper(error.parameters)

@@ -379,7 +379,7 @@ class _TrainingRows(Transform):
     def __call__(self, part: Part) -> Predictions:
         predictions = part.predictions
         may_train: NDArray[np.bool_] = self.folds.training_mask[self.number][
-            self.folds.calibrator_of_rows(part)
+            self.folds.fold_of_rows(part)
         ]
         if predictions.weights.size:
             may_train = may_train & (predictions.weights > 0.0)

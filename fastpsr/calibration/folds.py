@@ -38,12 +38,12 @@ _numbers = count()
 
 @dataclass(frozen=True, eq=False)
 class Folds(ABC):
-    """Which calibrator transforms each sample, and which samples train it: plain data.
+    """The fold of each sample, and which folds train each calibrator: plain data.
 
     Attributes
     ----------
-    training_mask : ndarray of bool, shape (C, C)
-        ``training_mask[c, d]``: whether the samples transformed by calibrator d train calibrator c.
+    training_mask : ndarray of bool, shape (C, F)
+        ``training_mask[c, f]``: whether the samples of fold f train calibrator c.
     key : hashable
         Identity of these folds among folds of the same data.
     """
@@ -65,20 +65,39 @@ class Folds(ABC):
         return int(self.training_mask.shape[0])
 
     @property
+    def n_folds(self) -> int:
+        """The number F of folds."""
+        return int(self.training_mask.shape[1])
+
+    @property
+    def served(self) -> Ints:
+        """Pairs of a calibrator and a fold whose samples it transforms, (E, 2).
+
+        By default there is a calibrator for each fold, or one for all.
+        """
+        folds = np.arange(self.n_folds)
+        return np.column_stack([folds if self.n_calibrators > 1 else 0 * folds, folds])
+
+    @property
     def reads(self) -> frozenset[str]:
         """Names of the columns of ids that determine the calibrator of a row."""
         return frozenset()
 
-    def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        """Return the index of the calibrator that transforms each row of a part, (n,)."""
+    def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        """Return the fold of each row of a part, (n,)."""
         numbers: NDArray[np.uint16] = part.remember(
-            ("calibrator of rows", self.key), lambda: self._calibrator_of_rows(part)
+            ("fold of rows", self.key), lambda: self._fold_of_rows(part)
         )
         return numbers
 
+    def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        """Return the index of the calibrator that transforms each row of a part, (n,)."""
+        folds = self.fold_of_rows(part)
+        return folds if self.n_calibrators > 1 else np.zeros_like(folds)
+
     @abstractmethod
-    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        """Return the index of the calibrator of each row; called once per part."""
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        """Return the fold of each row; called once per part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +107,7 @@ class OneFold(Folds):
     training_mask: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
     key: Hashable = field(default="one fold", kw_only=True)
 
-    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         return np.zeros(len(part.predictions), np.uint16)
 
 
@@ -110,11 +129,11 @@ class DealtSamples(Folds):
     places: Ints
     keys: NDArray[np.uint64]
 
-    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         predictions = part.predictions
         return kernels.deal_ranks(
             predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
-            self.tables, self.places, self.keys, self.n_calibrators,
+            self.tables, self.places, self.keys, self.n_folds,
         )  # fmt: skip
 
 
@@ -132,7 +151,7 @@ class GroupFolds(Folds):
         Distinct ids, ascending.
     fold_of_id : ndarray of int64, shape (G,)
     serves_absent : bool
-        Whether rows of weight 0 have the calibrator of their id; else calibrator 0.
+        Whether rows of weight 0 are in the fold of their id; else in fold 0.
     """
 
     argument: str
@@ -145,7 +164,7 @@ class GroupFolds(Folds):
     def reads(self) -> frozenset[str]:
         return _columns(self.spec)
 
-    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         codes = _codes(part, self.argument, self.spec, self.ids)
         folds = self.fold_of_id.astype(np.uint16)[codes]
         return folds if self.serves_absent else _without_absent(folds, part)
@@ -175,7 +194,7 @@ class PairFolds(Folds):
     def reads(self) -> frozenset[str]:
         return _columns(*self.specs)
 
-    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         n_folds = int(np.sqrt(self.number_of_pair.size) + 0.5)
         one, other = (_codes(part, "groups", spec, self.ids) for spec in self.specs)
         pairs, _ = kernels.pair_folds(one, other, self.fold_of_id, n_folds)
@@ -192,7 +211,7 @@ class PinnedFolds(Folds):
     depth : int
         Number of changes of rows or weights before the folds were assigned.
     numbers : ndarray of uint16, or None
-        Index of the calibrator of each row, for data in memory.
+        Fold of each row, for data in memory.
     """
 
     dealt: Folds
@@ -203,10 +222,10 @@ class PinnedFolds(Folds):
     def reads(self) -> frozenset[str]:
         return self.dealt.reads
 
-    def _calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         if self.numbers is not None:
             return self.numbers
-        return self.dealt.calibrator_of_rows(part.at_depth(self.depth))
+        return self.dealt.fold_of_rows(part.at_depth(self.depth))
 
 
 def deal_samples(data: Data, n_folds: int, seed: int) -> Folds:

@@ -145,7 +145,7 @@ class _BinnedSums(StepFitSums):
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
         """The number of bins, and of folds."""
-        return ("histogram binning", self.n_cells, self.folds.n_calibrators)
+        return ("histogram binning", self.n_cells, self.folds.n_folds)
 
     @property
     def n_cells(self) -> int:

@@ -158,7 +158,7 @@ class _PavSums(StepFitSums):
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
         """The number of folds."""
-        return ("isotonic fits", self.folds.n_calibrators)
+        return ("isotonic fits", self.folds.n_folds)
 
     @property
     def n_cells(self) -> int:

@@ -78,29 +78,29 @@ class Rows(ABC):
         scores: Floats,
         y: NDArray[Any],
         weights: Floats,
-        calibrator_of_row: Any,
+        fold_of_row: Any,
     ) -> None:
-        self.problem, self.n_calibrators = problem, problem.folds.n_calibrators
-        self.scores, self.y, self.weights, self.calibrator_of_row = (
+        self.problem, self.n_folds = problem, problem.folds.n_folds
+        self.scores, self.y, self.weights, self.fold_of_row = (
             scores,
             y,
             weights,
-            calibrator_of_row,
+            fold_of_row,
         )
 
     @staticmethod
     def of(problem: Problem, part: Part) -> "Rows":
         """Return the rows of a part."""
-        calibrator_of_row = problem.folds.calibrator_of_rows(part)
+        fold_of_row = problem.folds.fold_of_rows(part)
         predictions = part.predictions
         scores, y, weights = predictions.scores, predictions.labels, predictions.weights
         if weights.size:
             if not weights.all():
                 used = np.flatnonzero(weights > 0.0)
-                scores, y, calibrator_of_row, weights = (
+                scores, y, fold_of_row, weights = (
                     scores[used],
                     y[used],
-                    calibrator_of_row[used],
+                    fold_of_row[used],
                     weights[used],
                 )
             weights = weights / problem.divisor
@@ -108,16 +108,16 @@ class Rows(ABC):
             highest = -problem.floor if scores.ndim == 1 else None
             scores = np.clip(scores, problem.floor, highest)
         rows = BinaryRows if scores.ndim == 1 else ClassRows
-        return rows(problem, scores, y, weights, calibrator_of_row)
+        return rows(problem, scores, y, weights, fold_of_row)
 
     def totals(self) -> _Totals:
         """Return the totals that determine whether optima exist."""
         n_classes = self.problem.n_classes
-        cells = self.calibrator_of_row.astype(np.int64) * n_classes + self.y
+        cells = self.fold_of_row.astype(np.int64) * n_classes + self.y
         counts = np.bincount(
-            cells, self.weights if self.weights.size else None, self.n_calibrators * n_classes
+            cells, self.weights if self.weights.size else None, self.n_folds * n_classes
         )
-        weights = counts.reshape(self.n_calibrators, n_classes).astype(np.float64)
+        weights = counts.reshape(self.n_folds, n_classes).astype(np.float64)
         return _Totals(weights, *self.margins())
 
     @abstractmethod
@@ -176,21 +176,21 @@ class BinaryRows(Rows):
         scores: Floats,
         y: NDArray[Any],
         weights: Floats,
-        calibrator_of_row: Any,
+        fold_of_row: Any,
     ) -> None:
-        n_calibrators = problem.folds.n_calibrators
-        if n_calibrators > 1:
-            order = np.argsort(calibrator_of_row, kind="stable")
-            scores, y, calibrator_of_row = scores[order], y[order], calibrator_of_row[order]
+        n_folds = problem.folds.n_folds
+        if n_folds > 1:
+            order = np.argsort(fold_of_row, kind="stable")
+            scores, y, fold_of_row = scores[order], y[order], fold_of_row[order]
             weights = weights[order] if weights.size else weights
-        super().__init__(problem, scores, y, weights, calibrator_of_row)
-        self._bounds = np.searchsorted(calibrator_of_row, np.arange(n_calibrators + 1))
+        super().__init__(problem, scores, y, weights, fold_of_row)
+        self._bounds = np.searchsorted(fold_of_row, np.arange(n_folds + 1))
         self._runs: dict[bytes, list[tuple[int, int]]] = {}
 
     def margins(self) -> tuple[Floats, Floats]:
-        least = np.full((self.n_calibrators, 2, 2), np.inf)
-        most = np.full((self.n_calibrators, 2, 2), -np.inf)
-        for c in range(self.n_calibrators):
+        least = np.full((self.n_folds, 2, 2), np.inf)
+        most = np.full((self.n_folds, 2, 2), -np.inf)
+        for c in range(self.n_folds):
             rows = slice(self._bounds[c], self._bounds[c + 1])
             if rows.start == rows.stop:
                 continue
@@ -230,7 +230,7 @@ class ClassRows(Rows):
 
     def margins(self) -> tuple[Floats, Floats]:
         return kernels.margin_ranges(
-            self.scores, self.y, self.weights, self.calibrator_of_row, self.n_calibrators,
+            self.scores, self.y, self.weights, self.fold_of_row, self.n_folds,
             self.problem.map.with_bias,
         )  # fmt: skip
 
@@ -246,9 +246,7 @@ class ClassRows(Rows):
 
     @cached_property
     def _side_by_side(self) -> Any:
-        return kernels.SideBySide(
-            self.scores, self.y, self.weights, self.calibrator_of_row, self.n_calibrators
-        )
+        return kernels.SideBySide(self.scores, self.y, self.weights, self.fold_of_row, self.n_folds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +271,7 @@ class _HoldRows(Step):
         accumulator = {} if accumulator is None else accumulator
         # a copy, since the part may be a view of a larger buffer
         predictions = Predictions.joined([part.predictions])
-        accumulator[part.number] = (predictions, self.folds.calibrator_of_rows(part))
+        accumulator[part.number] = (predictions, self.folds.fold_of_rows(part))
         return accumulator
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -284,8 +282,8 @@ class _HoldRows(Step):
             return accumulator
         parts = [accumulator[number] for number in sorted(accumulator)]
         joined = Part.whole(Predictions.joined([predictions for predictions, _ in parts]))
-        calibrator_of_row = np.concatenate([of_part for _, of_part in parts])
-        joined.remember(("calibrator of rows", self.folds.key), lambda: calibrator_of_row)
+        fold_of_row = np.concatenate([of_part for _, of_part in parts])
+        joined.remember(("fold of rows", self.folds.key), lambda: fold_of_row)
         return joined
 
 
@@ -529,8 +527,8 @@ def _rough_class_fit(map_: SmoothMap, data: Data, floor: float) -> Plan[Floats |
     if sample is None:
         return None
     problem = Problem(map_, OneFold(), data.n_classes, 0.0, 0.0, 1.0)
-    calibrator_of_row = np.zeros(sample.y.size, np.uint16)
-    rows = ClassRows(problem, sample.scores, sample.y, sample.weights, calibrator_of_row)
+    fold_of_row = np.zeros(sample.y.size, np.uint16)
+    rows = ClassRows(problem, sample.scores, sample.y, sample.weights, fold_of_row)
     try:
         targets = Targets.of(problem, data, rows.totals())
         (parameters,) = yield from RowFits(targets, data, rows).fit([0], None)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
+from fastpsr.calibration.axis import Axis
 from fastpsr.predictions import Floats
 
-__all__ = ["Fits", "SmoothMap"]
+__all__ = ["Fits", "SmoothMap", "WeightedScores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,47 @@ class Fits:
 
     parameters: Floats
     prior_log_odds: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedScores:
+    """Scores that stand for the samples of each class and fold.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (Q,)
+    weights : ndarray of float64, shape (2, F, Q)
+        Of each class in each of F folds; may be negative.
+    class_totals : ndarray of float64, shape (2, F)
+    kind : {"posteriors", "likelihoods", "raw scores"}
+    given_priors : ndarray of float64, shape (2,), or None
+    """
+
+    scores: Floats
+    weights: Floats
+    class_totals: Floats
+    kind: str
+    given_priors: Floats | None
+
+    def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
+        """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
+        weights = np.stack([kernels.add_masked(masks, of_class) for of_class in self.weights])
+        if self.given_priors is not None:
+            totals = self.totals(masks)
+            weights *= (self.given_priors[:, None] / totals * totals.sum(axis=0))[:, :, None]
+        return weights
+
+    def prior_log_odds(self, masks: NDArray[np.bool_]) -> Floats:
+        """Return the prior log-odds of training sets, or 0 for posteriors, (C,)."""
+        if self.kind == "posteriors":
+            return np.zeros(len(masks))
+        given = self.given_priors
+        prior = self.totals(masks) if given is None else np.tile(given[:, None], len(masks))
+        return np.asarray(np.log(prior[1]) - np.log(prior[0]))
+
+    def totals(self, masks: NDArray[np.bool_]) -> Floats:
+        """Return the weight of each class in training sets, (2, C)."""
+        return np.stack([(masks * of_class).sum(axis=1) for of_class in self.class_totals])
 
 
 class SmoothMap(ABC):
@@ -96,6 +139,21 @@ class SmoothMap(ABC):
             return self.apply(fits.parameters[number], scores)
         prior = fits.prior_log_odds[number]
         return np.asarray(self.apply(fits.parameters[number], scores + prior) - prior)
+
+    def axis(self, low: float, high: float, parameters: Floats) -> Axis | None:
+        """Return cells for scores in a range and maps about as steep; None if they are too many."""
+        return Axis.over(low, high, self.steepness(parameters))
+
+    def fit_to_sums(
+        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats
+    ) -> Floats | None:
+        """Return the parameters (C, p) of fits to the folds in `masks` (C, F); None if not found.
+
+        Searches begin at the parameters `start` (p,).
+        """
+        return self.fit_to_nodes(
+            sums.scores, sums.training_weights(masks), sums.prior_log_odds(masks), start
+        )
 
     def fit_to_nodes(
         self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats

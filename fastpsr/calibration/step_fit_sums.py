@@ -64,7 +64,7 @@ class StepFitSums(Sums):
     @property
     def n_groups(self) -> int:  # type: ignore[override]
         """Number of triples of class, fold and cell."""
-        return 2 * self.folds.n_calibrators * self.n_cells
+        return 2 * self.folds.n_folds * self.n_cells
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
@@ -77,31 +77,51 @@ class StepFitSums(Sums):
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
         wide = index_type(self.n_groups)
-        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_calibrators)
-        of_fold += self.folds.calibrator_of_rows(part)
+        of_fold = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
+        of_fold += self.folds.fold_of_rows(part)
         return np.asarray(of_fold * wide(self.n_cells) + self.cells(part))
 
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(part.predictions),)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
-        given, training_mask = self.given_priors, self.folds.training_mask
-        weight = weight.reshape(2, training_mask.shape[0], self.n_cells)
+        weight = weight.reshape(2, self.folds.n_folds, self.n_cells)
         by_class = weight.sum(axis=(1, 2))
-        losses = np.zeros(2)
-        for fold in np.flatnonzero(weight.sum(axis=(0, 2))):
-            training = weight[:, training_mask[fold]].sum(axis=1)
-            totals = training.sum(axis=1)
-            if not totals.all():
-                raise ValueError("a calibrator needs samples of every class")
-            log_odds = self.levels(*(training * class_factors(totals, given)[:, None]))
-            if self.kind != "posteriors":  # convert to LLRs, then to log-odds
-                priors = totals if given is None else given
-                log_odds = log_odds - np.log(priors[1] / priors[0]) + self.offset
+        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
+        losses = self.losses(weight).sum(axis=0)
+        given = self.given_priors
+        return ScoreTotals(raw, by_class, given), ScoreTotals(losses, by_class, given)
+
+    def losses(self, weight: Floats) -> Floats:
+        """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
+
+        Weights (2, F, cells) are of each class in each fold.
+        """
+        given, served = self.given_priors, self.folds.served
+        losses = np.zeros((len(served), 2))
+        levels: dict[int, Floats] = {}
+        has_rows = weight.any(axis=(0, 2))
+        for entry, (calibrator, fold) in enumerate(served.tolist()):
+            if not has_rows[fold]:
+                continue
+            if calibrator not in levels:
+                levels[calibrator] = self._log_odds(weight, calibrator, given)
+            log_odds = levels[calibrator]
             for k in (0, 1):
                 used = np.flatnonzero(weight[k, fold])
                 y = np.full(used.size, k, np.uint8)
-                losses[k] += (self.rule.binary_losses(log_odds[used], y)
-                              * weight[k, fold, used]).sum()  # fmt: skip
-        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        return ScoreTotals(raw, by_class, given), ScoreTotals(losses, by_class, given)
+                losses[entry, k] = (self.rule.binary_losses(log_odds[used], y)
+                                    * weight[k, fold, used]).sum()  # fmt: skip
+        return losses
+
+    def _log_odds(self, weight: Floats, calibrator: int, given: Floats | None) -> Floats:
+        """Return the calibrated log-odds of the cells."""
+        training = weight[:, self.folds.training_mask[calibrator]].sum(axis=1)
+        totals = training.sum(axis=1)
+        if not totals.all():
+            raise ValueError("a calibrator needs samples of every class")
+        log_odds = self.levels(*(training * class_factors(totals, given)[:, None]))
+        if self.kind != "posteriors":  # convert to LLRs, then to log-odds
+            priors = totals if given is None else given
+            log_odds = log_odds - np.log(priors[1] / priors[0]) + self.offset
+        return log_odds

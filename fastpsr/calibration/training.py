@@ -194,8 +194,8 @@ class CrossFit(Training):
         if isinstance(data, PartitionedPredictions):
             pinned = dealing.PinnedFolds(folds.training_mask, folds, data.depth, None)
         else:
-            calibrator_of_row = folds.calibrator_of_rows(Part.whole(data))
-            pinned = dealing.PinnedFolds(folds.training_mask, folds, 0, calibrator_of_row)
+            fold_of_row = folds.fold_of_rows(Part.whole(data))
+            pinned = dealing.PinnedFolds(folds.training_mask, folds, 0, fold_of_row)
         return _ByFolds(pinned)
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
