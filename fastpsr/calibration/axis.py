@@ -88,23 +88,13 @@ class AxisTotals:
         """Total weight of each class in each fold, (2, F)."""
         return np.asarray(self.sums[..., 0].sum(axis=2))
 
-    def overlap(self, training_masks: NDArray[np.bool_], with_bias: bool) -> bool:
-        """Whether no training set's classes can be separated, by a threshold or by a score of 0.
-
-        Cells do not tell for classes that meet in one.
-        """
-        zero = np.floor(-self.axis.low / self.axis.width)
-        lowest, highest = [], []
-        for of_class in self.sums[..., 0]:
-            filled = kernels.add_masked(training_masks, np.ascontiguousarray(of_class)) > 0.0
-            lowest.append(filled.argmax(axis=1))
-            highest.append(filled.shape[1] - 1 - filled[:, ::-1].argmax(axis=1))
-        low_0, low_1 = lowest
-        high_0, high_1 = highest
-        if with_bias:
-            return bool(((low_0 < high_1) & (low_1 < high_0)).all())
-        upward, downward = (high_0 > zero) | (low_1 < zero), (low_0 < zero) | (high_1 > zero)
-        return bool((upward & downward).all())
+    @property
+    def extremes(self) -> Floats:
+        """First and last cell of each class in each fold, (2, 2, F); (inf, -inf) for none."""
+        filled = self.sums[..., 0] > 0.0
+        first = np.where(filled.any(axis=2), filled.argmax(axis=2), np.inf)
+        last = filled.shape[2] - 1 - filled[..., ::-1].argmax(axis=2)
+        return np.stack([first, np.where(np.isfinite(first), last, -np.inf)])
 
     def losses(self, rule: ScoringRule, folds: NDArray[np.int64], log_odds: Floats) -> Floats:
         """Return the summed losses of each class in some folds (E,), (E, 2).

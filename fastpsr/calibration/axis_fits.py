@@ -12,7 +12,13 @@ from fastpsr.calibration.axis import Axis, AxisTotals, totals_on_axis
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
-from fastpsr.calibration.smooth_map import Fits, SmoothMap, WeightedScores
+from fastpsr.calibration.smooth_map import (
+    MOST_STRETCH,
+    Fits,
+    SmoothMap,
+    TooSteepError,
+    WeightedScores,
+)
 from fastpsr.kernels.sizes import DEGREE, index_type
 from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
@@ -25,15 +31,6 @@ from fastpsr.summaries.sums import NeedsSamplesError, Sums
 __all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
 _MOST_AXES = 3  # before the samples are used
-_MOST_STRETCH = 1.5  # of the planned steepness; then errors of sums reach 1e-12
-
-
-class _TooSteepError(NeedsSamplesError):
-    """Raised where a fit is steeper than the sums were made for."""
-
-    def __init__(self, parameters: Floats) -> None:
-        super().__init__()
-        self.parameters = parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +40,20 @@ class PlannedFits:
     map: SmoothMap
     axis: Axis
     start: Floats
+    span: tuple[float, float]
+    samples_per_weight: float
 
     @classmethod
-    def over(cls, map_: SmoothMap, low: float, high: float, start: Floats) -> "PlannedFits | None":
+    def over(
+        cls, map_: SmoothMap, span: tuple[float, float], start: Floats, samples_per_weight: float
+    ) -> "PlannedFits | None":
         """Plan for scores in a range, and parameters near these; None if cells are too many."""
-        axis = map_.axis(low, high, start)
-        return None if axis is None else cls(map_, axis, start)
+        axis = map_.axis(*span, start)
+        return None if axis is None else cls(map_, axis, start, span, samples_per_weight)
 
     def steeper(self, start: Floats) -> "PlannedFits | None":
         """Plan for the same scores, and steeper parameters."""
-        return self.over(self.map, self.axis.low, self.axis.high, start)
+        return self.over(self.map, self.span, start, self.samples_per_weight)
 
     def fits(
         self,
@@ -86,18 +87,21 @@ class PlannedFits:
             fitted = np.unique(calibrators[sums.class_totals.sum(axis=0)[of_fold] > 0.0])
         masks = np.ascontiguousarray(folds.training_mask[fitted])
         origin = self.map.origin(self.axis.low, self.axis.high)
+        totals, zero = sums.class_totals, float(np.floor(-self.axis.low / self.axis.width))
         weighted = WeightedScores(
-            self.axis.nodes(origin), sums.node_weights, sums.class_totals, kind, given_priors
-        )
-        if not (weighted.totals(masks).all() and sums.overlap(masks, self.map.with_bias)):
+            self.axis.nodes(origin), self.span, sums.node_weights, totals, sums.extremes, zero,
+            folds.apart, self.samples_per_weight * float(totals.sum()), kind, given_priors,
+        )  # fmt: skip
+        have_overlap = weighted.have_overlap(masks, with_bias=self.map.with_bias)
+        if not (weighted.totals(masks).all() and have_overlap.all()):
             raise NeedsSamplesError
         of_nodes = self.map.fit_to_sums(weighted, masks, self.map.moved(self.start, origin))
         if of_nodes is None:
             raise NeedsSamplesError
         moved = self.map.moved(of_nodes, -origin)
         steepest = max(moved, key=self.map.steepness)
-        if self.map.steepness(steepest) > _MOST_STRETCH * self.map.steepness(self.start):
-            raise _TooSteepError(steepest)
+        if self.map.steepness(steepest) > MOST_STRETCH * self.map.steepness(self.start):
+            raise TooSteepError(steepest)
         parameters = np.tile(self.start, (folds.n_calibrators, 1))
         parameters[fitted] = moved
         prior_log_odds = np.zeros(folds.n_calibrators)
@@ -256,7 +260,7 @@ def _fits_to_sums(
                 sums,
                 planned.fits(sums, folds, data.kind, data.given_priors, skip_empty=skip_empty),
             )
-        except _TooSteepError as error:  # the sample that the axis was planned by was flatter
+        except TooSteepError as error:  # the sample that the axis was planned by was flatter
             planned = planned.steeper(error.parameters)
         except NeedsSamplesError:
             break
@@ -282,4 +286,5 @@ def _make_axis(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
     span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
     if not span.is_finite or start is None:
         return None
-    return PlannedFits.over(map_, span.low, span.high, start)
+    samples_per_weight = float(data.class_sizes.sum() / data.class_weights.sum())
+    return PlannedFits.over(map_, (span.low, span.high), start, samples_per_weight)

@@ -18,6 +18,7 @@ __all__ = [
     "DealtSamples",
     "Folds",
     "GroupFolds",
+    "InnerFolds",
     "OneFold",
     "PairFolds",
     "PinnedFolds",
@@ -83,6 +84,11 @@ class Folds(ABC):
         """Names of the columns of ids that determine the calibrator of a row."""
         return frozenset()
 
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """``apart[d, f]``: whether fold f may train a calibrator of fold d, (F, F)."""
+        return self.training_mask
+
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the fold of each row of a part, (n,)."""
         numbers: NDArray[np.uint16] = part.remember(
@@ -106,6 +112,10 @@ class OneFold(Folds):
 
     training_mask: NDArray[np.bool_] = field(default_factory=lambda: np.ones((1, 1), bool))
     key: Hashable = field(default="one fold", kw_only=True)
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        return np.zeros((1, 1), bool)
 
     def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         return np.zeros(len(part.predictions), np.uint16)
@@ -135,6 +145,26 @@ class DealtSamples(Folds):
             predictions.labels, predictions.weights, part.ranks, self.sizes, self.first_folds,
             self.tables, self.places, self.keys, self.n_folds,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class InnerFolds(Folds):
+    """Folds of the training data of a single calibrator, which chooses an option by them."""
+
+    dealt: Folds
+
+    @classmethod
+    def of(cls, dealt: Folds) -> "InnerFolds":
+        """Return one calibrator over the folds of another dealing."""
+        everything = np.ones((1, dealt.n_folds), bool)
+        return cls(everything, dealt, key=("inner folds", dealt.key))
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        return self.dealt.training_mask
+
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        return self.dealt.fold_of_rows(part)
 
 
 @dataclass(frozen=True, eq=False)

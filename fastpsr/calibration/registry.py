@@ -5,12 +5,14 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
+from fastpsr.calibration.spline import Spline
 
 __all__ = [
     "PAV",
     "BetaCalibration",
     "DirectionPreserving",
     "HistogramBinning",
+    "Spline",
     "TemperatureScaling",
 ]
 
@@ -19,6 +21,7 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
     "dp": DirectionPreserving,
     "temperature": TemperatureScaling,
     "beta": BetaCalibration,
+    "spline": Spline,
     "pav": PAV,
     "histogram": HistogramBinning,
 }

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +11,19 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
 from fastpsr.predictions import Floats
+from fastpsr.summaries.sums import NeedsSamplesError
 
-__all__ = ["Fits", "SmoothMap", "WeightedScores"]
+__all__ = ["MOST_STRETCH", "Fits", "SmoothMap", "TooSteepError", "WeightedScores"]
+
+MOST_STRETCH = 1.5  # of the planned steepness; then errors of sums reach 1e-12
+
+
+class TooSteepError(NeedsSamplesError):
+    """Raised where a fit is steeper than the sums were made for."""
+
+    def __init__(self, parameters: Floats) -> None:
+        super().__init__()
+        self.parameters = parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +49,41 @@ class WeightedScores:
     Attributes
     ----------
     scores : ndarray of float64, shape (Q,)
+    span : pair of float
+        Lowest and highest score of the samples.
     weights : ndarray of float64, shape (2, F, Q)
         Of each class in each of F folds; may be negative.
     class_totals : ndarray of float64, shape (2, F)
+    extremes : ndarray of float64, shape (2, 2, F)
+        Lowest and highest score of each class in each fold, or numbers in the same order.
+    zero : float
+        The number in that order of a score of 0.
+    apart : ndarray of bool, shape (F, F)
+        ``apart[d, f]``: whether fold f may train a calibrator of fold d.
+    n_samples : float
+        Number of samples that the weights stand for.
     kind : {"posteriors", "likelihoods", "raw scores"}
     given_priors : ndarray of float64, shape (2,), or None
     """
 
     scores: Floats
+    span: tuple[float, float]
     weights: Floats
     class_totals: Floats
+    extremes: Floats
+    zero: float
+    apart: NDArray[np.bool_]
+    n_samples: float
     kind: str
     given_priors: Floats | None
+
+    def without_empty(self) -> "WeightedScores":
+        """Return the scores that weigh anything."""
+        used = self.weights.any(axis=(0, 1))
+        if used.all():
+            return self
+        weights = np.ascontiguousarray(self.weights[:, :, used])
+        return replace(self, scores=self.scores[used], weights=weights)
 
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
         """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
@@ -66,6 +100,21 @@ class WeightedScores:
         given = self.given_priors
         prior = self.totals(masks) if given is None else np.tile(given[:, None], len(masks))
         return np.asarray(np.log(prior[1]) - np.log(prior[0]))
+
+    def have_overlap(self, masks: NDArray[np.bool_], *, with_bias: bool) -> NDArray[np.bool_]:
+        """Whether the classes of training sets cannot be separated, (C,).
+
+        They are separated by a threshold, or without a bias by a score of 0. Cells do not tell for
+        classes that meet in one, and False is returned.
+        """
+        lowest, highest = self.extremes
+        low_0, low_1 = (np.where(masks, low, np.inf).min(axis=1) for low in lowest)
+        high_0, high_1 = (np.where(masks, high, -np.inf).max(axis=1) for high in highest)
+        if with_bias:
+            return np.asarray((low_0 < high_1) & (low_1 < high_0))
+        zero = self.zero
+        upward, downward = (high_0 > zero) | (low_1 < zero), (low_0 < zero) | (high_1 > zero)
+        return np.asarray(upward & downward)
 
     def totals(self, masks: NDArray[np.bool_]) -> Floats:
         """Return the weight of each class in training sets, (2, C)."""

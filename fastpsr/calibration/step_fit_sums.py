@@ -100,7 +100,7 @@ class StepFitSums(Sums):
         given, served = self.given_priors, self.folds.served
         losses = np.zeros((len(served), 2))
         levels: dict[int, Floats] = {}
-        has_rows = weight.any(axis=(0, 2))
+        has_rows = weight.sum(axis=(0, 2)) > 0.0
         for entry, (calibrator, fold) in enumerate(served.tolist()):
             if not has_rows[fold]:
                 continue

@@ -135,7 +135,8 @@ def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
         axis = Axis.over(span.low, span.high, 1.0)
         if axis is not None:
             sums = yield from totals_on_axis(llrs, OneFold(), axis)
-            by_class = np.stack([sums.losses(Log(), axis.nodes() + odds) for odds in log_odds])
+            folds = np.zeros(log_odds.size, np.int64)
+            by_class = sums.losses(Log(), folds, axis.nodes() + log_odds[:, None])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
         by_class = yield from _LossesAtPriors(2, log_odds).total(llrs)
     shares = 1.0 / (1.0 + np.exp(np.stack([log_odds, -log_odds], axis=1)))

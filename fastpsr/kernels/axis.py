@@ -130,8 +130,8 @@ def fit_to_nodes(
     negatives, positives : ndarray, shape (M, Q)
         What each node weighs in each fit.
     offset : ndarray, shape (M,)
-    start : ndarray, shape (p,)
-        Where all fits begin.
+    start : ndarray, shape (p,), or (M, p)
+        Where all fits begin, or each.
     penalty : ndarray, shape (p, p)
         Symmetric, positive semidefinite.
     lower : ndarray, shape (p,)
@@ -139,7 +139,8 @@ def fit_to_nodes(
     """
     n_parameters = features.shape[1]
     out = np.empty((offset.size, n_parameters + 1))
-    over_blocks(_fit_features, offset.size, features, negatives, positives, offset, start, penalty,
+    starts = np.ascontiguousarray(np.broadcast_to(start, (offset.size, n_parameters)))
+    over_blocks(_fit_features, offset.size, features, negatives, positives, offset, starts, penalty,
                 lower, out, worth_a_thread=2)  # fmt: skip
     return out
 
@@ -316,7 +317,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
         non, tar = negatives[m], positives[m]
         total = non.sum() + tar.sum()
         for j in range(n):
-            parameters[j] = max(start[j], lower[j])
+            parameters[j] = max(start[m, j], lower[j])
         damping = 0.0
         is_found = False
         _slopes_of_features(

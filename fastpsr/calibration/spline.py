@@ -1,0 +1,468 @@
+"""Spline calibration: a smooth monotone map, as smooth as cross-validation finds best."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import kernels
+from fastpsr.calibration.axis import Axis
+from fastpsr.calibration.axis_fits import fits_by_sums
+from fastpsr.calibration.base import ByFold, Calibrator, require_fitted, require_weights
+from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
+from fastpsr.calibration.row_fits import RowFits, held_rows
+from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
+from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
+from fastpsr.calibration.smooth_map import MOST_STRETCH, Fits, TooSteepError, WeightedScores
+from fastpsr.errors import ArgumentError, warn
+from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
+from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.rules import ScoringRule
+from fastpsr.summaries.losses import ScoreTotals
+from fastpsr.summaries.score_range import ScoreRange, Span
+from fastpsr.summaries.sums import Sums
+
+__all__ = ["Spline"]
+
+_KNOTS = 20
+_FEWEST_CELLS = 128  # over the range of the scores; knots lie on the edges of cells
+_MOST_CELLS = 8192
+_CENTER = 16.0  # log-odds beyond it, such as those of posteriors of 0, do not make cells wider,
+_FINER = 16  # unless cells would be that many times as many
+_WIDTH = 0.25  # of a cell in calibrated log-odds
+_FOLDS = 5  # inner ones, which choose the penalty
+_PENALTIES = (np.inf, *10.0 ** np.arange(4.0, -5.0, -1.0))  # lambda N, the smoothest first
+_PATIENCE = 2  # penalties that may be worse than the best so far before the choice ends
+
+
+@dataclass(frozen=True, eq=False)
+class Spline(SmoothCalibrator):
+    """The smooth non-decreasing map of the log-odds with the least penalized log loss.
+
+    Binary tasks only. The slope of the map is piecewise linear between knots, constant outside, and
+    nowhere negative. It minimizes the mean log loss plus `lambda` times the integral of the squared
+    second derivative. Between the least penalty and an infinite one, with which the map is
+    direction-preserving calibration, inner folds of the training data choose: the penalty of least
+    log loss on samples that did not train.
+
+    Parameters
+    ----------
+    floor : float
+        Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
+
+    Attributes
+    ----------
+    parameters_ : ndarray of float64, shape (42,)
+        20 knots (log-odds or LLRs), the 20 slopes at them, the log-odds at the middle knot (at the
+        training prior; without it for LLRs), and `lambda` times the number of samples, or -1 for an
+        infinite `lambda`.
+    prior_log_odds_ : float
+        Log-odds of the training prior, 0 for posteriors.
+    floor_ : float
+        Value that replaced -inf in fitting.
+
+    Raises
+    ------
+    ValueError
+        From ``fit``: if a threshold separates the classes perfectly, so that there is no optimum;
+        for constant scores; for a class without samples; for more than 2 classes, and for raw
+        scores, which have no posteriors.
+
+    Notes
+    -----
+    Knots are at 20 quantiles of the training scores, in which both classes have the same weight,
+    rounded to a grid of a power of two, of which 128 to 256 cells cover the finite scores. `lambda`
+    times the number of training samples of positive weight is one of 1e-4, 1e-3, ..., 1e4 and
+    infinity, tried in descending order until two in a row are worse than the best. The inner folds
+    are 5 of samples; in cross-fitting they are the other folds, so that groups and speakers stay
+    apart. For each penalty the problem is convex, and solved to a gradient below 1e-9 per sample.
+    A posterior of 0 or 1 is mapped to the limit.
+
+    References
+    ----------
+    B. Lucena, "Spline-based probability calibration", 2018, arXiv:1809.07751; P. J. Green and B. W.
+    Silverman, "Nonparametric regression and generalized linear models", 1994, chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> rng = np.random.default_rng(1)
+    >>> y = np.arange(4000) % 2
+    >>> llr = np.sinh(rng.normal(2.0 * y - 1.0, 1.0))  # the logs of these ratios are 2 asinh(llr)
+    >>> fitted = fp.Spline().fit(fp.Predictions.from_llrs(y, llr))
+    >>> fitted.transform(fp.Predictions.from_llrs(None, [-2.0, 0.0, 2.0])).llrs.round(1).tolist()
+    [-2.8, 0.0, 2.9]
+    """
+
+    floor: float = 0.0
+    parameters_: Floats = field(init=False, repr=False)
+    prior_log_odds_: float = field(init=False, repr=False)
+    floor_: float = field(init=False, repr=False)
+    needs_posteriors = True
+
+    # The map
+
+    @property
+    def n_parameters(self) -> int:
+        return 2 * _KNOTS + 2
+
+    def features(self, scores: Floats) -> Floats:
+        raise NotImplementedError("features depend on the knots")
+
+    def steepness(self, parameters: Floats) -> float:
+        return max(float(_slopes(parameters).max()), 1e-3)
+
+    def axis(self, low: float, high: float, parameters: Floats) -> Axis | None:
+        unit = _unit(low, high)
+        first, last = np.floor(low / unit), np.floor(high / unit) + 1.0
+        finer = max(0, int(np.ceil(np.log2(unit * self.steepness(parameters) / _WIDTH))))
+        n_cells = (last - first) * 2.0**finer
+        if not n_cells <= 2 * _MOST_CELLS:
+            return None
+        return Axis(float(first * unit), float(unit / 2.0**finer), int(n_cells))
+
+    def apply(self, parameters: Floats, scores: Floats) -> Floats:
+        return _value(parameters[:_KNOTS], _slopes(parameters), parameters[2 * _KNOTS], scores)
+
+    def fit_to_sums(
+        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats | None
+    ) -> Floats | None:
+        limit = np.inf if start is None else MOST_STRETCH * self.steepness(start)
+        unit, sums = _unit(*sums.span), sums.without_empty()
+        fits = []
+        for mask in masks:
+            knots = _knots(sums.scores, sums.training_weights(mask[None])[:, 0], unit)
+            parameters = _chosen(sums, mask, _Basis.of(knots, sums.scores), limit)
+            if parameters is None:
+                return None
+            fits.append(parameters)
+        return np.stack(fits)
+
+    def fit_to_nodes(
+        self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats
+    ) -> Floats | None:
+        unit = _unit(float(nodes.min()), float(nodes.max()))
+        path = _Path(_Basis.of(_knots(nodes, weights[:, 0], unit), nodes), weights, prior_log_odds)
+        for penalty in (np.inf, 1.0):
+            if not path.step(penalty, nodes.size).all():
+                return None
+        return path.parameters()[None]
+
+    # Fits: inner folds for a single fit, and infinite scores at the floor
+
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+        if not _have_inner(folds):
+            return (yield from Calibrator.cross_fit_plan(self, data, folds))
+        return (yield from super().cross_fit_plan(data, folds))
+
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
+        folds = yield from _with_inner(data, folds)
+        if not _have_inner(folds):
+            return (yield from Calibrator.losses_plan(self, rule, folds, data))
+        return (yield from super().losses_plan(rule, folds, data))
+
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+        folds = yield from _with_inner(data, folds)
+        if not _have_inner(folds):
+            return None
+        return (yield from super().refit_sums(rule, folds, data))
+
+    def _fits(
+        self, data: Data, folds: Folds, start: Self | None = None, *, if_finite: bool = False
+    ) -> Plan[tuple[Fits, Span, RowFits | None] | None]:
+        folds = yield from _with_inner(data, folds)
+        (span,) = yield [ScoreRange().over(data)]
+        if not span.is_finite:
+            data = mapped(data, _AtFloor(floor_of(span, 2)))
+        fits = yield from fits_by_sums(self, data, folds)
+        if fits is None:
+            fits = yield from _fit_samples(self, data, folds)
+        return fits, span, None
+
+    def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
+        each = [
+            self.attributes(*fit) for fit in zip(fits.parameters, fits.prior_log_odds, strict=True)
+        ]
+        return ByFold(folds, tuple(self.with_fitted(kind, attributes) for attributes in each))
+
+    def is_plain(self, fits: Fits, low: float, high: float) -> bool:
+        is_constant = not all(_slopes(parameters).any() for parameters in fits.parameters)
+        return super().is_plain(fits, low, high) and not is_constant
+
+    def check_attributes(self, attributes: dict[str, Any]) -> None:
+        if not _slopes(attributes["parameters_"]).any():
+            warn(
+                "all slopes are 0: higher scores do not mean that class 1 is likelier, and all "
+                "samples get the same posterior",
+                RuntimeWarning,
+            )
+
+    def check_fitted(self) -> None:
+        super().check_fitted()
+        require_fitted("parameters_", (np.diff(self.parameters_[:_KNOTS]) >= 0.0).all())
+        require_fitted("parameters_", (_slopes(self.parameters_) >= 0.0).all())
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """Features of distinct knots: integrals, from the middle knot, of hat functions.
+
+    Attributes
+    ----------
+    knots : ndarray of float64, shape (m,)
+    features : ndarray of float64, shape (m + 1, Q)
+        The last are those of the bias.
+    line : ndarray of float64, shape (2, Q)
+        Features of a map of constant slope.
+    roughness : ndarray of float64, shape (m + 1, m + 1)
+        Half of ``p @ roughness @ p`` is the integral of the squared second derivative.
+    """
+
+    knots: Floats
+    features: Floats
+    line: Floats
+    roughness: Floats
+
+    @classmethod
+    def of(cls, knots: Floats, scores: Floats) -> "_Basis":
+        """Return the features of scores (Q,)."""
+        n_knots = knots.size
+        full = np.concatenate([knots, np.full(_KNOTS - n_knots, knots[-1])])
+        hats = np.eye(n_knots, _KNOTS)
+        hats[-1, n_knots:] = 1.0
+        features = np.ones((n_knots + 1, scores.size))
+        for k, slopes in enumerate(hats):
+            features[k] = _value(full, slopes, 0.0, scores)
+        line = np.stack([scores - full[_KNOTS // 2], np.ones(scores.size)])
+        differences = np.diff(np.eye(n_knots, n_knots + 1), axis=0)
+        roughness = 2.0 * (differences.T / np.diff(knots)) @ differences
+        return cls(knots, features, line, roughness)
+
+
+class _Path:
+    """Fits to some training sets under one penalty after another, each from the one before."""
+
+    def __init__(self, basis: _Basis, weights: Floats, prior_log_odds: Floats) -> None:
+        self._basis, self._weights, self._prior = basis, weights, prior_log_odds
+        n_fits = prior_log_odds.size
+        self._at = np.zeros((n_fits, basis.knots.size + 1))
+        totals = weights.sum(axis=2)
+        self._at[:, -1] = np.log(totals[1] / totals[0]) - prior_log_odds
+        self._penalty = np.inf
+
+    def step(self, penalty: float, n_samples: float) -> NDArray[np.bool_]:
+        """Fit with `lambda` of ``penalty / n_samples``; return which fits were found, (C,)."""
+        basis, line = self._basis, penalty == np.inf
+        features = basis.line if line else basis.features
+        at = self._at[:, -2:] if line else self._at
+        roughness = np.zeros((2, 2)) if line else penalty / n_samples * basis.roughness
+        lower = np.zeros(len(features))
+        lower[-1] = -np.inf
+        fits = kernels.fit_to_nodes(
+            features[None], self._weights[0], self._weights[1], self._prior, at, roughness, lower
+        )
+        found = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)
+        shown = fits[found]
+        self._at[found, :-1] = shown[:, :1] if line else shown[:, :-2]
+        self._at[found, -1] = shown[:, -2]
+        self._penalty = penalty
+        return np.asarray(found)
+
+    @property
+    def steepest(self) -> int:
+        """The number of the fit with the steepest slope."""
+        return int(self._at[:, :-1].max(axis=1).argmax())
+
+    def log_odds(self, number: int) -> Floats:
+        """Return the log-odds of all scores after a fit, (Q,)."""
+        values = kernels.weigh_nodes(self._at[number][None], self._basis.features)
+        return np.asarray(values[0] + self._prior[number])
+
+    def parameters(self, number: int = -1) -> Floats:
+        """Return the parameters of the map of a fit."""
+        n_missing = _KNOTS - self._basis.knots.size
+        code = -1.0 if self._penalty == np.inf else self._penalty
+        *slopes, height = self._at[number]
+        pairs = (self._basis.knots, np.array(slopes))
+        padded = [np.concatenate([each, np.full(n_missing, each[-1])]) for each in pairs]
+        return np.concatenate([*padded, [height, code]])
+
+
+@np.errstate(all="ignore")  # weights near the largest float
+def _chosen(
+    sums: WeightedScores, mask: NDArray[np.bool_], basis: _Basis, limit: float
+) -> Floats | None:
+    """Return the parameters of the fit to some folds with the penalty that its folds choose.
+
+    Raises
+    ------
+    TooSteepError
+        If a fit is steeper than a limit.
+    """
+    held_out, inner = [], []
+    for fold in np.flatnonzero(mask & sums.class_totals.any(axis=0)):
+        others = mask & sums.apart[fold]
+        if sums.have_overlap(others[None], with_bias=True)[0]:
+            held_out.append(fold)
+            inner.append(others)
+    masks = np.stack([*inner, mask])
+    path = _Path(basis, sums.training_weights(masks), sums.prior_log_odds(masks))
+    n_samples = sums.n_samples * float(sums.totals(mask[None]).sum() / sums.class_totals.sum())
+    best, lowest, n_worse = None, np.inf, 0
+    for penalty in _PENALTIES if basis.knots.size > 1 and held_out else _PENALTIES[:1]:
+        found = path.step(penalty, n_samples)
+        if path.parameters(path.steepest)[_KNOTS : 2 * _KNOTS].max() > limit:
+            raise TooSteepError(path.parameters(path.steepest))
+        if best is None:
+            if not found[-1]:
+                return None
+            best = path.parameters()  # the only one without inner folds
+            judged = [number for number, is_found in enumerate(found[:-1]) if is_found]
+        loss = np.inf
+        if judged and found[[*judged, -1]].all():
+            loss = _held_out_loss(sums, path, [(n, int(held_out[n])) for n in judged])
+        if loss < lowest:
+            best, lowest, n_worse = path.parameters(), loss, 0
+        else:
+            n_worse += 1
+        if n_worse == _PATIENCE:
+            break
+    return best
+
+
+def _held_out_loss(sums: WeightedScores, path: _Path, pairs: list[tuple[int, int]]) -> float:
+    """Return the mean log loss of fits on folds that did not train them."""
+    losses, totals = np.zeros(2), np.zeros(2)
+    for number, fold in pairs:
+        log_odds = path.log_odds(number)
+        for k, sign in enumerate((1.0, -1.0)):
+            losses[k] += (kernels.softplus(sign * log_odds) * sums.weights[k, fold]).sum()
+        totals += sums.class_totals[:, fold]
+    given = sums.given_priors
+    if given is None:
+        return float(losses.sum() / totals.sum())
+    return float((given * losses / totals).sum())
+
+
+def _value(knots: Floats, slopes: Floats, height: float, scores: Floats) -> Floats:
+    """Return the map with slopes at 20 knots, and a height at the middle one, at scores (n,)."""
+    widths = np.diff(knots)
+    heights = np.concatenate([[0.0], np.cumsum(0.5 * (slopes[1:] + slopes[:-1]) * widths)])
+    heights += height - heights[_KNOTS // 2]
+    place = np.clip(np.searchsorted(knots, scores, side="right") - 1, 0, _KNOTS - 2)
+    inside = np.clip(scores, knots[0], knots[-1])
+    within = inside - knots[place]
+    bend = np.divide(np.diff(slopes), widths, out=np.zeros(_KNOTS - 1), where=widths > 0.0)
+    values = heights[place] + within * (slopes[place] + 0.5 * bend[place] * within)
+    outside = scores != inside
+    beyond = scores[outside] - inside[outside]
+    outer = np.where(beyond < 0.0, slopes[0], slopes[-1])
+    # an infinite score has a finite value where the slope is 0
+    values[outside] += np.multiply(outer, beyond, out=np.zeros(beyond.size), where=outer != 0.0)
+    return np.asarray(values)
+
+
+def _slopes(parameters: Floats) -> Floats:
+    return parameters[_KNOTS : 2 * _KNOTS]
+
+
+def _unit(low: float, high: float) -> float:
+    """Return the power of two of which knots between a lowest and highest score are multiples."""
+    center = min(max(high, -_CENTER), _CENTER) - min(max(low, -_CENTER), _CENTER)
+    span = max(center, (high - low) / _FINER, float(np.finfo(float).tiny) * _FEWEST_CELLS)
+    return float(2.0 ** np.floor(np.log2(span / _FEWEST_CELLS)))
+
+
+def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
+    """Return the distinct multiples of a unit that are nearest to the quantiles of the scores.
+
+    Both classes, with weights (2, Q), count alike.
+    """
+    cells = np.floor(scores / unit)
+    first = cells.min()
+    shares = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0) / 2.0
+    of_cells = np.bincount((cells - first).astype(np.int64), shares)
+    # rounded, so that ties do not depend on the order of the samples
+    below = np.round(np.concatenate([[0.0], np.cumsum(of_cells)]), 12)
+    levels = (np.arange(_KNOTS) + 0.5) / _KNOTS
+    nearest = np.abs(below - levels[:, None]).argmin(axis=1)
+    return np.asarray(unit * (first + np.unique(nearest)))
+
+
+def _have_inner(folds: Folds) -> bool:
+    """Whether the training folds of each calibrator can be told apart."""
+    inner = folds.training_mask[:, :, None] & folds.training_mask[:, None, :] & folds.apart
+    return isinstance(folds, OneFold) or bool(inner.any(axis=(1, 2)).all())
+
+
+def _with_inner(data: Data, folds: Folds) -> Plan[Folds]:
+    """Plan: deal samples to inner folds if there is but one fold."""
+    fewest = int(np.min(data.class_sizes))
+    if not isinstance(folds, OneFold) or fewest < 2:
+        return folds
+    n_folds = min(_FOLDS, fewest)
+    name = ("folds", n_folds, 0)  # those of CrossFit()
+    (dealt,) = yield [Shared(name, data, lambda: _deal(data, n_folds))]
+    return InnerFolds.of(dealt)
+
+
+def _deal(data: Data, n_folds: int) -> Plan[Folds]:
+    return deal_samples(data, n_folds, 0)
+    yield
+
+
+def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
+    """Plan: fit to the samples themselves, where sums in cells do not tell enough."""
+    rows = yield from held_rows(data, folds)
+    if rows is None:
+        raise ArgumentError(
+            "predictions",
+            "must fit in memory for Spline where scores are so far apart that cells of them are "
+            "too many",
+            remedy="raise FASTPSR_MEMORY, or use BetaCalibration()",
+        )
+    fold_of_row, samples = folds.fold_of_rows(rows), rows.predictions
+    used = np.flatnonzero(samples.weights) if samples.weights.size else np.arange(len(samples))
+    of_rows = samples.weights[used] if samples.weights.size else np.ones(used.size)
+    scores, places = np.unique(samples.scores[used], return_inverse=True)
+    n_folds = folds.n_folds
+    group = samples.labels[used].astype(np.int64) * n_folds + fold_of_row[used]
+    shape = (2, n_folds, scores.size)
+    cells = group * scores.size + places
+    weights = np.bincount(cells, of_rows, int(np.prod(shape))).astype(np.float64).reshape(shape)
+    lowest, highest = np.full(2 * n_folds, np.inf), np.full(2 * n_folds, -np.inf)
+    np.minimum.at(lowest, group, samples.scores[used])
+    np.maximum.at(highest, group, samples.scores[used])
+    extremes = np.stack([lowest, highest]).reshape(2, 2, n_folds)
+    for mask in folds.training_mask:
+        of_classes = weights[:, mask].sum(axis=(1, 2))
+        if not of_classes.any():
+            raise ArgumentError(
+                "folds",
+                "must leave training samples for every trial: some pair of folds covers all; "
+                "use more folds",
+            )
+        require_weights(of_classes, data.kind)
+        ranges = [extremes[0][:, mask].min(axis=1), extremes[1][:, mask].max(axis=1)]
+        check_margins(*binary_margins(np.stack(ranges, axis=1)), with_bias=True)
+    sums = WeightedScores(
+        scores, (float(scores[0]), float(scores[-1])), weights, weights.sum(axis=2), extremes, 0.0,
+        folds.apart, float(used.size), data.kind, data.given_priors,
+    )  # fmt: skip
+    parameters = map_.fit_to_sums(sums, folds.training_mask, None)
+    if parameters is None:
+        raise no_optimum("all but separate the classes: calibration did not converge")
+    return Fits(parameters, sums.prior_log_odds(folds.training_mask))
+
+
+@dataclass(frozen=True, eq=False)
+class _AtFloor(Transform):
+    """Scores of which infinite ones are at a floor."""
+
+    floor: float
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        clipped = np.clip(predictions.scores, self.floor, -self.floor)
+        return predictions.replace_scores(predictions.kind, clipped)
