@@ -92,7 +92,7 @@ class Spline(SmoothCalibrator):
     >>> llr = np.sinh(rng.normal(2.0 * y - 1.0, 1.0))  # the logs of these ratios are 2 asinh(llr)
     >>> fitted = fp.Spline().fit(fp.Predictions.from_llrs(y, llr))
     >>> fitted.transform(fp.Predictions.from_llrs(None, [-2.0, 0.0, 2.0])).llrs.round(1).tolist()
-    [-2.8, 0.0, 2.9]
+    [-2.9, 0.0, 2.9]
     """
 
     floor: float = 0.0
@@ -114,6 +114,8 @@ class Spline(SmoothCalibrator):
         return max(float(_slopes(parameters).max()), 1e-3)
 
     def axis(self, low: float, high: float, parameters: Floats) -> Axis | None:
+        if not low < high:
+            return None
         unit = _unit(low, high)
         first, last = np.floor(low / unit), np.floor(high / unit) + 1.0
         finer = max(0, int(np.ceil(np.log2(unit * self.steepness(parameters) / _WIDTH))))
