@@ -214,7 +214,10 @@ CALIBRATORS = {
     "dp": fp.DirectionPreserving(),
     "temperature": fp.TemperatureScaling(),
     "beta": fp.BetaCalibration(),
+    "spline": fp.Spline(),
     "pav": fp.PAV(),
+    "pav-laplace": fp.PAV(laplace=True),
+    "venn-abers": fp.VennAbers(),
     "histogram": fp.HistogramBinning(),
 }
 

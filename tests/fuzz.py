@@ -314,7 +314,9 @@ def calibrator_for(s, K):
         fp.DirectionPreserving: lambda: (s.of([fp.rules.Log(), fp.rules.Brier()]), floor()),
         fp.TemperatureScaling: lambda: (floor(),),
         fp.BetaCalibration: lambda: (floor(),),
-        fp.PAV: lambda: (floor(),),
+        fp.Spline: lambda: (floor(),),
+        fp.PAV: lambda: (floor(), s.chance(0.5)),
+        fp.VennAbers: lambda: (floor(),),
         fp.HistogramBinning: lambda: (s.number(s.of([1, 15])), s.number(0.01)),
     }
     kind = s.of([kind for kind in CALIBRATORS.values() if K == 2 or not kind.binary_only])

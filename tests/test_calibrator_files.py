@@ -22,6 +22,9 @@ FITTED = {
     "beta": (fp.BetaCalibration(), ("parameters_", "prior_log_odds_", "floor_")),
     "pav": (fp.PAV(), ("threshold_", "posterior_", "log_odds_", "prior_log_odds_", "floor")),
     "pav with floor": (fp.PAV(floor=0.01), ("threshold_", "posterior_", "log_odds_", "floor")),
+    "pav with more samples": (fp.PAV(laplace=True), ("threshold_", "log_odds_", "laplace")),
+    "spline": (fp.Spline(), fp.Spline.fitted_names),
+    "venn-abers": (fp.VennAbers(), fp.VennAbers.fitted_names),
     "histogram": (
         fp.HistogramBinning(bins=7, floor=1e-3),
         ("edges_", "posterior_", "prior_log_odds_", "bins", "floor"),

@@ -15,7 +15,7 @@ PENALTIES = [1e4, 100.0, 1.0, 1e-2]
 
 
 def integral_of_hat(knots, k, x):
-    """Integral from the middle of 20 knots to x of the hat function of a distinct knot, by steps."""
+    """Integral from the middle of 20 knots to x of the hat of a distinct knot, by steps."""
     start = knots[min(10, knots.size - 1)]
     low, high = min(start, x), max(start, x)
     grid = np.concatenate([[low], knots[(knots > low) & (knots < high)], [high]])

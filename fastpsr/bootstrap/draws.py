@@ -373,4 +373,4 @@ class Reweighted(Transform):
         if subset is not None:
             counts = counts[subset.places(part)]
         weights = predictions.weights
-        return predictions.reweighted(counts * weights if weights.size else counts)
+        return predictions.reweighted(counts * weights if weights.size else counts, counts)

@@ -1,7 +1,7 @@
 """Calibrators, and ways to train them.
 
-`CALIBRATORS` and `TRAININGS` list all of them; files, options, warm-up, fuzzing and tests iterate
-over them.
+`CALIBRATORS` and `TRAININGS` list all of them, `NAMED` those of the command line; files, options,
+warm-up, fuzzing and tests iterate over them.
 """
 
 from fastpsr.calibration import registry
@@ -9,6 +9,7 @@ from fastpsr.calibration.base import Calibrator as Calibrator
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.registry import *  # noqa: F403
 from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
+from fastpsr.calibration.registry import NAMED as NAMED
 from fastpsr.calibration.training import CrossFit, HeldOut, TrainOnTest, cross_fit
 from fastpsr.calibration.training import Training as Training
 

@@ -158,7 +158,7 @@ class _BinnedSums(StepFitSums):
     def cells(self, part: Part) -> NDArray[Any]:
         return kernels.bin_numbers(part.predictions.positive_posteriors, self.edges)
 
-    def levels(self, negatives: Floats, positives: Floats) -> Floats:
+    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         weight = negatives + positives
         posterior = HistogramBinning.frequencies(positives, weight, self.edges)
         return clip_log_odds(log_odds_of(posterior, 1.0 - posterior), self.floor)

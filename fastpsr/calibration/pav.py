@@ -1,7 +1,7 @@
 """Isotonic calibration with the pool-adjacent-violators algorithm (PAV)."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +18,13 @@ from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepFitSums
-from fastpsr.plans import Data, Part, Plan
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transform, mapped
+from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
+from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["PAV"]
@@ -42,6 +43,12 @@ class PAV(Calibrator):
     ----------
     floor : float
         Calibrated posteriors are clipped to [floor, 1 - floor]; by default they are not clipped.
+    laplace : bool
+        Whether a target and a non-target are added to the training data at each of the scores -inf
+        and inf (Laplace's rule of succession, as in the BOSARIS toolkit's `opt_loglr`), so that no
+        posterior is 0 or 1. Each weighs the mean of the positive weights of its class. The prior
+        of the training data remains that of the samples. The BOSARIS toolkit also tilts the LLRs
+        and orders ties, which are pooled here.
 
     Attributes
     ----------
@@ -78,6 +85,7 @@ class PAV(Calibrator):
     """
 
     floor: float = 0.0
+    laplace: bool = False
     threshold_: Floats = field(init=False, repr=False)
     posterior_: Floats = field(init=False, repr=False)
     log_odds_: Floats = field(init=False, repr=False)
@@ -101,7 +109,12 @@ class PAV(Calibrator):
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
-        if folds.n_calibrators > 1 or data.has_weights or not data.class_weights.all():
+        if (
+            folds.n_calibrators > 1
+            or self.laplace
+            or data.has_weights
+            or not data.class_weights.all()
+        ):
             return (yield from super().losses_plan(rule, folds, data))
         # if all samples are training samples, the blocks contain them
         fitted, blocks, offset = yield [
@@ -118,16 +131,21 @@ class PAV(Calibrator):
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
-        cells, offset = yield [rank_cells(data), LogOddsOffset().over(data)]
+        cells, offset, span = yield [
+            rank_cells(data), LogOddsOffset().over(data), ScoreRange().over(data)
+        ]  # fmt: skip
+        if self.laplace and (data.has_weights or not span.is_finite):
+            return None  # cells do not tell the mean weight of drawn samples, nor ties at infinity
         # steps start at targets, so cells between targets are never split
         if folds.n_calibrators > 1 and not np.array_equal(
             np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
         ):
             return None
-        return _PavSums(rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor)
+        return _PavSums(rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor,
+                        self.laplace)  # fmt: skip
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        blocks = yield from pav_blocks(data)
+        blocks = yield from (_with_four_more(data) if self.laplace else pav_blocks(data))
         return self._attributes(blocks, prior_log_odds(data))
 
     @staticmethod
@@ -148,17 +166,74 @@ class PAV(Calibrator):
         return predictions.replace_scores(self.output_kind, values)
 
 
+def _with_four_more(data: Data) -> Plan[PavBlocks]:
+    """Plan: return the isotonic fit of the data and a sample of each class at either infinity."""
+    (span,) = yield [ScoreRange().over(data)]
+    finite, ends = data, np.ones((2, 2))
+    if data.has_weights or not span.is_finite:
+        ((of_added, low, high),) = yield [_WeighAdded().over(data)]
+        ends = np.stack([low, high]) + data.class_weights / of_added
+    if not span.is_finite:  # pooled with the samples that are added
+        finite = mapped(data, _Finite())
+        if isinstance(finite, PartitionedPredictions):
+            yield from finite.find_facts()
+    of_finite = np.empty((3, 0))
+    if finite.class_weights.any():
+        blocks = yield from pav_blocks(finite)
+        of_finite = np.stack([blocks.lowest, blocks.negatives, blocks.positives])
+    cells = np.column_stack([[-np.inf, *ends[0]], of_finite, [np.inf, *ends[1]]])
+    blocks = PavBlocks.of_cells(cells[0], cells[1], cells[2], None)
+    # given priors weigh the classes by the totals of the samples alone
+    below, above = class_factors(data.class_weights, data.given_priors)
+    return replace(blocks, negatives=blocks.negatives * below, positives=blocks.positives * above)
+
+
+@dataclass(frozen=True, eq=False)
+class _Finite(Transform):
+    """Samples of finite scores."""
+
+    keeps_rows = False
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions[np.flatnonzero(np.isfinite(part.predictions.scores))]
+
+
+@dataclass(frozen=True, eq=False)
+class _WeighAdded(Step):
+    """Count the samples of each class, and sum their weights at -inf and at inf, (3, 2)."""
+
+    @property
+    def key(self) -> Hashable:
+        return "weights of samples that are added"
+
+    def start(self) -> Floats:
+        return np.zeros((3, 2))
+
+    def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
+        samples = part.predictions
+        y, weights = samples.labels, samples.weights
+        if not weights.size:
+            weights = np.ones(y.size)
+        n_draws = 1.0 if samples.n_draws is None else samples.n_draws
+        accumulator[0] += np.bincount(y, (weights > 0.0) * n_draws, 2)
+        for row, end in enumerate((-np.inf, np.inf), start=1):
+            there = samples.scores == end
+            accumulator[row] += np.bincount(y[there], weights[there], 2)
+        return accumulator
+
+
 @dataclass(frozen=True, eq=False)
 class _PavSums(StepFitSums):
     """Samples in rank cells, which are pooled in each replicate."""
 
     edges: Floats
     floor: float
+    laplace: bool
 
     @property
     def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
-        """The number of folds."""
-        return ("isotonic fits", self.folds.n_folds)
+        """The number of folds, and of samples that are added."""
+        return ("isotonic fits", self.folds.n_folds, 4 * self.laplace)
 
     @property
     def n_cells(self) -> int:
@@ -166,15 +241,19 @@ class _PavSums(StepFitSums):
 
     @property
     def cells_key(self) -> Hashable:
-        return "rank cells"
+        return ("rank cells", self.laplace)
 
     def cells(self, part: Part) -> NDArray[Any]:
         return kernels.cell_numbers(part.predictions._kernel_scores, self.edges)
 
-    def levels(self, negatives: Floats, positives: Floats) -> Floats:
+    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
+        if self.laplace:  # which weigh 1, as all samples
+            negatives, positives = (np.concatenate([[one], of_class, [one]])
+                for one, of_class in zip(factors, (negatives, positives), strict=True))  # fmt: skip
         starts = kernels.pool_adjacent_violators(negatives, positives)
         log_odds = log_odds_of(np.add.reduceat(positives, starts),
                                np.add.reduceat(negatives, starts))  # fmt: skip
         block = np.zeros(negatives.size, np.int64)
         block[starts[1:]] = 1
-        return clip_log_odds(log_odds, self.floor)[np.cumsum(block)]
+        levels = clip_log_odds(log_odds, self.floor)[np.cumsum(block)]
+        return levels[1:-1] if self.laplace else levels

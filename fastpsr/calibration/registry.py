@@ -6,6 +6,7 @@ from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.spline import Spline
+from fastpsr.calibration.venn_abers import VennAbers
 
 __all__ = [
     "PAV",
@@ -14,14 +15,21 @@ __all__ = [
     "HistogramBinning",
     "Spline",
     "TemperatureScaling",
+    "VennAbers",
 ]
 
-#: Calibrators by their name on the command line.
+#: The kinds of calibrators.
 CALIBRATORS: dict[str, type[Calibrator]] = {
     "dp": DirectionPreserving,
     "temperature": TemperatureScaling,
     "beta": BetaCalibration,
     "spline": Spline,
     "pav": PAV,
+    "venn-abers": VennAbers,
     "histogram": HistogramBinning,
+}
+
+#: Calibrators by their name on the command line.
+NAMED: dict[str, Calibrator] = {name: kind() for name, kind in CALIBRATORS.items()} | {
+    "pav-laplace": PAV(laplace=True)
 }

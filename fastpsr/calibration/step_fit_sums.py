@@ -58,8 +58,11 @@ class StepFitSums(Sums):
         """Return the cell of each sample of a part, (n,)."""
 
     @abstractmethod
-    def levels(self, negatives: Floats, positives: Floats) -> Floats:
-        """Return the calibrated log-odds of the cells, given the training weights by class."""
+    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
+        """Return the calibrated log-odds of the cells, given the training weights by class.
+
+        At given priors, samples of the classes weigh `factors` (2,) times their own weight in them.
+        """
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
@@ -120,7 +123,9 @@ class StepFitSums(Sums):
         totals = training.sum(axis=1)
         if not totals.all():
             raise ValueError("a calibrator needs samples of every class")
-        log_odds = self.levels(*(training * class_factors(totals, given)[:, None]))
+        factors = class_factors(totals, given)
+        negatives, positives = training * factors[:, None]
+        log_odds = self.levels(negatives, positives, factors)
         if self.kind != "posteriors":  # convert to LLRs, then to log-odds
             priors = totals if given is None else given
             log_odds = log_odds - np.log(priors[1] / priors[0]) + self.offset

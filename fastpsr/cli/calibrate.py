@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from fastpsr import trials
-from fastpsr.calibration import CALIBRATORS, CrossFit, cross_fit, load_calibrator, save_calibrator
+from fastpsr.calibration import NAMED, CrossFit, cross_fit, load_calibrator, save_calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
@@ -112,7 +112,7 @@ def calibrate(
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
     untrained = chosen.untrained()
     if scores_are in (ScoresAre.RAW, ScoresAre.COSINE) and untrained.needs_posteriors:
-        *names, last = (name for name, kind in CALIBRATORS.items() if not kind.needs_posteriors)
+        *names, last = (name for name, each in NAMED.items() if not each.needs_posteriors)
         raise ValueError(
             f"--calibrator {chosen.calibrator} must not be given raw scores, which have no "
             f"posteriors: use {', '.join(names)} or {last}"

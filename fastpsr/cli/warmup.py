@@ -11,7 +11,7 @@ import numpy as np
 import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.bootstrap import RESAMPLINGS
-from fastpsr.calibration import CALIBRATORS
+from fastpsr.calibration import NAMED
 from fastpsr.cli.show import console, steps
 from fastpsr.curves import CURVES
 from fastpsr.metrics import METRICS
@@ -73,9 +73,9 @@ def _scores(samples: list[fp.Predictions]) -> None:
 
 def _calibrators(samples: list[fp.Predictions]) -> None:
     for predictions in samples:
-        for made in CALIBRATORS.values():
-            if predictions.n_classes == 2 or not made.binary_only:
-                fp.cross_fit(made(), predictions)
+        for calibrator in NAMED.values():
+            if predictions.n_classes == 2 or not calibrator.binary_only:
+                fp.cross_fit(calibrator, predictions)
 
 
 def _beta() -> None:

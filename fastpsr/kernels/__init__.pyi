@@ -13,6 +13,7 @@ from fastpsr.kernels.exact import *  # noqa: F403
 from fastpsr.kernels.fitting import *  # noqa: F403
 from fastpsr.kernels.grid import *  # noqa: F403
 from fastpsr.kernels.grouping import *  # noqa: F403
+from fastpsr.kernels.inductive import *  # noqa: F403
 from fastpsr.kernels.isotonic import *  # noqa: F403
 from fastpsr.kernels.linear import *  # noqa: F403
 from fastpsr.kernels.log_space import *  # noqa: F403

@@ -55,6 +55,8 @@ MODULE_OF = {
     "bucket_grid": "grid",
     "cut_into_blocks": "grouping",
     "order_by_group": "grouping",
+    "isotonic_with_one_more": "inductive",
+    "merge_classes": "inductive",
     "pool_adjacent_violators": "isotonic",
     "solve_positive_definite": "linear",
     "exp": "log_space",

@@ -358,6 +358,8 @@ class Predictions(ScoredLabels):
         if self._weights.size:
             picked._weights = np.ascontiguousarray(self._weights[index])
             picked.sample_weight = picked._weights
+        if self.n_draws is not None:
+            picked.n_draws = self.n_draws[index]
         return picked
 
     def present(self) -> Self:
@@ -376,13 +378,17 @@ class Predictions(ScoredLabels):
             new._posterior_priors = self.given_priors
         return new
 
-    def reweighted(self, sample_weight: Floats) -> Self:
-        """Return the same samples with other weights; posteriors do not change."""
+    def reweighted(self, sample_weight: Floats, n_draws: Floats | None = None) -> Self:
+        """Return the same samples with other weights; posteriors do not change.
+
+        Weights of a replicate contain the number of draws of each sample.
+        """
         if self.kind == "likelihoods":
             self._fix_posterior_priors()
         new = self.compact(keep={"log_odds", "log_posteriors", "posteriors"})
         new._weights = new.sample_weight = sample_weight
         new._whole_weights = None
+        new.n_draws = n_draws
         return new
 
     def as_part_of(self, class_weights: Floats, *, is_given: bool = False) -> Self:
@@ -436,6 +442,8 @@ class Predictions(ScoredLabels):
         if any(part.weights.size for part in parts):
             weights = [part.weights if part.weights.size else np.ones(len(part)) for part in parts]
             new._weights = new.sample_weight = np.concatenate(weights)
+        draws = [part.n_draws for part in parts if part.n_draws is not None]
+        new.n_draws = np.concatenate(draws) if len(draws) == len(parts) else None
         return new
 
     def compact(self, keep: AbstractSet[str] = frozenset()) -> Self:

@@ -20,6 +20,7 @@ class WeightedLabels(LabeledData):
     sample_weight: Floats | None
     _weights: Floats  # empty if all weights are equal
     _whole_weights: Floats | None  # class weights of the whole data, if these samples are a part
+    n_draws: Floats | None = None  #: How often a bootstrap replicate has each sample; in weights.
 
     @property
     def labels(self) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fastpsr import checks
-from fastpsr.calibration import CALIBRATORS, CrossFit
+from fastpsr.calibration import NAMED, CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options.panels import TABLES, TRIALS, of
 from fastpsr.costs import CostMatrix
@@ -124,8 +124,8 @@ class MeasureOptions:
 
 
 def _known_calibrator(name: str) -> str:
-    if name not in CALIBRATORS:
-        raise typer.BadParameter(f"it must be one of {', '.join(CALIBRATORS)}, not {name!r}")
+    if name not in NAMED:
+        raise typer.BadParameter(f"it must be one of {', '.join(NAMED)}, not {name!r}")
     return name
 
 
@@ -137,15 +137,15 @@ class CalibratorOptions:
         str,
         typer.Option(
             callback=_known_calibrator,
-            metavar=f"[{'|'.join(CALIBRATORS)}]",  # the format of choices in the help
+            metavar=f"[{'|'.join(NAMED)}]",  # the format of choices in the help
             help="Calibrator of the scores, or of the calibration loss.",
         ),
     ] = "dp"
     floor: Annotated[
         float | None,
         typer.Option(
-            help="Keep posteriors within P and 1 - P: those that pav and histogram return, those "
-            "that dp, temperature and beta are given. By default they may be 0 and 1, which makes "
+            help="Keep posteriors within P and 1 - P: those that step functions return, "
+            "those that smooth maps are given. By default they may be 0 and 1, which makes "
             "infinite LLRs.",
             metavar="P",
         ),
@@ -154,8 +154,10 @@ class CalibratorOptions:
 
     def untrained(self) -> Calibrator:
         """Return the unfitted calibrator, with a floor if one was given."""
-        kind = CALIBRATORS[self.calibrator]
-        return kind() if self.floor is None else kind(floor=self.floor)  # type: ignore[call-arg]
+        calibrator = NAMED[self.calibrator]
+        if self.floor is None:
+            return calibrator
+        return replace(calibrator, floor=self.floor)  # type: ignore[type-var, call-arg]
 
 
 def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:

@@ -1,0 +1,271 @@
+"""Inductive Venn-Abers calibration: isotonic calibration with one sample of either class added."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.calibration.base import (
+    Calibrator,
+    log_odds_of,
+    log_prior_of,
+    require_fitted,
+)
+from fastpsr.calibration.floors import clip_log_odds
+from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.sampling import LogOddsOffset
+from fastpsr.calibration.step_fit_sums import StepFitSums
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import LABELS, Data, Part, Plan, Shared, Step
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.results import Result
+from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.rank_cells import CollectClass
+from fastpsr.summaries.sums import Sums
+
+__all__ = ["VennAbers"]
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorInterval(Result):
+    """Posteriors of class 1 between which Venn-Abers calibration places a sample.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (N,)
+        The isotonic posterior if the sample itself were added to the training data, as one of class
+        0 and as one of class 1.
+    """
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class VennAbers(Calibrator):
+    """Inductive Venn-Abers calibration: isotonic fits with the sample itself added (IVAP).
+
+    Binary tasks only. With p0 and p1, the isotonic posteriors of a score if it were added to the
+    training data with label 0 or 1, the posterior is ``p1 / (1 - p0 + p1)`` (Vovk, Petej and
+    Fedorova, 2015, Algorithms 1 to 6, and their Equation 6 for the log loss). It is never 0 or 1,
+    and the fit of PAV lies between p0 and p1.
+
+    Parameters
+    ----------
+    floor : float
+        Calibrated posteriors are clipped to [floor, 1 - floor]; by default they are not clipped.
+
+    Attributes
+    ----------
+    upper_threshold_, upper_ : ndarray of float64, shape (B,)
+        p1 of scores up to each threshold, both ascending; it is 1 above the last.
+    lower_threshold_, lower_ : ndarray of float64, shape (C,)
+        ``1 - p0`` of scores from each threshold on, descending; it is 1 below the first.
+    prior_log_odds_ : float
+        Log-odds that are subtracted: those of the frequencies of the training classes, for
+        posteriors less those of given priors.
+
+    Raises
+    ------
+    ValueError
+        From ``fit``: for sample weights other than 0 and 1, with which samples are not
+        exchangeable; for more than 2 classes; for a class without samples; and if all distinct
+        scores exceed ``FASTPSR_MEMORY``.
+
+    Notes
+    -----
+    Equal scores share p0 and p1. The fit is at the frequencies of the classes; given priors shift
+    the log-odds afterwards. In a bootstrap replicate a sample that is drawn twice counts as two.
+    Infinite scores are scores like others. The cost is that of sorting all scores, and O(N) for the
+    fits. In cross-fitting each fold has an inductive fit of its own.
+
+    References
+    ----------
+    V. Vovk, I. Petej and V. Fedorova, "Large-scale probabilistic predictors with and without
+    guarantees of validity", NeurIPS 2015, arXiv:1511.00213.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> data = fp.Predictions.from_raw_scores([0, 1, 0, 1, 1], [1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> fitted = fp.VennAbers().fit(data)
+    >>> interval = fitted.interval(data)
+    >>> interval.low.round(3).tolist(), interval.high.round(3).tolist()
+    ([0.0, 0.333, 0.333, 0.667, 0.75], [0.5, 0.667, 0.667, 1.0, 1.0])
+    """
+
+    floor: float = 0.0
+    upper_threshold_: Floats = field(init=False, repr=False)
+    upper_: Floats = field(init=False, repr=False)
+    lower_threshold_: Floats = field(init=False, repr=False)
+    lower_: Floats = field(init=False, repr=False)
+    prior_log_odds_: float = field(init=False, repr=False)
+    binary_only = True
+    fitted_names = (
+        "upper_threshold_", "upper_", "lower_threshold_", "lower_", "prior_log_odds_",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        checks.as_floor(self.floor)
+
+    def interval(self, predictions: Predictions) -> PosteriorInterval:
+        """Return p0 and p1 of samples, at the priors of the predictions; labels are not needed.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            In memory, of the kind that the calibrator was fitted to.
+
+        Raises
+        ------
+        ValueError
+            As ``transform``.
+        """
+        calibrated = self.transform(predictions)
+        if not isinstance(calibrated, Predictions):
+            raise ArgumentError(
+                "predictions", "must be in memory for intervals of posteriors",
+                remedy="pass predictions.compute() if they fit in memory",
+            )  # fmt: skip
+        upper, lower = self._at(predictions._kernel_scores)
+        ends = (log_odds_of(1.0 - lower, lower), log_odds_of(upper, 1.0 - upper))
+        low, high = (
+            calibrated.replace_scores(self.output_kind, each - self.prior_log_odds_)
+            for each in ends
+        )
+        return PosteriorInterval(low.positive_posteriors, high.positive_posteriors)
+
+    def check_fitted(self) -> None:
+        for which, ascends in (("upper", 1.0), ("lower", -1.0)):
+            threshold, level = getattr(self, f"{which}_threshold_"), getattr(self, f"{which}_")
+            require_fitted(f"{which}_threshold_", np.size(threshold) > 0)
+            require_fitted(f"{which}_threshold_", np.all(threshold[1:] > threshold[:-1]))
+            require_fitted(f"{which}_", np.shape(level) == np.shape(threshold))
+            require_fitted(f"{which}_", np.all((level > 0.0) & (level <= 1.0)))
+            require_fitted(f"{which}_", np.all(ascends * np.diff(level) >= 0.0))
+        require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
+
+    def look_at(self, data: Data) -> Plan[None]:
+        if data.has_weights:
+            yield [_RefuseWeights().over(data)]
+
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+        if data.n_classes > 2 or not data.class_weights.all():
+            return None
+        (scores, _, _), offset = yield [_distinct_scores(data), LogOddsOffset().over(data)]
+        return _VennAbersSums(rule, folds, data.kind, data.given_priors, offset, scores, self.floor)
+
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        (cells,) = yield [_distinct_scores(data)]
+        scores, negatives, positives = cells
+        upper, lower = _levels(negatives, positives)
+        last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
+        first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
+        # fitted at the frequencies, of which posteriors keep the part that priors do not replace
+        log_priors = log_prior_of("raw scores", data.class_weights, None)
+        prior = float(log_priors[1] - log_priors[0])
+        if data.kind == "posteriors":
+            given = data.given_priors
+            prior -= prior if given is None else float(np.log(given[1]) - np.log(given[0]))
+        return {
+            "upper_threshold_": scores[last],
+            "upper_": upper[last],
+            "lower_threshold_": scores[first],
+            "lower_": lower[first],
+            "prior_log_odds_": prior,
+        }
+
+    def _at(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return p1 and 1 - p0 of scores, (N,) each."""
+        ends = np.concatenate([[1.0], self.upper_[::-1]])
+        upper = kernels.step_function(-scores, -self.upper_threshold_[::-1], ends)
+        ends = np.concatenate([[1.0], self.lower_])
+        return upper, kernels.step_function(scores, self.lower_threshold_, ends)
+
+    def _transform(self, predictions: Predictions) -> Predictions:
+        upper, lower = self._at(predictions._kernel_scores)
+        log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
+        return predictions.replace_scores(self.output_kind, log_odds - self.prior_log_odds_)
+
+
+@dataclass(frozen=True, eq=False)
+class _VennAbersSums(StepFitSums):
+    """Samples at each distinct score, to which one more is added in each replicate."""
+
+    scores: Floats
+    floor: float
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """The number of folds."""
+        return ("inductive fits", self.folds.n_folds)
+
+    @property
+    def n_cells(self) -> int:
+        return self.scores.size
+
+    @property
+    def cells_key(self) -> Hashable:
+        return "distinct scores"
+
+    def cells(self, part: Part) -> NDArray[Any]:
+        places = kernels.cell_numbers(part.predictions._kernel_scores, self.scores)
+        # scores of weight 0 need not be among them
+        return np.asarray(np.minimum(places >> 1, self.scores.size - 1))
+
+    def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
+        # a fit at the frequencies, which factors shift
+        upper, lower = _levels(negatives / factors[0], positives / factors[1])
+        log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
+        return np.asarray(log_odds + np.log(factors[1] / factors[0]))
+
+
+def _levels(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
+    """Return p1 and 1 - p0 of each cell."""
+    upper = kernels.isotonic_with_one_more(negatives, positives)
+    # with classes and order reversed, p0 is 1 - p1
+    lower = kernels.isotonic_with_one_more(positives[::-1].copy(), negatives[::-1].copy())
+    return upper, lower[::-1]
+
+
+def _distinct_scores(data: Data) -> Any:
+    """Request the distinct scores, and what each class weighs there; computed once."""
+    return Shared("distinct scores", data, lambda: _count_distinct(data))
+
+
+def _count_distinct(data: Data) -> Plan[tuple[Floats, Floats, Floats]]:
+    steps = [CollectClass(k, data.has_weights, what="Venn-Abers").over(data) for k in (0, 1)]
+    (negatives, weights_0), (positives, weights_1) = yield steps
+    return kernels.merge_classes(negatives, weights_0, positives, weights_1)
+
+
+@dataclass(frozen=True, eq=False)
+class _RefuseWeights(Step):
+    """Raise if a sample has a weight other than 0 and 1 that is no number of draws."""
+
+    reads = LABELS
+    is_exact = True
+
+    @property
+    def key(self) -> Hashable:
+        return "weights of exchangeable samples"
+
+    def add(self, accumulator: None, prepared: None, part: Part) -> None:
+        weights = part.predictions.weights
+        if part.predictions.n_draws is not None or not weights.size:
+            return
+        other = np.flatnonzero((weights != 0.0) & (weights != 1.0))
+        if other.size:
+            raise ArgumentError(
+                "sample_weight",
+                "must be 1 (or 0) for VennAbers, with which samples are exchangeable",
+                int(other[0]),
+                value=f"{weights[other[0]]:.6g}",
+                remedy="use PAV(laplace=True), which takes weights",
+            )
+
+    def merge(self, one: None, other: None) -> None:
+        return None
