@@ -157,7 +157,7 @@ class CalibratorOptions:
         calibrator = NAMED[self.calibrator]
         if self.floor is None:
             return calibrator
-        return replace(calibrator, floor=self.floor)  # type: ignore[type-var, call-arg]
+        return replace(calibrator, floor=self.floor)  # type: ignore[type-var]
 
 
 def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:
