@@ -213,6 +213,8 @@ SCORES = {  # what a file may hold: scores and predictions from labels and logit
 CALIBRATORS = {
     "dp": fp.DirectionPreserving(),
     "temperature": fp.TemperatureScaling(),
+    "vector": fp.VectorScaling(),
+    "matrix": fp.MatrixScaling(),
     "beta": fp.BetaCalibration(),
     "spline": fp.Spline(),
     "pav": fp.PAV(),

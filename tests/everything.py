@@ -41,12 +41,12 @@ def multiclass(n, K=3, seed=0):
     return fp.Predictions.from_logits(y, z, sample_weight=rng.uniform(0.1, 2.0, n))
 
 
-def calibrators(K):
-    """All there are for K classes, posteriors kept off 0 and 1 where that is an option."""
+def calibrators(data):
+    """All there are for the data, posteriors kept off 0 and 1 where that is an option."""
     return [
         kind(**({"floor": 1e-6} if "floor" in inspect.signature(kind).parameters else {}))
         for kind in CALIBRATORS.values()
-        if K == 2 or not kind.binary_only
+        if kind.suits(data)
     ]
 
 
@@ -156,12 +156,13 @@ def _fits(n):
         "held out": fp.HeldOut(binary(max(200, n // 10), seed=5)),
     }
     predictions = binary(n)
-    for calibrator in calibrators(2):
+    for calibrator in calibrators(predictions):
         for name, train in trainings.items():
             made = fp.cross_fit(calibrator, predictions, train)
             found[f"{type(calibrator).__name__}, {name}"] = made.scores
-    for calibrator in calibrators(3):
-        made = fp.cross_fit(calibrator, multiclass(min(n, 20_000)), fp.CrossFit(3))
+    several = multiclass(min(n, 20_000))
+    for calibrator in calibrators(several):
+        made = fp.cross_fit(calibrator, several, fp.CrossFit(3))
         found[f"{type(calibrator).__name__}, 3 classes"] = made.scores
     raw = binary(n, kind="raw_scores")
     for calibrator in (fp.PAV(), fp.DirectionPreserving()):

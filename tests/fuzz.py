@@ -313,6 +313,8 @@ def calibrator_for(s, K):
     options = {
         fp.DirectionPreserving: lambda: (s.of([fp.rules.Log(), fp.rules.Brier()]), floor()),
         fp.TemperatureScaling: lambda: (floor(),),
+        fp.VectorScaling: lambda: (s.number(s.of([0.0, 1.0, 30.0])),),
+        fp.MatrixScaling: lambda: (s.number(s.of([0.1, 1.0])),),
         fp.BetaCalibration: lambda: (floor(),),
         fp.Spline: lambda: (floor(),),
         fp.PAV: lambda: (floor(), s.chance(0.5)),

@@ -95,7 +95,9 @@ def trainings(columns):
     }
 
 
-def takes(calibrator, kind):
+def takes(calibrator, kind, weights="none"):
+    if weights != "none" and not calibrator.takes_weights:
+        return False
     if kind[0] == "3" and calibrator.binary_only:
         return False
     return not (calibrator.needs_posteriors and kind == "raw scores")
@@ -118,7 +120,7 @@ def assert_fits_agree(calibrator, data, in_parts):
 @pytest.mark.parametrize("name", CALIBRATORS)
 def test_fits_and_cross_fits(name, kind, weights, scores):
     calibrator = CALIBRATORS[name]()
-    if not takes(calibrator, kind):
+    if not takes(calibrator, kind, weights):
         pytest.skip("does not take it")
     data, columns = make(kind, 240, weights, scores)
     in_parts = cut(data, columns)
@@ -196,7 +198,7 @@ def test_separable_data_are_refused_alike():
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_losses_and_divergences(name, kind, weights):
     calibrator = CALIBRATORS[name]()
-    if not takes(calibrator, kind):
+    if not takes(calibrator, kind, weights):
         pytest.skip("does not take it")
     data, columns = make(kind, 300, weights)
     held_out, _ = make(kind, 200, seed=5)

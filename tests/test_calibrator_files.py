@@ -19,6 +19,8 @@ FITTED = {
     "temperature": (fp.TemperatureScaling(), ("scale_", "bias_", "floor_")),
     "dp with floor": (fp.DirectionPreserving(floor=1e-6), ("scale_", "bias_", "floor")),
     "temperature with floor": (fp.TemperatureScaling(1e-6), ("scale_", "bias_", "floor")),
+    "vector": (fp.VectorScaling(2.0), (*fp.VectorScaling.fitted_names, "strength")),
+    "matrix": (fp.MatrixScaling(), fp.MatrixScaling.fitted_names),
     "beta": (fp.BetaCalibration(), ("parameters_", "prior_log_odds_", "floor_")),
     "pav": (fp.PAV(), ("threshold_", "posterior_", "log_odds_", "prior_log_odds_", "floor")),
     "pav with floor": (fp.PAV(floor=0.01), ("threshold_", "posterior_", "log_odds_", "floor")),

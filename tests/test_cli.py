@@ -288,7 +288,7 @@ CASES = [
     (calibrator, scores_are, K)
     for calibrator in CALIBRATORS
     for scores_are, K in NAMES
-    if K == 2 or calibrator in ("dp", "temperature")
+    if K == 2 or not CALIBRATORS[calibrator].binary_only
 ]
 
 

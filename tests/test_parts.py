@@ -45,6 +45,7 @@ REFUSED = {
     "AUC", "roc", "tippett", "ECE", "DevPAV", "EER", "MissRate", "FalseAlarmRate", "Threshold",
     "MinDCF", "MinADCF", "MinCllr", "PavPosterior",
     "bayes_error", "empirical_cross_entropy", "pav_steps", "divergence_curve", "consistency_band",
+    "Spline", "VennAbers",
 }  # fmt: skip
 REFUSAL = "FASTPSR_MEMORY"
 

@@ -181,7 +181,7 @@ def test_frames_of_intervals_go_together():
 
 def test_what_calibrators_show():
     assert shown(fp.PAV(floor=0.01)).cells == [
-        "PAV, not fitted", "attribute", "value", "floor", "0.01",
+        "PAV, not fitted", "attribute", "value", "floor", "0.01", "laplace", "False",
     ]  # fmt: skip
     fitted = fp.DirectionPreserving().fit(LLRS)
     cells = shown(fitted).cells

@@ -103,6 +103,8 @@ class Calibrator(Options, ABC):
     binary_only: ClassVar[bool] = False
     #: Whether it is only defined for data that have posteriors.
     needs_posteriors: ClassVar[bool] = False
+    #: Whether samples may have weights other than 0 and 1.
+    takes_weights: ClassVar[bool] = True
     domain_: Kind
 
     @property
@@ -119,6 +121,15 @@ class Calibrator(Options, ABC):
             for field in fields(self)
             if field.init and isinstance(getattr(self, field.name), (bool, int, float, np.number))
         ]
+
+    @classmethod
+    def suits(cls, data: Data) -> bool:
+        """Whether it is defined for such data, as far as their kind tells."""
+        return not (
+            (cls.binary_only and data.n_classes > 2)
+            or (cls.needs_posteriors and data.kind == "raw scores")
+            or (data.has_weights and not cls.takes_weights)
+        )
 
     def check_classes(self, n_classes: int) -> None:
         """Raise if the calibrator cannot be fitted to so many classes."""

@@ -107,4 +107,4 @@ def _calibrator(content: Any) -> Calibrator:
 
 
 def _value(entry: Any) -> Any:
-    return np.array([float(e) for e in entry]) if isinstance(entry, list) else float(entry)
+    return np.array([_value(each) for each in entry]) if isinstance(entry, list) else float(entry)

@@ -20,7 +20,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
-__all__ = ["Asked", "Search", "bfgs", "in_lockstep", "newton"]
+__all__ = ["Asked", "Search", "bfgs", "in_lockstep", "newton", "newton_by_products"]
 
 _MOST_STEPS = 200
 # before the last step, which squares what is left: gradient per unit of weight (and of a feature's
@@ -31,17 +31,24 @@ _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nev
 _STEADY = 1e-3  # ratio of gradients below which a step with the old curvature may be the last
 _FLAT = 1e-10  # gradient at which a search under another rule ends
 _MOST_LINE_STEPS = 40
+_FLATTEST = 1e-11  # gradient per unit of weight at which a search by products ends
+_MOST_PRODUCTS = 1_000  # of a step
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A point at which a search needs sums, and whether these include the curvature."""
+    """A point at which a search needs sums, and whether these include the curvature.
+
+    With a `direction`, it is the product of the curvature with it that is needed.
+    """
 
     point: Floats
     curved: bool = True
+    direction: Floats | None = None
 
 
 #: Yields points, is sent (gradient, Hessian or None) or (value, gradient), returns a point.
+#: By products, it is sent (gradient, diagonal of the Hessian), or (product, None).
 Search = Generator[Asked, tuple[Any, Any], Floats | None]
 
 
@@ -216,3 +223,65 @@ def bfgs(point: Floats) -> Search:
             inverse = keep @ inverse @ keep.T + np.outer(moved, moved) / product
         point, value, gradient = trial, there, renewed
     return point
+
+
+def newton_by_products(point: Floats, pull: Floats) -> Search:
+    """Take Newton steps found by conjugate gradients; for more parameters than a Hessian may have.
+
+    The problem is convex, as that of :func:`newton`, and the sums are per unit of weight. What is
+    asked for in between are products of the curvature with directions. Steps are as precise as the
+    gradient is small, so that convergence is quadratic (Dembo, Eisenstat and Steihaug, 1982,
+    doi:10.1137/0719025). The result is None without convergence.
+
+    Parameters
+    ----------
+    point : ndarray of any shape
+        Starting point.
+    pull : ndarray of the same shape
+        ``(pull x parameters ** 2).sum() / 2`` is added to the loss.
+    """
+    gradient, diagonal = yield Asked(point)
+    gradient = gradient + pull * point
+    for _ in range(_MOST_STEPS):
+        steepest = float(np.abs(gradient).max())
+        if steepest < _FLATTEST:
+            return point
+        step = yield from _by_products(point, gradient, diagonal + pull, pull, steepest)
+        downhill = float((gradient * step).sum())
+        for _ in range(_MOST_LINE_STEPS):
+            there, renewed = yield Asked(point + step)
+            there = there + pull * (point + step)
+            if float((there * step).sum()) <= -0.5 * downhill:
+                break
+            step, downhill = 0.5 * step, 0.5 * downhill
+        else:
+            return None
+        if steepest < _FLAT and float(np.abs(there).max()) >= steepest:
+            return point  # what is left is rounding
+        point, gradient, diagonal = point + step, there, renewed
+    return None
+
+
+def _by_products(
+    point: Floats, gradient: Floats, diagonal: Floats, pull: Floats, steepest: float
+) -> Generator[Asked, tuple[Any, Any], Floats]:
+    """Solve for a Newton step by conjugate gradients, preconditioned with the diagonal."""
+    unit = 1.0 / np.maximum(diagonal, 1e-300)
+    step, left = np.zeros_like(point), -gradient
+    scaled = unit * left
+    direction, size = scaled, float((left * scaled).sum())
+    enough = min(0.1, steepest**0.5) ** 2 * size
+    for _ in range(_MOST_PRODUCTS):
+        if not size > enough:
+            break
+        product, _ = yield Asked(point, direction=direction)
+        product = product + pull * direction
+        curvature = float((direction * product).sum())
+        if not curvature > 0.0:  # rounding
+            break
+        length = size / curvature
+        step, left = step + length * direction, left - length * product
+        scaled = unit * left
+        before, size = size, float((left * scaled).sum())
+        direction = scaled + (size / before) * direction
+    return step if step.any() else scaled

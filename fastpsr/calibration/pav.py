@@ -21,6 +21,7 @@ from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transform, mapped
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.class_counts import ClassCounts
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
@@ -171,8 +172,8 @@ def _with_four_more(data: Data) -> Plan[PavBlocks]:
     (span,) = yield [ScoreRange().over(data)]
     finite, ends = data, np.ones((2, 2))
     if data.has_weights or not span.is_finite:
-        ((of_added, low, high),) = yield [_WeighAdded().over(data)]
-        ends = np.stack([low, high]) + data.class_weights / of_added
+        counts, ends = yield [ClassCounts(2).over(data), _WeighEnds().over(data)]
+        ends = ends + data.class_weights / counts
     if not span.is_finite:  # pooled with the samples that are added
         finite = mapped(data, _Finite())
         if isinstance(finite, PartitionedPredictions):
@@ -199,26 +200,22 @@ class _Finite(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class _WeighAdded(Step):
-    """Count the samples of each class, and sum their weights at -inf and at inf, (3, 2)."""
+class _WeighEnds(Step):
+    """Sum the weights of each class at -inf and at inf, (2, 2)."""
 
     @property
     def key(self) -> Hashable:
-        return "weights of samples that are added"
+        return "weights at infinity"
 
     def start(self) -> Floats:
-        return np.zeros((3, 2))
+        return np.zeros((2, 2))
 
     def add(self, accumulator: Floats, prepared: None, part: Part) -> Floats:
         samples = part.predictions
-        y, weights = samples.labels, samples.weights
-        if not weights.size:
-            weights = np.ones(y.size)
-        n_draws = 1.0 if samples.n_draws is None else samples.n_draws
-        accumulator[0] += np.bincount(y, (weights > 0.0) * n_draws, 2)
-        for row, end in enumerate((-np.inf, np.inf), start=1):
-            there = samples.scores == end
-            accumulator[row] += np.bincount(y[there], weights[there], 2)
+        for of_end, end in zip(accumulator, (-np.inf, np.inf), strict=True):
+            there = np.flatnonzero(samples.scores == end)
+            weights = samples.weights[there] if samples.weights.size else None
+            of_end += np.bincount(samples.labels[there], weights, 2)
         return accumulator
 
 

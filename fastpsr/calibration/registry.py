@@ -6,6 +6,7 @@ from fastpsr.calibration.beta import BetaCalibration
 from fastpsr.calibration.histogram_binning import HistogramBinning
 from fastpsr.calibration.pav import PAV
 from fastpsr.calibration.spline import Spline
+from fastpsr.calibration.structured import MatrixScaling, VectorScaling
 from fastpsr.calibration.venn_abers import VennAbers
 
 __all__ = [
@@ -13,8 +14,10 @@ __all__ = [
     "BetaCalibration",
     "DirectionPreserving",
     "HistogramBinning",
+    "MatrixScaling",
     "Spline",
     "TemperatureScaling",
+    "VectorScaling",
     "VennAbers",
 ]
 
@@ -22,6 +25,8 @@ __all__ = [
 CALIBRATORS: dict[str, type[Calibrator]] = {
     "dp": DirectionPreserving,
     "temperature": TemperatureScaling,
+    "vector": VectorScaling,
+    "matrix": MatrixScaling,
     "beta": BetaCalibration,
     "spline": Spline,
     "pav": PAV,

@@ -94,7 +94,7 @@ class VennAbers(Calibrator):
     >>> fitted = fp.VennAbers().fit(data)
     >>> interval = fitted.interval(data)
     >>> interval.low.round(3).tolist(), interval.high.round(3).tolist()
-    ([0.0, 0.333, 0.333, 0.667, 0.75], [0.5, 0.667, 0.667, 1.0, 1.0])
+    ([0.0, 0.333, 0.333, 0.5, 0.667], [0.5, 0.667, 0.667, 1.0, 1.0])
     """
 
     floor: float = 0.0
@@ -104,6 +104,7 @@ class VennAbers(Calibrator):
     lower_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     binary_only = True
+    takes_weights = False
     fitted_names = (
         "upper_threshold_", "upper_", "lower_threshold_", "lower_", "prior_log_odds_",
     )  # fmt: skip
@@ -259,10 +260,10 @@ class _RefuseWeights(Step):
             return
         other = np.flatnonzero((weights != 0.0) & (weights != 1.0))
         if other.size:
-            raise ArgumentError(
+            raise ArgumentError(  # of views in parts, rows are counted over all
                 "sample_weight",
                 "must be 1 (or 0) for VennAbers, with which samples are exchangeable",
-                int(other[0]),
+                part.first_row + int(other[0]),
                 value=f"{weights[other[0]]:.6g}",
                 remedy="use PAV(laplace=True), which takes weights",
             )

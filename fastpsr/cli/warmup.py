@@ -74,7 +74,7 @@ def _scores(samples: list[fp.Predictions]) -> None:
 def _calibrators(samples: list[fp.Predictions]) -> None:
     for predictions in samples:
         for calibrator in NAMED.values():
-            if predictions.n_classes == 2 or not calibrator.binary_only:
+            if calibrator.suits(predictions):
                 fp.cross_fit(calibrator, predictions)
 
 

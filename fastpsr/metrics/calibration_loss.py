@@ -303,9 +303,7 @@ class ExpectedDivergence(_AfterCalibration[ReferenceMeans]):
 def _trained(data: Data) -> list[tuple[Calibrator, Training]]:
     """Return all calibrators with the first training, and one calibrator with each other."""
     first, *others = [train for kind in TRAININGS for train in kind.examples(data)]
-    calibrators = [
-        kind() for kind in CALIBRATORS.values() if data.n_classes == 2 or not kind.binary_only
-    ]
+    calibrators = [kind() for kind in CALIBRATORS.values() if kind.suits(data)]
     return [
         *((calibrator, first) for calibrator in calibrators),
         *((calibrators[0], train) for train in others),

@@ -157,6 +157,8 @@ class CalibratorOptions:
         calibrator = NAMED[self.calibrator]
         if self.floor is None:
             return calibrator
+        if "floor" not in calibrator.option_names():
+            raise ValueError(f"--floor has no effect on --calibrator {self.calibrator}")
         return replace(calibrator, floor=self.floor)  # type: ignore[type-var]
 
 

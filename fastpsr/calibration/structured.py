@@ -1,0 +1,383 @@
+"""Vector and matrix scaling with a penalty: linear maps of smoothed log-posteriors."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks, kernels
+from fastpsr.caching import ByIdentity
+from fastpsr.calibration.affine import TemperatureScaling
+from fastpsr.calibration.base import Calibrator, log_prior_of, require_fitted
+from fastpsr.calibration.folds import OneFold
+from fastpsr.calibration.objective import Asked, in_lockstep, newton_by_products
+from fastpsr.calibration.row_fits import held_rows
+from fastpsr.calibration.separability import no_optimum
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import Data, Part, Plan, Step, Transform, mapped
+from fastpsr.plans.budget import memory_budget
+from fastpsr.predictions import Floats, Kind, Predictions, class_factors
+from fastpsr.summaries.class_counts import ClassCounts
+
+__all__ = ["MatrixScaling", "VectorScaling"]
+
+_SQUARES = 12  # arrays of K x K that a search holds
+_LEAST = -1e200  # instead of -inf, so that products with it are defined
+_CHUNK = 1 << 17  # numbers of a chunk of rows, which stay in the second-level cache
+
+
+class _Structured(Calibrator):
+    """``softmax((I + D) x + b)``, with x the log-posteriors after temperature scaling, smoothed."""
+
+    strength: float
+    scale_: float
+    n_samples_: float
+    weights_: Floats
+    bias_: Floats
+    log_priors_: Floats
+    needs_posteriors = True
+    fitted_names = ("scale_", "n_samples_", "weights_", "bias_", "log_priors_")
+
+    def __post_init__(self) -> None:
+        strength = checks.as_number("strength", self.strength)
+        if not 0.0 <= strength < np.inf:
+            raise ArgumentError("strength", f"must be at least 0 and finite, not {self.strength}")
+
+    def require_classes(self, data: Data) -> None:
+        if not self.strength or data.kind != "posteriors":  # the penalty holds what is unknown
+            super().require_classes(data)
+
+    def check_fitted(self) -> None:
+        n_classes = np.size(self.bias_)
+        require_fitted("bias_", np.ndim(self.bias_) == 1 and n_classes > 1)
+        require_fitted("weights_", np.shape(self.weights_) in ((n_classes,), (n_classes,) * 2))
+        require_fitted("log_priors_", np.shape(self.log_priors_) == (n_classes,))
+        for name in self.fitted_names:
+            require_fitted(name, np.isfinite(getattr(self, name)).all())
+        require_fitted("n_samples_", self.n_samples_ > 0.0)
+
+    def penalty(self, n_classes: int, n_samples: float) -> Floats:
+        """Return the factors of the squares of D and b, (K, 2) or (K, K + 1)."""
+        raise NotImplementedError
+
+    def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
+        given, n_classes = data.given_priors, data.n_classes
+        log_priors = log_prior_of(data.kind, data.class_weights, given)
+        at_prior = mapped(data, _AsPosteriors(log_priors))
+        temperature = yield from TemperatureScaling().fit_plan(at_prior)
+        (counts,) = yield [ClassCounts(n_classes).over(data)]
+        n_samples = float(counts.sum())
+        factors = class_factors(data.class_weights, given)
+        shares = factors / (factors * data.class_weights).sum()
+        problem = _Problem(temperature.scale_, n_samples, shares)
+        begin = np.zeros_like(self.penalty(n_classes, n_samples))
+        if start is not None:
+            begin[:, :-1] = (
+                start.weights_ - 1.0 if begin.shape[1] == 2 else start.weights_ - np.eye(n_classes)
+            ).reshape(n_classes, -1)
+            begin[:, -1] = start.bias_
+        held = yield from held_rows(at_prior, OneFold())
+        rows = None if held is None else _Rows(problem, held.predictions)
+        del held
+
+        def ask(places: list[int], asked: list[Asked]) -> Plan[list[Any]]:
+            if rows is not None:
+                return [rows.sums_at(asked[0])]
+            return (yield [_SumAt(problem, asked[0]).over(at_prior)])
+
+        pull = 2.0 * self.penalty(n_classes, n_samples)
+        (end,) = yield from in_lockstep([newton_by_products(begin, pull)], ask)
+        if end is None:
+            raise no_optimum("all but separate the classes: calibration did not converge")
+        diagonal = 1.0 if begin.shape[1] == 2 else np.eye(n_classes)
+        weights = diagonal + (end[:, 0] if begin.shape[1] == 2 else end[:, :-1])
+        return {
+            "scale_": temperature.scale_,
+            "n_samples_": n_samples,
+            "weights_": weights,
+            "bias_": end[:, -1] - end[:, -1].mean(),
+            "log_priors_": log_priors,
+        }
+
+    def _transform(self, predictions: Predictions) -> Predictions:
+        at_prior = _AsPosteriors(self.log_priors_)(Part.whole(predictions))
+        rows = _smoothed(at_prior, self.scale_, self.n_samples_)
+        weights = self.weights_
+        scores = rows * weights if weights.ndim == 1 else rows @ weights.T
+        out = np.empty_like(scores)
+        kernels.normalize_log_rows(scores, self.bias_, out)
+        if predictions.kind == "likelihoods":
+            out -= self.log_priors_
+        values = out[:, 1] - out[:, 0] if predictions.scores.ndim == 1 else out
+        return predictions.replace_scores(self.output_kind, np.ascontiguousarray(values))
+
+
+@dataclass(frozen=True, eq=False)
+class VectorScaling(_Structured):
+    """Structured vector scaling: a slope and a bias for each class, drawn towards temperature.
+
+    The posteriors are first scaled by a temperature and smoothed, ``x = log((n q + 1 / K) /
+    (n + 1))`` for n training samples. The map is then ``softmax(w x + b)``, with the weights and
+    biases that minimize the log loss plus ``strength x K / n x (sum (w - 1)^2 + sum b^2)``.
+
+    Parameters
+    ----------
+    strength : float
+        Strength of the penalty, at least 0. Without it, in binary tasks, this is beta calibration
+        of the smoothed posteriors, but for the signs of its slopes.
+
+    Attributes
+    ----------
+    scale_ : float
+        Scale of the log-posteriors: the inverse of the temperature.
+    n_samples_ : float
+        Number n of training samples of positive weight, those drawn twice counted twice.
+    weights_ : ndarray of float64, shape (K,)
+    bias_ : ndarray of float64, shape (K,)
+        Sums to 0.
+    log_priors_ : ndarray of float64, shape (K,)
+        Log-priors of the training data, at which likelihoods are mapped, and which are removed
+        from the result; zeros for posteriors.
+
+    Raises
+    ------
+    ValueError
+        From ``fit``: for raw scores; if a temperature cannot be fitted (constant or separable
+        data); for a class without samples, unless these are posteriors of more than two classes and
+        there is a penalty.
+
+    Notes
+    -----
+    Classes with few samples stay at the temperature, since there is little to outweigh the penalty.
+    Posteriors of 0 are finite after smoothing, so that losses are finite after calibration. Data
+    in parts are held in memory if ``FASTPSR_MEMORY`` allows; otherwise each step of the search
+    reads them again.
+
+    References
+    ----------
+    "Structured matrix scaling for multi-class calibration", arXiv:2511.03685; C. Guo et al., "On
+    calibration of modern neural networks", ICML 2017 (without penalty and smoothing).
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 3000)
+    >>> logits = (rng.normal(size=(3000, 3)) + 2.0 * np.eye(3)[y]) * [3.0, 1.0, 1.0]
+    >>> data = fp.Predictions.from_logits(y, logits)
+    >>> cross_entropy = fp.CrossEntropy()
+    >>> for calibrator in (fp.TemperatureScaling(), fp.VectorScaling()):
+    ...     print(round(cross_entropy(fp.cross_fit(calibrator, data)), 3))
+    0.518
+    0.379
+    """
+
+    strength: float = 1.0
+    scale_: float = field(init=False, repr=False)
+    n_samples_: float = field(init=False, repr=False)
+    weights_: Floats = field(init=False, repr=False)
+    bias_: Floats = field(init=False, repr=False)
+    log_priors_: Floats = field(init=False, repr=False)
+
+    def penalty(self, n_classes: int, n_samples: float) -> Floats:
+        return np.full((n_classes, 2), self.strength * n_classes / n_samples)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixScaling(_Structured):
+    """Structured matrix scaling: a linear map of all log-posteriors, drawn towards temperature.
+
+    As :class:`VectorScaling`, with a matrix of weights: ``softmax(W x + b)``, that minimizes the
+    log loss plus ``strength x (K / n x (sum (W_kk - 1)^2 + sum b^2) + K (K - 1) / n x sum of the
+    squares of other weights)``.
+
+    Parameters
+    ----------
+    strength : float
+        Strength of the penalty, above 0: without one, K^2 weights overfit.
+
+    Attributes
+    ----------
+    scale_ : float
+        Scale of the log-posteriors: the inverse of the temperature.
+    n_samples_ : float
+        Number n of training samples of positive weight, those drawn twice counted twice.
+    weights_ : ndarray of float64, shape (K, K)
+    bias_ : ndarray of float64, shape (K,)
+        Sums to 0.
+    log_priors_ : ndarray of float64, shape (K,)
+        Log-priors of the training data, at which likelihoods are mapped, and which are removed
+        from the result; zeros for posteriors.
+
+    Raises
+    ------
+    ValueError
+        As :class:`VectorScaling`, and if K x K numbers exceed ``FASTPSR_MEMORY``.
+
+    References
+    ----------
+    "Structured matrix scaling for multi-class calibration", arXiv:2511.03685.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 3000)
+    >>> logits = rng.normal(size=(3000, 3)) + 2.0 * np.eye(3)[y]
+    >>> logits[:, 0] += 0.8 * logits[:, 1]
+    >>> data = fp.Predictions.from_logits(y, logits)
+    >>> cross_entropy = fp.CrossEntropy()
+    >>> for calibrator in (fp.VectorScaling(), fp.MatrixScaling()):
+    ...     print(round(cross_entropy(fp.cross_fit(calibrator, data)), 3))
+    0.411
+    0.359
+    """
+
+    strength: float = 1.0
+    scale_: float = field(init=False, repr=False)
+    n_samples_: float = field(init=False, repr=False)
+    weights_: Floats = field(init=False, repr=False)
+    bias_: Floats = field(init=False, repr=False)
+    log_priors_: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.strength:
+            raise ArgumentError("strength", "must be above 0 for a matrix of weights, not 0")
+
+    def check_classes(self, n_classes: int) -> None:
+        super().check_classes(n_classes)
+        most = max(2, int(np.sqrt(memory_budget() / (8 * _SQUARES))))
+        if n_classes > most:
+            raise ArgumentError(
+                "predictions",
+                f"must have at most {most:,} classes for MatrixScaling, which has K x K weights, "
+                f"not {n_classes:,}",
+                remedy="use VectorScaling(), or raise FASTPSR_MEMORY",
+            )
+
+    def penalty(self, n_classes: int, n_samples: float) -> Floats:
+        of_square = self.strength * n_classes / n_samples
+        factors = np.full((n_classes, n_classes + 1), of_square * (n_classes - 1))
+        factors[:, -1] = of_square
+        np.fill_diagonal(factors, of_square)
+        return factors
+
+
+@dataclass(frozen=True, eq=False)
+class _AsPosteriors(Transform):
+    """Posteriors at the log-prior of the training data; those that are posteriors stay."""
+
+    log_priors: Floats
+    kind: Kind = "posteriors"
+
+    def __call__(self, part: Part) -> Predictions:
+        predictions = part.predictions
+        if predictions.kind == "posteriors":
+            return predictions
+        scores = predictions.scores
+        if scores.ndim == 1:
+            values = scores + (self.log_priors[1] - self.log_priors[0])
+        else:
+            values = np.empty(scores.shape)
+            kernels.normalize_log_rows(scores, self.log_priors, values)
+        return predictions.replace_scores("posteriors", values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Settings of a fit: the temperature, the number of samples, and factors on class weights."""
+
+    scale: float
+    n_samples: float
+    shares: Floats
+
+
+class _Rows:
+    """Rows of positive weight, for sums at given weights and biases."""
+
+    def __init__(self, problem: _Problem, predictions: Predictions) -> None:
+        predictions = predictions.present()
+        self.x = _smoothed(predictions, problem.scale, problem.n_samples)
+        self.y: NDArray[Any] = predictions.labels
+        self.weights = problem.shares[self.y]
+        if predictions.weights.size:
+            self.weights = self.weights * predictions.weights
+        self._posteriors = np.empty(self.x.shape)
+
+    def sums_at(self, asked: Asked) -> tuple[Floats, Floats | None]:
+        """Return the gradient and the curvature of each parameter, or a product."""
+        if asked.point.shape[1] == 2:
+            return self._of_vector(asked)
+        return self._of_matrix(asked)
+
+    def _of_vector(self, asked: Asked) -> tuple[Floats, Floats | None]:
+        if asked.direction is not None:
+            return kernels.scaled_products(
+                self.x, self.weights, self._posteriors, asked.direction
+            ), None
+        scale, bias = np.ascontiguousarray(asked.point.T)
+        return kernels.scaled_residuals(
+            self.x, self.y, self.weights, 1.0 + scale, bias, self._posteriors
+        )
+
+    def _of_matrix(self, asked: Asked) -> tuple[Floats, Floats | None]:
+        n, n_classes = self.x.shape
+        at = asked.point if asked.direction is None else asked.direction
+        gradient = np.zeros(asked.point.shape)
+        diagonal = np.zeros(asked.point.shape) if asked.direction is None else None
+        for first in range(0, n, max(1, _CHUNK // n_classes)):
+            rows = slice(first, first + max(1, _CHUNK // n_classes))
+            x, weights, posteriors = self.x[rows], self.weights[rows], self._posteriors[rows]
+            values = x @ at[:, :-1].T
+            values += at[:, -1]
+            if diagonal is None:
+                kernels.curve_rows(values, posteriors, weights)
+            else:
+                values += x
+                kernels.residual_rows(values, self.y[rows], weights, posteriors)
+                spread = weights[:, None] * posteriors * (1.0 - posteriors)
+                diagonal[:, :-1] += spread.T @ np.square(x)
+                diagonal[:, -1] += spread.sum(axis=0)
+            gradient[:, :-1] += values.T @ x
+            gradient[:, -1] += values.sum(axis=0)
+        return gradient, diagonal
+
+
+@dataclass(frozen=True, eq=False)
+class _SumAt(Step):
+    """Sum what a search asks for over rows that are not held."""
+
+    problem: _Problem
+    asked: Asked
+
+    @property
+    def key(self) -> Hashable:
+        return ("sums of a linear map", ByIdentity(self))
+
+    def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
+        rows = _Rows(self.problem, part.predictions)
+        if self.asked.direction is not None:
+            rows.sums_at(Asked(self.asked.point))  # the posteriors there
+        sums = rows.sums_at(self.asked)
+        return sums if accumulator is None else self.merge(accumulator, sums)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return one[0] + other[0], None if one[1] is None else one[1] + other[1]
+
+
+def _smoothed(predictions: Predictions, scale: float, n_samples: float) -> Floats:
+    """Return log-posteriors, scaled and mixed with a share of equal ones, (N, K)."""
+    log_q = predictions.log_posteriors
+    n_classes = log_q.shape[1]
+    out = np.maximum(log_q, _LEAST)
+    out *= scale
+    kernels.normalize_log_rows(out, np.zeros(n_classes), out)
+    np.exp(out, out=out)
+    out *= n_samples
+    out += 1.0 / n_classes
+    np.log(out, out=out)
+    out -= np.log(n_samples + 1.0)
+    return out
