@@ -14,7 +14,15 @@ from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
 from fastpsr.curves import *  # noqa: F403
 from fastpsr.dask import from_dask
 from fastpsr.errors import ArgumentError, SuspicionWarning
-from fastpsr.evaluation import Decomposition, Evaluation, SharedTargets, decompose, evaluate
+from fastpsr.evaluation import (
+    Decomposition,
+    Evaluation,
+    Selection,
+    SharedTargets,
+    decompose,
+    evaluate,
+    select,
+)
 from fastpsr.metrics import *  # noqa: F403
 from fastpsr.parallel import threads
 from fastpsr.plans import PartitionedPredictions, from_parts
@@ -33,6 +41,7 @@ __all__ = [
     "Evaluation",
     "PartitionedPredictions",
     "Predictions",
+    "Selection",
     "SharedTargets",
     "SuspicionWarning",
     "bayes_decisions",
@@ -46,6 +55,7 @@ __all__ = [
     "metrics",
     "rules",
     "scan_parquet",
+    "select",
     "simulate",
     "threads",
     "trials",

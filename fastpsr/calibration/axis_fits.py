@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, totals_on_axis
 from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
 from fastpsr.calibration.smooth_map import (
@@ -132,7 +133,7 @@ def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]
 
 def losses_by_sums(
     map_: SmoothMap, rule: ScoringRule, data: Data, folds: Folds
-) -> Plan[tuple[ScoreTotals, Fits, Axis] | None]:
+) -> Plan[tuple[FoldLosses, Fits, Axis] | None]:
     """Plan: return the losses after cross-fitting, and fits; None if the samples are needed."""
     if not (rule.is_analytic and _has_axis(data)):
         return None
@@ -143,8 +144,7 @@ def losses_by_sums(
         return None
     planned, sums, fits = fitted
     losses = planned.losses(rule, sums, folds, fits, offset)
-    totals = sums.class_totals.sum(axis=1)
-    return ScoreTotals(losses.sum(axis=0), totals, data.given_priors), fits, planned.axis
+    return FoldLosses.of(losses, sums.class_totals.T, data.given_priors), fits, planned.axis
 
 
 def refit_sums(
@@ -231,15 +231,15 @@ class RefitSums(Sums):
         axis, clipped = self.planned.axis, floored(part.predictions, self.floor)
         return kernels.place_on_axis(clipped._kernel_scores, axis.low, axis.width, axis.n_cells)
 
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
         planned, folds, given = self.planned, self.folds, self.given_priors
         by_class = weight.reshape(2, -1).sum(axis=1)
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
         on_axis = AxisTotals.of_numbers(planned.axis, folds.n_folds, weight, sums[:, 1:])
         fits = planned.fits(on_axis, folds, self.kind, given, skip_empty=True)
-        losses = planned.losses(self.rule, on_axis, folds, fits, self.offset).sum(axis=0)
-        totals = on_axis.class_totals.sum(axis=1)
-        return ScoreTotals(raw, by_class, given), ScoreTotals(losses, totals, given)
+        losses = planned.losses(self.rule, on_axis, folds, fits, self.offset)
+        after = FoldLosses.of(losses, on_axis.class_totals.T, given)
+        return ScoreTotals(raw, by_class, given), after
 
 
 def _fits_to_sums(

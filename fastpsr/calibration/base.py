@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.calibration.fold_losses import FoldLosses, summed_by_fold
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
 from fastpsr.html import in_short, table, values
@@ -26,7 +27,6 @@ from fastpsr.plans import (
 )
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.losses import ScoreTotals, summed_losses
 from fastpsr.summaries.sums import Sums
 from fastpsr.summaries.suspicion import look_at_llrs
 
@@ -264,10 +264,10 @@ class Calibrator(Options, ABC):
         ]
         return ByFold(folds, (first, *others))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
         """Plan: return the summed losses after cross-fitting."""
         transform = yield from self.cross_fit_plan(data, folds)
-        return (yield from summed_losses(rule, mapped(data, transform)))
+        return (yield from summed_by_fold(rule, data, folds, transform))
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         """Plan: return sums of losses before and after a fit to the replicate, or None."""

@@ -19,6 +19,7 @@ __all__ = [
     "Folds",
     "GroupFolds",
     "InnerFolds",
+    "NestedFolds",
     "OneFold",
     "PairFolds",
     "PinnedFolds",
@@ -158,6 +159,63 @@ class InnerFolds(Folds):
         """Return one calibrator over the folds of another dealing."""
         everything = np.ones((1, dealt.n_folds), bool)
         return cls(everything, dealt, key=("inner folds", dealt.key))
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        return self.dealt.training_mask
+
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        return self.dealt.fold_of_rows(part)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedFolds(Folds):
+    """Folds whose calibrators are judged by folds that they are also kept apart from.
+
+    Besides the calibrator of each fold there is one for each two folds that are apart, trained
+    on neither: on one of them it is judged, when something is chosen for the other.
+
+    Attributes
+    ----------
+    dealt : Folds
+        With a calibrator for each fold.
+    judged : ndarray of int64, shape (J, 2)
+        Pairs (o, i): calibrators are chosen for fold o by their losses on fold i. Their
+        calibrators follow those of all folds in `served`.
+    """
+
+    dealt: Folds
+    judged: Ints
+    _served: Ints
+
+    @classmethod
+    def of(cls, dealt: Folds) -> "NestedFolds":
+        """Return the folds of a dealing; raise where no samples would be left for training."""
+        rule = "must leave training samples where two folds are left out at once: use more folds"
+        if not dealt.training_mask.any(axis=1).all():
+            raise ArgumentError("folds", rule)
+        masks = {mask.tobytes(): number for number, mask in enumerate(dealt.training_mask)}
+        rows = list(dealt.training_mask)
+        judged = np.argwhere(dealt.training_mask)
+        served = [(fold, fold) for fold in range(dealt.n_folds)]
+        for outer, inner in judged:
+            mask = dealt.training_mask[outer] & dealt.training_mask[inner]
+            if not mask.any():
+                raise ArgumentError("folds", rule)
+            number = masks.setdefault(mask.tobytes(), len(rows))
+            if number == len(rows):
+                rows.append(mask)
+            served.append((number, int(inner)))
+        key = ("nested folds", dealt.key)
+        return cls(np.stack(rows), dealt, judged, np.array(served), key=key)
+
+    @property
+    def served(self) -> Ints:
+        return self._served
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.dealt.reads
 
     @property
     def apart(self) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from fastpsr.calibration.base import (
     require_fitted,
 )
 from fastpsr.calibration.floors import clip_log_odds
+from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepFitSums
@@ -22,7 +23,6 @@ from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transf
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.class_counts import ClassCounts
-from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.pav_blocks import PavBlocks
 from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
 from fastpsr.summaries.score_range import ScoreRange
@@ -109,7 +109,7 @@ class PAV(Calibrator):
         require_fitted("threshold_", not np.isnan(threshold).any())
         require_fitted("prior_log_odds_", np.isfinite(self.prior_log_odds_))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
         if (
             folds.n_calibrators > 1
             or self.laplace
@@ -127,7 +127,7 @@ class PAV(Calibrator):
             used = np.flatnonzero(of_class)
             y = np.full(used.size, k, np.uint8)
             losses[k] = (rule.binary_losses(log_odds[used], y) * of_class[used]).sum()
-        return ScoreTotals(losses, data.class_weights, data.given_priors)
+        return FoldLosses.of(losses[None], data.class_weights[None], data.given_priors)
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():

@@ -10,6 +10,7 @@ from fastpsr import checks, kernels
 from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
 from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
 from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
@@ -18,7 +19,6 @@ from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
 from fastpsr.summaries.infinite_losses import count_infinite_losses
-from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.score_range import ScoreRange, Span
 from fastpsr.summaries.sums import Sums
 from fastpsr.wording import counted
@@ -113,7 +113,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             return (yield from super().cross_fit_plan(data, folds))
         return self.by_fold(folds, together, output_kind(data.kind))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
         if self._is_log and len(data) >= _MANY:
             clipped = with_floor(data, self.floor)
             by_sums = yield from losses_by_sums(self, rule, clipped, folds)

@@ -10,6 +10,7 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
 from fastpsr.calibration.axis_fits import fits_by_sums
 from fastpsr.calibration.base import ByFold, Calibrator, require_fitted, require_weights
+from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
 from fastpsr.calibration.row_fits import RowFits, held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
@@ -19,7 +20,6 @@ from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
-from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.score_range import ScoreRange, Span
 from fastpsr.summaries.sums import Sums
 
@@ -158,7 +158,7 @@ class Spline(SmoothCalibrator):
             return (yield from Calibrator.cross_fit_plan(self, data, folds))
         return (yield from super().cross_fit_plan(data, folds))
 
-    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[ScoreTotals]:
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
         folds = yield from _with_inner(data, folds)
         if not _have_inner(folds):
             return (yield from Calibrator.losses_plan(self, rule, folds, data))

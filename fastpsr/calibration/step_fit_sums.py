@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Part
@@ -87,13 +88,13 @@ class StepFitSums(Sums):
     def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
         return (self.rule.losses_of(part.predictions),)
 
-    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, ScoreTotals]:
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
         weight = weight.reshape(2, self.folds.n_folds, self.n_cells)
         by_class = weight.sum(axis=(1, 2))
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        losses = self.losses(weight).sum(axis=0)
         given = self.given_priors
-        return ScoreTotals(raw, by_class, given), ScoreTotals(losses, by_class, given)
+        after = FoldLosses.of(self.losses(weight), weight.sum(axis=2).T, given)
+        return ScoreTotals(raw, by_class, given), after
 
     def losses(self, weight: Floats) -> Floats:
         """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).

@@ -189,14 +189,16 @@ class CrossFit(Training):
             return replace(self, folds=specs[0])
         return replace(self, groups=tuple(specs) if len(specs) == 2 else specs[0])
 
-    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+    def pinned_folds(self, data: Data) -> Plan[dealing.PinnedFolds]:
+        """Plan: return the folds, also for the same data with other weights."""
         folds = yield from self.folds_plan(data)
         if isinstance(data, PartitionedPredictions):
-            pinned = dealing.PinnedFolds(folds.training_mask, folds, data.depth, None)
-        else:
-            fold_of_row = folds.fold_of_rows(Part.whole(data))
-            pinned = dealing.PinnedFolds(folds.training_mask, folds, 0, fold_of_row)
-        return _ByFolds(pinned)
+            return dealing.PinnedFolds(folds.training_mask, folds, data.depth, None)
+        fold_of_row = folds.fold_of_rows(Part.whole(data))
+        return dealing.PinnedFolds(folds.training_mask, folds, 0, fold_of_row)
+
+    def fixed_to(self, calibrator: Calibrator, data: Data) -> Plan[Training]:
+        return _ByFolds((yield from self.pinned_folds(data)))
 
     def calibrated_plan(self, calibrator: Calibrator, data: Data) -> Plan[Any]:
         calibrator.check_accepts(data)

@@ -6,10 +6,12 @@ from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping, SharedTargets, groups_of
+from fastpsr.evaluation.select import Candidate, Selection, select
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
 
 __all__ = [
+    "Candidate",
     "Decomposition",
     "Difference",
     "Evaluation",
@@ -20,6 +22,7 @@ __all__ = [
     "NoIntervalsWarning",
     "Pairs",
     "Row",
+    "Selection",
     "SharedTargets",
     "decompose",
     "default_metrics",
@@ -27,4 +30,5 @@ __all__ = [
     "evaluate",
     "evaluate_systems",
     "groups_of",
+    "select",
 ]

@@ -1,0 +1,140 @@
+"""Losses after cross-fitting, by the folds of the samples and the calibrators that serve them."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.calibration.folds import Folds
+from fastpsr.kernels.sizes import index_type
+from fastpsr.plans import Data, Part, Plan, Transform, mapped
+from fastpsr.plans.steps import ROWS
+from fastpsr.predictions import Floats
+from fastpsr.rules.base import ScoringRule
+from fastpsr.summaries.losses import ScoreTotals
+from fastpsr.summaries.sums import Sums
+
+__all__ = ["FoldLossSums", "FoldLosses", "summed_by_fold"]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldLosses(ScoreTotals):
+    """Summed losses by class, in all, and of each pair of a calibrator and a fold that it serves.
+
+    Attributes
+    ----------
+    of_served : ndarray of float64, shape (E, K)
+        Losses, in the order of `Folds.served`.
+    of_folds : ndarray of float64, shape (F, K)
+        Weights of the classes in each fold.
+    """
+
+    of_served: Floats
+    of_folds: Floats
+
+    @classmethod
+    def of(cls, of_served: Floats, of_folds: Floats, given_priors: Floats | None) -> Self:
+        """Return the losses with their totals, which mean something if no fold is served twice."""
+        return cls(of_served.sum(axis=0), of_folds.sum(axis=0), given_priors, of_served, of_folds)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldLossSums(Sums):
+    """Losses of the samples of each class and fold, as they are."""
+
+    rule: ScoringRule
+    folds: Folds
+    n_classes: int
+    given_priors: Floats | None
+    n_columns = 1
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        """The number of folds."""
+        return ("classes and folds", self.folds.n_folds)
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        """Number of pairs of class and fold."""
+        return self.n_classes * self.folds.n_folds
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Rows, and the columns that determine their folds."""
+        return ROWS | self.folds.reads
+
+    @property
+    def key(self) -> Any:
+        return ("classes and folds", self.n_classes, self.folds.key)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        wide = index_type(self.n_groups)
+        of_class = part.predictions.labels.astype(wide) * wide(self.folds.n_folds)
+        return np.asarray(of_class + self.folds.fold_of_rows(part).astype(wide))
+
+    def columns(self, part: Part, *beside: Part) -> tuple[Floats, ...]:
+        return (self.rule.losses_of(part.predictions),)
+
+    def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
+        """Return the losses of all, and those of each pair if calibrators change nothing."""
+        losses, weights = (
+            np.ascontiguousarray(column.reshape(self.n_classes, -1).T)
+            for column in (sums[:, 0], weight)
+        )
+        given = self.given_priors
+        raw = ScoreTotals(losses.sum(axis=0), weights.sum(axis=0), given)
+        return raw, FoldLosses.of(losses[self.folds.served[:, 1]], weights, given)
+
+
+@dataclass(frozen=True, eq=False)
+class _Round(Folds):
+    """Folds that are each served by one of several calibrators, or by none."""
+
+    nested: Folds
+    calibrator_of_fold: NDArray[np.uint16]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return self.nested.reads
+
+    def calibrator_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        return self.calibrator_of_fold[self.fold_of_rows(part)]
+
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        return self.nested.fold_of_rows(part)
+
+
+def summed_by_fold(
+    rule: ScoringRule, data: Data, folds: Folds, transform: Transform
+) -> Plan[FoldLosses]:
+    """Plan: return the losses of samples that a transform maps, each by what serves its fold.
+
+    Where folds are served by several calibrators, the data are mapped as often.
+    """
+    served = folds.served
+    losses = np.zeros((len(served), data.n_classes))
+    weights = np.zeros((folds.n_folds, data.n_classes))
+    sums = FoldLossSums(rule, folds, data.n_classes, data.given_priors)
+    for pairs in _rounds(served):
+        at = transform
+        if len(pairs) < len(served):
+            calibrator_of_fold = np.zeros(folds.n_folds, np.uint16)
+            calibrator_of_fold[served[pairs, 1]] = served[pairs, 0]
+            key = ("round", folds.key)
+            round_ = _Round(folds.training_mask, folds, calibrator_of_fold, key=key)
+            at = replace(transform, folds=round_)  # type: ignore[type-var]
+        _, of_round = yield from sums.total(mapped(data, at))
+        losses[pairs] = of_round.of_served[pairs]
+        weights = of_round.of_folds
+    return FoldLosses.of(losses, weights, data.given_priors)
+
+
+def _rounds(served: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return pairs in as few rounds as there are calibrators of a fold: no fold twice in one."""
+    order = np.argsort(served[:, 1], kind="stable")
+    folds = served[order, 1]
+    first = np.searchsorted(folds, folds)
+    number = np.empty(len(served), np.int64)
+    number[order] = np.arange(len(served)) - first
+    return [np.flatnonzero(number == each) for each in range(int(number.max()) + 1)]

@@ -1,0 +1,172 @@
+"""Losses of several calibrators in nested cross-fitting, and the choices that follow from them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.caching import cached_property
+from fastpsr.calibration import CrossFit
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
+from fastpsr.calibration.folds import Folds, NestedFolds
+from fastpsr.metrics.base import Statistic
+from fastpsr.plans import Data, Plan, begin
+from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules import ScoringRule
+from fastpsr.summaries.sums import Sums
+
+__all__ = ["NestedLosses", "NoCalibration", "draw_losses", "nested_losses"]
+
+
+@dataclass(frozen=True, eq=False)
+class NestedLosses:
+    """Summed losses of C calibrators in R replicates, from which choices follow.
+
+    Attributes
+    ----------
+    rule : ScoringRule
+    folds : NestedFolds
+    given_priors : ndarray of float64, shape (K,), or None
+    losses : ndarray of float64, shape (C, R, E, K)
+        By the pairs of a calibrator and a fold in ``folds.served``.
+    weights : ndarray of float64, shape (R, F, K)
+        Of each class in each fold.
+    """
+
+    rule: ScoringRule
+    folds: NestedFolds
+    given_priors: Floats | None
+    losses: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, rule: ScoringRule, folds: NestedFolds, given: Any, tables: list[Floats]) -> Self:
+        """Take (R, E + F, K) tables of losses and weights of each calibrator."""
+        n_served = len(folds.served)
+        losses = np.stack([table[:, :n_served] for table in tables])
+        is_defined = ~np.isnan(losses).any(axis=(0, 2, 3))
+        return cls(rule, folds, given, losses[:, is_defined], tables[0][is_defined, n_served:])
+
+    @cached_property
+    def priors(self) -> Floats:
+        """Priors of the evaluation, (R, K)."""
+        if self.given_priors is not None:
+            return np.broadcast_to(self.given_priors, self.weights[:, 0].shape)
+        totals = self.weights.sum(axis=1)
+        return np.asarray(totals / totals.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def naive(self) -> Floats:
+        """Expected loss of the priors as posteriors, (R,)."""
+        return self.rule.entropies(np.ascontiguousarray(self.priors))
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Expected loss of each calibrator, cross-fitted, (C, R)."""
+        losses = self.losses[:, :, : self.folds.n_folds].sum(axis=2)
+        return self._mean(losses, self.weights.sum(axis=1))
+
+    @cached_property
+    def winners(self) -> NDArray[np.int64]:
+        """The calibrator that is chosen for each fold by losses on the others, (R, F)."""
+        judged, n_folds = self.folds.judged, self.folds.n_folds
+        first = np.searchsorted(judged[:, 0], np.arange(n_folds))  # of the pairs of each fold
+        losses = np.add.reduceat(self.losses[:, :, n_folds:], first, axis=2)
+        scores = self._mean(losses, self.folds.apart @ self.weights)
+        return np.asarray(np.where(np.isnan(scores), np.inf, scores).argmin(axis=0))
+
+    @cached_property
+    def nested(self) -> Floats:
+        """Expected loss of what is chosen for each fold on that fold, (R,)."""
+        replicates, folds = np.indices(self.winners.shape)
+        losses = self.losses[self.winners, replicates, folds]
+        return self._mean(losses.sum(axis=1), self.weights.sum(axis=1))
+
+    def _mean(self, losses: Floats, weights: Floats) -> Floats:
+        """Return expected losses of sums by class (..., K)."""
+        if self.given_priors is None:
+            return np.asarray(losses.sum(axis=-1) / weights.sum(axis=-1))
+        used = self.given_priors > 0.0
+        return np.asarray((losses[..., used] / weights[..., used]) @ self.given_priors[used])
+
+
+@dataclass(frozen=True, eq=False)
+class NoCalibration(Calibrator):
+    """Leaves posteriors as they are."""
+
+    name = "no calibration"
+
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
+        sums = FoldLossSums(rule, folds, data.n_classes, data.given_priors)
+        _, losses = yield from sums.total(data)
+        return losses  # type: ignore[no-any-return]
+
+    def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
+        return FoldLossSums(rule, folds, data.n_classes, data.given_priors)
+        yield
+
+    def _transform(self, predictions: Predictions) -> Predictions:
+        return predictions
+
+
+@dataclass(frozen=True, eq=False)
+class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
+    """The losses of a calibrator, and the weights of the folds, (E + F, K)."""
+
+    name: str
+    rule: ScoringRule
+    calibrator: Calibrator
+    folds: NestedFolds
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    def total(self, data: Data) -> Plan[tuple[Any, FoldLosses]]:
+        self.calibrator.check_accepts(data)
+        losses, _ = yield [
+            self.calibrator.losses_plan(self.rule, self.folds, data), self.calibrator.look_at(data),
+        ]  # fmt: skip
+        return None, losses
+
+    def sums(self, data: Data) -> Plan[Sums | None]:
+        return (yield from self.calibrator.refit_sums(self.rule, self.folds, data))
+
+    def finish(self, summary: tuple[Any, FoldLosses]) -> Floats:
+        _, losses = summary
+        return np.concatenate([losses.of_served, losses.of_folds])
+
+
+def nested_losses(
+    calibrators: Mapping[str, Calibrator], rule: ScoringRule, train: CrossFit, data: Data
+) -> Plan[tuple[NestedLosses, list[Job]]]:
+    """Plan: return the losses on the data, (R = 1), and jobs that replicate them."""
+    yield from begin(data)
+    folds = NestedFolds.of((yield from train.pinned_folds(data)))
+    statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
+    jobs = [Job(each, data) for each in statistics]
+    answers = yield [*(each.plan(data) for each in statistics), *(job.prepare() for job in jobs)]
+    tables = answers[: len(jobs)]
+    for job, table in zip(jobs, tables, strict=True):
+        job.shape = table.shape
+    given = data.given_priors
+    return NestedLosses.of(rule, folds, given, [table[None] for table in tables]), jobs
+
+
+def draw_losses(
+    losses: NestedLosses, jobs: list[Job], settings: Intervals, progress: Progress
+) -> Plan[NestedLosses]:
+    """Plan: return the losses in replicates, all of the same draws; those undefined are left out.
+
+    Calibrators are fitted again in each.
+    """
+    units = yield from settings.resampling.units(jobs[0].whole)
+    tables = yield from draw_replicates(
+        jobs, units, settings.n_resamples, settings.seed, jointly=True, progress=progress
+    )
+    return NestedLosses.of(losses.rule, losses.folds, losses.given_priors, tables)

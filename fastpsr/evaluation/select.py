@@ -1,0 +1,382 @@
+"""`select`: the best of several calibrators, chosen honestly."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastpsr.bootstrap import Resampling
+from fastpsr.bootstrap.methods import Percentile
+from fastpsr.bootstrap.replicates import Progress, in_silence
+from fastpsr.bootstrap.settings import Intervals, as_progress
+from fastpsr.calibration import CrossFit
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.custom import FitTransform, as_calibrator
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
+from fastpsr.metrics import ExpectedScore
+from fastpsr.options import with_hints
+from fastpsr.plans import Data, Part, Transform, check_data, mapped, run
+from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.results import Result
+from fastpsr.rules import Log, ScoringRule
+from fastpsr.rules.base import check_rule
+
+__all__ = ["Candidate", "Selection", "select"]
+
+#: Fitted attributes that are no parameters of a map.
+_SETTINGS = {"floor_", "prior_log_odds_", "log_priors_", "n_samples_", "domain_"}
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate(Result):
+    """A calibrator that could be chosen, cross-fitted.
+
+    Attributes
+    ----------
+    name : str
+    epsr : float
+        Expected loss after cross-fitted calibration.
+    score : float
+        The same over that of the naive system whose posteriors are the priors.
+    rcl : float
+        Relative calibration loss, percent; nan for raw scores.
+    difference : float
+        `score` less that of the chosen calibrator.
+    low, high : float
+        Ends of the interval of the difference, which hold for all candidates at once; nan without
+        replicates.
+    """
+
+    name: str
+    epsr: float
+    score: float
+    rcl: float
+    difference: float
+    low: float = float("nan")
+    high: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(Result):
+    """The choice among calibrators, and what it is worth.
+
+    Attributes
+    ----------
+    table : tuple of Candidate
+        In the order in which they were given.
+    chosen : str
+        Name of the candidate with the lowest cross-fitted score, of equal ones the first.
+    calibrator : calibrator or None
+        The chosen one, fitted to all data; None if no calibration was chosen.
+    score : float
+        Normalized score of the procedure that includes the choice: the nested score.
+    low, high : float
+        Ends of its percentile interval, with a choice in every replicate; nan without replicates.
+    optimism : float
+        `score` less the lowest cross-fitted score, which was chosen by the samples it is of.
+    choices : tuple of str
+        What was chosen for each fold without its samples.
+    alike : tuple of str
+        Candidates that intervals do not distinguish from the chosen one, including it; without
+        replicates the chosen one alone.
+    simplest : str
+        Of these, the one of the fewest parameters.
+    left_out : dict of str to str
+        Candidates that cannot be compared, and why.
+    label : str
+        Name of the normalized score.
+    confidence_level : float
+    n_resamples : int
+    n_undefined : int
+        Number of replicates in which some fit has no optimum, which are not used.
+    seed : int
+    """
+
+    table: tuple[Candidate, ...]
+    chosen: str
+    calibrator: Calibrator | None
+    score: float
+    low: float
+    high: float
+    optimism: float
+    choices: tuple[str, ...]
+    alike: tuple[str, ...]
+    simplest: str
+    left_out: dict[str, str]
+    label: str
+    confidence_level: float
+    n_resamples: int
+    n_undefined: int
+    seed: int
+
+    def __getitem__(self, name: str) -> Candidate:
+        """Return the candidate of a name."""
+        for candidate in self.table:
+            if candidate.name == name:
+                return candidate
+        raise KeyError(name)
+
+    def _content(self) -> dict[str, Any]:
+        content = super()._content()
+        content["table"] = [candidate.to_dict() for candidate in self.table]
+        content["calibrator"] = None if self.calibrator is None else repr(self.calibrator)
+        return content
+
+    def _columns(self) -> dict[str, Any]:
+        rows = [candidate._content() for candidate in self.table]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def __str__(self) -> str:
+        """Return the table, and what was chosen."""
+        with_intervals = self.n_resamples > 0
+        head = ["", self.label, "RCL", "difference"]
+        rows = []
+        for each in self.table:
+            difference = f"{each.difference:+.4f}"
+            if with_intervals and each.name != self.chosen:
+                difference += f"  [{each.low:+.4f}, {each.high:+.4f}]"
+            mark = "*" if each.name == self.chosen else ""
+            rows.append([each.name + mark, f"{each.score:.4f}", f"{each.rcl:.2f} %", difference])
+        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(4)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if k in (0, 3) else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in [head, *rows]
+        ]
+        nested = f"{self.score:.4f}"
+        if with_intervals:
+            nested += f"  [{self.low:.4f}, {self.high:.4f}]"
+        lines += ["", f"chosen: {self.chosen}; nested {self.label} {nested}, "
+                      f"optimism {self.optimism:+.4f}"]  # fmt: skip
+        if with_intervals:
+            lines.append(
+                f"not distinguishable at {100 * self.confidence_level:g}%: "
+                f"{', '.join(self.alike)}; simplest: {self.simplest}"
+            )
+        lines += [f"left out: {name}, {why}" for name, why in self.left_out.items()]
+        return "\n".join(lines)
+
+
+@with_hints
+def select(
+    predictions: Data,
+    candidates: Mapping[str, Calibrator | FitTransform | None],
+    rule: ScoringRule | None = None,
+    train: CrossFit | None = None,
+    *,
+    n_resamples: int = 0,
+    confidence_level: float = 0.95,
+    resampling: Resampling | None = None,
+    seed: int | None = None,
+    progress: bool | Progress = False,
+) -> Selection:
+    """Choose the calibrator with the lowest proper score, and estimate what the choice is worth.
+
+    The best calibrator is the one with the lowest expected score after calibration, as long as it
+    was neither trained nor chosen on the same samples (Ferrer and Ramos, 2024). All candidates
+    are cross-fitted, and the lowest score is chosen. This score is too low, since it is the least
+    of several (Varma and Simon, 2006). Therefore the choice is repeated for each fold without its
+    samples, by fits to the others, and the fold is scored with what was chosen for it.
+
+    Parameters
+    ----------
+    predictions : Predictions or PartitionedPredictions
+        Labeled.
+    candidates : dict of name to calibrator
+        Of this package or your own; None for no calibration.
+    rule : ScoringRule, optional
+        By default ``fp.rules.Log()``.
+    train : CrossFit, optional
+        Folds of samples, groups or pairs of speakers, at least 3; by default ``CrossFit()``, of 5
+        folds. With a pair of groups use about 10: a fit leaves out the speakers of up to four.
+    n_resamples : int
+        Number of bootstrap replicates, with all calibrators fitted again; 0 for no intervals.
+    confidence_level : float
+    resampling : IID, Clusters, TwoWay or another, optional
+        Resampling scheme. By default samples are drawn.
+    seed : int, optional
+    progress : bool or callable, optional
+        Whether to report progress, or called with the replicates done and their total.
+
+    Returns
+    -------
+    Selection
+        Its `calibrator` is fitted to all data.
+
+    Raises
+    ------
+    ValueError
+        For data that a candidate is not defined for, or for which a fit has no optimum; for rules
+        that are no proper scoring rules, such as ECE; for folds of which no two can be left out.
+
+    Notes
+    -----
+    The nested score is that of a procedure, of which the result may differ from fold to fold.
+    Fits are shared: with F folds there are F + F (F - 1) / 2 for each candidate. Where losses
+    follow from sums, samples are read once for all of them.
+
+    Intervals of differences are those of the same draws for all, with calibrators fitted again and
+    the choice held fixed: ``difference +- t x standard error``, with t the quantile of the largest
+    studentized deviation of the replicates, so that they hold for all candidates at once. The
+    interval of the nested score is the percentile interval, with a choice in every replicate.
+
+    Raw scores have no score before calibration: None, and calibrators of posteriors, are left out.
+
+    References
+    ----------
+    L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
+    Rules, and Calibration", 2024, arXiv:2408.02841, section 2.5; S. Varma and R. Simon, "Bias in
+    error estimation when using cross-validation for model selection", BMC Bioinformatics 7, 2006,
+    doi:10.1186/1471-2105-7-91.
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> trials = fp.simulate.trial_list(200, 2_000, n_speakers=40, seed=0)
+    >>> data = fp.Predictions.from_llrs(trials.y_true, 2.0 * trials.llr)
+    >>> candidates = {"none": None, "dp": fp.DirectionPreserving(), "pav": fp.PAV(laplace=True)}
+    >>> print(fp.select(data, candidates))
+    """
+    check_data(predictions)
+    rule = Log() if rule is None else rule
+    check_rule(rule)
+    train = CrossFit() if train is None else train
+    if not isinstance(train, CrossFit):
+        raise ArgumentError("train", f"must be a CrossFit, not {train!r}")
+    settings = None
+    if n_resamples:
+        settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
+    compared, left_out = _compared(candidates, predictions)
+    data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
+    losses, jobs = run(lambda: nested_losses(compared, rule, train, data))
+    names, scores = list(compared), losses.expected[:, 0] / losses.naive
+    best = int(np.argmin(scores))
+    with np.errstate(invalid="ignore"):  # where all are infinite
+        differences = np.where(scores == scores[best], 0.0, scores - scores[best])
+    ends, nested_ends, n_undefined = np.full((len(names), 2), np.nan), (np.nan, np.nan), 0
+    alike = [names[best]]
+    if settings is not None:
+        with in_silence():
+            drawn = run(lambda: draw_losses(losses, jobs, settings, as_progress(progress)))
+        n_undefined = n_resamples - drawn.naive.size
+        if n_undefined > n_resamples - 2:
+            raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
+                             "replicates: there are too few samples of some class")  # fmt: skip
+        replicates = drawn.expected / drawn.naive
+        ends = _simultaneous_ends(
+            differences, replicates - replicates[best], settings.confidence_level
+        )
+        alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
+        nested_ends = Percentile().ends(
+            np.nan, np.sort(drawn.nested / drawn.naive), settings.confidence_level
+        )
+    raw = float("nan")
+    if predictions.kind != "raw scores":
+        raw = ExpectedScore(rule, normalized=False)(data)
+    table = tuple(
+        Candidate(name, *numbers)
+        for name, *numbers in zip(
+            names, losses.expected[:, 0].tolist(), scores.tolist(),
+            _rcl(losses.expected[:, 0], raw), differences.tolist(), *ends.T.tolist(), strict=True,
+        )
+    )  # fmt: skip
+    fitted = {name: _fitted(candidates[name], predictions) for name in alike}
+    nested = float((losses.nested / losses.naive)[0])
+    return Selection(
+        table=table,
+        chosen=names[best],
+        calibrator=fitted[names[best]],
+        score=nested,
+        low=float(nested_ends[0]),
+        high=float(nested_ends[1]),
+        optimism=nested - float(scores[best]) if np.isfinite(nested) else float("nan"),
+        choices=tuple(names[k] for k in losses.winners[0]),
+        alike=tuple(alike),
+        simplest=min(alike, key=lambda name: _n_parameters(fitted[name])),
+        left_out=left_out,
+        label=f"N{rule.label}",
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        n_undefined=n_undefined,
+        seed=0 if settings is None else settings.seed,
+    )
+
+
+def _compared(
+    candidates: Mapping[str, Calibrator | FitTransform | None], data: Data
+) -> tuple[dict[str, Calibrator], dict[str, str]]:
+    """Return the candidates that can be compared, and why others cannot."""
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise ArgumentError(
+            "candidates", f"must be a dict of name to calibrator, or to None, not {candidates!r}"
+        )
+    compared: dict[str, Calibrator] = {}
+    left_out = {}
+    for name, candidate in candidates.items():
+        calibrator = NoCalibration() if candidate is None else as_calibrator(candidate)
+        if data.kind == "raw scores" and (candidate is None or calibrator.needs_posteriors):
+            left_out[name] = "which needs posteriors: raw scores have none"
+            continue
+        calibrator.check_accepts(data)
+        compared[name] = calibrator
+    if not compared:
+        raise ArgumentError(
+            "candidates", "must contain a calibrator that takes raw scores, such as PAV()"
+        )
+    return compared, left_out
+
+
+class _AsLLRs(Transform):
+    """Raw scores as if they were LLRs: for calibrators that take raw scores it is the same."""
+
+    kind: Kind = "likelihoods"
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions.replace_scores("likelihoods", part.predictions.scores)
+
+
+def _rcl(expected: Floats, raw: float) -> list[float]:
+    """Return the relative calibration losses, percent."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        saved = 100.0 * (raw - expected) / raw
+    saved = np.where(np.isposinf(raw), 100.0, saved)
+    found: list[float] = np.where(expected == raw, 0.0, saved).tolist()
+    return found
+
+
+def _simultaneous_ends(differences: Floats, replicates: Floats, level: float) -> Floats:
+    """Return the ends (C, 2) of intervals of differences that hold together.
+
+    The chosen one differs from itself by 0. Where replicates are infinite, so are the ends.
+    """
+    ends = np.stack([differences, differences], axis=1)
+    is_finite = np.isfinite(replicates).all(axis=1) & np.isfinite(differences)
+    spread = np.zeros(len(differences))
+    spread[is_finite] = replicates[is_finite].std(axis=1, ddof=1)
+    varies = spread > 0.0
+    if varies.any():
+        deviations = replicates[varies] - differences[varies, None]
+        largest = np.abs(deviations / spread[varies, None]).max(axis=0)
+        reach = float(np.quantile(largest, level)) * spread[varies]
+        ends[varies] += np.stack([-reach, reach], axis=1)
+    ends[~is_finite & np.isfinite(differences)] = [-np.inf, np.inf]
+    return ends
+
+
+def _fitted(candidate: Calibrator | FitTransform | None, data: Data) -> Calibrator | None:
+    return None if candidate is None else as_calibrator(candidate).fit(data)
+
+
+def _n_parameters(fitted: Calibrator | None) -> float:
+    """Return how many numbers a fit has found; infinity for a calibrator of the caller's own."""
+    if fitted is None:
+        return 0.0
+    found = {name: getattr(fitted, name) for name in fitted.fitted_names if name not in _SETTINGS}
+    n = sum(np.size(values) for values in found.values())
+    if "bias_" in found:  # which sum to 0, or are 0 by definition
+        n -= np.size(found["bias_"]) if not np.any(found["bias_"]) else 1
+    return float(n) or np.inf
