@@ -12,7 +12,17 @@ from typing import Any
 import typer
 
 from fastpsr import __version__
-from fastpsr.cli import calibrate, compare, demo, evaluate, join, simulate, threshold, warmup
+from fastpsr.cli import (
+    calibrate,
+    compare,
+    demo,
+    evaluate,
+    join,
+    select,
+    simulate,
+    threshold,
+    warmup,
+)
 from fastpsr.cli.command import Command
 from fastpsr.cli.inputs import check_names
 from fastpsr.cli.show import console, say, warnings_as_lines
@@ -31,6 +41,7 @@ app.command(cls=Command)(demo.demo)
 app.command(cls=Command)(evaluate.evaluate)
 app.command(cls=Command)(compare.compare)
 app.command(cls=Command)(calibrate.calibrate)
+app.command(cls=Command)(select.select)
 app.command(cls=Command)(threshold.threshold)
 app.command(cls=Command)(join.join)
 app.add_typer(simulate.app, name="simulate")

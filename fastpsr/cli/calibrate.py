@@ -1,15 +1,10 @@
 """`fastpsr calibrate`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from fastpsr import trials
 from fastpsr.calibration import NAMED, CrossFit, cross_fit, load_calibrator, save_calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
@@ -22,7 +17,6 @@ from fastpsr.cli.options import (
     SpeakerOptions,
     TableOptions,
     TrialOptions,
-    TrialScale,
     arrays_beside,
     check_inputs,
     check_outputs,
@@ -32,21 +26,16 @@ from fastpsr.cli.options import (
     trial_scale,
 )
 from fastpsr.cli.score_files import (
-    ScoreFile,
     check_written_ending,
     is_table,
-    read_scores,
-    write_columns,
 )
 from fastpsr.cli.show import console, say_suspicions, warnings_as_lines
+from fastpsr.cli.training_scores import TableScores, TrialScores
 from fastpsr.cli.trial_files import (
     TrialReader,
     check_ending,
-    predictions_of,
 )
 from fastpsr.cli.wording import worded
-from fastpsr.predictions import Predictions
-from fastpsr.trials import TrialSet
 
 __all__ = ["calibrate"]
 
@@ -120,16 +109,16 @@ def calibrate(
     beside = arrays_beside(tables.labels, tables.weights)
     inputs = [train, *keys.inputs(systems), apply, load, speakers.speakers, *beside]
     check_outputs({"--output": output, "--save": save}, inputs)
-    source: _Tables | _Trials
+    source: TableScores | TrialScores
     if of_trials:
         reader = TrialReader.of(
             keys.keys, of_files, columns, speakers, classes=keys.classes, has_scores=bool(systems)
         )
-        source = _Trials(reader, trial_scale(scores_are))
+        source = TrialScores(reader, trial_scale(scores_are))
     else:
         if output is not None:
             check_written_ending(output)
-        source = _Tables(table_scale(scores_are), tables.labels, columns, tables.weights)
+        source = TableScores(table_scale(scores_are), tables.labels, columns, tables.weights)
 
     check_inputs(inputs)
     trained_on = train or next(iter(keys.systems(systems)), None)
@@ -202,100 +191,3 @@ def _check_outputs(
             raise ValueError(f"--targets and --nontargets are scores: {train} is one file too many")
     elif train is None:
         raise ValueError("give a file to train on, or --key and --scores, or --load with --apply")
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """What was read; `write` writes the calibrated scores and returns a message."""
-
-    predictions: Predictions
-    write: Callable[[Predictions, Path], str]
-    format: str | None = None  # for trials, which are written in the format that was read
-    groups: Any = None  # groups that cross-fitting keeps apart
-
-
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    """Reads tables."""
-
-    scale: str
-    labels: str | None
-    columns: str | None
-    weights: str | None
-
-    def read(self, path: Path) -> _Scores:
-        data = self._read(path)
-        data.require_labels()
-        return _Scores(data.predictions(self.scale, None), _write_table)
-
-    def read_others(self, path: Path, training: Predictions | None) -> _Scores:
-        return _Scores(self._read(path).predictions(self.scale, None), _write_table)
-
-    def _read(self, path: Path) -> ScoreFile:
-        data = read_scores(path, self.labels, self.columns, self.weights)
-        console.print(f"{path}: {data.taken}; taken as {self.scale}")
-        return data
-
-
-@dataclass(frozen=True, eq=False)
-class _Trials:
-    """Reads score files of trials."""
-
-    reader: TrialReader
-    scale: TrialScale
-
-    def read(self, path: Path) -> _Scores:
-        made = self.reader.read(path)
-        groups = made.speakers if self.reader.speakers.are_known else None
-        return self._scores(path, made, None, groups)
-
-    def read_others(self, path: Path, training: Predictions | None) -> _Scores:
-        prior = None
-        if self.scale == "posteriors":  # calibrated posteriors are at the training priors
-            if training is None:
-                raise ValueError(
-                    "--scores-are posteriors needs --key and --scores rather than --load: LLRs of "
-                    "trials are posteriors without the prior that the calibrator was trained at"
-                )
-            prior = float(training.priors[1])
-        return self._scores(path, self.reader.read_unlabeled(path), prior)
-
-    def _scores(
-        self, path: Path, made: TrialSet, prior: float | None, groups: Any = None
-    ) -> _Scores:
-        console.print(f"scores taken as {self.scale}")
-        predictions = predictions_of(made, path, self.scale, prior=prior)
-        format = self.reader.score_options.format or made.source.format
-
-        def write(result: Predictions, target: Path) -> str:
-            llrs = result.llrs
-            trials.write_scores(target, made, llrs, format=format)
-            alone = self.reader.classes is not None and not self.reader.has_scores
-            order = "; first those of targets" * alone
-            return f"{len(result):,} trials with LLRs{order}{_infinite(llrs)}"
-
-        return _Scores(predictions, write, format, groups)
-
-
-def _write_table(result: Predictions, path: Path) -> str:
-    """Write labels, and log-odds, LLRs or a logarithm per class; return a message."""
-    columns: dict[str, NDArray[Any]] = {}
-    if result.y_true is not None:
-        columns["y_true"] = result.y_true
-    if result.n_classes == 2:
-        columns["llr" if result.kind == "likelihoods" else "log_odds"] = result.scores
-    else:
-        name = "log_likelihood" if result.kind == "likelihoods" else "log_posterior"
-        columns[name] = result.scores
-    if result.weights.size:
-        columns["sample_weight"] = np.asarray(result.weights)
-    write_columns(path, columns)
-    return f"{len(result):,} rows of {', '.join(columns)}{_infinite(result.scores)}"
-
-
-def _infinite(scores: NDArray[np.float64]) -> str:
-    """Return a message about infinite scores, or "" if there are none."""
-    counts = {word: np.count_nonzero(scores == float(word)) for word in ("-inf", "inf")}
-    if not any(counts.values()):
-        return ""
-    return "; " + ", ".join(f"scores that are {word}: {n:,}" for word, n in counts.items())

@@ -14,6 +14,7 @@ from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
 from fastpsr.calibration.folds import Folds, NestedFolds
+from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Statistic
 from fastpsr.plans import Data, Plan, begin
 from fastpsr.predictions import Floats, Predictions
@@ -128,10 +129,17 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
         return self.name
 
     def total(self, data: Data) -> Plan[tuple[Any, FoldLosses]]:
-        self.calibrator.check_accepts(data)
-        losses, _ = yield [
-            self.calibrator.losses_plan(self.rule, self.folds, data), self.calibrator.look_at(data),
-        ]  # fmt: skip
+        calibrator = self.calibrator
+        try:
+            calibrator.check_accepts(data)
+            losses, _ = yield [
+                calibrator.losses_plan(self.rule, self.folds, data), calibrator.look_at(data),
+            ]  # fmt: skip
+        except ArgumentError as error:
+            raise error.renamed(
+                f"candidate {self.name}: {error.name or error.argument}",
+                remedy="leave it out of the candidates",
+            ) from None
         return None, losses
 
     def sums(self, data: Data) -> Plan[Sums | None]:

@@ -274,8 +274,11 @@ def select(
         nested_ends = Percentile().ends(
             np.nan, np.sort(drawn.nested / drawn.naive), settings.confidence_level
         )
+    without = [name for name in names if candidates[name] is None]
     raw = float("nan")
-    if predictions.kind != "raw scores":
+    if without:
+        raw = float(losses.expected[names.index(without[0]), 0])
+    elif predictions.kind != "raw scores":
         raw = ExpectedScore(rule, normalized=False)(data)
     table = tuple(
         Candidate(name, *numbers)

@@ -1,0 +1,137 @@
+"""`fastpsr select`: it prints, writes and saves what fp.select returns."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests.commands import fastpsr, succeed, write
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def fail(*arguments):
+    outcome = fastpsr(*arguments)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    return outcome.err
+
+
+def table(n=600, K=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % K
+    z = 2.0 * (rng.normal(size=(n, K)) + np.eye(K)[y])
+    return y, z
+
+
+CANDIDATES = {"none": None, "dp": fp.DirectionPreserving(), "pav-laplace": fp.PAV(laplace=True)}
+
+
+@pytest.mark.parametrize("rule", ["log", "brier"])
+def test_of_a_table(rule):
+    y, z = table()
+    write("s.npz", y_true=y, s=z)
+    out = succeed(
+        "select", "s.npz", "--scores-are", "logits", "--calibrators", ",".join(CANDIDATES),
+        "--rule", rule, "--json", "r.json", "--save", "m.json", "--folds", 4, "--ci", 0.9,
+        "--resamples", 50, "--resample", "iid", "--seed", 3,
+    )  # fmt: skip
+    data = fp.Predictions.from_logits(y, z)
+    found = fp.select(
+        data, CANDIDATES, {"log": fp.rules.Log(), "brier": fp.rules.Brier()}[rule], fp.CrossFit(4),
+        n_resamples=50, confidence_level=0.9, seed=3,
+    )  # fmt: skip
+    assert str(found) in out
+    content = json.loads(Path("r.json").read_text())
+    assert content["score"] == found.score
+    assert content["table"] == found.to_dict()["table"]
+    saved = fp.load_calibrator("m.json")
+    np.testing.assert_array_equal(
+        saved.transform(data).scores, found.calibrator.transform(data).scores
+    )
+
+
+def test_of_trials_with_speakers():
+    made = fp.simulate.trial_list(800, 4_000, n_speakers=60, seed=1)
+    lines = [f"e{i} t{i} {'target' if y else 'nontarget'}\n" for i, y in enumerate(made.y_true)]
+    Path("key").write_text("".join(lines))
+    scores = [f"e{i} t{i} {2.0 * llr!r}\n" for i, llr in enumerate(made.llr.tolist())]
+    Path("scores").write_text("".join(scores))
+    names = {f"e{i}": s for i, s in enumerate(made.enroll_speaker.tolist())}
+    names |= {f"t{i}": s for i, s in enumerate(made.test_speaker.tolist())}
+    Path("speakers").write_text("".join(f"{a} s{b}\n" for a, b in names.items()))
+    run = ["select", "--key", "key", "--scores", "scores", "--calibrators", "none,dp,beta"]
+    out = succeed(*run, "--speakers", "speakers", "--simplest", "--resamples", 40, "--ci", 0.95,
+                  "--save", "m.json")  # fmt: skip
+    data = fp.Predictions.from_llrs(made.y_true, 2.0 * made.llr)
+    speakers = (made.enroll_speaker, made.test_speaker)
+    found = fp.select(
+        data,
+        {"none": None, "dp": fp.DirectionPreserving(), "beta": fp.BetaCalibration()},
+        train=fp.CrossFit(10, groups=tuple(np.array([f"s{i}" for i in s]) for s in speakers)),
+    )
+    assert f"chosen: {found.chosen}; nested NCE {found.score:.4f}" in out
+    assert "simplest: dp" in out
+    assert isinstance(fp.load_calibrator("m.json"), fp.DirectionPreserving)
+    without = succeed(*run)
+    assert "chosen" in without
+
+
+@pytest.mark.parametrize(
+    ("K", "are", "expected"),
+    [
+        (2, "logits", {"none", "temperature", "dp", "beta", "spline", "pav-laplace", "venn-abers"}),
+        (2, "raw", {"temperature", "dp", "pav-laplace", "venn-abers"}),
+        (3, "logits", {"none", "temperature", "dp", "vector", "matrix"}),
+    ],
+)
+def test_candidates_by_default(K, are, expected):
+    y, z = table(900, K)
+    write("s.npz", y_true=y, s=z if are == "logits" else z[:, 1] - z[:, 0])
+    succeed("select", "s.npz", "--scores-are", are, "--json", "r.json")
+    rows = json.loads(Path("r.json").read_text())["table"]
+    assert {row["name"] for row in rows} == expected
+
+
+def test_no_calibration_is_not_saved():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=4_000) * 2.0
+    y = (rng.random(x.size) < 1 / (1 + np.exp(-x))).astype(int)
+    write("s.npz", y_true=y, s=x)
+    run = ["select", "s.npz", "--scores-are", "logits", "--calibrators", "none,histogram"]
+    assert "chosen: none" in succeed(*run)
+    assert "no map" in fail(*run, "--save", "m.json")
+    assert not Path("m.json").exists()
+
+
+REFUSED = {
+    "no scores": (["select"], ["table of scores", "--key"]),
+    "both": (["select", "s.npz", "--scores", "s.npz"], ["--scores", "s.npz"]),
+    "rule": (["select", "s.npz", "--rule", "ece"], ["--rule", "proper"]),
+    "calibrator": (["select", "s.npz", "--calibrators", "none,platt"], ["platt", "beta"]),
+    "twice": (["select", "s.npz", "--calibrators", "dp,dp"], ["dp twice"]),
+    "simplest": (["select", "s.npz", "--simplest"], ["--simplest", "--ci"]),
+    "folds": (["select", "s.npz", "--folds", "2"], ["--folds"]),
+    "speakers": (["select", "s.npz", "--speakers", "x"], ["--speakers", "trials"]),
+    "seed": (["select", "s.npz", "--seed", "1"], ["--seed", "--ci"]),
+    "output": (["select", "s.npz", "--save", "s.npz"], ["--save", "s.npz"]),
+    "raw": (
+        ["select", "s.npz", "--scores-are", "raw", "--calibrators", "none,beta"], ["raw scores"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name):
+    y, z = table(100)
+    write("s.npz", y_true=y, s=z[:, 1])
+    command, words = REFUSED[name]
+    error = fail(*command)
+    for word in words:
+        assert word in error
+    assert not Path("m.json").exists()
