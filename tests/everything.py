@@ -236,7 +236,12 @@ def _intervals(n, n_resamples):
     for weighted in (False, True):
         data = binary(n, weighted=weighted)
         for name, resampling in resamplings.items():
-            for result in fp.bootstrap(chosen, data, resampling=resampling, **options):
+            suit = {
+                each: metric
+                for each, metric in chosen.items()
+                if getattr(metric, "calibrator", fp.PAV()).suits(data)
+            }
+            for result in fp.bootstrap(suit, data, resampling=resampling, **options):
                 found[f"{name}, weighted {weighted}: {result.name}"] = result.replicates
                 found[f"{name}, weighted {weighted}: ends of {result.name}"] = result.interval
     small = min(n, 3_000)
@@ -257,6 +262,9 @@ def _intervals(n, n_resamples):
     a, b = binary(n), binary(n, kind="llrs")
     for result in fp.compare([fp.CrossEntropy(), fp.EER(), fp.ECE()], a, b, **options):
         found[f"compare: {result.name}"] = result.replicates
+    candidates = {"none": None, "beta": fp.BetaCalibration(), "pav": fp.PAV(laplace=True)}
+    chosen_map = fp.select(a, candidates, n_resamples=40, seed=4)
+    found["select"] = np.array([chosen_map.score, chosen_map.low, chosen_map.high])
     table = fp.evaluate(a[:small], **options)
     found["table"] = np.array([(row.value, row.low, row.high) for row in table.rows], float)
     return found
