@@ -39,6 +39,7 @@ COVERED = set()  # public names that a case calls
 DOCUMENTED = (
     "(.*: )?the fitted scale is",
     "(.*: )?a = b = 0",
+    "(.*: )?all slopes are 0",
     ".* is undefined in .* of .* replicates",
     ".* has an interval of .* degrees of freedom",
     ".* is infinite on the data or in a replicate",
@@ -591,6 +592,25 @@ def saved_calibrators(s):
             path.write_text(text[:cut] + s.of(["", "x", "NaN", "1e999", "]"]) + text[cut + 1 :])
         loaded = fp.load_calibrator(path)
     check_array(loaded.transform(made).scores, made.scores.shape)
+
+
+@case("select", "Selection")
+def choices(s):
+    made = predictions_for(milder(s))
+    kinds = [calibrator_for(s, made.n_classes) for _ in range(s.of([1, 2]))]
+    candidates = {f"{place}": each for place, each in enumerate(kinds)} | {"none": None}
+    found = fp.select(
+        made,
+        s.of([{}, kinds, None, {"a": 3}]) if s.bad() else candidates,
+        s.of([rule_for(s, made.n_classes), None]),
+        training_for(s, made) if s.chance(0.5) else fp.CrossFit(3),
+        n_resamples=s.of([0, 0, 40]) if not s.bad() else s.number(3),
+        seed=0,
+    )
+    assert found.chosen in candidates
+    assert len(found.choices) >= 3
+    assert str(found)
+    json.dumps(found.to_dict(), allow_nan=False)
 
 
 @case("cross_fit")

@@ -19,6 +19,7 @@ RAW = fp.Predictions.from_raw_scores(Y, Q)
 ROWS = np.column_stack([1.0 - Q, Q])
 UNEVEN = (0.9 * ROWS).astype(np.float16)
 FOUR = fp.Predictions.from_logits(np.arange(24) % 4, np.random.default_rng(0).normal(size=(24, 4)))
+WEIGHTED = fp.Predictions.from_posteriors(Y, Q, sample_weight=1.0 + Y)
 FEW = {"n_resamples": 40, "seed": 0}
 LOG = fp.rules.Log()
 
@@ -91,6 +92,13 @@ CASES = {
         lambda: fp.Predictions.from_log_posteriors(Y, np.log(2.0 * ROWS)),
         lambda: fp.Predictions.from_log_posteriors(Y, np.log(2.0 * ROWS), normalize=True),
     ),
+    "use PAV(laplace=True), which takes weights": (
+        lambda: fp.VennAbers().fit(WEIGHTED), lambda: fp.PAV(laplace=True).fit(WEIGHTED),
+    ),
+    "leave out": (
+        lambda: fp.select(WEIGHTED, {"none": None, "venn-abers": fp.VennAbers()}),
+        lambda: fp.select(WEIGHTED, {"none": None}),
+    ),
     "use PAV(floor=...)": (
         lambda: fp.DirectionPreserving(floor=0.01).fit(RAW), lambda: fp.PAV(floor=0.01).fit(RAW),
     ),
@@ -155,6 +163,8 @@ CASES = {
 ELSEWHERE = {
     "bootstrap/sample_size.py": "more data",
     "calibration/affine.py": "thousands of classes; tests/test_many_classes.py",
+    "calibration/spline.py": "memory; tests/test_parts.py",
+    "calibration/structured.py": "memory; tests/test_structured_calibration.py",
     "calibration/base.py": "other calibrators; tests/test_multiclass_fits.py",
     "compat/confidence_intervals.py": "of another package; tests/test_compat.py",
     "errors.py": "carries those of others",

@@ -279,6 +279,6 @@ def test_what_is_refused():
         fp.select(
             drawn(200, sample_weight=np.linspace(0.5, 1.0, 200)), {"venn-abers": fp.VennAbers()}
         )
-    with pytest.raises(ValueError, match=r"candidate dp: scores separate"):
+    with pytest.raises(ValueError, match=r"dp does not: scores separate"):
         fp.select(fp.Predictions.from_logits([0, 1] * 20, [-1.0, 1.0] * 20),
                   {"dp": fp.DirectionPreserving()})  # fmt: skip

@@ -201,6 +201,17 @@ def test_speakers_and_replicates(kind):
     assert np.isfinite(result.replicates).all()
 
 
+def test_matrices_beyond_the_memory(monkeypatch):
+    y, z = drawn(400, 100)
+    data = fp.Predictions.from_logits(y, z)
+    monkeypatch.setenv("FASTPSR_MEMORY", "500KB")
+    with pytest.raises(fp.ArgumentError, match=r"at most 72 classes for MatrixScaling.*use Vector"):
+        fp.MatrixScaling().fit(data)
+    fp.VectorScaling().fit(data)
+    monkeypatch.setenv("FASTPSR_MEMORY", "1MB")
+    fp.MatrixScaling().fit(data)
+
+
 def test_what_is_refused():
     y, z = drawn(90, 3)
     data = fp.Predictions.from_logits(y, z)

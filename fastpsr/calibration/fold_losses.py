@@ -36,7 +36,9 @@ class FoldLosses(ScoreTotals):
     @classmethod
     def of(cls, of_served: Floats, of_folds: Floats, given_priors: Floats | None) -> Self:
         """Return the losses with their totals, which mean something if no fold is served twice."""
-        return cls(of_served.sum(axis=0), of_folds.sum(axis=0), given_priors, of_served, of_folds)
+        with np.errstate(over="ignore"):  # weights near the largest float
+            total = of_served.sum(axis=0)
+        return cls(total, of_folds.sum(axis=0), given_priors, of_served, of_folds)
 
 
 @dataclass(frozen=True, eq=False)

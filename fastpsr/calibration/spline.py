@@ -238,7 +238,8 @@ class _Basis:
             features[k] = _value(full, slopes, 0.0, scores)
         line = np.stack([scores - full[_KNOTS // 2], np.ones(scores.size)])
         differences = np.diff(np.eye(n_knots, n_knots + 1), axis=0)
-        roughness = 2.0 * (differences.T / np.diff(knots)) @ differences
+        with np.errstate(over="ignore"):  # scores that hardly differ
+            roughness = 2.0 * (differences.T / np.diff(knots)) @ differences
         return cls(knots, features, line, roughness)
 
 
@@ -381,15 +382,20 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
 
     Both classes, with weights (2, Q), count alike.
     """
-    cells = np.floor(scores / unit)
-    first = cells.min()
+    with np.errstate(over="ignore"):
+        cells = np.floor(scores / unit)
+    first, last = cells.min(), cells.max()
+    if not last - first < np.iinfo(np.int32).max:
+        raise ArgumentError(
+            "scores", "must be of a magnitude whose squares are finite to fit a scale"
+        )
     shares = (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0) / 2.0
     of_cells = np.bincount((cells - first).astype(np.int64), shares)
     # rounded, so that ties do not depend on the order of the samples
     below = np.round(np.concatenate([[0.0], np.cumsum(of_cells)]), 12)
     levels = (np.arange(_KNOTS) + 0.5) / _KNOTS
     nearest = np.abs(below - levels[:, None]).argmin(axis=1)
-    return np.asarray(unit * (first + np.unique(nearest)))
+    return np.unique(unit * (first + nearest))  # far from 0, others may be the same float
 
 
 def _have_inner(folds: Folds) -> bool:

@@ -29,6 +29,7 @@ from fastpsr.cli.options import (
 from fastpsr.cli.show import console, say, say_suspicions, steps, warnings_as_lines
 from fastpsr.cli.training_scores import TableScores, TrialScores
 from fastpsr.cli.trial_files import TrialReader
+from fastpsr.cli.wording import worded
 from fastpsr.evaluation import select as choose
 from fastpsr.files import whole_file
 from fastpsr.predictions import Predictions
@@ -149,7 +150,7 @@ def select(
     by = None if intervals is None else read.drawn(intervals)
     if caution := drawn.caution(intervals, speakers) if of_trials else "":
         say(caution)
-    with warnings_as_lines(), steps(None) as begin:
+    with warnings_as_lines(), worded(candidates="--calibrators"), steps(None) as begin:
         found = choose(
             data,
             _candidates(names, data),

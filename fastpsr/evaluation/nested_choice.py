@@ -136,9 +136,10 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
                 calibrator.losses_plan(self.rule, self.folds, data), calibrator.look_at(data),
             ]  # fmt: skip
         except ArgumentError as error:
-            raise error.renamed(
-                f"candidate {self.name}: {error.name or error.argument}",
-                remedy="leave it out of the candidates",
+            raise ArgumentError(
+                "candidates",
+                f"must suit the data, but {self.name} does not: {error.problem}",
+                remedy=f"leave {self.name} out",
             ) from None
         return None, losses
 

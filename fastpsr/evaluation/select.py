@@ -92,6 +92,17 @@ class Selection(Result):
     n_undefined : int
         Number of replicates in which some fit has no optimum, which are not used.
     seed : int
+
+    Examples
+    --------
+    >>> import fastpsr as fp
+    >>> trials = fp.simulate.trial_list(200, 2_000, n_speakers=40, seed=0)
+    >>> data = fp.Predictions.from_llrs(trials.y_true, 2.0 * trials.llr)
+    >>> found = fp.select(data, {"none": None, "dp": fp.DirectionPreserving()})
+    >>> found.chosen, round(found["none"].score, 4), found.choices
+    ('dp', 0.3692, ('dp', 'dp', 'dp', 'dp', 'dp'))
+    >>> round(found.calibrator.scale_, 3)
+    0.702
     """
 
     table: tuple[Candidate, ...]
@@ -240,6 +251,12 @@ def select(
     >>> data = fp.Predictions.from_llrs(trials.y_true, 2.0 * trials.llr)
     >>> candidates = {"none": None, "dp": fp.DirectionPreserving(), "pav": fp.PAV(laplace=True)}
     >>> print(fp.select(data, candidates))
+             NCE      RCL  difference
+    none  0.3692   0.00 %  +0.2824
+    dp*   0.0868  76.49 %  +0.0000
+    pav   0.0939  74.57 %  +0.0071
+    <BLANKLINE>
+    chosen: dp; nested NCE 0.0868, optimism +0.0000
     """
     check_data(predictions)
     rule = Log() if rule is None else rule
