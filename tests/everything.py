@@ -265,6 +265,8 @@ def _intervals(n, n_resamples):
     candidates = {"none": None, "beta": fp.BetaCalibration(), "pav": fp.PAV(laplace=True)}
     chosen_map = fp.select(a, candidates, n_resamples=40, seed=4)
     found["select"] = np.array([chosen_map.score, chosen_map.low, chosen_map.high])
+    bounds = fp.elub(b)
+    found["elub"] = np.array([bounds.low, bounds.high])
     table = fp.evaluate(a[:small], **options)
     found["table"] = np.array([(row.value, row.low, row.high) for row in table.rows], float)
     return found

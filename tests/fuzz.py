@@ -594,6 +594,15 @@ def saved_calibrators(s):
     check_array(loaded.transform(made).scores, made.scores.shape)
 
 
+@case("elub", "LLRBounds")
+def bounds_of_llrs(s):
+    bounds = fp.elub(predictions_for(milder(s)))
+    assert -np.inf < bounds.low <= 0.0 <= bounds.high < np.inf
+    clipped = bounds.clip(s.give(s.scores(5)))
+    assert (clipped >= bounds.low).all()
+    assert (clipped <= bounds.high).all()
+
+
 @case("select", "Selection")
 def choices(s):
     made = predictions_for(milder(s))

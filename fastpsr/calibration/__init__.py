@@ -6,6 +6,7 @@ warm-up, fuzzing and tests iterate over them.
 
 from fastpsr.calibration import registry
 from fastpsr.calibration.base import Calibrator as Calibrator
+from fastpsr.calibration.elub import LLRBounds, elub
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.registry import *  # noqa: F403
 from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
@@ -15,5 +16,14 @@ from fastpsr.calibration.training import Training as Training
 
 TRAININGS: tuple[type[Training], ...] = (CrossFit, TrainOnTest, HeldOut)
 
-__all__ = ["CrossFit", "HeldOut", "TrainOnTest", "cross_fit", "load_calibrator", "save_calibrator"]
+__all__ = [
+    "CrossFit",
+    "HeldOut",
+    "LLRBounds",
+    "TrainOnTest",
+    "cross_fit",
+    "elub",
+    "load_calibrator",
+    "save_calibrator",
+]
 __all__ += registry.__all__

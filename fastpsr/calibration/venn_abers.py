@@ -19,11 +19,11 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepFitSums
 from fastpsr.errors import ArgumentError
-from fastpsr.plans import LABELS, Data, Part, Plan, Shared, Step
+from fastpsr.plans import LABELS, Data, Part, Plan, Step
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule
-from fastpsr.summaries.rank_cells import CollectClass
+from fastpsr.summaries.distinct_scores import distinct_scores
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["VennAbers"]
@@ -156,12 +156,15 @@ class VennAbers(Calibrator):
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
-        (scores, _, _), offset = yield [_distinct_scores(data), LogOddsOffset().over(data)]
-        return _VennAbersSums(rule, folds, data.kind, data.given_priors, offset, scores, self.floor)
+        distinct, offset = yield [
+            distinct_scores(data, self.name), LogOddsOffset().over(data)
+        ]  # fmt: skip
+        return _VennAbersSums(
+            rule, folds, data.kind, data.given_priors, offset, distinct.scores, self.floor
+        )
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        (cells,) = yield [_distinct_scores(data)]
-        scores, negatives, positives = cells
+        scores, negatives, positives = yield from distinct_scores(data, self.name)
         upper, lower = _levels(negatives, positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
@@ -230,17 +233,6 @@ def _levels(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
     # with classes and order reversed, p0 is 1 - p1
     lower = kernels.isotonic_with_one_more(positives[::-1].copy(), negatives[::-1].copy())
     return upper, lower[::-1]
-
-
-def _distinct_scores(data: Data) -> Any:
-    """Request the distinct scores, and what each class weighs there; computed once."""
-    return Shared("distinct scores", data, lambda: _count_distinct(data))
-
-
-def _count_distinct(data: Data) -> Plan[tuple[Floats, Floats, Floats]]:
-    steps = [CollectClass(k, data.has_weights, what="Venn-Abers").over(data) for k in (0, 1)]
-    (negatives, weights_0), (positives, weights_1) = yield steps
-    return kernels.merge_classes(negatives, weights_0, positives, weights_1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,87 @@
+"""ELUB bounds against a grid of thresholds."""
+
+import numpy as np
+import pytest
+
+import fastpsr as fp
+from tests.test_calibration_in_parts import cut
+
+
+def on_a_grid(y, llrs, weights, step=1e-4):
+    """Bounds by the definition, at thresholds of a grid: (low, high)."""
+    added = [weights[y == k].mean() for k in (0, 1)]
+    y = np.concatenate([y, [0, 1]])
+    llrs = np.concatenate([llrs, [np.inf, -np.inf]])
+    weights = np.concatenate([weights, added])
+
+    def is_worse(t):
+        accepted = llrs > t
+        miss = weights[(y == 1) & ~accepted].sum() / weights[y == 1].sum()
+        fa = weights[(y == 0) & accepted].sum() / weights[y == 0].sum()
+        return miss + np.exp(t) * fa > min(1.0, np.exp(t)) * (1.0 + 1e-13)
+
+    high = low = 0.0
+    while not is_worse(high):
+        high += step
+    while not is_worse(low):
+        low -= step
+    return low, high
+
+
+def drawn(n, seed, shift=1.5):
+    rng = np.random.default_rng([n, seed])
+    y = (rng.random(n) < 0.4).astype(int)
+    y[:2] = [0, 1]
+    return y, rng.normal(size=n) + shift * (y - 0.5) * 2.0
+
+
+@pytest.mark.parametrize("shape", ["plain", "tied", "infinite", "weighted", "useless"])
+@pytest.mark.parametrize("n", [4, 30, 300])
+def test_the_definition(n, shape):
+    for seed in range(6):
+        y, x = drawn(n, seed, -0.5 if shape == "useless" else 1.5)
+        weights = np.ones(n)
+        if shape == "tied":
+            x = np.round(x)
+        if shape == "infinite":
+            x[:4] = [-np.inf, np.inf, np.inf, -np.inf]
+        if shape == "weighted":
+            weights = np.random.default_rng(seed).exponential(size=n)
+        data = fp.Predictions.from_llrs(
+            y, x, sample_weight=weights if shape == "weighted" else None
+        )
+        found = fp.elub(data)
+        low, high = on_a_grid(y, x, weights)
+        assert found.low - 1e-4 - 1e-9 <= low <= found.low + 1e-9
+        assert found.high - 1e-9 <= high <= found.high + 1e-4 + 1e-9
+        assert -np.log((y == 1).sum() + 1) - 1e-12 <= found.low <= 0.0
+        assert 0.0 <= found.high <= np.log((y == 0).sum() + 1) + 1e-12
+        if n == 300:
+            parts = fp.elub(cut(data, {}))
+            assert (parts.low, parts.high) == pytest.approx((found.low, found.high), rel=1e-12)
+
+
+def test_posteriors_are_bounded_as_their_llrs():
+    y, x = drawn(200, 0)
+    odds = np.log(0.2 / 0.8)
+    llrs = fp.elub(fp.Predictions.from_llrs(y, x))
+    posteriors = fp.elub(fp.Predictions.from_logits(y, x + odds, priors=[0.8, 0.2]))
+    assert (posteriors.low, posteriors.high) == pytest.approx((llrs.low, llrs.high), rel=1e-12)
+
+
+def test_clipping_leaves_the_argument_as_it_is():
+    x = np.array([-30.0, 0.1, 30.0])
+    bounds = fp.elub(fp.Predictions.from_llrs(*drawn(200, 0)))
+    assert bounds.clip(x).tolist() == [bounds.low, 0.1, bounds.high]
+    assert x.tolist() == [-30.0, 0.1, 30.0]
+    assert bounds.clip(50.0) == bounds.high
+
+
+def test_what_is_refused():
+    y, x = drawn(50, 0)
+    with pytest.raises(fp.ArgumentError, match="LLRs or posteriors"):
+        fp.elub(fp.Predictions.from_raw_scores(y, x))
+    with pytest.raises(fp.ArgumentError, match="class 1 has none"):
+        fp.elub(fp.Predictions.from_llrs([0, 0], [1.0, 2.0]))
+    with pytest.raises(fp.ArgumentError, match="elub"):
+        fp.elub(fp.Predictions.from_logits([0, 1, 2], np.eye(3)))
