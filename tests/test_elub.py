@@ -74,7 +74,8 @@ def test_clipping_leaves_the_argument_as_it_is():
     bounds = fp.elub(fp.Predictions.from_llrs(*drawn(200, 0)))
     assert bounds.clip(x).tolist() == [bounds.low, 0.1, bounds.high]
     assert x.tolist() == [-30.0, 0.1, 30.0]
-    assert bounds.clip(50.0) == bounds.high
+    with pytest.raises(fp.ArgumentError, match="llrs must not be nan"):
+        bounds.clip([0.0, np.nan])
 
 
 def test_what_is_refused():

@@ -95,7 +95,7 @@ CASES = {
     "use PAV(laplace=True), which takes weights": (
         lambda: fp.VennAbers().fit(WEIGHTED), lambda: fp.PAV(laplace=True).fit(WEIGHTED),
     ),
-    "leave out": (
+    "leave it out": (
         lambda: fp.select(WEIGHTED, {"none": None, "venn-abers": fp.VennAbers()}),
         lambda: fp.select(WEIGHTED, {"none": None}),
     ),

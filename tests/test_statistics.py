@@ -25,6 +25,7 @@ OVERRIDES = {
     "ECE": "quantile bins",
     "CalibrationLoss": "refits",
     "ExpectedDivergence": "refits",
+    "_TableOfLosses": "refits",
     "_Term": "refits",
     "ErrorsOfBins": "that of the calibration error",
 }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.calibration.base import require_weights
@@ -37,9 +38,16 @@ class LLRBounds(Result):
     low: float
     high: float
 
-    def clip(self, llrs: Floats) -> Floats:
-        """Return LLRs, those out of bounds replaced by the nearest bound."""
-        return np.clip(checks.as_floats("llrs", llrs, (0, 1)), self.low, self.high)
+    def clip(self, llrs: ArrayLike) -> Floats:
+        """Return LLRs (N,), those out of bounds replaced by the nearest bound.
+
+        Raises
+        ------
+        ValueError
+            For nan.
+        """
+        values = checks.as_scores("llrs", llrs)
+        return np.asarray(np.clip(values, self.low, self.high, dtype=np.float64))
 
 
 def elub(predictions: Data) -> LLRBounds:

@@ -139,7 +139,7 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
             raise ArgumentError(
                 "candidates",
                 f"must suit the data, but {self.name} does not: {error.problem}",
-                remedy=f"leave {self.name} out",
+                remedy="leave it out",
             ) from None
         return None, losses
 

@@ -1,0 +1,84 @@
+"""Which calibrator for which data: cross-fitted NCE of each, and the choice, nested.
+
+    python -m benchmarks.calibrators
+
+FASTPSR_DATA names the folder of the score files of Ferrer and Ramos (2024). Simulated trials, as
+many
+as in SITW, are calibrated, or have LLRs that are doubled, or whose slopes differ between the sides
+of 0. The lowest NCE of a row is bold; "nested" is that of the whole
+procedure with its choice, and "saves" the RCL under the chosen calibrator.
+"""
+
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fastpsr as fp
+from benchmarks.table2 import data_folder, load_script
+
+BINARY = {
+    "none": None,
+    "temperature": fp.TemperatureScaling(),
+    "dp": fp.DirectionPreserving(),
+    "beta": fp.BetaCalibration(),
+    "spline": fp.Spline(),
+    "pav-laplace": fp.PAV(laplace=True),
+    "venn-abers": fp.VennAbers(),
+}
+SEVERAL = {
+    "none": None,
+    "temperature": fp.TemperatureScaling(),
+    "dp": fp.DirectionPreserving(),
+    "vector": fp.VectorScaling(),
+    "matrix": fp.MatrixScaling(),
+}
+Task = tuple[str, fp.Predictions, fp.CrossFit]
+
+
+def published(folder: Path) -> Iterator[Task]:
+    """Yield the systems of the paper's Table 2 whose scores are there."""
+    with redirect_stdout(io.StringIO()):  # names of those that are missing
+        yield from list(load_script().datasets.systems(folder))
+
+
+def simulated(n_targets: int = 3_658, n_nontargets: int = 718_130) -> Iterator[Task]:
+    """Yield trials: their name, LLRs and folds."""
+    trials = fp.simulate.trial_list(n_targets, n_nontargets, n_speakers=300, seed=0)
+    slopes = np.where(trials.llr > 0.0, 0.5, 1.5)
+    for name, scale in {"calibrated": 1.0, "doubled": 2.0, "two slopes": slopes}.items():
+        data = fp.Predictions.from_llrs(trials.y_true, scale * trials.llr)
+        yield f"simulated, {name}", data, fp.CrossFit()
+
+
+def rows(tasks: Iterator[Task], candidates: dict[str, Any], n_classes: range) -> Iterator[str]:
+    """Yield the lines of a table of the tasks with so many classes."""
+    header = ["", *candidates, "nested", "saves"]
+    yield f"| {' | '.join(header)} |"
+    yield f"|---|{'---:|' * (len(header) - 1)}"
+    for name, data, train in tasks:
+        if data.n_classes not in n_classes:
+            continue
+        found = fp.select(data, candidates, train=train)
+        cells = [f"{each.score:.4f}" for each in found.table]
+        best = list(candidates).index(found.chosen)
+        cells[best] = f"**{cells[best]}**"
+        cells += [f"{found.score:.4f}", f"{found[found.chosen].rcl:.1f} %"]
+        yield f"| {' | '.join([name, *cells])} |"
+
+
+def main() -> None:
+    """Print the tables of binary tasks and of those with several classes."""
+    folder = data_folder()
+    tasks = [*(published(Path(folder)) if folder else ()), *simulated()]
+    for candidates, n_classes in ((BINARY, range(2, 3)), (SEVERAL, range(3, 1_000))):
+        for line in rows(iter(tasks), candidates, n_classes):
+            print(line, flush=True)
+        print()
+
+
+if __name__ == "__main__":
+    main()
