@@ -2,11 +2,10 @@
 
     python -m benchmarks.calibrators
 
-FASTPSR_DATA names the folder of the score files of Ferrer and Ramos (2024). Simulated trials, as
-many
-as in SITW, are calibrated, or have LLRs that are doubled, or whose slopes differ between the sides
-of 0. The lowest NCE of a row is bold; "nested" is that of the whole
-procedure with its choice, and "saves" the RCL under the chosen calibrator.
+FASTPSR_DATA names the folder of the score files of Ferrer and Ramos (2024). The simulated trials are
+as many as in SITW; their LLRs are also doubled, and multiplied by slopes that differ between the
+sides of 0. The lowest NCE of a row is bold; "nested" is that of the whole procedure with its choice,
+and "saves" the RCL under the chosen calibrator.
 """
 
 import io
@@ -49,7 +48,7 @@ def simulated(n_targets: int = 3_658, n_nontargets: int = 718_130) -> Iterator[T
     """Yield trials: their name, LLRs and folds."""
     trials = fp.simulate.trial_list(n_targets, n_nontargets, n_speakers=300, seed=0)
     slopes = np.where(trials.llr > 0.0, 0.5, 1.5)
-    for name, scale in {"calibrated": 1.0, "doubled": 2.0, "two slopes": slopes}.items():
+    for name, scale in {"trials": 1.0, "doubled": 2.0, "two slopes": slopes}.items():
         data = fp.Predictions.from_llrs(trials.y_true, scale * trials.llr)
         yield f"simulated, {name}", data, fp.CrossFit()
 
