@@ -161,7 +161,7 @@ class Selection(Result):
         nested = f"{self.score:.4f}"
         if with_intervals:
             nested += f"  [{self.low:.4f}, {self.high:.4f}]"
-        lines += ["", f"chosen: {self.chosen}; nested {self.label} {nested}, "
+        lines += [f"chosen: {self.chosen}; nested {self.label} {nested}, "
                       f"optimism {self.optimism:+.4f}"]  # fmt: skip
         if with_intervals:
             lines.append(
@@ -255,7 +255,6 @@ def select(
     none  0.3692   0.00 %  +0.2824
     dp*   0.0868  76.49 %  +0.0000
     pav   0.0939  74.57 %  +0.0071
-    <BLANKLINE>
     chosen: dp; nested NCE 0.0868, optimism +0.0000
     """
     check_data(predictions)
