@@ -2,10 +2,10 @@
 
     python -m benchmarks.calibrators
 
-FASTPSR_DATA names the folder of the score files of Ferrer and Ramos (2024). The simulated trials are
-as many as in SITW; their LLRs are also doubled, and multiplied by slopes that differ between the
-sides of 0. The lowest NCE of a row is bold; "nested" is that of the whole procedure with its choice,
-and "saves" the RCL under the chosen calibrator.
+FASTPSR_DATA names the folder of the score files of Ferrer and Ramos (2024). The simulated trials
+are as many as in SITW; their LLRs are also doubled, and multiplied by slopes that differ between
+the sides of 0. The lowest NCE of a row is bold; "nested" is that of the whole procedure with its
+choice, and "saves" the RCL under the chosen calibrator.
 """
 
 import io

@@ -35,6 +35,7 @@ SCORES = [fp.CrossEntropy(), fp.BrierScore()]
 CURVES = {  # the function, two systems for it, keywords
     "ape": ({"A": A, "B": fp.bayes_error(B)}, {}),
     "bayes_error": ({"A": fp.bayes_error(A), "B": B}, {}),
+    "calibration_map": ({"A": fp.DirectionPreserving().fit(A), "B": fp.PAV(0.01).fit(A)}, {}),
     "det": ({"A": fp.roc(A), "B": B}, {}),
     "divergence_curve": (
         {"A": fp.divergence_curve(A, fp.rules.Log()), "B": fp.divergence_curve(B, fp.rules.Log())},
@@ -402,6 +403,26 @@ def test_tippett_steps_hold_the_shares():
         np.testing.assert_allclose(y[just_before], shares)
         assert y[-1] == 0.0
     assert others.get_linestyle() == "--"
+
+
+def test_calibration_maps_are_those_of_the_calibrators():
+    fitted = fp.BetaCalibration().fit(A)
+    (line,) = own(draw("calibration_map", fitted, low=-3.0, high=5.0))
+    x, y = line.get_xdata(), line.get_ydata()
+    assert (x[0], x[-1]) == (-3.0, 5.0)
+    np.testing.assert_array_equal(y, fitted.transform(fp.Predictions.from_llrs(None, x)).llrs)
+    with pytest.raises(fp.ArgumentError, match="must be fitted"):
+        draw("calibration_map", fp.PAV())
+    with pytest.raises(fp.ArgumentError, match="low must be below high"):
+        draw("calibration_map", fitted, low=3.0, high=3.0)
+    raw = fp.PAV().fit(fp.Predictions.from_raw_scores(A.y_true, A.scores))
+    with pytest.raises(fp.ArgumentError, match="of one kind"):
+        draw("calibration_map", {"A": fitted, "B": raw})
+    several = fp.Predictions.from_logits(
+        np.arange(60) % 3, np.random.default_rng(0).normal(size=(60, 3))
+    )
+    with pytest.raises(fp.ArgumentError, match="two classes"):
+        draw("calibration_map", fp.TemperatureScaling().fit(several))
 
 
 def test_pav_map_draws_finite_steps():

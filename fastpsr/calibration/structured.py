@@ -1,6 +1,6 @@
 """Vector and matrix scaling with a penalty: linear maps of smoothed log-posteriors."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.caching import ByIdentity
+from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.calibration.affine import TemperatureScaling
 from fastpsr.calibration.base import Calibrator, log_prior_of, require_fitted
 from fastpsr.calibration.folds import OneFold
@@ -16,6 +16,7 @@ from fastpsr.calibration.objective import Asked, in_lockstep, newton_by_products
 from fastpsr.calibration.row_fits import held_rows
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.types import Reals
 from fastpsr.plans import Data, Part, Plan, Step, Transform, mapped
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
@@ -324,26 +325,45 @@ class _Rows:
         )
 
     def _of_matrix(self, asked: Asked) -> tuple[Floats, Floats | None]:
-        n, n_classes = self.x.shape
-        at = asked.point if asked.direction is None else asked.direction
-        gradient = np.zeros(asked.point.shape)
-        diagonal = np.zeros(asked.point.shape) if asked.direction is None else None
-        for first in range(0, n, max(1, _CHUNK // n_classes)):
-            rows = slice(first, first + max(1, _CHUNK // n_classes))
+        if asked.direction is not None:
+            return self._matrix_product(asked.direction), None
+        gradient, diagonal = np.zeros(asked.point.shape), np.zeros(asked.point.shape)
+        for rows in self._chunks():
             x, weights, posteriors = self.x[rows], self.weights[rows], self._posteriors[rows]
-            values = x @ at[:, :-1].T
-            values += at[:, -1]
-            if diagonal is None:
-                kernels.curve_rows(values, posteriors, weights)
-            else:
-                values += x
-                kernels.residual_rows(values, self.y[rows], weights, posteriors)
-                spread = weights[:, None] * posteriors * (1.0 - posteriors)
-                diagonal[:, :-1] += spread.T @ np.square(x)
-                diagonal[:, -1] += spread.sum(axis=0)
+            values = x @ asked.point[:, :-1].T
+            values += x
+            values += asked.point[:, -1]
+            kernels.residual_rows(values, self.y[rows], weights, posteriors)
             gradient[:, :-1] += values.T @ x
             gradient[:, -1] += values.sum(axis=0)
+            spread = weights[:, None] * posteriors * (1.0 - posteriors)
+            diagonal[:, :-1] += spread.T @ np.square(x)
+            diagonal[:, -1] += spread.sum(axis=0)
+        self._rounded[1][...] = self._posteriors
         return gradient, diagonal
+
+    def _matrix_product(self, direction: Floats) -> Floats:
+        # the gradient decides what is found, so that half the digits do for steps
+        product, to = np.zeros(direction.shape), direction.astype(np.float32)
+        for rows in self._chunks():
+            x, posteriors = (each[rows] for each in self._rounded)
+            values = x @ to[:, :-1].T
+            values += to[:, -1]
+            kernels.curve_rows(values, posteriors, self.weights[rows])
+            product[:, :-1] += values.T @ x
+            product[:, -1] += values.sum(axis=0)
+        return product
+
+    def _chunks(self) -> Iterator[slice]:
+        n, n_classes = self.x.shape
+        size = max(1, _CHUNK // n_classes)
+        for first in range(0, n, size):
+            yield slice(first, first + size)
+
+    @cached_property
+    def _rounded(self) -> tuple[Reals, Reals]:
+        """The rows and their posteriors in single precision."""
+        return self.x.astype(np.float32), np.empty(self.x.shape, np.float32)
 
 
 @dataclass(frozen=True, eq=False)

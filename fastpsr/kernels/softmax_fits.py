@@ -6,7 +6,7 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, over_blocks
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.rows import largest, total
-from fastpsr.kernels.types import Codes, Floats
+from fastpsr.kernels.types import Codes, Floats, Reals
 
 __all__ = ["curve_rows", "residual_rows", "scaled_products", "scaled_residuals"]
 
@@ -21,7 +21,7 @@ def residual_rows(scores: Floats, y: Codes, weights: Floats, posteriors: Floats)
     over_blocks(_residual_rows, -(-n // n_rows), n_rows, scores, y, weights, posteriors)
 
 
-def curve_rows(moves: Floats, posteriors: Floats, weights: Floats) -> None:
+def curve_rows(moves: Reals, posteriors: Reals, weights: Floats) -> None:
     """Replace moves of the scores of rows by those of the slopes of the loss."""
     n, n_classes = moves.shape
     n_rows = max(1, BLOCK // n_classes)

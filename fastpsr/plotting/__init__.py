@@ -11,6 +11,7 @@ except ModuleNotFoundError as _error:
 
 from fastpsr.plotting.bars import metric_bars
 from fastpsr.plotting.bayes_error import ape, bayes_error
+from fastpsr.plotting.calibration_map import calibration_map
 from fastpsr.plotting.cross_entropy import empirical_cross_entropy
 from fastpsr.plotting.det import det
 from fastpsr.plotting.divergence import divergence_curve
@@ -27,6 +28,7 @@ from fastpsr.plotting.tippett import tippett
 __all__ = [
     "ape",
     "bayes_error",
+    "calibration_map",
     "det",
     "divergence_curve",
     "empirical_cross_entropy",
