@@ -418,9 +418,9 @@ def test_calibration_maps_are_those_of_the_calibrators():
     raw = fp.PAV().fit(fp.Predictions.from_raw_scores(A.y_true, A.scores))
     with pytest.raises(fp.ArgumentError, match="of one kind"):
         draw("calibration_map", {"A": fitted, "B": raw})
-    several = fp.Predictions.from_logits(
-        np.arange(60) % 3, np.random.default_rng(0).normal(size=(60, 3))
-    )
+    y = np.arange(60) % 3
+    logits = 0.5 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3))
+    several = fp.Predictions.from_logits(y, logits)
     with pytest.raises(fp.ArgumentError, match="two classes"):
         draw("calibration_map", fp.TemperatureScaling().fit(several))
 

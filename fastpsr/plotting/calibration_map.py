@@ -1,6 +1,6 @@
 """What calibrators do: calibrated scores against the scores that they are given."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from fastpsr.predictions import Predictions
 
 __all__ = ["calibration_map"]
 
-_MAKERS = {
+_MAKERS: dict[str, tuple[Callable[..., Predictions], str, str]] = {
     "posteriors": (Predictions.from_logits, "Log-odds", "Log-odds after calibration"),
     "likelihoods": (Predictions.from_llrs, LLR, "LLR after calibration (natural logarithm)"),
     "raw scores": (Predictions.from_raw_scores, "Score", "LLR (natural logarithm)"),
@@ -83,6 +83,6 @@ def calibration_map(
         canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
         if not finite.all():
             canvas.note(name, "scores that are mapped to infinity lie beyond the axes")
-    if make is not Predictions.from_raw_scores:
+    if x_label != "Score":
         canvas.guide("identity", [low, high], [low, high], linestyle=":")
     return canvas.finish(x_label, y_label, legend="upper left")
