@@ -585,6 +585,11 @@ def test_calibrate_says_how_many_scores_are_infinite():
 def test_floor(name):
     make = MAKERS[name]
     options = ["--calibrator", name, "--floor", "0.01"]
+    if "floor" not in make().option_names():
+        refused = fastpsr(*CALIBRATE, "--output", "o", *options)
+        assert refused.code == 2
+        assert refused.err == f"error: --floor has no effect on --calibrator {name}\n"
+        return
     out = succeed(*CALIBRATE, "--output", "o", *options)
     assert out.endswith(f"o: {Y.size} trials with LLRs\n")
     values = fp.cross_fit(make(floor=0.01), llrs()).llrs

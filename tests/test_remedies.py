@@ -152,6 +152,10 @@ CASES = {
         lambda: fp.CostMatrix.zero_one(50_000).values,
         lambda: fp.CostMatrix.zero_one(50_000),
     ),
+    "call fit(predictions)": (
+        lambda: fp.plotting.calibration_map(fp.PAV()),
+        lambda: fp.plotting.calibration_map(fp.PAV().fit(DATA)),
+    ),
     "pass predictions.compute()": (
         lambda: fp.cross_fit(Fit(makes="predictions"), fp.from_parts([DATA[:9], DATA[9:]])),
         lambda: fp.cross_fit(
