@@ -270,7 +270,7 @@ def _by_products(
     step, left = np.zeros_like(point), -gradient
     scaled = unit * left
     direction, size = scaled, float((left * scaled).sum())
-    enough = min(0.1, steepest**0.5) ** 2 * size
+    enough = min(0.3, steepest**0.5) ** 2 * size
     for _ in range(_MOST_PRODUCTS):
         if not size > enough:
             break
