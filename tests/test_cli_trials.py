@@ -237,7 +237,9 @@ def test_systems_are_named_by_what_tells_them_apart():
 def test_a_narrow_screen_gets_several_tables(monkeypatch):
     monkeypatch.setattr("fastpsr.cli.show.console._width", 28)  # of `width` undoing sets this too
     out = evaluated("--by", "take")
-    assert max(map(len, out.splitlines()[-24:])) <= 28
+    *table, sentence = out.splitlines()[-25:]
+    assert max(map(len, table)) <= 28
+    assert sentence.startswith("s: calibration by ")  # the terminal wraps it
     assert len(re.findall(r"(?m)^EER ( +[\d.]+ %)+ *$", out)) == 3
     assert all(f" {value}" in out for value in shown_of("s", "take=b"))
 

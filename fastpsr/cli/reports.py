@@ -61,7 +61,9 @@ def report_of_table(
 
     whole = evaluation.all_samples
     counts = {"samples": whole.n_samples, "classes": whole.n_classes}
-    result = Result(source.name, evaluation.rows, counts=counts)
+    result = Result(
+        source.name, evaluation.rows, counts=counts, best_calibrator=whole.best_calibrator
+    )
     drawn = evaluation.intervals
     write_report(
         path, _title([source.name]), [result], predictions={source.name: predictions},
@@ -83,6 +85,7 @@ def report_of_systems(
             evaluation.of(group),
             (group.group or POOLED) if has_conditions else "",
             _counts(group),
+            group.best_calibrator,
         )
         for group in evaluation.groups
     ]

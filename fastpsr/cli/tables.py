@@ -12,7 +12,7 @@ from rich.table import Table
 from fastpsr.cli.inputs import described
 from fastpsr.cli.show import console
 from fastpsr.evaluation import Evaluation
-from fastpsr.evaluation.layout import compared, pivot, with_interval
+from fastpsr.evaluation.layout import best_calibrators, compared, pivot, with_interval
 from fastpsr.files import whole_file
 from fastpsr.strict_json import strict
 from fastpsr.version import __version__
@@ -51,6 +51,8 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for line, row in zip(lines, evaluation.rows, strict=True):
         table.add_row(*line, row.note)
     console.print(table, soft_wrap=False)
+    for said in best_calibrators(evaluation):
+        console.print(said)
 
 
 def write_evaluation(

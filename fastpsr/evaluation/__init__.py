@@ -1,6 +1,7 @@
 """Tables of metrics: rows, default metrics, several systems and groups, comparisons."""
 
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics, detection_metrics
@@ -11,6 +12,7 @@ from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
 
 __all__ = [
+    "BestCalibrator",
     "Candidate",
     "Decomposition",
     "Difference",

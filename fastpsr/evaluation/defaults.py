@@ -59,6 +59,11 @@ class BoundOnTheseSamples(CalibrationLoss):
         return CalibrationLoss(self.rule, self.calibrator, self.train, self.relative)
 
 
+@dataclass(frozen=True, eq=False)
+class LossOfTable(CalibrationLoss):
+    """The relative calibration loss of a table, which also names the best calibrator."""
+
+
 def default_metrics(
     n_classes: int,
     kind: Kind = "posteriors",
@@ -149,9 +154,9 @@ def with_interval(metric: Metric[Any]) -> Metric[Any]:
     return metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
 
 
-def _calibration_loss(calibrator: Calibrator | None, train: Training | None) -> CalibrationLoss:
+def _calibration_loss(calibrator: Calibrator | None, train: Training | None) -> LossOfTable:
     calibrator = DirectionPreserving() if calibrator is None else calibrator
-    return CalibrationLoss(Log(), calibrator, CrossFit() if train is None else train)
+    return LossOfTable(Log(), calibrator, CrossFit() if train is None else train)
 
 
 def _costs(detection: Sequence[MinDCF], kind: Kind) -> Metrics:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POOLED",
+    "best_calibrators",
     "compared",
     "corrected",
     "difference_with_interval",
@@ -193,6 +194,15 @@ def gaps(evaluation: "Evaluation") -> list[str]:
             which = "" if len(metrics) == len(rows) else f"{', '.join(metrics)}: "
             lines.append(f"{place}: {which}{note}")
     return lines
+
+
+def best_calibrators(evaluation: "Evaluation") -> list[str]:
+    """Return a line for each system whose best calibrator is known."""
+    return [
+        f"{group.system}: {group.best_calibrator}" if group.system else str(group.best_calibrator)
+        for group in evaluation.groups
+        if group.best_calibrator is not None
+    ]
 
 
 def corrected(value: float, unit: str) -> str:

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.layout import (
+    best_calibrators,
     compared,
     gaps,
     in_columns,
@@ -118,6 +120,9 @@ class Group:
         Class priors of the evaluation.
     n_infinite : int
         Number of samples with posterior 0 for the true class, which make cross-entropy infinite.
+    best_calibrator : BestCalibrator or None
+        The calibrator that would save most, and how much, if the default metrics were computed of
+        all samples.
     """
 
     system: str | None
@@ -127,6 +132,7 @@ class Group:
     class_sizes: tuple[int, ...]
     priors: tuple[float, ...]
     n_infinite: int
+    best_calibrator: BestCalibrator | None = None
 
     @property
     def n_classes(self) -> int:
@@ -289,7 +295,8 @@ class Evaluation:
         intervals = f"; {self.settings}" if self.settings else ""
         if len(self.groups) > 1:
             header, *lines = pivot(self)
-            shown = table(f"{len(self.groups)} groups of samples{intervals}", header, lines)
+            said = "; ".join([f"{len(self.groups)} groups of samples", *best_calibrators(self)])
+            shown = table(f"{said}{intervals}", header, lines)
             if self.differences:
                 header, *lines = compared(self)
                 said = "; ".join(
@@ -299,7 +306,8 @@ class Evaluation:
             return shown
         cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
         header = ["metric", "value", "interval", "note"]
-        return table(f"{self.all_samples}{intervals}", header, cells)
+        said = "; ".join([str(self.all_samples), *best_calibrators(self)])
+        return table(f"{said}{intervals}", header, cells)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -312,16 +320,18 @@ class Evaluation:
         """
         lines = [self.settings] if self.settings else []
         if self.differences:
-            return "\n".join([*lines, *with_differences(self, width), *gaps(self)])
+            lines += with_differences(self, width)
+            return "\n".join([*lines, *gaps(self), *best_calibrators(self)])
         if len(self.groups) > 1 or self.all_samples.system is not None:
-            return "\n".join([*lines, *in_columns(pivot(self), 2, width), *gaps(self)])
+            lines += in_columns(pivot(self), 2, width)
+            return "\n".join([*lines, *gaps(self), *best_calibrators(self)])
         lines.insert(0, str(self.all_samples))
         cells = [(r.metric, *_shown(r)) for r in self.rows]
         names, _, brackets = (max(map(len, column)) for column in zip(*cells, strict=True))
         for (name, value, interval), row in zip(cells, self.rows, strict=True):
             shown = f"  {interval:<{brackets}}" if brackets else ""
             lines.append(f"{name:<{names}}  {value:>10}{shown}  {row.note}".rstrip())
-        return "\n".join(lines)
+        return "\n".join([*lines, *best_calibrators(self)])
 
     @classmethod
     def joined(cls, evaluations: "Sequence[Evaluation]") -> "Evaluation":

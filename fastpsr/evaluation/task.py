@@ -15,6 +15,8 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
+from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
 from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.suspicions import suspicions
@@ -96,6 +98,7 @@ class Task:
         first: list[Callable[[], Plan[Any]]] = [self._describe]
         if self.group is None:
             first.append(lambda: suspicions(self.data))
+            first += [partial(savings_of_others, loss, self.data) for loss in self._losses.values()]
         if self.intervals is None:
             return [*first, *values]
         prepared = [
@@ -107,6 +110,7 @@ class Task:
         """Take the outcomes of the plans, and return what the data look like."""
         self.described = next(outcomes).get()
         suspected = next(outcomes).get() if self.group is None else ()
+        others = {name: next(outcomes) for name in self._losses}
         self.values = {name: next(outcomes) for name in self.metrics}
         prepared = {} if self.intervals is None else {name: next(outcomes) for name in self.metrics}
         sizes = self.described.class_sizes
@@ -118,10 +122,21 @@ class Task:
             }
         numbers = {name: float(o.result) for name, o in self.values.items() if o.error is None}
         self.numbers = {name: value for name, value in numbers.items() if not np.isnan(value)}
+        for name, loss in self._losses.items():
+            saving = self.numbers.get(name, math.nan)
+            best = BestCalibrator.of(loss, saving, others[name].get())
+            self.described = replace(self.described, best_calibrator=best)
         if prepared:
             for name in self.numbers:
                 prepared[name].get()
         return suspected
+
+    @property
+    def _losses(self) -> dict[str, LossOfTable]:
+        """The calibration losses that are compared with those of other calibrators."""
+        if self.group is not None or self.data.kind == "raw scores":
+            return {}
+        return {name: each for name, each in self.metrics.items() if isinstance(each, LossOfTable)}
 
     @property
     def drawn_numbers(self) -> dict[str, float]:

@@ -140,12 +140,13 @@ class CalibrationLoss(_AfterCalibration[tuple[ScoreTotals, ScoreTotals]]):
         self._fitter.check_accepts(data)
         raw, calibrated, _ = yield [
             summed_losses(self.rule, data),
-            self._calibrated(data),
+            self.calibrated_totals(data),
             self.train.look_at(self._fitter, data),
         ]
         return raw, calibrated
 
-    def _calibrated(self, data: Data) -> Plan[ScoreTotals]:
+    def calibrated_totals(self, data: Data) -> Plan[ScoreTotals]:
+        """Plan: return the summed losses after calibration."""
         if self.train.refits:
             folds = yield from self.train.folds_plan(data)
             return (yield from self._fitter.losses_plan(self.rule, folds, data))

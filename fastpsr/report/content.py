@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from fastpsr.bootstrap import Resampling
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Difference, Intervals, Row
+from fastpsr.evaluation import BestCalibrator, Difference, Intervals, Row
 from fastpsr.evaluation.table import settings_of
 from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
@@ -27,12 +27,15 @@ class Result:
         Empty if there are no conditions. Figures show the first condition of each system.
     counts : mapping of str to int
         Numbers of samples by kind, such as targets.
+    best_calibrator : BestCalibrator or None
+        The calibrator that would save most.
     """
 
     system: str
     rows: Sequence[Row]
     condition: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
+    best_calibrator: BestCalibrator | None = None
 
     @property
     def place(self) -> str:

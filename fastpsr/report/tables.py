@@ -66,10 +66,12 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table | None:
         row = verdict.result.row("RCL")
         if row is not None:
             names = [Cell(verdict.result.system), Cell(verdict.result.condition)]
-            lines.append([*names, _value(row), Cell(verdict.short)])
+            best = verdict.result.best_calibrator
+            found = "" if best is None else f"{best.name}, {number(best.saving, best.unit)}"
+            lines.append([*names, _value(row), Cell(verdict.short), Cell(found)])
     if len(lines) < 2:
         return None
-    header = ["system", "condition", "relative calibration loss", "in words"]
+    header = ["system", "condition", "relative calibration loss", "in words", "best calibrator"]
     return _without_conditions(Table("Relative calibration loss", header, lines))
 
 

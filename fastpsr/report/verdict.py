@@ -60,7 +60,7 @@ def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals |
         )
         return Verdict(result, "not calibrated", (why,))
     short, sentence = _of_loss(rcl, intervals)
-    words = [sentence, *_gain(rcl, nce)]
+    words = [sentence, *_gain(rcl, nce), *_best(result)]
     if bound is not None and math.isfinite(bound):
         words.append(
             f"On these samples no monotone map could save more than {_percent(bound)}, what PAV "
@@ -117,6 +117,15 @@ def _gain(rcl: Row, nce: Row | None) -> tuple[str, ...]:
         f"It would bring the normalized cross-entropy from {nce.value:.3f} to {after:.3f}, where 1 "
         "is a system that knows the priors alone.",
     )
+
+
+def _best(result: Result) -> tuple[str, ...]:
+    """Name the calibrator that would save most; nothing where none would."""
+    best = result.best_calibrator
+    if best is None or best.saving <= 0.0:
+        return ()
+    compared = ", ".join(best.among)
+    return (f"Compared: {compared}. Best is {best.name}, which saves {_percent(best.saving)}.",)
 
 
 def _of_raw(result: Result) -> str:

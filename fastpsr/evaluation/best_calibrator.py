@@ -1,0 +1,106 @@
+"""The calibrator that would save most of a score, of those that are fitted fast."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from fastpsr.calibration import NAMED
+from fastpsr.calibration.base import Calibrator
+from fastpsr.metrics import CalibrationLoss
+from fastpsr.plans import Data, Plan, begin
+from fastpsr.plans.quiet import quietly
+from fastpsr.summaries.losses import ScoreTotals, summed_losses
+
+__all__ = ["BestCalibrator", "savings_of_others"]
+
+# what shares a pass over the samples, or takes less than a second: `select` compares others, too
+_BINARY = ("temperature", "dp", "beta")
+_OF_CLASSES = ("temperature", "dp", "vector", "matrix")
+_LARGEST_WORK = 5e6  # rows times parameters of several classes
+
+
+@dataclass(frozen=True)
+class BestCalibrator:
+    """The calibrator with the lowest cross-fitted score of several.
+
+    Attributes
+    ----------
+    name : str
+        Its name on the command line, or how it is made.
+    saving : float
+        Percent of the score that it would save: the relative calibration loss (RCL) under it.
+    among : tuple of str
+        What was compared.
+    label : str
+        Name of the score.
+    """
+
+    name: str
+    saving: float
+    among: tuple[str, ...]
+    label: str
+    unit: ClassVar[str] = "percent"
+
+    @classmethod
+    def of(cls, loss: CalibrationLoss, saving: float, others: dict[str, float]) -> Self | None:
+        """Return the best of the calibrator of a loss and others; None if none has a value."""
+        own = {} if math.isnan(saving) else {_name_of(loss): saving}
+        savings = own | others
+        if not savings:
+            return None
+        best = max(savings, key=lambda name: savings[name])
+        return cls(best, savings[best], tuple(savings), loss.rule.label)
+
+    def __str__(self) -> str:
+        """Return what a table says below its metrics."""
+        compared = ", ".join(self.among)
+        if self.saving <= 0.0:
+            return f"calibration would save nothing; compared: {compared}"
+        saved = f"{self.saving:.3f} % of {self.label}"
+        return f"calibration by {self.name} would save most, {saved}; compared: {compared}"
+
+
+def savings_of_others(loss: CalibrationLoss, data: Data) -> Plan[dict[str, float]]:
+    """Plan: return the relative calibration losses under other calibrators, by name.
+
+    These are what suits the data and is fitted fast, by the rule and training of the loss. Those
+    that cannot be fitted, or have no value, are left out.
+    """
+    yield from begin(data)
+    others = _others(loss, data)
+    try:
+        raw = yield from summed_losses(loss.rule, data)
+    except ValueError:
+        return {}
+    found = yield [quietly(_saving(loss, each, raw, data)) for each in others.values()]
+    named = zip(others, found, strict=True)
+    return {name: saving for name, saving in named if not math.isnan(saving)}
+
+
+def _others(loss: CalibrationLoss, data: Data) -> dict[str, Calibrator]:
+    is_binary = data.n_classes == 2
+    n_parameters = {"vector": data.n_classes, "matrix": data.n_classes**2}
+    return {
+        name: NAMED[name]
+        for name in (_BINARY if is_binary else _OF_CLASSES)
+        if (is_binary or n_parameters.get(name, 1) * len(data) <= _LARGEST_WORK)
+        and NAMED[name].suits(data)
+        and name != _name_of(loss)
+    }
+
+
+def _saving(
+    loss: CalibrationLoss, calibrator: Calibrator, raw: ScoreTotals, data: Data
+) -> Plan[float]:
+    """Plan: return the relative calibration loss under a calibrator; nan if there is none."""
+    try:
+        calibrated = yield from replace(loss, calibrator=calibrator).calibrated_totals(data)
+    except ValueError:
+        return math.nan
+    return loss.finish((raw, calibrated))
+
+
+def _name_of(loss: CalibrationLoss) -> str:
+    """Return the name of its calibrator on the command line, or how it is made."""
+    own = repr(loss.calibrator)
+    return next((name for name, each in NAMED.items() if repr(each) == own), own)
