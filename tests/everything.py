@@ -16,6 +16,7 @@ from tests import samples
 
 MANY = 140_001  # blocks for 4 threads each, and enough samples for fits by sums on an axis
 FEWER = 20_000  # for intervals, whose threads share replicates
+REFITTED_SLOWLY = (fp.Spline, fp.VectorScaling, fp.MatrixScaling)
 HOLD_OTHER_DATA = (fp.SemiEmpiricalScore, fp.MinADCF, fp.ActADCF)  # sample by sample
 RULES = {
     "log": fp.rules.Log(),
@@ -231,6 +232,7 @@ def _intervals(n, n_resamples):
         for name, metric in chosen.items()
         if isinstance(metric, (fp.DevPAV, fp.ExpectedDivergence))
         or getattr(metric, "binning", "") == "quantile"
+        or isinstance(getattr(metric, "calibrator", None), REFITTED_SLOWLY)
     ]
     few = {name: chosen.pop(name) for name in slow}
     for weighted in (False, True):
@@ -245,7 +247,7 @@ def _intervals(n, n_resamples):
                 found[f"{name}, weighted {weighted}: {result.name}"] = result.replicates
                 found[f"{name}, weighted {weighted}: ends of {result.name}"] = result.interval
     small = min(n, 3_000)
-    for result in fp.bootstrap(few, binary(small), **options):
+    for result in fp.bootstrap(few, binary(small), method="percentile", **options):
         found[f"small: {result.name}"] = result.replicates
     for curve in BANDS:
         band = fp.band(curve, binary(small, kind="llrs"), n_resamples=40, seed=4)

@@ -31,7 +31,7 @@ _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nev
 _STEADY = 1e-3  # ratio of gradients below which a step with the old curvature may be the last
 _FLAT = 1e-10  # gradient at which a search under another rule ends
 _MOST_LINE_STEPS = 40
-_FLATTEST = 1e-11  # gradient per unit of weight at which a search by products ends
+_ALL_BUT_FLAT = 1e-10  # gradient per unit of weight before the last step of a search by products
 _MOST_PRODUCTS = 1_000  # of a step
 
 
@@ -231,7 +231,8 @@ def newton_by_products(point: Floats, pull: Floats) -> Search:
     The problem is convex, as that of :func:`newton`, and the sums are per unit of weight. What is
     asked for in between are products of the curvature with directions. Steps are as precise as the
     gradient is small, so that convergence is quadratic (Dembo, Eisenstat and Steihaug, 1982,
-    doi:10.1137/0719025). The result is None without convergence.
+    doi:10.1137/0719025). The last step is taken where the gradient is below a limit. The result is
+    None without convergence.
 
     Parameters
     ----------
@@ -244,9 +245,9 @@ def newton_by_products(point: Floats, pull: Floats) -> Search:
     gradient = gradient + pull * point
     for _ in range(_MOST_STEPS):
         steepest = float(np.abs(gradient).max())
-        if steepest < _FLATTEST:
-            return point
         step = yield from _by_products(point, gradient, diagonal + pull, pull, steepest)
+        if steepest < _ALL_BUT_FLAT:
+            return point + step
         downhill = float((gradient * step).sum())
         for _ in range(_MOST_LINE_STEPS):
             there, renewed = yield Asked(point + step)
@@ -256,8 +257,6 @@ def newton_by_products(point: Floats, pull: Floats) -> Search:
             step, downhill = 0.5 * step, 0.5 * downhill
         else:
             return None
-        if steepest < _FLAT and float(np.abs(there).max()) >= steepest:
-            return point  # what is left is rounding
         point, gradient, diagonal = point + step, there, renewed
     return None
 

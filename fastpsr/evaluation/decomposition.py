@@ -206,10 +206,10 @@ def decompose(
     >>> found = fp.decompose(data, fp.rules.Brier(), n_resamples=200, method="percentile", seed=0)
     >>> print(found)
     95 % intervals: percentile, 200 replicates, resampling IID, seed 0
-    score           0.1850  [0.1465, 0.2165]
-    miscalibration  0.0600  [0.0503, 0.0737]
-    discrimination  0.1250  [0.0997, 0.1527]
-    uncertainty     0.2500  [0.2356, 0.2500]
+    score           0.1850  [0.1570, 0.2165]
+    miscalibration  0.0600  [0.0530, 0.0762]
+    discrimination  0.1250  [0.0944, 0.1470]
+    uncertainty     0.2500  [0.2379, 0.2500]
     """
     check_data(predictions)
     if calibrator is None and predictions.n_classes != 2:
