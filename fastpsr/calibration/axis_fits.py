@@ -1,7 +1,7 @@
 """Fits of smooth maps to sums on an axis: one read for all folds, and none in replicates."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
 from fastpsr.calibration.smooth_map import (
-    MOST_STRETCH,
     Fits,
     SmoothMap,
     TooSteepError,
@@ -32,14 +31,30 @@ from fastpsr.summaries.sums import NeedsSamplesError, Sums
 __all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
 _MOST_AXES = 3  # before the samples are used
+_STRETCH = 1.5  # of the planned steepness, at most; then errors of sums reach 1e-12
+_ROOM = 10.0  # slopes of replicates may be greater by this over the root of a number of samples
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedFits:
-    """An axis for fits of a map, and parameters that they begin at."""
+    """An axis for fits of a map, and parameters that they begin at.
+
+    Attributes
+    ----------
+    map : SmoothMap
+    axis : Axis
+    steepest : float
+        Slope of the steepest fits that the axis is for.
+    start : ndarray of float64, shape (p,), or (C, p)
+        Parameters at which all fits begin, or each.
+    span : pair of float
+        Lowest and highest score.
+    samples_per_weight : float
+    """
 
     map: SmoothMap
     axis: Axis
+    steepest: float
     start: Floats
     span: tuple[float, float]
     samples_per_weight: float
@@ -49,12 +64,28 @@ class PlannedFits:
         cls, map_: SmoothMap, span: tuple[float, float], start: Floats, samples_per_weight: float
     ) -> "PlannedFits | None":
         """Plan for scores in a range, and parameters near these; None if cells are too many."""
-        axis = map_.axis(*span, start)
-        return None if axis is None else cls(map_, axis, start, span, samples_per_weight)
+        steepness = map_.steepness(start)
+        axis = map_.axis(*span, steepness)
+        if axis is None:
+            return None
+        return cls(map_, axis, _STRETCH * steepness, start, span, samples_per_weight)
 
     def steeper(self, start: Floats) -> "PlannedFits | None":
         """Plan for the same scores, and steeper parameters."""
         return self.over(self.map, self.span, start, self.samples_per_weight)
+
+    def for_replicates(self, fits: Fits, fewest: int) -> "PlannedFits":
+        """Plan for fits to replicates, which begin at fits to the data.
+
+        `fewest` is the number of samples of the smaller class. The fewer, the more may replicates
+        differ from the data in their slopes, for which there is room.
+        """
+        steepness = max(map(self.map.steepness, fits.parameters))
+        steepness *= 1.0 + _ROOM / np.sqrt(fewest)
+        axis = self.map.axis(*self.span, steepness)
+        if axis is None or axis.n_cells > self.axis.n_cells:
+            return replace(self, start=fits.parameters)
+        return replace(self, axis=axis, steepest=_STRETCH * steepness, start=fits.parameters)
 
     def fits(
         self,
@@ -96,14 +127,15 @@ class PlannedFits:
         have_overlap = weighted.have_overlap(masks, with_bias=self.map.with_bias)
         if not (weighted.totals(masks).all() and have_overlap.all()):
             raise NeedsSamplesError
-        of_nodes = self.map.fit_to_sums(weighted, masks, self.map.moved(self.start, origin))
+        parameters = np.tile(self.start, (folds.n_calibrators if self.start.ndim == 1 else 1, 1))
+        start = self.map.moved(parameters[fitted], origin)
+        of_nodes = self.map.fit_to_sums(weighted, masks, start, self.steepest)
         if of_nodes is None:
             raise NeedsSamplesError
         moved = self.map.moved(of_nodes, -origin)
         steepest = max(moved, key=self.map.steepness)
-        if self.map.steepness(steepest) > MOST_STRETCH * self.map.steepness(self.start):
+        if self.map.steepness(steepest) > self.steepest:
             raise TooSteepError(steepest)
-        parameters = np.tile(self.start, (folds.n_calibrators, 1))
         parameters[fitted] = moved
         prior_log_odds = np.zeros(folds.n_calibrators)
         prior_log_odds[fitted] = weighted.prior_log_odds(masks)
@@ -160,8 +192,12 @@ def refit_sums(
     fitted, offset = yield [
         _fits_to_sums(map_, clipped, folds, skip_empty=True), LogOddsOffset().over(data)
     ]  # fmt: skip
-    # replicates may have fits where the data have none
-    planned = (yield from _plan_fits(map_, clipped)) if fitted is None else fitted[0]
+    if fitted is not None:
+        planned: PlannedFits | None = fitted[0].for_replicates(
+            fitted[2], int(data.class_sizes.min())
+        )
+    else:  # replicates may have fits where the data have none
+        planned = yield from _plan_fits(map_, clipped)
     if planned is None:
         return None
     return RefitSums(rule, folds, planned, data.kind, data.given_priors, offset, floor)

@@ -76,10 +76,7 @@ class BetaCalibration(SmoothCalibrator):
     needs_posteriors = True
 
     def features(self, scores: Floats) -> Floats:
-        features = np.empty((2, scores.size))
-        features[1] = kernels.softplus(scores)
-        np.negative(kernels.softplus(-scores), out=features[0])
-        return features
+        return kernels.log_sigmoid_rows(scores)
 
     def apply(self, parameters: Floats, scores: Floats) -> Floats:
         *slopes, shift = parameters

@@ -247,7 +247,9 @@ def newton_by_products(point: Floats, pull: Floats) -> Search:
         steepest = float(np.abs(gradient).max())
         step = yield from _by_products(point, gradient, diagonal + pull, pull, steepest)
         if steepest < _ALL_BUT_FLAT:
-            return point + step
+            there, _ = yield Asked(point + step)
+            flatter = float(np.abs(there + pull * (point + step)).max()) <= steepest
+            return point + step if flatter else point  # where rounding is all that is left
         downhill = float((gradient * step).sum())
         for _ in range(_MOST_LINE_STEPS):
             there, renewed = yield Asked(point + step)

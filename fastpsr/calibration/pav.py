@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
-    Calibrator,
     log_odds_of,
     prior_log_odds,
     require_fitted,
@@ -18,7 +17,7 @@ from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
-from fastpsr.calibration.step_fit_sums import StepFitSums
+from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Step, Transform, mapped
 from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
@@ -32,7 +31,7 @@ __all__ = ["PAV"]
 
 
 @dataclass(frozen=True, eq=False)
-class PAV(Calibrator):
+class PAV(StepCalibrator):
     """Isotonic calibration (PAV): the non-decreasing map with the least loss on its training data.
 
     Binary tasks only. The map is a step function, and optimal for every proper scoring rule. The

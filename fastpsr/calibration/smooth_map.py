@@ -13,9 +13,7 @@ from fastpsr.calibration.axis import Axis
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import NeedsSamplesError
 
-__all__ = ["MOST_STRETCH", "Fits", "SmoothMap", "TooSteepError", "WeightedScores"]
-
-MOST_STRETCH = 1.5  # of the planned steepness; then errors of sums reach 1e-12
+__all__ = ["Fits", "SmoothMap", "TooSteepError", "WeightedScores"]
 
 
 class TooSteepError(NeedsSamplesError):
@@ -189,16 +187,17 @@ class SmoothMap(ABC):
         prior = fits.prior_log_odds[number]
         return np.asarray(self.apply(fits.parameters[number], scores + prior) - prior)
 
-    def axis(self, low: float, high: float, parameters: Floats) -> Axis | None:
+    def axis(self, low: float, high: float, steepness: float) -> Axis | None:
         """Return cells for scores in a range and maps about as steep; None if they are too many."""
-        return Axis.over(low, high, self.steepness(parameters))
+        return Axis.over(low, high, steepness)
 
     def fit_to_sums(
-        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats
+        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
     ) -> Floats | None:
         """Return the parameters (C, p) of fits to the folds in `masks` (C, F); None if not found.
 
-        Searches begin at the parameters `start` (p,).
+        Searches begin at the parameters `start` (C, p). They may end early with a TooSteepError
+        where a fit is steeper than the `steepest` that the sums are for.
         """
         return self.fit_to_nodes(
             sums.scores, sums.training_weights(masks), sums.prior_log_odds(masks), start
@@ -215,11 +214,12 @@ class SmoothMap(ABC):
         weights : ndarray of float64, shape (2, C, Q)
             Of each class, in each fit.
         prior_log_odds : ndarray of float64, shape (C,)
-        start : ndarray of float64, shape (p,)
+        start : ndarray of float64, shape (p,), or (C, p)
         """
         at = nodes + prior_log_odds[:, None] if self.adds_prior_first else nodes[None]
-        features = np.ones((len(at), start.size, nodes.size))  # the last is the bias's
-        n_slopes = start.size - self.with_bias
+        n_parameters = start.shape[-1]
+        features = np.ones((len(at), n_parameters, nodes.size))  # the last is the bias's
+        n_slopes = n_parameters - self.with_bias
         of_all = self.features(at.ravel()).reshape(n_slopes, *at.shape)
         features[:, :n_slopes] = of_all.transpose(1, 0, 2)
         offset = np.zeros_like(prior_log_odds) if self.adds_prior_first else prior_log_odds

@@ -15,7 +15,7 @@ from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
 from fastpsr.calibration.row_fits import RowFits, held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
-from fastpsr.calibration.smooth_map import MOST_STRETCH, Fits, TooSteepError, WeightedScores
+from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -113,12 +113,12 @@ class Spline(SmoothCalibrator):
     def steepness(self, parameters: Floats) -> float:
         return max(float(_slopes(parameters).max()), 1e-3)
 
-    def axis(self, low: float, high: float, parameters: Floats) -> Axis | None:
+    def axis(self, low: float, high: float, steepness: float) -> Axis | None:
         if not low < high:
             return None
         unit = _unit(low, high)
         first, last = np.floor(low / unit), np.floor(high / unit) + 1.0
-        finer = max(0, int(np.ceil(np.log2(unit * self.steepness(parameters) / _WIDTH))))
+        finer = max(0, int(np.ceil(np.log2(unit * steepness / _WIDTH))))
         n_cells = (last - first) * 2.0**finer
         if not n_cells <= 2 * _MOST_CELLS:
             return None
@@ -128,14 +128,13 @@ class Spline(SmoothCalibrator):
         return _value(parameters[:_KNOTS], _slopes(parameters), parameters[2 * _KNOTS], scores)
 
     def fit_to_sums(
-        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats | None
+        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
     ) -> Floats | None:
-        limit = np.inf if start is None else MOST_STRETCH * self.steepness(start)
         unit, sums = _unit(*sums.span), sums.without_empty()
         fits = []
         for mask in masks:
             knots = _knots(sums.scores, sums.training_weights(mask[None])[:, 0], unit)
-            parameters = _chosen(sums, mask, _Basis.of(knots, sums.scores), limit)
+            parameters = _chosen(sums, mask, _Basis.of(knots, sums.scores), steepest)
             if parameters is None:
                 return None
             fits.append(parameters)
@@ -458,7 +457,7 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         scores, (float(scores[0]), float(scores[-1])), weights, weights.sum(axis=2), extremes, 0.0,
         folds.apart, float(used.size), data.kind, data.given_priors,
     )  # fmt: skip
-    parameters = map_.fit_to_sums(sums, folds.training_mask, None)
+    parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)
     if parameters is None:
         raise no_optimum("all but separate the classes: calibration did not converge")
     return Fits(parameters, sums.prior_log_odds(folds.training_mask))

@@ -1,4 +1,4 @@
-"""Calibrators that are step functions over cells, refitted to the cell weights of a replicate."""
+"""Calibrators that are step functions over cells: fits of all folds to what the cells weigh."""
 
 from abc import abstractmethod
 from collections.abc import Hashable
@@ -8,17 +8,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
+from fastpsr.calibration.base import Calibrator, output_kind
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Part
+from fastpsr.plans import Data, Part, Plan, Transform
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
-from fastpsr.predictions import Floats, class_factors
+from fastpsr.predictions import Floats, Kind, Predictions, class_factors
+from fastpsr.rules import Log
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.losses import ScoreTotals
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["StepFitSums"]
+_ARRAYS = 32  # bytes of a group that are needed: its number of samples, scores, and copies
+
+__all__ = ["StepCalibrator", "StepFitSums"]
+
+
+class StepCalibrator(Calibrator):
+    """A step function. Where steps lie between cells, one count of these serves all folds."""
+
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+        counted = yield from self._count(Log(), folds, data)
+        if counted is None or folds.n_calibrators == 1:
+            return (yield from super().cross_fit_plan(data, folds))
+        sums, weight = counted
+        return _StepByFold(folds, sums, sums.calibrated(weight), output_kind(data.kind))
+
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
+        counted = yield from self._count(rule, folds, data)
+        if counted is None:
+            return (yield from super().losses_plan(rule, folds, data))
+        sums, weight = counted
+        return FoldLosses.of(sums.losses(weight), weight.sum(axis=2).T, data.given_priors)
+
+    def _count(
+        self, rule: ScoringRule, folds: Folds, data: Data
+    ) -> Plan[tuple["StepFitSums", Floats] | None]:
+        """Plan: return sums, and what each class and fold weighs in the cells, (2, F, cells).
+
+        None if weights need more than counts, a fit is not defined, or cells are too many.
+        """
+        if data.has_weights:
+            return None
+        sums = yield from self.refit_sums(rule, folds, data)
+        if not isinstance(sums, StepFitSums):
+            return None
+        if _ARRAYS * sums.n_groups > memory_budget():
+            return None
+        weight = yield from _CellCounts(sums).total(data)
+        totals = weight.sum(axis=2) @ folds.training_mask.T
+        return (sums, weight) if totals.all() else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,16 +143,17 @@ class StepFitSums(Sums):
 
         Weights (2, F, cells) are of each class in each fold.
         """
-        given, served = self.given_priors, self.folds.served
+        served = self.folds.served
         losses = np.zeros((len(served), 2))
-        levels: dict[int, Floats] = {}
         has_rows = weight.sum(axis=(0, 2)) > 0.0
-        for entry, (calibrator, fold) in enumerate(served.tolist()):
+        order = np.argsort(served[:, 0], kind="stable")  # the pairs of a calibrator in turn
+        last = -1
+        for entry in order.tolist():
+            calibrator, fold = served[entry].tolist()
             if not has_rows[fold]:
                 continue
-            if calibrator not in levels:
-                levels[calibrator] = self._log_odds(weight, calibrator, given)
-            log_odds = levels[calibrator]
+            if calibrator != last:
+                log_odds, last = self._scores(weight, calibrator) + self.offset, calibrator
             for k in (0, 1):
                 used = np.flatnonzero(weight[k, fold])
                 y = np.full(used.size, k, np.uint8)
@@ -118,16 +161,71 @@ class StepFitSums(Sums):
                                     * weight[k, fold, used]).sum()  # fmt: skip
         return losses
 
-    def _log_odds(self, weight: Floats, calibrator: int, given: Floats | None) -> Floats:
-        """Return the calibrated log-odds of the cells."""
-        training = weight[:, self.folds.training_mask[calibrator]].sum(axis=1)
+    def calibrated(self, weight: Floats) -> Floats:
+        """Return the scores of the cells after each calibrator, (C, cells)."""
+        return np.stack([self._scores(weight, c) for c in range(self.folds.n_calibrators)])
+
+    def _scores(self, weight: Floats, calibrator: int) -> Floats:
+        """Return the calibrated scores of the cells: log-odds of posteriors, else LLRs."""
+        mask = self.folds.training_mask[calibrator][None]
+        training = np.concatenate([kernels.add_masked(mask, of_class) for of_class in weight])
         totals = training.sum(axis=1)
         if not totals.all():
             raise ValueError("a calibrator needs samples of every class")
-        factors = class_factors(totals, given)
+        factors = class_factors(totals, self.given_priors)
         negatives, positives = training * factors[:, None]
         log_odds = self.levels(negatives, positives, factors)
-        if self.kind != "posteriors":  # convert to LLRs, then to log-odds
-            priors = totals if given is None else given
-            log_odds = log_odds - np.log(priors[1] / priors[0]) + self.offset
-        return log_odds
+        if self.kind == "posteriors":
+            return log_odds
+        priors = totals if self.given_priors is None else self.given_priors
+        return np.asarray(log_odds - np.log(priors[1] / priors[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _CellCounts(Sums):
+    """What the groups of a step function weigh."""
+
+    of: StepFitSums
+
+    n_classes = 2
+
+    @property
+    def stream(self) -> tuple[str | int, ...]:  # type: ignore[override]
+        return self.of.stream
+
+    @property
+    def n_groups(self) -> int:  # type: ignore[override]
+        return self.of.n_groups
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        return self.of.reads
+
+    @property
+    def identity(self) -> Hashable:
+        return ("counts", self.of.key)
+
+    def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
+        return self.of.groups(part, *beside)
+
+    def assemble(self, weight: Floats, sums: Floats) -> Floats:
+        return weight.reshape(2, self.of.folds.n_folds, self.of.n_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class _StepByFold(Transform):
+    """Give each sample the score of its cell after the calibrator of its fold."""
+
+    folds: Folds
+    sums: StepFitSums
+    scores: Floats
+    kind: Kind
+
+    @property
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
+        """Columns that determine the fold of a row."""
+        return self.folds.reads
+
+    def __call__(self, part: Part) -> Predictions:
+        values = self.scores[self.folds.calibrator_of_rows(part), self.sums.cells(part)]
+        return part.predictions.replace_scores(self.kind, values)

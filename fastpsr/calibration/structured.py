@@ -26,6 +26,7 @@ __all__ = ["MatrixScaling", "VectorScaling"]
 
 _SQUARES = 12  # arrays of K x K that a search holds
 _LEAST = -1e200  # instead of -inf, so that products with it are defined
+_WEAK = 1e-6  # curvature of the penalty below which products in single precision hide it
 _CHUNK = 1 << 17  # numbers of a chunk of rows, which stay in the second-level cache
 
 
@@ -72,8 +73,10 @@ class _Structured(Calibrator):
         n_samples = float(counts.sum())
         factors = class_factors(data.class_weights, given)
         shares = factors / (factors * data.class_weights).sum()
-        problem = _Problem(temperature.scale_, n_samples, shares)
-        begin = np.zeros_like(self.penalty(n_classes, n_samples))
+        pull = 2.0 * self.penalty(n_classes, n_samples)
+        precision = np.float32 if pull.min() > _WEAK else np.float64
+        problem = _Problem(temperature.scale_, n_samples, shares, precision)
+        begin = np.zeros_like(pull)
         if start is not None:
             begin[:, :-1] = (
                 start.weights_ - 1.0 if begin.shape[1] == 2 else start.weights_ - np.eye(n_classes)
@@ -88,7 +91,6 @@ class _Structured(Calibrator):
                 return [rows.sums_at(asked[0])]
             return (yield [_SumAt(problem, asked[0]).over(at_prior)])
 
-        pull = 2.0 * self.penalty(n_classes, n_samples)
         (end,) = yield from in_lockstep([newton_by_products(begin, pull)], ask)
         if end is None:
             raise no_optimum("all but separate the classes: calibration did not converge")
@@ -289,11 +291,15 @@ class _AsPosteriors(Transform):
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Settings of a fit: the temperature, the number of samples, and factors on class weights."""
+    """Settings of a fit: the temperature, the number of samples, and factors on class weights.
+
+    Products with matrices are computed in a `precision` that suffices for steps.
+    """
 
     scale: float
     n_samples: float
     shares: Floats
+    precision: type[np.floating[Any]]
 
 
 class _Rows:
@@ -307,6 +313,7 @@ class _Rows:
         if predictions.weights.size:
             self.weights = self.weights * predictions.weights
         self._posteriors = np.empty(self.x.shape)
+        self._precision = problem.precision
 
     def sums_at(self, asked: Asked) -> tuple[Floats, Floats | None]:
         """Return the gradient and the curvature of each parameter, or a product."""
@@ -343,8 +350,8 @@ class _Rows:
         return gradient, diagonal
 
     def _matrix_product(self, direction: Floats) -> Floats:
-        # the gradient decides what is found, so that half the digits do for steps
-        product, to = np.zeros(direction.shape), direction.astype(np.float32)
+        # the gradient decides what is found, so that half the digits may do for steps
+        product, to = np.zeros(direction.shape), direction.astype(self._precision)
         for rows in self._chunks():
             x, posteriors = (each[rows] for each in self._rounded)
             values = x @ to[:, :-1].T
@@ -362,8 +369,8 @@ class _Rows:
 
     @cached_property
     def _rounded(self) -> tuple[Reals, Reals]:
-        """The rows and their posteriors in single precision."""
-        return self.x.astype(np.float32), np.empty(self.x.shape, np.float32)
+        """The rows and their posteriors in the precision of products."""
+        return self.x.astype(self._precision), np.empty(self.x.shape, self._precision)
 
 
 @dataclass(frozen=True, eq=False)

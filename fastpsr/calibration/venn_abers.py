@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.base import (
-    Calibrator,
     log_odds_of,
     log_prior_of,
     require_fitted,
@@ -17,8 +17,9 @@ from fastpsr.calibration.base import (
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.sampling import LogOddsOffset
-from fastpsr.calibration.step_fit_sums import StepFitSums
+from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.blocks import together
 from fastpsr.plans import LABELS, Data, Part, Plan, Step
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.results import Result
@@ -45,7 +46,7 @@ class PosteriorInterval(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class VennAbers(Calibrator):
+class VennAbers(StepCalibrator):
     """Inductive Venn-Abers calibration: isotonic fits with the sample itself added (IVAP).
 
     Binary tasks only. With p0 and p1, the isotonic posteriors of a score if it were added to the
@@ -229,9 +230,9 @@ class _VennAbersSums(StepFitSums):
 
 def _levels(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
     """Return p1 and 1 - p0 of each cell."""
-    upper = kernels.isotonic_with_one_more(negatives, positives)
     # with classes and order reversed, p0 is 1 - p1
-    lower = kernels.isotonic_with_one_more(positives[::-1].copy(), negatives[::-1].copy())
+    pairs = (negatives, positives), (positives[::-1].copy(), negatives[::-1].copy())
+    upper, lower = together(*(partial(kernels.isotonic_with_one_more, *pair) for pair in pairs))
     return upper, lower[::-1]
 
 

@@ -62,6 +62,7 @@ MODULE_OF = {
     "exp": "log_space",
     "log_odds_from_posteriors": "log_space",
     "log_sigmoid_columns": "log_space",
+    "log_sigmoid_rows": "log_space",
     "normalize_log_rows": "log_space",
     "sigmoid": "log_space",
     "sigmoid_columns": "log_space",

@@ -14,6 +14,7 @@ __all__ = [
     "exp",
     "log_odds_from_posteriors",
     "log_sigmoid_columns",
+    "log_sigmoid_rows",
     "normalize_log_rows",
     "sigmoid",
     "sigmoid_columns",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 _exp = elementary.exp_of_nonpositive
+_log1p = elementary.log1p_of_unit
 _log = elementary.log_of_nonnegative
 _sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
@@ -47,6 +49,13 @@ def log_sigmoid_columns(log_odds: Floats) -> Floats:
     """(N, 2) log-posteriors of class 0 and class 1."""
     out = np.empty((log_odds.size, 2))
     over_blocks(_log_sigmoid_columns, count_blocks(log_odds.size), log_odds, out)
+    return out
+
+
+def log_sigmoid_rows(log_odds: Floats) -> Floats:
+    """(2, N) the log-posteriors of class 1, and minus those of class 0."""
+    out = np.empty((2, log_odds.size))
+    over_blocks(_log_sigmoid_rows, count_blocks(log_odds.size), log_odds, out)
     return out
 
 
@@ -114,6 +123,20 @@ def _log_sigmoid_columns(first, last, log_odds, out):
     for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
         out[i, 0] = -_softplus(log_odds[i])
         out[i, 1] = -_softplus(-log_odds[i])
+
+
+@kernel
+def _log_sigmoid_rows(first, last, log_odds, out):
+    for block in range(first, last):
+        x = log_odds[block * BLOCK : (block + 1) * BLOCK]
+        lower = out[0, block * BLOCK : (block + 1) * BLOCK]
+        upper = out[1, block * BLOCK : (block + 1) * BLOCK]
+        for i in range(x.size):  # a loop for each array, so that they vectorize
+            upper[i] = _log1p(_exp(-abs(x[i])))
+        for i in range(x.size):
+            lower[i] = (x[i] if x[i] < 0.0 else 0.0) - upper[i]
+        for i in range(x.size):
+            upper[i] += x[i] if x[i] > 0.0 else 0.0
 
 
 @kernel
