@@ -61,6 +61,16 @@ def test_the_definition(n, shape):
             assert (parts.low, parts.high) == pytest.approx((found.low, found.high), rel=1e-12)
 
 
+@pytest.mark.parametrize("shift", [-0.5, 0.0, 1.5])
+def test_bounds_change_sides_with_the_classes(shift):
+    """Also where scores are tied at a threshold, even at 0."""
+    for seed in range(20):
+        y, x = drawn(12, seed, shift)
+        one = fp.elub(fp.Predictions.from_llrs(y, np.round(x)))
+        other = fp.elub(fp.Predictions.from_llrs(1 - y, -np.round(x)))
+        assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-12)
+
+
 def test_posteriors_are_bounded_as_their_llrs():
     y, x = drawn(200, 0)
     odds = np.log(0.2 / 0.8)

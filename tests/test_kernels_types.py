@@ -22,7 +22,10 @@ def test_kernels_have_types(name):
     module = importlib.import_module(f"fastpsr.kernels.{MODULE_OF[name]}")
     kernel = getattr(kernels, name)
     assert kernel is getattr(module, name)
-    methods = [kernel.__init__, kernel.sum_fit] if inspect.isclass(kernel) else [kernel]
+    methods = [kernel]
+    if inspect.isclass(kernel):
+        public = [method for name, method in vars(kernel).items() if not name.startswith("_")]
+        methods = [kernel.__init__, *filter(inspect.isfunction, public)]
     for method in methods:
         parameters = {*inspect.signature(method).parameters} - {"self"}
         assert {*parameters, "return"} == set(getattr(method, "py_func", method).__annotations__)

@@ -100,6 +100,18 @@ def test_the_optimum(kind, n, K, shape, weighted):
     assert np.isfinite(fp.CrossEntropy()(fitted.transform(data)))
 
 
+@pytest.mark.parametrize("shape", ["plain", "nearly separable"])
+@pytest.mark.parametrize(("n", "K", "seed"), [(60, 2, 7), (300, 3, 16), (800, 12, 0)])
+@pytest.mark.parametrize("calibrator", [fp.VectorScaling(0.0), fp.MatrixScaling(1e-6)])
+def test_the_optimum_with_little_or_no_penalty(calibrator, n, K, seed, shape):
+    y, z = drawn(n, K, seed, shape)
+    fitted = calibrator.fit(fp.Predictions.from_logits(y, z))
+    x = smoothed(softmax(fitted.scale_ * z, axis=1), n)
+    is_matrix = fitted.weights_.ndim == 2
+    loss = objective(x, y, np.full(n, 1.0 / n), n, calibrator.strength, is_matrix)
+    assert np.abs(loss(parameters(fitted))[1]).max() < 1e-9
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihoods_are_mapped_at_the_training_prior(kind):
     y, z = drawn(1_000, 4)

@@ -80,6 +80,8 @@ class PlannedFits:
         `fewest` is the number of samples of the smaller class. The fewer, the more may replicates
         differ from the data in their slopes, for which there is room.
         """
+        if self.map.chooses_among_fits:
+            return replace(self, start=fits.parameters)
         steepness = max(map(self.map.steepness, fits.parameters))
         steepness *= 1.0 + _ROOM / np.sqrt(fewest)
         axis = self.map.axis(*self.span, steepness)

@@ -1,6 +1,6 @@
 """Calibrators of least log loss that are smooth maps: one flow of fits, in memory and in parts."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
 from fastpsr.errors import SuspicionWarning, warn
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import ScoringRule
@@ -26,6 +27,7 @@ from fastpsr.wording import counted
 __all__ = ["SmoothCalibrator", "floor_of"]
 
 _MANY = 1 << 14  # samples from which sums on an axis are faster than fits to the samples
+_CHUNK = 4  # blocks
 _LOG_FLOOR = float(np.log(1e-30))
 
 
@@ -199,9 +201,9 @@ class SmoothCalibrator(Calibrator, SmoothMap):
     def _transform(self, predictions: Predictions) -> Predictions:
         predictions = floored(predictions, self.floor)
         fits = Fits(self.parameters_[None], np.array([self.prior_log_odds_]))
-        return predictions.replace_scores(
-            self.output_kind, self.scores(fits, 0, predictions.scores)
-        )
+        scores = predictions.scores
+        values = _in_chunks(scores.size, lambda rows: self.scores(fits, 0, scores[rows]))
+        return predictions.replace_scores(self.output_kind, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,20 +223,36 @@ class _SmoothByFold(Transform):
 
     def __call__(self, part: Part) -> Predictions:
         predictions = floored(part.predictions, self.floor)
-        calibrator_of_row = self.folds.calibrator_of_rows(part)
-        parameters, prior_log_odds = self.fits.parameters, self.fits.prior_log_odds
-        priors: Any = 0.0
-        if self.map.adds_prior_first and prior_log_odds.any():
-            priors = prior_log_odds[calibrator_of_row]
-        features = self.map.features(predictions.scores + priors)
-        n_slopes = len(features)
-        shift = parameters[:, -1] if self.map.with_bias else np.zeros(len(parameters))
-        values = kernels.combine_by_part(
-            features, calibrator_of_row, np.ascontiguousarray(parameters[:, :n_slopes]),
-            np.ascontiguousarray(shift),
-        )  # fmt: skip
-        values -= priors
-        return predictions.replace_scores(self.kind, values)
+        scores, calibrator_of_row = predictions.scores, self.folds.calibrator_of_rows(part)
+        slopes, shift = self.fits.parameters, np.zeros(len(self.fits.parameters))
+        if self.map.with_bias:
+            slopes, shift = slopes[:, :-1], np.ascontiguousarray(slopes[:, -1])
+        slopes = np.ascontiguousarray(slopes)
+        prior_log_odds = self.fits.prior_log_odds
+        adds_prior = self.map.adds_prior_first and prior_log_odds.any()
+
+        def mapped(rows: slice) -> Floats:
+            calibrators = calibrator_of_row[rows]
+            prior: Any = prior_log_odds[calibrators] if adds_prior else 0.0
+            features = self.map.features(scores[rows] + prior)
+            values = kernels.combine_by_part(features, calibrators, slopes, shift)
+            values -= prior
+            return values
+
+        return predictions.replace_scores(self.kind, _in_chunks(scores.size, mapped))
+
+
+def _in_chunks(n_rows: int, mapped: Callable[[slice], Floats]) -> Floats:
+    """Return values of rows, (N,), from those of chunks, whose arrays stay in the cache."""
+    out = np.empty(n_rows)
+
+    def fill(first: int, last: int) -> None:
+        for block in range(first, last, _CHUNK):
+            rows = slice(block * BLOCK, min(block + _CHUNK, last) * BLOCK)
+            out[rows] = mapped(rows)
+
+    over_blocks(fill, count_blocks(n_rows))
+    return out
 
 
 def floor_of(span: Span, n_classes: int) -> float:

@@ -132,6 +132,8 @@ class SmoothMap(ABC):
     #: Whether features are those of log-odds at the training prior: for likelihoods the prior
     #: log-odds are added to the scores. Otherwise they are added to what the parameters yield.
     adds_prior_first: ClassVar[bool] = False
+    #: Whether a fit is chosen among others, which may be steeper.
+    chooses_among_fits: ClassVar[bool] = False
 
     @property
     @abstractmethod

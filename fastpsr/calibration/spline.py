@@ -100,6 +100,7 @@ class Spline(SmoothCalibrator):
     prior_log_odds_: float = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
     needs_posteriors = True
+    chooses_among_fits = True
 
     # The map
 

@@ -15,19 +15,24 @@ from fastpsr.calibration.base import (
     require_fitted,
 )
 from fastpsr.calibration.floors import clip_log_odds
-from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.fold_losses import FoldLosses
+from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.blocks import together
+from fastpsr.kernels.blocks import over_blocks, together
 from fastpsr.plans import LABELS, Data, Part, Plan, Step
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.steps import ROWS
+from fastpsr.predictions import Floats, Kind, Predictions, class_factors
 from fastpsr.results import Result
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.distinct_scores import distinct_scores
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["VennAbers"]
+
+_BYTES_OF_ROW = 96  # while all samples are ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +159,18 @@ class VennAbers(StepCalibrator):
         if data.has_weights:
             yield [_RefuseWeights().over(data)]
 
+    def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
+        if not _can_be_ordered(data):
+            return (yield from super().losses_plan(rule, folds, data))
+        (_, codes, begins), offset = yield [_Order(folds).over(data), LogOddsOffset().over(data)]
+        counts = np.bincount(codes, minlength=2 * folds.n_folds).reshape(2, -1)
+        if not (counts @ folds.training_mask.T).all():
+            return (yield from super().losses_plan(rule, folds, data))
+        losses = _losses_in_order(
+            codes, begins, counts, rule, folds, data.kind, data.given_priors, offset, self.floor
+        )
+        return FoldLosses.of(losses, counts.T.astype(np.float64), data.given_priors)
+
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
@@ -165,8 +182,13 @@ class VennAbers(StepCalibrator):
         )
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
-        scores, negatives, positives = yield from distinct_scores(data, self.name)
-        upper, lower = _levels(negatives, positives)
+        if _can_be_ordered(data):
+            ((ordered, codes, begins),) = yield [_Order(OneFold()).over(data)]
+            scores = ordered[begins[:-1]]
+            upper, lower = kernels.InductiveFits(codes, begins).levels(np.array([0, 1], np.uint8))
+        else:
+            scores, negatives, positives = yield from distinct_scores(data, self.name)
+            upper, lower = _levels(negatives, positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
         # fitted at the frequencies, of which posteriors keep the part that priors do not replace
@@ -194,6 +216,87 @@ class VennAbers(StepCalibrator):
         upper, lower = self._at(predictions._kernel_scores)
         log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
         return predictions.replace_scores(self.output_kind, log_odds - self.prior_log_odds_)
+
+
+def _can_be_ordered(data: Data) -> bool:
+    """Whether all samples count alike, and can be held in their order."""
+    is_binary = data.n_classes == 2 and not data.has_weights
+    return is_binary and len(data) > 0 and _BYTES_OF_ROW * len(data) <= memory_budget()
+
+
+@dataclass(frozen=True, eq=False)
+class _Order(Step):
+    """Order the samples by score: the scores, codes of class and fold, where each score begins."""
+
+    folds: Folds
+    is_kept = True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Rows, and the columns that determine their folds."""
+        return ROWS | self.folds.reads
+
+    @property
+    def key(self) -> Hashable:
+        return ("classes and folds in the order of scores", self.folds.key)
+
+    def add(self, accumulator: dict[int, Any] | None, prepared: None, part: Part) -> Any:
+        codes = part.predictions.labels * np.uint16(self.folds.n_folds)
+        codes += self.folds.fold_of_rows(part)
+        return {**(accumulator or {}), part.number: (part.predictions.scores, codes)}
+
+    def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
+        return {**one, **other}
+
+    def finish(self, accumulator: dict[int, Any]) -> Any:
+        parts = [accumulator[number] for number in sorted(accumulator)]
+        scores, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return kernels.order_by_score(scores, codes)
+
+
+def _losses_in_order(
+    codes: NDArray[np.uint16],
+    begins: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    rule: ScoringRule,
+    folds: Folds,
+    kind: Kind,
+    given: Floats | None,
+    offset: float,
+    floor: float,
+) -> Floats:
+    """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2)."""
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    rows = kernels.order_by_group(codes, bounds)
+    n_cells, n_folds, served = begins.size - 1, folds.n_folds, folds.served
+    if n_cells < codes.size:
+        is_first = np.zeros(codes.size, np.int32)
+        is_first[begins[1:-1]] = 1
+        rows = np.cumsum(is_first)[rows]
+    losses = np.zeros((len(served), 2))
+
+    def fit(first: int, last: int) -> None:
+        fits = kernels.InductiveFits(codes, begins)
+        for calibrator in range(first, last):
+            mask = folds.training_mask[calibrator]
+            classes = np.where(mask, np.array([[0], [1]]), 2).astype(np.uint8).ravel()
+            upper, lower = fits.levels(classes)
+            totals = counts[:, mask].sum(axis=1).astype(np.float64)
+            factors = class_factors(totals, given)
+            shift = np.log(factors[1] / factors[0]) + offset
+            if kind != "posteriors":
+                priors = totals if given is None else given
+                shift -= np.log(priors[1] / priors[0])
+            for entry in np.flatnonzero(served[:, 0] == calibrator):
+                for k in (0, 1):
+                    code = k * n_folds + served[entry, 1]
+                    cells = rows[bounds[code] : bounds[code + 1]]
+                    log_odds = clip_log_odds(np.log(upper[cells]) - np.log(lower[cells]), floor)
+                    y = np.full(cells.size, k, np.uint8)
+                    losses[entry, k] = rule.binary_losses(log_odds + shift, y).sum()
+
+    over_blocks(fit, folds.n_calibrators, worth_a_thread=1)
+    return losses
 
 
 @dataclass(frozen=True, eq=False)
