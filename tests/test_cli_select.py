@@ -98,6 +98,30 @@ def test_candidates_by_default(K, are, expected):
     assert {row["name"] for row in rows} == expected
 
 
+def test_candidates_that_do_not_suit_are_told():
+    y, z = table(900)
+    write("s.npz", y_true=y, s=z[:, 1] - z[:, 0], sample_weight=np.linspace(0.5, 1.5, 900))
+    printed = succeed("select", "s.npz", "--scores-are", "raw")
+    assert "left out: none, beta, spline, venn-abers, since raw scores have no" in printed
+    printed = succeed("select", "s.npz", "--scores-are", "logits")
+    assert "left out: venn-abers, since samples have weights" in printed
+
+
+def test_speakers_of_a_table_are_kept_apart():
+    trials = fp.simulate.trial_list(300, 3_000, n_speakers=40, seed=0)
+    columns = {"enroll_speaker": trials.enroll, "test_speaker": trials.test}
+    write("s.npz", target=trials.y_true, llr=trials.llr, **columns)
+    run = ["select", "s.npz", "--columns", "llr", "--scores-are", "llr", "--calibrators", "none,dp"]
+    succeed(*run, "--json", "r.json")
+    found = fp.select(
+        fp.Predictions.from_llrs(trials.y_true, trials.llr),
+        {"none": None, "dp": fp.DirectionPreserving()},
+        train=fp.CrossFit(10, groups=(trials.enroll, trials.test)),
+    )
+    assert json.loads(Path("r.json").read_text())["score"] == found.score
+    assert "speaker" in succeed(*run, "--ci", "0.6", "--resamples", "8", "--resample", "iid")
+
+
 def test_no_calibration_is_not_saved():
     rng = np.random.default_rng(0)
     x = rng.normal(size=4_000) * 2.0
@@ -105,7 +129,7 @@ def test_no_calibration_is_not_saved():
     write("s.npz", y_true=y, s=x)
     run = ["select", "s.npz", "--scores-are", "logits", "--calibrators", "none,histogram"]
     assert "chosen: none" in succeed(*run)
-    assert "no map" in fail(*run, "--save", "m.json")
+    assert "the best is none, which is no map" in fail(*run, "--save", "m.json")
     assert not Path("m.json").exists()
 
 
@@ -119,6 +143,7 @@ REFUSED = {
     "folds": (["select", "s.npz", "--folds", "2"], ["--folds"]),
     "speakers": (["select", "s.npz", "--speakers", "x"], ["--speakers", "trials"]),
     "seed": (["select", "s.npz", "--seed", "1"], ["--seed", "--ci"]),
+    "interval": (["select", "s.npz", "--ci", ".9", "--interval", "bca"], ["--interval", "no use"]),
     "output": (["select", "s.npz", "--save", "s.npz"], ["--save", "s.npz"]),
     "raw": (
         ["select", "s.npz", "--scores-are", "raw", "--calibrators", "none,beta"], ["raw scores"],

@@ -282,3 +282,63 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match=r"dp does not: scores separate"):
         fp.select(fp.Predictions.from_logits([0, 1] * 20, [-1.0, 1.0] * 20),
                   {"dp": fp.DirectionPreserving()})  # fmt: skip
+    with pytest.raises(fp.ArgumentError, match=r"candidates\['x'\] must be a calibrator"):
+        fp.select(data, {"x": "dp"})
+    with pytest.raises(fp.ArgumentError, match="seed is for intervals"):
+        fp.select(data, {"none": None}, seed=1)
+    with pytest.raises(fp.ArgumentError, match=r"class 0 has none of positive weight$"):
+        fp.select(fp.Predictions.from_llrs([1] * 40, np.arange(40.0)), {"none": None})
+
+
+def test_a_fold_with_all_targets_is_named():
+    groups = np.arange(300) % 60
+    y = (groups == 7).astype(int)
+    data = fp.Predictions.from_logits(y, np.random.default_rng(0).normal(size=300))
+    train = fp.CrossFit(groups=groups)
+    for call in (
+        lambda: fp.select(data, {"dp": fp.DirectionPreserving()}, train=train),
+        lambda: fp.cross_fit(fp.PAV(), data, train),
+        lambda: fp.cross_fit(fp.BetaCalibration(), data, train),
+    ):
+        with pytest.raises(fp.ArgumentError, match=r"all of class 1 are in fold \d"):
+            call()
+
+
+@pytest.mark.parametrize("rule", [LOG, BRIER], ids=["log", "brier"])
+def test_infinite_scores_have_a_choice(rule):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    s = rng.normal(size=400) + 2.0 * y - 1.0
+    s[1] = np.inf
+    candidates = {"none": None, "dp": fp.DirectionPreserving(), "spline": fp.Spline()}
+    found = fp.select(
+        fp.Predictions.from_logits(y, s),
+        candidates,
+        rule,
+        n_resamples=8,
+        confidence_level=0.6,
+        seed=0,
+    )
+    loss = fp.CalibrationLoss(rule, fp.Spline())
+    assert found["spline"].rcl == pytest.approx(loss(fp.Predictions.from_logits(y, s)), rel=1e-9)
+
+
+def test_replicates_without_a_fit_are_told():
+    rng = np.random.default_rng(0)
+    y = np.r_[np.ones(8), np.zeros(100)].astype(int)
+    data = fp.Predictions.from_llrs(y, rng.normal(size=108) + 1.5 * y)
+    candidates = {"none": None, "dp": fp.DirectionPreserving()}
+    with pytest.warns(RuntimeWarning, match=r"undefined in \d+ of 40 replicates"):
+        found = fp.select(data, candidates, n_resamples=40, seed=0)
+    assert f"{found.n_undefined} of 40 replicates are left out" in str(found)
+
+
+def test_choices_among_infinite_scores():
+    y, z = np.arange(300) % 2, np.random.default_rng(1).normal(size=300)
+    data = fp.Predictions.from_logits(y, z + y)
+    found = fp.select(
+        data, {"a": fp.PAV(), "b": fp.PAV()}, n_resamples=8, confidence_level=0.6, seed=0
+    )
+    assert found.chosen == "a"
+    assert found.score == np.inf
+    assert [(each.difference, each.low, each.high) for each in found.table] == [(0.0, 0.0, 0.0)] * 2

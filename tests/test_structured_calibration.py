@@ -113,6 +113,14 @@ def test_the_optimum_with_little_or_no_penalty(calibrator, n, K, seed, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("K", "other"), [(3, 2), (2, 3)])
+def test_maps_are_for_as_many_classes(kind, K, other):
+    fitted = kind().fit(fp.Predictions.from_logits(*drawn(90, K)))
+    with pytest.raises(fp.ArgumentError, match=f"must have {K} classes, as the training data had"):
+        fitted.transform(fp.Predictions.from_logits(*drawn(90, other)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_likelihoods_are_mapped_at_the_training_prior(kind):
     y, z = drawn(1_000, 4)
     keep = (y != 1) | (np.arange(y.size) % 3 == 0)

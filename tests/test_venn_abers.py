@@ -148,6 +148,16 @@ def test_a_sample_that_is_drawn_twice_counts_as_two():
     np.testing.assert_allclose(*scores, rtol=1e-12)
 
 
+def test_intervals_of_raw_scores_need_no_labels():
+    y, x = drawn(60, "plain")
+    fitted = fp.VennAbers().fit(fp.Predictions.from_raw_scores(y, x))
+    of_posteriors = fp.VennAbers().fit(fp.Predictions.from_logits(y, x))
+    found = fitted.interval(fp.Predictions.from_raw_scores(None, [-1.0, 0.5]))
+    expected = of_posteriors.interval(fp.Predictions.from_logits(None, [-1.0, 0.5]))
+    np.testing.assert_allclose(found.low, expected.low, rtol=1e-12)
+    np.testing.assert_allclose(found.high, expected.high, rtol=1e-12)
+
+
 def test_weights_of_0_and_1_select_samples():
     y, x = drawn(60, "plain")
     keep = np.random.default_rng(0).random(y.size) < 0.7

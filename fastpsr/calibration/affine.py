@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.base import require_fitted
+from fastpsr.calibration.base import require_fitted, require_trained_classes
 from fastpsr.calibration.descent import fit_under_rule
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
@@ -114,12 +114,7 @@ class _Affine(SmoothCalibrator):
                              self.floor, kind)  # fmt: skip
 
     def _transform(self, predictions: Predictions) -> Predictions:
-        if predictions.n_classes != self.bias_.size:
-            raise ArgumentError(
-                "predictions",
-                f"must have {self.bias_.size} classes, as the training data had, "
-                f"not {predictions.n_classes}",
-            )
+        require_trained_classes(self.bias_.size, predictions)
         predictions = floored(predictions, self.floor)
         # a scale of 0 or below would convert -inf to nan or +inf
         scores = predictions.scores

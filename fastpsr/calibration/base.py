@@ -286,6 +286,15 @@ class Calibrator(Options, ABC):
                 "must leave training samples for every trial: some pair of folds covers all; "
                 "use more folds",
             )
+        absent = np.flatnonzero((view.class_weights == 0.0) & (data.class_weights > 0.0))
+        if absent.size and (view.n_classes == 2 or view.kind != "posteriors"):
+            out = folds.served[folds.served[:, 0] == number, 1]
+            raise ArgumentError(
+                "folds",
+                f"must leave samples of every class to train on, but all of class {absent[0]} are "
+                f"in fold {out[0]}, or with its groups",
+                remedy="use other folds or groups",
+            )
         return (yield from self.fit_plan(view, start))
 
     @property
@@ -412,6 +421,15 @@ def require_weights(class_weights: Floats, kind: Kind) -> None:
         remedy = "TemperatureScaling() can do without" if has_remedy else ""
         rule = f"needs samples of every class, but class {absent[0]} has none of positive weight"
         raise ArgumentError("scores", rule, None, remedy, name="a calibrator")
+
+
+def require_trained_classes(n_classes: int, predictions: Predictions) -> None:
+    """Raise unless predictions have as many classes as the training data had."""
+    if predictions.n_classes != n_classes:
+        raise ArgumentError(
+            "predictions",
+            f"must have {n_classes} classes, as the training data had, not {predictions.n_classes}",
+        )
 
 
 def log_prior_of(kind: Kind, class_weights: Floats, given: Floats | None) -> Floats:

@@ -115,7 +115,7 @@ def _bounds(data: Data) -> Plan[LLRBounds]:
         scores = scores - (np.log(data.priors[1]) - np.log(data.priors[0]))
     added = data.class_weights / counts
     high = _upper(scores, negatives, positives, *added)
-    low = -_upper(-scores[::-1], positives[::-1], negatives[::-1], *added[::-1])
+    low = 0.0 - _upper(-scores[::-1], positives[::-1], negatives[::-1], *added[::-1])
     return LLRBounds(low=low, high=high)
 
 

@@ -352,7 +352,8 @@ class Targets:
             if needs_every_class(data, with_bias=with_bias):
                 require_weights(of_class, data.kind)
             least, most = totals.least[training_mask[c]], totals.most[training_mask[c]]
-            check_margins(least.min(axis=0), most.max(axis=0), with_bias=with_bias)
+            margins = least.min(axis=0), most.max(axis=0)
+            check_margins(*margins, data.n_classes, with_bias=with_bias)
         given = data.given_priors
         factors = np.stack([class_factors(of_class, given) for of_class in weights])
         offsets = [log_prior_of(data.kind, of_class, given) for of_class in weights * factors]
@@ -447,7 +448,8 @@ class RowFits:
     def _parameters(self, c: int, end: Floats | None) -> Floats:
         if end is None:
             raise no_optimum(
-                "all but separate the classes: calibration did not converge in 200 steps"
+                "all but separate the classes: calibration did not converge in 200 steps",
+                self.targets.problem.n_classes,
             )
         if not np.isfinite(end).all():
             raise ArgumentError(

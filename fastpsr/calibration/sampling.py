@@ -137,6 +137,8 @@ def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | 
     if sample is None:
         return None
     scores = sample.scores
+    if not np.isfinite(scores).all():
+        return None
     weights = np.stack([np.where(sample.y == k, sample.weights, 0.0) for k in (0, 1)])[:, None]
     if not weights.any(axis=(1, 2)).all():  # so small beside the other class's that they underflow
         return None

@@ -11,7 +11,7 @@ _ROUNDING = 1e-13  # of the largest margin: possible effect of rounding in norma
 _LARGE = 1e280  # sums of lengths above may overflow
 
 
-def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
+def check_margins(least: Floats, most: Floats, n_classes: int = 2, *, with_bias: bool) -> None:
     """Raise if scores are constant, or if the classes can be separated perfectly.
 
     Parameters
@@ -19,6 +19,7 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
     least, most : ndarray, shape (K, K)
         Extremes of ``score[c] - score[k]`` over the samples of class c, in row c. Without biases
         shape (1, 1): over all samples, with c their class, and all other classes k.
+    n_classes : int
     with_bias : bool
         Whether each class has a bias, as in direction-preserving calibration, or not, as in
         temperature scaling.
@@ -36,20 +37,20 @@ def check_margins(least: Floats, most: Floats, *, with_bias: bool) -> None:
     for margins in (least, -most):
         separable = not _has_negative_cycle(margins) if with_bias else bool((margins >= 0.0).all())
         if separable:
-            raise no_optimum("separate the classes perfectly, and no affine map is best")
+            raise no_optimum("separate the classes perfectly, and no affine map is best", n_classes)
 
 
 class NoOptimumError(ArgumentError):
     """No affine map of the scores is optimal."""
 
 
-def no_optimum(reason: str) -> NoOptimumError:
+def no_optimum(reason: str, n_classes: int = 2) -> NoOptimumError:
     """Return the error for scores without an optimal affine map."""
+    rule = f"{reason}; more data would help, or samples near the boundary"
+    if n_classes > 2:
+        return NoOptimumError("scores", rule)
     return NoOptimumError(
-        "scores",
-        f"{reason}; more data would help, or samples near the boundary",
-        remedy="use PAV(floor=0.001)",
-        pass_={"calibrator": "pav", "floor": 0.001},
+        "scores", rule, remedy="use PAV(floor=0.001)", pass_={"calibrator": "pav", "floor": 0.001}
     )
 
 

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.calibration.affine import TemperatureScaling
-from fastpsr.calibration.base import Calibrator, log_prior_of, require_fitted
+from fastpsr.calibration.base import (
+    Calibrator,
+    log_prior_of,
+    require_fitted,
+    require_trained_classes,
+)
 from fastpsr.calibration.folds import OneFold
 from fastpsr.calibration.objective import Asked, in_lockstep, newton_by_products
 from fastpsr.calibration.row_fits import held_rows
@@ -93,7 +98,9 @@ class _Structured(Calibrator):
 
         (end,) = yield from in_lockstep([newton_by_products(begin, pull)], ask)
         if end is None:
-            raise no_optimum("all but separate the classes: calibration did not converge")
+            raise no_optimum(
+                "all but separate the classes: calibration did not converge", n_classes
+            )
         diagonal = 1.0 if begin.shape[1] == 2 else np.eye(n_classes)
         weights = diagonal + (end[:, 0] if begin.shape[1] == 2 else end[:, :-1])
         return {
@@ -105,6 +112,7 @@ class _Structured(Calibrator):
         }
 
     def _transform(self, predictions: Predictions) -> Predictions:
+        require_trained_classes(self.bias_.size, predictions)
         at_prior = _AsPosteriors(self.log_priors_)(Part.whole(predictions))
         rows = _smoothed(at_prior, self.scale_, self.n_samples_)
         weights = self.weights_

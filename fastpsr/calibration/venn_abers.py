@@ -119,7 +119,10 @@ class VennAbers(StepCalibrator):
         checks.as_floor(self.floor)
 
     def interval(self, predictions: Predictions) -> PosteriorInterval:
-        """Return p0 and p1 of samples, at the priors of the predictions; labels are not needed.
+        """Return p0 and p1 of samples; labels are not needed.
+
+        They are at the priors of the predictions, and of raw scores, which have none, at the
+        frequencies of the training classes.
 
         Parameters
         ----------
@@ -138,6 +141,8 @@ class VennAbers(StepCalibrator):
                 remedy="pass predictions.compute() if they fit in memory",
             )  # fmt: skip
         upper, lower = self._at(predictions._kernel_scores)
+        if predictions.kind == "raw scores":
+            return PosteriorInterval(1.0 - lower, upper)
         ends = (log_odds_of(1.0 - lower, lower), log_odds_of(upper, 1.0 - upper))
         low, high = (
             calibrated.replace_scores(self.output_kind, each - self.prior_log_odds_)

@@ -11,6 +11,7 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
+    BY_WHAT_IS_KNOWN,
     Columns,
     IntervalOptions,
     KeyOptions,
@@ -121,11 +122,12 @@ def select(
             f"--rule must be {' or '.join(_RULES)}, not {rule!r}: what is chosen by must be a "
             "proper scoring rule"
         )
+    refuse(context, ["--interval"], "has no use: differences have simultaneous intervals")
     intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
     if simplest and intervals is None:
         raise ValueError("--simplest needs intervals: give --ci or --resamples too")
     names = None if calibrators is None else _named(calibrators)
-    clusters = None if of_trials else column_of(intervals)
+    clusters = None if of_trials else column_of(intervals) or BY_WHAT_IS_KNOWN
     inputs = [
         train, *keys.inputs(systems), speakers.speakers,
         *([] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)),
@@ -159,7 +161,7 @@ def select(
             n_resamples=0 if by is None else by.n_resamples,
             confidence_level=0.95 if by is None else by.confidence_level,
             resampling=None if by is None else by.resampling,
-            seed=0 if by is None else by.seed,
+            seed=None if by is None else by.seed,
             progress=lambda done, total: begin("replicates", done, total),
         )
     console.print(str(found), soft_wrap=True)
@@ -171,7 +173,8 @@ def select(
     name = found.simplest if simplest else found.chosen
     calibrator = _candidates([name], data)[name]
     if calibrator is None:
-        raise ValueError(f"{save} is not written: no calibration is best, so that there is no map")
+        which = "simplest" if simplest else "best"
+        raise ValueError(f"{save} is not written: the {which} is {name}, which is no map")
     fitted = calibrator.fit(data)
     with to_stdout(save) as target:
         save_calibrator(fitted, target)
@@ -198,4 +201,9 @@ def _candidates(names: list[str] | None, data: Predictions) -> dict[str, Calibra
     suits = [name for name in usual if name == _NONE or NAMED[name].suits(data)]
     if data.kind == "raw scores":
         suits.remove(_NONE)
+    left_out = [name for name in usual if name not in suits]
+    if left_out:
+        why = "raw scores have no posteriors"
+        why = why if data.kind == "raw scores" else "samples have weights"
+        console.print(f"left out: {', '.join(left_out)}, since {why}", soft_wrap=True)
     return _candidates(suits, data)

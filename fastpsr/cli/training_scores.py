@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import trials
 from fastpsr.cli.measures import drawn_of_table, drawn_of_trials
-from fastpsr.cli.options import TrialScale
+from fastpsr.cli.options import SCHEMES, TrialScale
 from fastpsr.cli.score_files import ScoreFile, read_scores, write_columns
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader, predictions_of
@@ -48,7 +48,10 @@ class TableScores:
         return LabeledScores(
             data.predictions(self.scale, None),
             _write_table,
-            drawn=lambda intervals: drawn_of_table(intervals, data.clusters),
+            groups=data.clusters if len(data.clusters) == 2 else None,
+            drawn=lambda intervals: drawn_of_table(
+                intervals, () if intervals.drawn in SCHEMES else data.clusters
+            ),
         )
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:

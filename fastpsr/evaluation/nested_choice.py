@@ -11,7 +11,7 @@ from fastpsr.bootstrap.replicates import Job, Progress, draw_replicates
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.caching import cached_property
 from fastpsr.calibration import CrossFit
-from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.base import Calibrator, require_weights
 from fastpsr.calibration.fold_losses import FoldLosses, FoldLossSums
 from fastpsr.calibration.folds import Folds, NestedFolds
 from fastpsr.errors import ArgumentError
@@ -139,7 +139,7 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
             raise ArgumentError(
                 "candidates",
                 f"must suit the data, but {self.name} does not: {error.problem}",
-                remedy="leave it out",
+                remedy=f"{error.remedy}, or leave it out" if error.remedy else "leave it out",
             ) from None
         return None, losses
 
@@ -156,6 +156,8 @@ def nested_losses(
 ) -> Plan[tuple[NestedLosses, list[Job]]]:
     """Plan: return the losses on the data, (R = 1), and jobs that replicate them."""
     yield from begin(data)
+    if not data.class_weights.all():
+        require_weights(data.class_weights, data.kind)
     folds = NestedFolds.of((yield from train.pinned_folds(data)))
     statistics = [_TableOfLosses(name, rule, each, folds) for name, each in calibrators.items()]
     jobs = [Job(each, data) for each in statistics]

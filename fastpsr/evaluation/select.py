@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap import Resampling
+from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.methods import Percentile
 from fastpsr.bootstrap.replicates import Progress, in_silence
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.calibration import CrossFit
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, warn
 from fastpsr.evaluation.nested_choice import NoCalibration, draw_losses, nested_losses
 from fastpsr.metrics import ExpectedScore
 from fastpsr.options import with_hints
@@ -75,7 +76,8 @@ class Selection(Result):
     low, high : float
         Ends of its percentile interval, with a choice in every replicate; nan without replicates.
     optimism : float
-        `score` less the lowest cross-fitted score, which was chosen by the samples it is of.
+        `score` less the lowest cross-fitted score, which was chosen by the samples it is of; nan
+        where the score is infinite.
     choices : tuple of str
         What was chosen for each fold without its samples.
     alike : tuple of str
@@ -168,6 +170,11 @@ class Selection(Result):
                 f"not distinguishable at {100 * self.confidence_level:g}%: "
                 f"{', '.join(self.alike)}; simplest: {self.simplest}"
             )
+        if self.n_undefined:
+            lines.append(
+                f"{self.n_undefined:,} of {self.n_resamples:,} replicates are left out: some fit "
+                "has no optimum there"
+            )
         lines += [f"left out: {name}, {why}" for name, why in self.left_out.items()]
         return "\n".join(lines)
 
@@ -221,8 +228,14 @@ def select(
     Raises
     ------
     ValueError
-        For data that a candidate is not defined for, or for which a fit has no optimum; for rules
-        that are no proper scoring rules, such as ECE; for folds of which no two can be left out.
+        For `resampling` or `seed` without `n_resamples`; for data that a candidate is not defined
+        for, or for which a fit has no optimum; for rules that are no proper scoring rules, such as
+        ECE; for folds of which no two can be left out.
+
+    Warns
+    -----
+    RuntimeWarning
+        If some fit has no optimum in replicates, which are left out.
 
     Notes
     -----
@@ -263,9 +276,8 @@ def select(
     train = CrossFit() if train is None else train
     if not isinstance(train, CrossFit):
         raise ArgumentError("train", f"must be a CrossFit, not {train!r}")
-    settings = None
-    if n_resamples:
-        settings = Intervals.of(n_resamples, confidence_level, "percentile", resampling, seed)
+    method: Method = "percentile" if n_resamples else "auto"
+    settings = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     compared, left_out = _compared(candidates, predictions)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
     losses, jobs = run(lambda: nested_losses(compared, rule, train, data))
@@ -282,10 +294,16 @@ def select(
         if n_undefined > n_resamples - 2:
             raise ValueError(f"calibrators cannot be fitted to {n_undefined:,} of {n_resamples:,} "
                              "replicates: there are too few samples of some class")  # fmt: skip
+        if n_undefined:
+            warn(
+                f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
+                "are left out: a class is missing there, or a calibrator has no optimum",
+                RuntimeWarning,
+            )
         replicates = drawn.expected / drawn.naive
-        ends = _simultaneous_ends(
-            differences, replicates - replicates[best], settings.confidence_level
-        )
+        with np.errstate(invalid="ignore"):  # where both are infinite
+            beyond = np.where(replicates == replicates[best], 0.0, replicates - replicates[best])
+        ends = _simultaneous_ends(differences, beyond, settings.confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
         nested_ends = Percentile().ends(
             np.nan, np.sort(drawn.nested / drawn.naive), settings.confidence_level
@@ -336,7 +354,10 @@ def _compared(
     compared: dict[str, Calibrator] = {}
     left_out = {}
     for name, candidate in candidates.items():
-        calibrator = NoCalibration() if candidate is None else as_calibrator(candidate)
+        try:
+            calibrator = NoCalibration() if candidate is None else as_calibrator(candidate)
+        except ArgumentError as error:
+            raise error.renamed(f"candidates[{name!r}]") from None
         if data.kind == "raw scores" and (candidate is None or calibrator.needs_posteriors):
             left_out[name] = "which needs posteriors: raw scores have none"
             continue
