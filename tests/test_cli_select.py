@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 
 import fastpsr as fp
@@ -131,6 +132,26 @@ def test_no_calibration_is_not_saved():
     assert "chosen: none" in succeed(*run)
     assert "the best is none, which is no map" in fail(*run, "--save", "m.json")
     assert not Path("m.json").exists()
+
+
+def test_parquet_files_are_read_in_parts():
+    trials = fp.simulate.trial_list(200, 2_000, n_speakers=40, seed=0)
+    frame = polars.DataFrame({
+        "target": trials.y_true, "llr": trials.llr,
+        "enroll_speaker": trials.enroll, "test_speaker": trials.test,
+    })  # fmt: skip
+    Path("t").mkdir()
+    frame[:900].write_parquet("t/a.parquet")
+    frame[900:].write_parquet("t/b.parquet")
+    frame.write_parquet("whole.parquet")
+    run = ["--scores-are", "llr", "--calibrators", "none,dp"]
+    found = []
+    for path in ("t", "t/*.parquet", "whole.parquet"):
+        succeed("select", path, *run, "--columns", "llr", "--json", "r.json", "--save", "m.json")
+        found.append(json.loads(Path("r.json").read_text())["score"])
+        assert isinstance(fp.load_calibrator("m.json"), fp.DirectionPreserving)
+    assert found == pytest.approx([found[0]] * 3, rel=1e-9)
+    assert "one file" in fail("calibrate", "t", "--scores-are", "llr", "--save", "m2.json")
 
 
 REFUSED = {

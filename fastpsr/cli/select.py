@@ -33,7 +33,7 @@ from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import worded
 from fastpsr.evaluation import select as choose
 from fastpsr.files import whole_file
-from fastpsr.predictions import Predictions
+from fastpsr.plans import Data
 from fastpsr.rules import Brier, Log
 
 __all__ = ["select"]
@@ -54,7 +54,11 @@ def select(
     of_files: TrialOptions,
     drawn: IntervalOptions,
     train: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Table of scores with labels.")
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Table of scores with labels, or a folder or pattern of Parquet files.",
+        ),
     ] = None,
     scores: Annotated[
         Path | None,
@@ -145,7 +149,7 @@ def select(
         )
     check_inputs(inputs)
     path = train or next(iter(keys.systems(systems)))
-    read = source.read(path)
+    read = source.read(path) if isinstance(source, TrialScores) else source.read_in_parts(path)
     data = read.predictions
     say_suspicions(path, data)
     n_folds = folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)
@@ -193,7 +197,7 @@ def _named(text: str) -> list[str]:
     return names
 
 
-def _candidates(names: list[str] | None, data: Predictions) -> dict[str, Calibrator | None]:
+def _candidates(names: list[str] | None, data: Data) -> dict[str, Calibrator | None]:
     """Return candidates by name, by default those that suit the data."""
     if names is not None:
         return {name: None if name == _NONE else NAMED[name] for name in names}

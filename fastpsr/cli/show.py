@@ -23,8 +23,7 @@ from fastpsr.cli.wording import in_options
 from fastpsr.errors import LooksLike, SuspicionWarning, warn
 from fastpsr.evaluation import NoIntervalsWarning
 from fastpsr.evaluation.suspicions import suspicions
-from fastpsr.plans import run
-from fastpsr.predictions import Predictions
+from fastpsr.plans import Data, run
 
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
 
@@ -109,7 +108,7 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
         yield
 
 
-def say_suspicions(path: Path, predictions: Predictions) -> None:
+def say_suspicions(path: Path, predictions: Data) -> None:
     """Print what labeled scores look like, where that is not what they are taken for."""
     with warnings_as_lines(f"{path}: "):
         for each in run(lambda: suspicions(predictions)):

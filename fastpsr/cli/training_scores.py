@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import trials
+from fastpsr.cli.inputs import parquet_files
 from fastpsr.cli.measures import drawn_of_table, drawn_of_trials
 from fastpsr.cli.options import SCHEMES, TrialScale
+from fastpsr.cli.parquet_tables import table_in_parts, usual_columns
 from fastpsr.cli.score_files import ScoreFile, read_scores, write_columns
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader, predictions_of
@@ -25,7 +27,7 @@ __all__ = ["LabeledScores", "TableScores", "TrialScores"]
 class LabeledScores:
     """What was read; `write` writes the calibrated scores and returns a message."""
 
-    predictions: Predictions
+    predictions: Any  # Predictions, or of `read_in_parts` perhaps in parts
     write: Callable[[Predictions, Path], str]
     format: str | None = None  # for trials, which are written in the format that was read
     groups: Any = None  # groups that cross-fitting keeps apart
@@ -42,17 +44,35 @@ class TableScores:
     weights: str | None
     clusters: str | None = None
 
+    def read_in_parts(self, path: Path) -> LabeledScores:
+        """Read a table as `read` does, part by part where it is large or of several files."""
+        columns = usual_columns(path, self.columns, self.scale)
+        table = table_in_parts(path, self.labels, columns, self.weights, self.clusters)
+        if table is None:
+            return self.read(path)
+        console.print(f"{path}: {table.taken}; taken as {self.scale}", soft_wrap=True)
+        parts = table.predictions(self.scale, None)
+        return LabeledScores(parts, _write_table, **self._units(table.clusters))
+
     def read(self, path: Path) -> LabeledScores:
+        if len(parquet_files(path)) > 1 or path.is_dir():
+            raise ValueError(f"{path} must be one file, not several or a folder")
         data = self._read(path)
         data.require_labels()
         return LabeledScores(
             data.predictions(self.scale, None),
             _write_table,
-            groups=data.clusters if len(data.clusters) == 2 else None,
-            drawn=lambda intervals: drawn_of_table(
-                intervals, () if intervals.drawn in SCHEMES else data.clusters
-            ),
+            **self._units(data.clusters),
         )
+
+    @staticmethod
+    def _units(clusters: tuple[Any, ...]) -> dict[str, Any]:
+        """Return the groups that stay together, and what is drawn."""
+
+        def drawn(intervals: Intervals) -> Intervals:
+            return drawn_of_table(intervals, () if intervals.drawn in SCHEMES else clusters)
+
+        return {"groups": clusters if len(clusters) == 2 else None, "drawn": drawn}
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
         return LabeledScores(self._read(path).predictions(self.scale, None), _write_table)
