@@ -11,7 +11,6 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import SPEAKERS, refuse, refuse_for_mode
 from fastpsr.cli.options import (
-    BY_WHAT_IS_KNOWN,
     Columns,
     IntervalOptions,
     KeyOptions,
@@ -110,7 +109,7 @@ def select(
 ) -> None:
     """Choose the calibrator that saves most, by nested cross-fitting.
 
-    If the speakers are given, all fits keep the speakers of both sides apart.
+    If the speakers are given, or drawn of a table, all fits keep those of both sides apart.
     """  # fmt: skip
     of_trials = bool(keys.files or scores)
     systems = [] if scores is None else [scores]
@@ -131,7 +130,7 @@ def select(
     if simplest and intervals is None:
         raise ValueError("--simplest needs intervals: give --ci or --resamples too")
     names = None if calibrators is None else _named(calibrators)
-    clusters = None if of_trials else column_of(intervals) or BY_WHAT_IS_KNOWN
+    clusters = None if of_trials else column_of(intervals)
     inputs = [
         train, *keys.inputs(systems), speakers.speakers,
         *([] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)),
