@@ -73,8 +73,10 @@ class _Structured(Calibrator):
         given, n_classes = data.given_priors, data.n_classes
         log_priors = log_prior_of(data.kind, data.class_weights, given)
         at_prior = mapped(data, _AsPosteriors(log_priors))
-        temperature = yield from TemperatureScaling().fit_plan(at_prior)
-        (counts,) = yield [ClassCounts(n_classes).over(data)]
+        temperature, counts, held = yield [
+            TemperatureScaling().fit_plan(at_prior), ClassCounts(n_classes).over(data),
+            held_rows(at_prior, OneFold()),
+        ]  # fmt: skip
         n_samples = float(counts.sum())
         factors = class_factors(data.class_weights, given)
         shares = factors / (factors * data.class_weights).sum()
@@ -87,7 +89,6 @@ class _Structured(Calibrator):
                 start.weights_ - 1.0 if begin.shape[1] == 2 else start.weights_ - np.eye(n_classes)
             ).reshape(n_classes, -1)
             begin[:, -1] = start.bias_
-        held = yield from held_rows(at_prior, OneFold())
         rows = None if held is None else _Rows(problem, held.predictions)
         del held
 

@@ -9,6 +9,7 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.plans import Data, Plan, begin
 from fastpsr.plans.quiet import quietly
+from fastpsr.predictions import Predictions
 from fastpsr.summaries.losses import ScoreTotals, summed_losses
 
 __all__ = ["BestCalibrator", "savings_of_others"]
@@ -63,18 +64,25 @@ class BestCalibrator:
 def savings_of_others(loss: CalibrationLoss, data: Data) -> Plan[dict[str, float]]:
     """Plan: return the relative calibration losses under other calibrators, by name.
 
-    These are what suits the data and is fitted fast, by the rule and training of the loss. Those
-    that cannot be fitted, or have no value, are left out.
+    These are what suits the data and is fitted fast, by the rule and training of the loss: for data
+    in parts without the calibrators that read them more often than a table does. Those that cannot
+    be fitted, or have no value, are left out.
     """
     yield from begin(data)
     others = _others(loss, data)
-    try:
-        raw = yield from summed_losses(loss.rule, data)
-    except ValueError:
-        return {}
-    found = yield [quietly(_saving(loss, each, raw, data)) for each in others.values()]
-    named = zip(others, found, strict=True)
-    return {name: saving for name, saving in named if not math.isnan(saving)}
+    raw, *found = yield [
+        _or_none(summed_losses(loss.rule, data)),
+        *(
+            quietly(_or_none(replace(loss, calibrator=each).calibrated_totals(data)))
+            for each in others.values()
+        ),
+    ]
+    savings = {
+        name: loss.finish((raw, calibrated))
+        for name, calibrated in zip(others, found, strict=True)
+        if raw is not None and calibrated is not None
+    }
+    return {name: saving for name, saving in savings.items() if not math.isnan(saving)}
 
 
 def _others(loss: CalibrationLoss, data: Data) -> dict[str, Calibrator]:
@@ -84,20 +92,18 @@ def _others(loss: CalibrationLoss, data: Data) -> dict[str, Calibrator]:
         name: NAMED[name]
         for name in (_BINARY if is_binary else _OF_CLASSES)
         if (is_binary or n_parameters.get(name, 1) * len(data) <= _LARGEST_WORK)
+        and (isinstance(data, Predictions) or name not in n_parameters)
         and NAMED[name].suits(data)
         and name != _name_of(loss)
     }
 
 
-def _saving(
-    loss: CalibrationLoss, calibrator: Calibrator, raw: ScoreTotals, data: Data
-) -> Plan[float]:
-    """Plan: return the relative calibration loss under a calibrator; nan if there is none."""
+def _or_none(plan: Plan[ScoreTotals]) -> Plan[ScoreTotals | None]:
+    """Plan: return what another does, or None where it is not defined."""
     try:
-        calibrated = yield from replace(loss, calibrator=calibrator).calibrated_totals(data)
+        return (yield from plan)
     except ValueError:
-        return math.nan
-    return loss.finish((raw, calibrated))
+        return None
 
 
 def _name_of(loss: CalibrationLoss) -> str:
