@@ -248,7 +248,10 @@ class _Order(Step):
     def add(self, accumulator: dict[int, Any] | None, prepared: None, part: Part) -> Any:
         codes = part.predictions.labels * np.uint16(self.folds.n_folds)
         codes += self.folds.fold_of_rows(part)
-        return {**(accumulator or {}), part.number: (part.predictions.scores, codes)}
+        scores = part.predictions.scores
+        if not part.is_in_memory:
+            scores = scores.copy()  # a view would hold the part
+        return {**(accumulator or {}), part.number: (scores, codes)}
 
     def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
         return {**one, **other}
