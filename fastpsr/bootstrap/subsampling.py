@@ -172,7 +172,7 @@ def _standard_error(halves: Floats, quarters: Floats, rule: IntervalRule, drawn:
     """Return the standard error of the corrected value, from complementary halves."""
     spread = rule.spread if drawn == "samples" else rule.spread_of_units
     if spread == "halves":
-        return math.sqrt(float(np.nanmean((np.diff(halves) / 2.0) ** 2)))
+        return _root_mean_square(np.diff(halves) / 2.0)
     of_halves = quarters[:, SPLITS].mean(axis=-1)  # (deals, 7, 2, 3)
     mine, theirs, _ = ONE_TERM
     corrected = mine * halves[..., None] + theirs * of_halves
@@ -182,4 +182,11 @@ def _standard_error(halves: Floats, quarters: Floats, rule: IntervalRule, drawn:
         n = defined.sum(axis=-1)
         total = np.where(defined, differences, 0.0).sum(axis=-1)
         differences = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return _root_mean_square(differences)
+
+
+def _root_mean_square(differences: Floats) -> float:
+    """Return it of the values that are not nan."""
+    if np.isnan(differences).all():
+        raise ValueError("no pair of complementary subsets of the data has a value in both")
     return math.sqrt(float(np.nanmean(differences**2)))

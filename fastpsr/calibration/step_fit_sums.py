@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.base import Calibrator, output_kind
+from fastpsr.calibration.base import Calibrator, log_prior_of, output_kind
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import index_type
@@ -51,7 +51,8 @@ class StepCalibrator(Calibrator):
 
         None if weights need more than counts, a fit is not defined, or cells are too many.
         """
-        if data.has_weights:
+        given = data.given_priors
+        if data.has_weights or not (given is None or given.all()):
             return None
         sums = yield from self.refit_sums(rule, folds, data)
         if not isinstance(sums, StepFitSums):
@@ -79,7 +80,7 @@ class StepFitSums(Sums):
 
     rule: ScoringRule
     folds: Folds
-    kind: str
+    kind: Kind
     given_priors: Floats | None
     offset: float
 
@@ -175,10 +176,8 @@ class StepFitSums(Sums):
         factors = class_factors(totals, self.given_priors)
         negatives, positives = training * factors[:, None]
         log_odds = self.levels(negatives, positives, factors)
-        if self.kind == "posteriors":
-            return log_odds
-        priors = totals if self.given_priors is None else self.given_priors
-        return np.asarray(log_odds - np.log(priors[1] / priors[0]))
+        log_priors = log_prior_of(self.kind, totals, self.given_priors)
+        return np.asarray(log_odds - float(log_priors[1] - log_priors[0]))
 
 
 @dataclass(frozen=True, eq=False)

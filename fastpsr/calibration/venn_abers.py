@@ -225,8 +225,14 @@ class VennAbers(StepCalibrator):
 
 def _can_be_ordered(data: Data) -> bool:
     """Whether all samples count alike, and can be held in their order."""
-    is_binary = data.n_classes == 2 and not data.has_weights
-    return is_binary and len(data) > 0 and _BYTES_OF_ROW * len(data) <= memory_budget()
+    given = data.given_priors
+    is_plain = not data.has_weights and (given is None or bool(given.all()))
+    return (
+        data.n_classes == 2
+        and is_plain
+        and len(data) > 0
+        and _BYTES_OF_ROW * len(data) <= memory_budget()
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,9 +298,8 @@ def _losses_in_order(
             totals = counts[:, mask].sum(axis=1).astype(np.float64)
             factors = class_factors(totals, given)
             shift = np.log(factors[1] / factors[0]) + offset
-            if kind != "posteriors":
-                priors = totals if given is None else given
-                shift -= np.log(priors[1] / priors[0])
+            log_priors = log_prior_of(kind, totals, given)
+            shift -= log_priors[1] - log_priors[0]
             for entry in np.flatnonzero(served[:, 0] == calibrator):
                 for k in (0, 1):
                     code = k * n_folds + served[entry, 1]
