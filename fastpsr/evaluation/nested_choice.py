@@ -67,12 +67,14 @@ class NestedLosses:
         return self.rule.entropies(np.ascontiguousarray(self.priors))
 
     @cached_property
+    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
     def expected(self) -> Floats:
         """Expected loss of each calibrator, cross-fitted, (C, R)."""
         losses = self.losses[:, :, : self.folds.n_folds].sum(axis=2)
         return self._mean(losses, self.weights.sum(axis=1))
 
     @cached_property
+    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
     def winners(self) -> NDArray[np.int64]:
         """The calibrator that is chosen for each fold by losses on the others, (R, F)."""
         judged, n_folds = self.folds.judged, self.folds.n_folds
@@ -82,6 +84,7 @@ class NestedLosses:
         return np.asarray(np.where(np.isnan(scores), np.inf, scores).argmin(axis=0))
 
     @cached_property
+    @np.errstate(over="ignore", invalid="ignore")  # losses near the largest float
     def nested(self) -> Floats:
         """Expected loss of what is chosen for each fold on that fold, (R,)."""
         replicates, folds = np.indices(self.winners.shape)

@@ -300,8 +300,8 @@ def select(
                 "are left out: a class is missing there, or a calibrator has no optimum",
                 RuntimeWarning,
             )
-        replicates = drawn.expected / drawn.naive
-        with np.errstate(invalid="ignore"):  # where both are infinite
+        with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite, or nearly
+            replicates = drawn.expected / drawn.naive
             beyond = np.where(replicates == replicates[best], 0.0, replicates - replicates[best])
         ends = _simultaneous_ends(differences, beyond, settings.confidence_level)
         alike = [name for name, (low, high) in zip(names, ends, strict=True) if low <= 0.0 <= high]
