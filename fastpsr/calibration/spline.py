@@ -119,7 +119,10 @@ class Spline(SmoothCalibrator):
             return None
         unit = _unit(low, high)
         first, last = np.floor(low / unit), np.floor(high / unit) + 1.0
-        finer = max(0, int(np.ceil(np.log2(unit * steepness / _WIDTH))))
+        stretch = unit * steepness / _WIDTH
+        if not np.isfinite(stretch):
+            return None
+        finer = max(0, int(np.ceil(np.log2(stretch))))
         n_cells = (last - first) * 2.0**finer
         if not n_cells <= 2 * _MOST_CELLS:
             return None
