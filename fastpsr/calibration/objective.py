@@ -32,7 +32,9 @@ _STEADY = 1e-3  # ratio of gradients below which a step with the old curvature m
 _FLAT = 1e-10  # gradient at which a search under another rule ends
 _MOST_LINE_STEPS = 40
 _ALL_BUT_FLAT = 1e-10  # gradient per unit of weight before the last step of a search by products
+_ALMOST_THERE = 1e-3  # gradient below which products are divided by the curvature as it was
 _MOST_PRODUCTS = 1_000  # of a step
+_LEAST_SPREAD = 1e-8  # variance of a feature as a share of its second moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,8 @@ class Asked:
 
 
 #: Yields points, is sent (gradient, Hessian or None) or (value, gradient), returns a point.
-#: By products, it is sent (gradient, diagonal of the Hessian), or (product, None).
+#: By products, it is sent (gradient, curvature of each parameter alone and with the constant of
+#: its row), or (product, None).
 Search = Generator[Asked, tuple[Any, Any], Floats | None]
 
 
@@ -236,40 +239,45 @@ def newton_by_products(point: Floats, pull: Floats) -> Search:
 
     Parameters
     ----------
-    point : ndarray of any shape
-        Starting point.
-    pull : ndarray of the same shape
+    point : ndarray, shape (K, M)
+        Starting point: a row of factors for each class, of which the last is that of a constant.
+    pull : ndarray, shape (K, M)
         ``(pull x parameters ** 2).sum() / 2`` is added to the loss.
     """
-    gradient, diagonal = yield Asked(point)
+    gradient, curvature = yield Asked(point)
     gradient = gradient + pull * point
     for _ in range(_MOST_STEPS):
         steepest = float(np.abs(gradient).max())
-        step = yield from _by_products(point, gradient, diagonal + pull, pull, steepest)
+        if curvature is not None:
+            divided = _divided_by(curvature, pull)
+        step = yield from _by_products(point, gradient, divided, pull, steepest)
         if steepest < _ALL_BUT_FLAT:
-            there, _ = yield Asked(point + step)
+            there, _ = yield Asked(point + step, curved=False)
             flatter = float(np.abs(there + pull * (point + step)).max()) <= steepest
             return point + step if flatter else point  # where rounding is all that is left
         downhill = float((gradient * step).sum())
         for _ in range(_MOST_LINE_STEPS):
-            there, renewed = yield Asked(point + step)
+            there, renewed = yield Asked(point + step, curved=steepest > _ALMOST_THERE)
             there = there + pull * (point + step)
             if float((there * step).sum()) <= -0.5 * downhill:
                 break
             step, downhill = 0.5 * step, 0.5 * downhill
         else:
             return None
-        point, gradient, diagonal = point + step, there, renewed
+        point, gradient, curvature = point + step, there, renewed
     return None
 
 
 def _by_products(
-    point: Floats, gradient: Floats, diagonal: Floats, pull: Floats, steepest: float
+    point: Floats,
+    gradient: Floats,
+    divided: Callable[[Floats], Floats],
+    pull: Floats,
+    steepest: float,
 ) -> Generator[Asked, tuple[Any, Any], Floats]:
-    """Solve for a Newton step by conjugate gradients, preconditioned with the diagonal."""
-    unit = 1.0 / np.maximum(diagonal, 1e-300)
+    """Solve for a Newton step by conjugate gradients, preconditioned."""
     step, left = np.zeros_like(point), -gradient
-    scaled = unit * left
+    scaled = divided(left)
     direction, size = scaled, float((left * scaled).sum())
     enough = min(0.3, steepest**0.5) ** 2 * size
     for _ in range(_MOST_PRODUCTS):
@@ -277,12 +285,27 @@ def _by_products(
             break
         product, _ = yield Asked(point, direction=direction)
         product = product + pull * direction
-        curvature = float((direction * product).sum())
-        if not curvature > 0.0:  # rounding
+        bend = float((direction * product).sum())
+        if not bend > 0.0:  # rounding
             break
-        length = size / curvature
+        length = size / bend
         step, left = step + length * direction, left - length * product
-        scaled = unit * left
+        scaled = divided(left)
         before, size = size, float((left * scaled).sum())
         direction = scaled + (size / before) * direction
     return step if step.any() else scaled
+
+
+def _divided_by(curvature: Floats, pull: Floats) -> Callable[[Floats], Floats]:
+    """Return the division by the curvature of each row alone, without covariances of its features.
+
+    What remains of a matrix of second moments is a diagonal and the product of means. Features
+    with means far from 0, such as log-posteriors of many classes, hang together by their means.
+    """
+    squares, crossed = curvature
+    total = np.maximum(crossed[:, -1:], 1e-300)
+    spread = np.maximum(pull + squares - crossed**2 / total, _LEAST_SPREAD * squares)
+    spread = np.maximum(spread, 1e-300)
+    along = crossed / spread
+    share = along / (total + (crossed * along).sum(axis=1, keepdims=True))
+    return lambda values: values / spread - share * (along * values).sum(axis=1, keepdims=True)

@@ -325,7 +325,7 @@ class _Rows:
         self._precision = problem.precision
 
     def sums_at(self, asked: Asked) -> tuple[Floats, Floats | None]:
-        """Return the gradient and the curvature of each parameter, or a product."""
+        """Return the gradient and the curvature, as a search by products needs it, or a product."""
         if asked.point.shape[1] == 2:
             return self._of_vector(asked)
         return self._of_matrix(asked)
@@ -343,20 +343,26 @@ class _Rows:
     def _of_matrix(self, asked: Asked) -> tuple[Floats, Floats | None]:
         if asked.direction is not None:
             return self._matrix_product(asked.direction), None
-        gradient, diagonal = np.zeros(asked.point.shape), np.zeros(asked.point.shape)
+        gradient = np.zeros(asked.point.shape)
+        curvature = np.zeros((2, *asked.point.shape)) if asked.curved else None
+        to = (asked.point[:, :-1] + np.eye(self.x.shape[1])).T
         for rows in self._chunks():
             x, weights, posteriors = self.x[rows], self.weights[rows], self._posteriors[rows]
-            values = x @ asked.point[:, :-1].T
-            values += x
+            values = x @ to
             values += asked.point[:, -1]
             kernels.residual_rows(values, self.y[rows], weights, posteriors)
             gradient[:, :-1] += values.T @ x
             gradient[:, -1] += values.sum(axis=0)
-            spread = weights[:, None] * posteriors * (1.0 - posteriors)
-            diagonal[:, :-1] += spread.T @ np.square(x)
-            diagonal[:, -1] += spread.sum(axis=0)
-        self._rounded[1][...] = self._posteriors
-        return gradient, diagonal
+            rounded, rounded_posteriors = (each[rows] for each in self._rounded)
+            rounded_posteriors[...] = posteriors
+            if curvature is None:
+                continue
+            spread = rounded_posteriors * (1.0 - rounded_posteriors)
+            spread *= weights[:, None]
+            curvature[0, :, :-1] += spread.T @ np.square(rounded)
+            curvature[1, :, :-1] += spread.T @ rounded
+            curvature[:, :, -1] += spread.sum(axis=0)
+        return gradient, curvature
 
     def _matrix_product(self, direction: Floats) -> Floats:
         # the gradient decides what is found, so that half the digits may do for steps

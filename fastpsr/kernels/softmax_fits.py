@@ -31,17 +31,21 @@ def curve_rows(moves: Reals, posteriors: Reals, weights: Floats) -> None:
 def scaled_residuals(
     rows: Floats, y: Codes, weights: Floats, scale: Floats, bias: Floats, posteriors: Floats
 ) -> tuple[Floats, Floats]:
-    """Return slopes and curvatures of the loss by `scale` and `bias`, (K, 2) each.
+    """Return slopes of the loss by `scale` and `bias`, (K, 2), and curvatures (2, K, 2).
 
     Scores of rows (N, K) are ``scale x rows + bias``; their softmax is written to `posteriors`.
+    The curvatures are those of each parameter, and of each with the bias of its class.
     """
-    sums = np.zeros((_PARTS, 4, scale.size))
+    sums = np.zeros((_PARTS, 5, scale.size))
     over_blocks(
         _scaled_residuals, _PARTS, rows, y, weights, scale, bias, posteriors, sums,
         worth_a_thread=_worth(rows),
     )  # fmt: skip
-    added = sums.sum(axis=0)
-    return np.ascontiguousarray(added[:2].T), np.ascontiguousarray(added[2:].T)
+    slope, slope_of_bias, squares, crossed, plain = sums.sum(axis=0)
+    gradient = np.column_stack([slope, slope_of_bias])
+    return gradient, np.stack(
+        [np.column_stack([squares, plain]), np.column_stack([crossed, plain])]
+    )
 
 
 def scaled_products(rows: Floats, weights: Floats, posteriors: Floats, moves: Floats) -> Floats:
@@ -109,7 +113,8 @@ def _scaled_residuals(first, last, rows, y, weights, scale, bias, posteriors, su
                 added[0, k] += slope * x[k]
                 added[1, k] += slope
                 added[2, k] += curvature * x[k] * x[k]
-                added[3, k] += curvature
+                added[3, k] += curvature * x[k]
+                added[4, k] += curvature
             added[0, own] -= weight * x[own]
             added[1, own] -= weight
 
