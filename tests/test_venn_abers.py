@@ -95,9 +95,10 @@ def test_the_kernel_against_the_definition_with_weights():
         cells = np.repeat(np.arange(m), 2)
         y = np.tile([0, 1], m)
         weights = np.stack([below, above], axis=1).ravel()
-        expected = [both_ends(cells, y, weights, at)[1] for at in range(m)]
-        p1 = kernels.isotonic_with_one_more(below, above)
-        np.testing.assert_allclose(p1, expected, rtol=1e-14, atol=1e-15)
+        p0, p1 = np.transpose([both_ends(cells, y, weights, at) for at in range(m)])
+        upper, lower = kernels.isotonic_with_one_more(below, above)
+        np.testing.assert_allclose(upper, p1, rtol=1e-14, atol=1e-15)
+        np.testing.assert_allclose(lower, 1.0 - p0, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", ["posteriors", "llrs"])

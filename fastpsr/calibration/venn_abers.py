@@ -1,27 +1,22 @@
 """Inductive Venn-Abers calibration: isotonic calibration with one sample of either class added."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import (
-    log_odds_of,
-    log_prior_of,
-    require_fitted,
-)
+from fastpsr.calibration.base import log_odds_of, log_prior_of, output_kind, require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.sampling import LogOddsOffset
 from fastpsr.calibration.step_fit_sums import StepCalibrator, StepFitSums
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels.blocks import over_blocks, together
-from fastpsr.plans import LABELS, Data, Part, Plan, Step
+from fastpsr.kernels.blocks import on_threads, over_blocks
+from fastpsr.plans import LABELS, Data, Part, Plan, Step, Transform
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Kind, Predictions, class_factors
@@ -32,7 +27,7 @@ from fastpsr.summaries.sums import Sums
 
 __all__ = ["VennAbers"]
 
-_BYTES_OF_ROW = 96  # while all samples are ordered
+_BYTES_OF_ROW = 128  # while all samples are ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,17 +159,43 @@ class VennAbers(StepCalibrator):
         if data.has_weights:
             yield [_RefuseWeights().over(data)]
 
+    def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
+        fits = None
+        if isinstance(data, Predictions) and folds.n_calibrators > 1:
+            fits = yield from self._in_order(folds, data)
+        if fits is None:
+            return (yield from super().cross_fit_plan(data, folds))
+        values, rows = np.empty(len(data)), fits.order.rows
+
+        def keep(entry: int, k: int, places: NDArray[Any], scores: Floats) -> None:
+            values[rows[places]] = scores
+
+        fits.each(keep)
+        return _Known(values, output_kind(data.kind))
+
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
+        fits = yield from self._in_order(folds, data)
+        if fits is None:
+            return (yield from super().losses_plan(rule, folds, data))
+        (offset,) = yield [LogOddsOffset().over(data)]
+        losses = np.zeros((len(folds.served), 2))
+
+        def add(entry: int, k: int, places: NDArray[Any], scores: Floats) -> None:
+            y = np.full(places.size, k, np.uint8)
+            losses[entry, k] = rule.binary_losses(scores + offset, y).sum()
+
+        fits.each(add)
+        return FoldLosses.of(losses, fits.counts.T.astype(np.float64), data.given_priors)
+
+    def _in_order(self, folds: Folds, data: Data) -> Plan["_OrderedFits | None"]:
+        """Plan: return the fits of all folds; None if they are not defined, or need too much."""
         if not _can_be_ordered(data):
-            return (yield from super().losses_plan(rule, folds, data))
-        (_, codes, begins), offset = yield [_Order(folds).over(data), LogOddsOffset().over(data)]
-        counts = np.bincount(codes, minlength=2 * folds.n_folds).reshape(2, -1)
+            return None
+        (order,) = yield [_Order(folds).over(data)]
+        counts = np.bincount(order.codes, minlength=2 * folds.n_folds).reshape(2, -1)
         if not (counts @ folds.training_mask.T).all():
-            return (yield from super().losses_plan(rule, folds, data))
-        losses = _losses_in_order(
-            codes, begins, counts, rule, folds, data.kind, data.given_priors, offset, self.floor
-        )
-        return FoldLosses.of(losses, counts.T.astype(np.float64), data.given_priors)
+            return None
+        return _OrderedFits(order, counts, folds, data.kind, data.given_priors, self.floor)
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
@@ -188,12 +209,13 @@ class VennAbers(StepCalibrator):
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         if _can_be_ordered(data):
-            ((ordered, codes, begins),) = yield [_Order(OneFold()).over(data)]
-            scores = ordered[begins[:-1]]
-            upper, lower = kernels.InductiveFits(codes, begins).levels(np.array([0, 1], np.uint8))
+            (order,) = yield [_Order(OneFold()).over(data)]
+            scores = order.scores[order.begins[:-1]]
+            fits = kernels.InductiveFits(order.codes, order.begins)
+            upper, lower = fits.levels(np.array([0, 1], np.uint8), np.ones(2, np.bool_))
         else:
             scores, negatives, positives = yield from distinct_scores(data, self.name)
-            upper, lower = _levels(negatives, positives)
+            upper, lower = kernels.isotonic_with_one_more(negatives, positives)
         last = np.flatnonzero(np.append(np.diff(upper) != 0.0, True))
         first = np.flatnonzero(np.append(True, np.diff(lower) != 0.0))
         # fitted at the frequencies, of which posteriors keep the part that priors do not replace
@@ -236,8 +258,18 @@ def _can_be_ordered(data: Data) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class _Ordered:
+    """Scores in ascending order, their rows, codes of class and fold, where each score begins."""
+
+    scores: Floats
+    rows: NDArray[Any]
+    codes: NDArray[np.uint16]
+    begins: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class _Order(Step):
-    """Order the samples by score: the scores, codes of class and fold, where each score begins."""
+    """Order the samples by score."""
 
     folds: Folds
     is_kept = True
@@ -262,54 +294,74 @@ class _Order(Step):
     def merge(self, one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
         return {**one, **other}
 
-    def finish(self, accumulator: dict[int, Any]) -> Any:
+    def finish(self, accumulator: dict[int, Any]) -> _Ordered:
         parts = [accumulator[number] for number in sorted(accumulator)]
         scores, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return kernels.order_by_score(scores, codes)
+        ordered, rows, begins = kernels.order_by_score(scores)
+        return _Ordered(ordered, rows, codes[rows], begins)
 
 
-def _losses_in_order(
-    codes: NDArray[np.uint16],
-    begins: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    rule: ScoringRule,
-    folds: Folds,
-    kind: Kind,
-    given: Floats | None,
-    offset: float,
-    floor: float,
-) -> Floats:
-    """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2)."""
-    bounds = np.concatenate([[0], np.cumsum(counts)])
-    rows = kernels.order_by_group(codes, bounds)
-    n_cells, n_folds, served = begins.size - 1, folds.n_folds, folds.served
-    if n_cells < codes.size:
-        is_first = np.zeros(codes.size, np.int32)
-        is_first[begins[1:-1]] = 1
-        rows = np.cumsum(is_first)[rows]
-    losses = np.zeros((len(served), 2))
+@dataclass(frozen=True, eq=False)
+class _OrderedFits:
+    """Fits of all calibrators to samples in one order."""
 
-    def fit(first: int, last: int) -> None:
-        fits = kernels.InductiveFits(codes, begins)
-        for calibrator in range(first, last):
-            mask = folds.training_mask[calibrator]
-            classes = np.where(mask, np.array([[0], [1]]), 2).astype(np.uint8).ravel()
-            upper, lower = fits.levels(classes)
-            totals = counts[:, mask].sum(axis=1).astype(np.float64)
-            factors = class_factors(totals, given)
-            shift = np.log(factors[1] / factors[0]) + offset
-            log_priors = log_prior_of(kind, totals, given)
-            shift -= log_priors[1] - log_priors[0]
-            for entry in np.flatnonzero(served[:, 0] == calibrator):
-                for k in (0, 1):
-                    code = k * n_folds + served[entry, 1]
-                    cells = rows[bounds[code] : bounds[code + 1]]
-                    log_odds = clip_log_odds(np.log(upper[cells]) - np.log(lower[cells]), floor)
-                    y = np.full(cells.size, k, np.uint8)
-                    losses[entry, k] = rule.binary_losses(log_odds + shift, y).sum()
+    order: _Ordered
+    counts: NDArray[np.int64]  # of each class in each fold, (2, F)
+    folds: Folds
+    kind: Kind
+    given_priors: Floats | None
+    floor: float
 
-    over_blocks(fit, folds.n_calibrators, worth_a_thread=1)
-    return losses
+    def each(self, use: Callable[[int, int, NDArray[Any], Floats], None]) -> None:
+        """Give calibrated scores to `use`: pair of calibrator and fold, class, places, scores."""
+        codes, begins = self.order.codes, self.order.begins
+        served, n_folds = self.folds.served, self.folds.n_folds
+        bounds = np.concatenate([[0], np.cumsum(self.counts)])
+        places = kernels.order_by_group(codes, bounds)
+        cells = places
+        if begins.size <= codes.size:
+            is_first = np.zeros(codes.size, np.int32)
+            is_first[begins[1:-1]] = 1
+            cells = np.cumsum(is_first)[places]
+
+        def fit(first: int, last: int) -> None:
+            fits = kernels.InductiveFits(codes, begins)
+            for calibrator in range(first, last):
+                mask = self.folds.training_mask[calibrator]
+                entries = np.flatnonzero(served[:, 0] == calibrator)
+                wanted = np.zeros((2, n_folds), np.bool_)
+                wanted[:, served[entries, 1]] = True
+                classes = np.where(mask, np.array([[0], [1]]), 2).astype(np.uint8)
+                upper, lower = fits.levels(classes.ravel(), wanted.ravel())
+                shift = self._shift(mask)
+                for entry in entries.tolist():
+                    for k in (0, 1):
+                        code = k * n_folds + served[entry, 1]
+                        group = slice(bounds[code], bounds[code + 1])
+                        log_odds = np.log(upper[cells[group]]) - np.log(lower[cells[group]])
+                        scores = clip_log_odds(log_odds, self.floor) + shift
+                        with on_threads(1):  # the others have fits of their own
+                            use(entry, k, places[group], scores)
+
+        over_blocks(fit, self.folds.n_calibrators, worth_a_thread=1)
+
+    def _shift(self, mask: NDArray[np.bool_]) -> float:
+        """Return what is added to log-odds at the frequencies of training samples."""
+        totals = self.counts[:, mask].sum(axis=1).astype(np.float64)
+        factors = class_factors(totals, self.given_priors)
+        log_priors = log_prior_of(self.kind, totals, self.given_priors)
+        return float(np.log(factors[1] / factors[0]) - (log_priors[1] - log_priors[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Known(Transform):
+    """Replace scores in memory by others."""
+
+    scores: Floats
+    kind: Kind
+
+    def __call__(self, part: Part) -> Predictions:
+        return part.predictions.replace_scores(self.kind, self.scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,18 +390,12 @@ class _VennAbersSums(StepFitSums):
         return np.asarray(np.minimum(places >> 1, self.scores.size - 1))
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
-        # a fit at the frequencies, which factors shift
-        upper, lower = _levels(negatives / factors[0], positives / factors[1])
+        # a fit at the frequencies, which factors shift; samples are drawn a whole number of times
+        upper, lower = kernels.isotonic_with_one_more(
+            np.rint(negatives / factors[0]), np.rint(positives / factors[1])
+        )
         log_odds = clip_log_odds(np.log(upper) - np.log(lower), self.floor)
         return np.asarray(log_odds + np.log(factors[1] / factors[0]))
-
-
-def _levels(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
-    """Return p1 and 1 - p0 of each cell."""
-    # with classes and order reversed, p0 is 1 - p1
-    pairs = (negatives, positives), (positives[::-1].copy(), negatives[::-1].copy())
-    upper, lower = together(*(partial(kernels.isotonic_with_one_more, *pair) for pair in pairs))
-    return upper, lower[::-1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ __all__ = ["bucket_grid"]
 
 _FEWEST_BUCKETS, _MOST_BUCKETS = 1 << 12, 1 << 22
 _BUCKETS_PER_EDGE = 16
+_IN_CACHE = 1 << 18  # buckets; of more than this there is but one per edge
 _SHORT = 8  # edges in a bucket that are scanned; where more fall in one, they are bisected
 
 
@@ -26,7 +27,8 @@ def bucket_grid(edges: Floats) -> Grid:
     buckets of equal width separate nothing (an edge far out), some hold many edges.
     """
     finite = edges[np.isfinite(edges)]
-    n_buckets = int(np.clip(_BUCKETS_PER_EDGE * edges.size, _FEWEST_BUCKETS, _MOST_BUCKETS))
+    most = min(max(_IN_CACHE, edges.size), _MOST_BUCKETS)
+    n_buckets = int(np.clip(_BUCKETS_PER_EDGE * edges.size, _FEWEST_BUCKETS, most))
     low, per_unit = 0.0, 0.0  # all in the first bucket
     span = float(finite[-1]) - float(finite[0]) if finite.size else 0.0
     if 0.0 < span < np.inf and n_buckets / span < np.inf:

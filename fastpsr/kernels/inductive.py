@@ -1,15 +1,18 @@
 """Inductive Venn-Abers fits: isotonic fits with one sample added, at all places at once."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.compiler import elementary, kernel
 from fastpsr.kernels.grid import bucket_of
-from fastpsr.kernels.types import Codes, Floats
+from fastpsr.kernels.sizes import index_type
+from fastpsr.kernels.types import Codes, Counts, Flags, Floats
 
 __all__ = ["InductiveFits", "isotonic_with_one_more", "merge_classes", "order_by_score"]
 
-_PER_BUCKET = 4
 _SHORT = 48  # scores of a bucket that are ordered by insertion
 _MOST_LONG = 256  # longer buckets, each ordered by NumPy; of more NumPy orders all scores
 
@@ -35,52 +38,52 @@ def merge_classes(
     return out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy()
 
 
-def isotonic_with_one_more(negatives: Floats, positives: Floats) -> Floats:
-    """Return (m,): the isotonic posterior in each cell if a sample of class 1 were added to it.
+def isotonic_with_one_more(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
+    """Return the isotonic posteriors in each cell if a sample of class 1, or 0, were added to it.
 
-    It is the largest, over cells that start at or below it, of the least mean over cells that end
-    at or above it (Vovk, Petej and Fedorova, 2015, Algorithms 1 and 2). Cells may be empty. The
-    cost is O(m).
+    The second is of class 0. That of class 1 is the largest, over cells that start at or below it,
+    of the least mean over cells that end at or above it (Vovk, Petej and Fedorova, 2015,
+    Algorithms 1 and 2). Cells may be empty. The cost is O(m).
     """
-    out = np.empty(negatives.size)
-    corners = np.empty((2, negatives.size + 2))
-    _isotonic_with_one_more(negatives, positives, corners, out)
-    return out
+    before = np.zeros((2, negatives.size + 1))
+    np.cumsum([negatives, positives], axis=1, out=before[:, 1:])
+    return _Room(negatives.size).levels(before, np.arange(negatives.size))
 
 
-def order_by_score(
-    scores: Floats, codes: NDArray[np.uint16]
-) -> tuple[Floats, NDArray[np.uint16], NDArray[np.int64]]:
-    """Return scores and their codes in ascending order, and where each distinct score begins.
+def order_by_score(scores: Floats) -> tuple[Floats, Codes, Counts]:
+    """Return scores in ascending order, their rows, and where each distinct score begins.
 
-    The last (m + 1,) ends with the number of scores. Codes of equal scores are in any order.
+    The last (m + 1,) ends with the number of scores. Rows of equal scores are in any order.
     """
-    ordered, of_ordered = _in_buckets(scores, codes)
+    ordered, rows = _in_buckets(scores)
     begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    return ordered, of_ordered, np.concatenate([[0], begins, [ordered.size]])
+    return ordered, rows, np.concatenate([[0], begins, [ordered.size]])
 
 
-def _in_buckets(scores: Floats, codes: NDArray[np.uint16]) -> tuple[Floats, NDArray[np.uint16]]:
-    """Return scores in ascending order with their codes; faster than NumPy where they spread."""
-    finite = scores[np.isfinite(scores)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    n_buckets = max(1, scores.size // _PER_BUCKET)
+def _in_buckets(scores: Floats) -> tuple[Floats, Codes]:
+    """Return scores in ascending order and their rows; faster than NumPy where they spread."""
+    low, high = float(scores.min()), float(scores.max())
+    if not np.isfinite(high - low):
+        finite = scores[np.isfinite(scores)]
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    n_buckets = scores.size
     span = high - low
-    long = np.empty(_MOST_LONG, np.int64)
     if 0.0 < span < np.inf and n_buckets / span < np.inf:
-        begins = np.zeros(n_buckets + 1, np.int64)
-        ordered, of_ordered = np.empty(scores.size), np.empty_like(codes)
-        n_long = _order_by_buckets(
-            scores, codes, low, n_buckets / span, begins, ordered, of_ordered, long
-        )
-        if n_long <= _MOST_LONG:
-            for bucket in long[:n_long]:
-                rows = slice(begins[bucket], begins[bucket + 1])
-                order = np.argsort(ordered[rows])
-                ordered[rows], of_ordered[rows] = ordered[rows][order], of_ordered[rows][order]
-            return ordered, of_ordered
+        index = index_type(scores.size)
+        begins, rows = np.zeros(n_buckets + 1, index), np.empty(scores.size, index)
+        ordered = np.empty(scores.size)
+        _put_into_buckets(scores, low, n_buckets / span, begins, ordered, rows)
+        over_blocks(_order_in_short, count_blocks(n_buckets), begins, ordered, rows)
+        long = np.flatnonzero(np.diff(begins) > _SHORT)
+        long = long[_hold_several(ordered, begins[long], begins[long + 1])]
+        if long.size <= _MOST_LONG:
+            for bucket in long:
+                here = slice(begins[bucket], begins[bucket + 1])
+                order = np.argsort(ordered[here])
+                ordered[here], rows[here] = ordered[here][order], rows[here][order]
+            return ordered, rows
     order = np.argsort(scores)
-    return scores[order], codes[order]
+    return scores[order], order
 
 
 class InductiveFits:
@@ -88,30 +91,40 @@ class InductiveFits:
 
     def __init__(self, codes: NDArray[np.uint16], begins: NDArray[np.int64]) -> None:
         self._codes, self._begins = codes, begins
-        n_cells = begins.size - 1
-        self._weights = np.empty((4, n_cells))
-        self._corners = np.empty((2, n_cells + 2))
-        self._levels = np.empty((2, n_cells))
+        n_cells, index = begins.size - 1, index_type(codes.size)
+        self._before, self._at = np.empty((2, n_cells + 1), index), np.empty(n_cells, index)
+        self._room = _Room(n_cells)
 
-    def levels(self, classes: Codes) -> tuple[Floats, Floats]:
-        """Return p1 and 1 - p0 at each distinct score, views that the next call overwrites.
+    def levels(self, classes: Codes, wanted: Flags) -> tuple[Floats, Floats]:
+        """Return p1 and 1 - p0 at each distinct score, which the next call overwrites.
 
         `classes` (codes,) are 0 or 1 for samples of these codes, and 2 for those that do not train.
+        Scores without a sample of a `wanted` code (codes,) may be left out.
         """
-        weights, (upper, lower) = self._weights, self._levels
-        _weigh_cells(self._codes, self._begins, classes, weights)
-        _isotonic_with_one_more(weights[0], weights[1], self._corners, upper)
+        size = _count_before(self._codes, self._begins, classes, wanted, self._before, self._at)
+        return self._room.levels(self._before, self._at[:size])
+
+
+class _Room:
+    """Arrays for fits, in memory that is only touched as far as it is needed."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._first = np.empty(n_cells + 1, np.int64)
+        self._corners, self._levels = np.empty((2, n_cells + 1)), np.empty((2, n_cells))
+
+    def levels(self, before: NDArray[Any], at: Codes) -> tuple[Floats, Floats]:
+        """Return p1 and 1 - p0 `at` cells, given what each class weighs before each of them."""
+        first = self._first[: _cut_where_both(before, self._first) + 1]
+        upper, lower = self._levels
+        _with_one_more(before[0], before[1], first, False, at, self._corners, upper)
         # with classes and order reversed, p0 is 1 - p1
-        _isotonic_with_one_more(weights[3], weights[2], self._corners, lower)
-        return upper, lower[::-1]
+        _with_one_more(before[1], before[0], first, True, at, self._corners, lower)
+        return upper, lower
 
 
 @kernel
-def _order_by_buckets(scores, codes, low, per_unit, begins, ordered, of_ordered, long):
-    """Write scores and codes by bucket, short buckets in order; return how many others there are.
-
-    Buckets of one score alone are in order. `begins` becomes where each bucket begins, and the end.
-    """
+def _put_into_buckets(scores, low, per_unit, begins, ordered, rows):
+    """Write scores and rows by bucket; `begins` becomes where each bucket begins, and the end."""
     limit = begins.size - 2.0
     for i in range(scores.size):
         begins[np.uint32(bucket_of(scores[i], low, per_unit, limit))] += 1
@@ -124,47 +137,55 @@ def _order_by_buckets(scores, codes, low, per_unit, begins, ordered, of_ordered,
         bucket = np.uint32(bucket_of(scores[i], low, per_unit, limit))
         place = begins[bucket]
         ordered[place] = scores[i]
-        of_ordered[place] = codes[i]
+        rows[place] = i
         begins[bucket] = place + 1
     for bucket in range(begins.size - 1, 0, -1):
         begins[bucket] = begins[bucket - 1]
     begins[0] = 0
-    n_long = 0
-    for bucket in range(begins.size - 1):
-        first, last = begins[bucket], begins[bucket + 1]
-        if last - first > _SHORT:
-            are_alike = True
-            for i in range(first + 1, last):
-                are_alike &= ordered[i] == ordered[first]
-            if not are_alike:
-                if n_long < long.size:
-                    long[n_long] = bucket
-                n_long += 1
-            continue
-        for i in range(first + 1, last):
-            score, code = ordered[i], of_ordered[i]
-            j = i
-            while j > first and ordered[j - 1] > score:
-                ordered[j] = ordered[j - 1]
-                of_ordered[j] = of_ordered[j - 1]
-                j -= 1
-            ordered[j] = score
-            of_ordered[j] = code
-    return n_long
 
 
 @kernel
-def _weigh_cells(codes, begins, classes, weights):
-    """Write the training samples of each class in each cell, and the same from right to left."""
-    n = begins.size - 1
-    for cell in range(n):
-        n_negative = n_positive = 0.0
+def _order_in_short(first_block, last_block, begins, ordered, rows):
+    for bucket in range(first_block * BLOCK, min(last_block * BLOCK, begins.size - 1)):
+        first, last = begins[bucket], begins[bucket + 1]
+        if last - first > _SHORT:
+            continue
+        for i in range(first + 1, last):
+            score, row = ordered[i], rows[i]
+            j = i
+            while j > first and ordered[j - 1] > score:
+                ordered[j] = ordered[j - 1]
+                rows[j] = rows[j - 1]
+                j -= 1
+            ordered[j] = score
+            rows[j] = row
+
+
+@kernel
+def _hold_several(ordered, first, last):
+    several = np.zeros(first.size, np.bool_)
+    for k in range(first.size):
+        for i in range(first[k] + 1, last[k]):
+            several[k] |= ordered[i] != ordered[first[k]]
+    return several
+
+
+@kernel
+def _count_before(codes, begins, classes, wanted, before, at):
+    """Write the samples that train before each cell, and the wanted cells; return their number."""
+    n_negative = n_positive = size = 0
+    for cell in range(at.size):
+        before[0, cell], before[1, cell] = n_negative, n_positive
+        is_wanted = False
         for i in range(begins[cell], begins[cell + 1]):
             of_code = classes[codes[i]]
             n_negative += of_code == 0
             n_positive += of_code == 1
-        weights[0, cell] = weights[2, n - 1 - cell] = n_negative
-        weights[1, cell] = weights[3, n - 1 - cell] = n_positive
+            is_wanted |= wanted[codes[i]]
+        at[size] = cell
+        size += is_wanted
+    before[0, at.size], before[1, at.size] = n_negative, n_positive
+    return size
 
 
 @kernel
@@ -187,46 +208,90 @@ def _merge_classes(negatives, weights_0, positives, weights_1, out):
 
 
 @kernel
-def _isotonic_with_one_more(negatives, positives, corners, out):
-    # points of the cumulative sums (weight, weight of class 1); those before the cell to which the
-    # sample is added lie 1 lower and 1 to the left, and the slope of the convex minorant at the gap
+def _cut_where_both(before, first):
+    """Write the first cell of blocks, and the end; return the number of blocks.
+
+    A block has samples of one class alone, or is one cell.
+    """
+    n_cells = before.shape[1] - 1
+    n_blocks = 0
+    has_0 = has_1 = True
+    for cell in range(n_cells):
+        of_0 = before[0, cell + 1] > before[0, cell]
+        of_1 = before[1, cell + 1] > before[1, cell]
+        if (has_0 or of_0) and (has_1 or of_1):
+            first[n_blocks] = cell
+            n_blocks += 1
+            has_0 = has_1 = False
+        has_0 |= of_0
+        has_1 |= of_1
+    first[n_blocks] = n_cells
+    return n_blocks
+
+
+@kernel
+def _with_one_more(misses, hits, first, backwards, at, corners, out):
+    """Write the isotonic share of hits in cells, among them those `at`, if a hit were added there.
+
+    It ascends along the cells, or along these `backwards`. Misses and hits are those before cells.
+    """
+    # points of the cumulative sums (weight, weight of hits); those before the cell to which the
+    # hit is added lie 1 lower and 1 to the left, and the slope of the convex minorant at the gap
     # is the answer; corners of the minorant are a stack from right to left, its leftmost beside it
-    n = negatives.size
-    x = y = 0.0
-    for i in range(n):
-        x += negatives[i] + positives[i]
-        y += positives[i]
+    n_blocks = first.size - 1
     xs, ys = corners
     size = 0
-    left, low = x, y
-    for i in range(n - 1, -2, -1):
-        if i >= 0:
-            x -= negatives[i] + positives[i]
-            y -= positives[i]
-        else:
-            x, y = -1.0, -1.0
-        if size > 0 and y == low and ys[size - 1] == low:  # on in a run of class 0
-            left = x
-            continue
-        while size > 0 and (low - y) * (xs[size - 1] - x) >= (ys[size - 1] - y) * (left - x):
-            size -= 1
-            left, low = xs[size], ys[size]
-        xs[size], ys[size] = left, low
+    right, high = _point(first[0 if backwards else n_blocks], misses, hits, backwards)
+    for number in range(n_blocks - 1, -1, -1):
+        begin = first[n_blocks - number if backwards else number]
+        x, y = _point(begin, misses, hits, backwards)
+        right, high, size = _touch(x, y, right, high, xs, ys, size)
+        xs[size], ys[size] = right, high
         size += 1
-        left, low = x, y
-    # the point before cell i, moved: what was left of a corner moves along with it
-    size -= 1
-    right, high = xs[size], ys[size]
-    slope = (high - low) / (right - left)
-    x, y = -1.0, -1.0
-    for i in range(n):
-        out[i] = slope
-        x += negatives[i] + positives[i]
-        y += positives[i]
-        if (y - low) * (right - left) >= (high - low) * (x - left):
+        right, high = x, y
+    left = low = -1.0
+    right, high, size = _touch(left, low, right, high, xs, ys, size)
+    used = 0
+    for number in range(n_blocks):
+        block = n_blocks - 1 - number if backwards else number
+        begin, end = first[block], first[block + 1]
+        # the point before a cell, moved: what was left of a corner moves along with it
+        x, y = _point(end if backwards else begin, misses, hits, backwards)
+        x, y = x - 1.0, y - 1.0
+        if (y - low) * (right - left) < (high - low) * (x - left):
+            right, high, size = _touch(x, y, right, high, xs, ys, size)
+            left, low = x, y
+        if hits[begin] < hits[end] or end - begin == 1:  # the same in all its cells
+            out[begin:end] = (high - low) / (right - left)
+            while used < at.size and begin <= at[at.size - 1 - used if backwards else used] < end:
+                used += 1
             continue
-        while size > 0 and (high - y) * (xs[size - 1] - x) >= (ys[size - 1] - y) * (right - x):
-            size -= 1
-            right, high = xs[size], ys[size]
-        left, low = x, y
-        slope = (high - low) / (right - left)
+        while used < at.size:  # with misses alone, only the point before tells
+            cell = at[at.size - 1 - used if backwards else used]
+            if not begin <= cell < end:
+                break
+            used += 1
+            x, _ = _point(cell + 1 if backwards else cell, misses, hits, backwards)
+            x -= 1.0
+            if (y - low) * (right - left) < (high - low) * (x - left):
+                right, high, size = _touch(x, y, right, high, xs, ys, size)
+                left, low = x, y
+            out[cell] = (high - low) / (right - left)
+
+
+@elementary
+def _point(edge, misses, hits, backwards):
+    """Return the weight, and the weight of hits, on this side of an edge between cells."""
+    last = misses.size - 1
+    of_misses = misses[last] - misses[edge] if backwards else misses[edge]
+    of_hits = hits[last] - hits[edge] if backwards else hits[edge]
+    return np.float64(of_misses + of_hits), np.float64(of_hits)
+
+
+@elementary
+def _touch(x, y, right, high, xs, ys, size):
+    """Return the corner that a line from the left touches, and how many are right of it."""
+    while size > 0 and (high - y) * (xs[size - 1] - x) >= (ys[size - 1] - y) * (right - x):
+        size -= 1
+        right, high = xs[size], ys[size]
+    return right, high, size
