@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fastpsr.calibration.objective import bfgs, in_lockstep, newton
+from fastpsr.calibration.objective import (
+    Asked,
+    _divided_by,
+    bfgs,
+    in_lockstep,
+    newton,
+    newton_by_products,
+)
 
 
 def problem(seed, n_parameters, n=400):
@@ -96,3 +103,61 @@ def test_searches_in_lockstep_are_those_alone():
         np.testing.assert_array_equal(found, alone)
     assert asked_together[0] == len(problems)
     assert asked_together[-1] < len(problems) or len(set(asked_together)) == 1
+
+
+def softmax_rows(scores):
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def linear_map(seed, n, n_classes):
+    """What a search by products asks for: softmax regression on features far from 0."""
+    rng = np.random.default_rng(seed)
+    features = np.hstack([rng.normal(size=(n, n_classes)) - 6.0, np.ones((n, 1))])
+    y = np.eye(n_classes)[rng.integers(0, n_classes, n)]
+    counts = {"points": 0, "products": 0}
+
+    def answer(asked):
+        q = softmax_rows(features @ asked.point.T)
+        if asked.direction is not None:
+            counts["products"] += 1
+            moves = features @ asked.direction.T
+            moves = q * (moves - (q * moves).sum(axis=1, keepdims=True))
+            return moves.T @ features / n, None
+        counts["points"] += 1
+        spread = (q * (1.0 - q)).T / n
+        return (q - y).T @ features / n, np.stack([spread @ features**2, spread @ features])
+
+    return answer, counts
+
+
+@pytest.mark.parametrize("n_features", [2, 6])
+def test_division_by_the_curvature_of_rows(n_features):
+    """That of one feature and a constant is exact; of more, all but covariances of features."""
+    rng = np.random.default_rng(n_features)
+    features = np.hstack([rng.normal(size=(50, n_features - 1)) - 3.0, np.ones((50, 1))])
+    weights = rng.uniform(0.1, 1.0, (4, 50))
+    pull = rng.uniform(0.1, 1.0, (4, n_features))
+    moments = np.einsum("ki,ij,il->kjl", weights, features, features)
+    means = moments[:, -1, :-1] / moments[:, -1:, -1]
+    for matrix, mean in zip(moments, means, strict=True):
+        between = matrix[-1, -1] * np.outer(mean, mean)
+        between[np.diag_indices(n_features - 1)] = np.diagonal(matrix)[:-1]
+        matrix[:-1, :-1] = between
+    values = rng.normal(size=pull.shape)
+    curvature = np.stack([np.diagonal(moments, axis1=1, axis2=2), moments[:, -1]])
+    expected = [
+        np.linalg.solve(matrix + np.diag(of_row), value)
+        for matrix, of_row, value in zip(moments, pull, values, strict=True)
+    ]
+    np.testing.assert_allclose(_divided_by(curvature, pull)(values), expected, rtol=1e-9)
+
+
+def test_a_search_by_products_ends_flat_after_few_products():
+    """It takes 32; with a diagonal alone it would take 97."""
+    answer, counts = linear_map(0, 500, 20)
+    pull = np.full((20, 21), 0.1)
+    end = searched(newton_by_products(np.zeros(pull.shape), pull), answer)
+    gradient, _ = answer(Asked(end))
+    assert np.abs(gradient + pull * end).max() < 1e-12
+    assert counts["products"] < 50
