@@ -27,7 +27,7 @@ from fastpsr.summaries.sums import Sums
 
 __all__ = ["VennAbers"]
 
-_BYTES_OF_ROW = 128  # while all samples are ordered
+_BYTES_OF_ROW = 96  # while all samples are ordered
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,8 @@ class VennAbers(StepCalibrator):
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         fits = None
-        if isinstance(data, Predictions) and folds.n_calibrators > 1:
+        serves_once = 1 < folds.n_calibrators == len(folds.served)
+        if isinstance(data, Predictions) and serves_once:
             fits = yield from self._in_order(folds, data)
         if fits is None:
             return (yield from super().cross_fit_plan(data, folds))
