@@ -245,3 +245,15 @@ def test_what_is_refused():
         fp.MatrixScaling().fit(fp.Predictions.from_logits(y, 40.0 * np.eye(3)[y]))
     with pytest.raises(fp.ArgumentError, match="must be posteriors"):
         fp.VectorScaling().fit(data).transform(fp.Predictions.from_log_likelihoods(y, z))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4, 9])
+def test_constant_rows_without_penalty_become_frequencies(n_classes):
+    """Slopes and biases are then one and the same, so that the curvature is singular."""
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes, 1_000)
+    row = 20.0 * rng.normal(size=n_classes)
+    data = fp.Predictions.from_logits(y, np.tile(row, (y.size, 1)))
+    posteriors = np.exp(fp.VectorScaling(0.0).fit(data).transform(data).log_posteriors)
+    frequencies = np.bincount(y) / y.size
+    np.testing.assert_allclose(posteriors, np.tile(frequencies, (y.size, 1)), atol=1e-12)

@@ -34,7 +34,7 @@ _MOST_LINE_STEPS = 40
 _ALL_BUT_FLAT = 1e-10  # gradient per unit of weight before the last step of a search by products
 _ALMOST_THERE = 1e-3  # gradient below which products are divided by the curvature as it was
 _MOST_PRODUCTS = 1_000  # of a step
-_LEAST_SPREAD = 1e-8  # variance of a feature as a share of its second moment
+_LEAST_SPREAD = 1e-3  # least variance of a feature by its second moment, beside which less is noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +304,7 @@ def _divided_by(curvature: Floats, pull: Floats) -> Callable[[Floats], Floats]:
     """
     squares, crossed = curvature
     total = np.maximum(crossed[:, -1:], 1e-300)
-    spread = np.maximum(pull + squares - crossed**2 / total, _LEAST_SPREAD * squares)
+    spread = np.maximum(squares - crossed**2 / total + pull, _LEAST_SPREAD * squares)
     spread = np.maximum(spread, 1e-300)
     along = crossed / spread
     share = along / (total + (crossed * along).sum(axis=1, keepdims=True))
