@@ -247,6 +247,7 @@ def test_what_is_refused():
         fp.VectorScaling().fit(data).transform(fp.Predictions.from_log_likelihoods(y, z))
 
 
+@pytest.mark.filterwarnings("ignore:the fitted scale")
 @pytest.mark.parametrize("n_classes", [2, 4, 9])
 def test_constant_rows_without_penalty_become_frequencies(n_classes):
     """Slopes and biases are then one and the same, so that the curvature is singular."""
