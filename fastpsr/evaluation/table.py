@@ -1,11 +1,13 @@
 """Result of an evaluation: rows of values, and the groups of samples."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.best_calibrator import BestCalibrator
+from fastpsr.evaluation.files import write
 from fastpsr.evaluation.layout import (
     best_calibrators,
     compared,
@@ -290,6 +292,44 @@ class Evaluation:
         """
         records = self.records()
         return frame({name: [each.get(name) for each in records] for name in records[0]})
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the evaluation as a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The ending names the format:
+
+            - ``.json``: what `to_dict` returns.
+            - ``.csv``: a line per value, as `to_frame`; of a comparison, per difference.
+            - ``.md``, ``.tex``: the table, of a comparison that of the differences, as Markdown, or
+              as LaTeX for the package booktabs.
+
+        Raises
+        ------
+        ValueError
+            For other endings, and for CSV if polars is not installed.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import fastpsr as fp
+        >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> table = fp.evaluate(data, ["NCE", "NBS"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "table.md")
+        ...     table.write(path)
+        ...     print(path.read_text(), end="")
+        | metric | value |
+        | --- | --: |
+        | NCE | 0.7370 |
+        | NBS | 0.7400 |
+        """
+        write(self, path)
 
     def _repr_html_(self) -> str:
         intervals = f"; {self.settings}" if self.settings else ""
