@@ -170,6 +170,15 @@ def test_a_report_of_systems_and_their_differences(page):
     assert "Tippett" not in alone.text
 
 
+def test_a_report_says_what_was_warned_of(page):
+    samples = reports.llrs()
+    turned = fp.Predictions.from_llrs(samples.labels, -samples.scores)
+    with pytest.warns(fp.SuspicionWarning, match="the AUC is about"):
+        evaluation = fp.evaluate(turned, ["EER"])
+    (message,) = evaluation.warnings
+    assert f"warning: {message}" in page(evaluation).text
+
+
 def test_a_report_draws_what_was_evaluated(page):
     samples = reports.llrs(60)
     evaluation = fp.evaluate({"a": samples}, ["EER"])

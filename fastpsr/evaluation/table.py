@@ -176,6 +176,9 @@ class Evaluation:
     differences : tuple of Difference
         Differences, if requested: of systems, group by group, pair by pair, metric by metric; then
         of groups, system by system, pair by pair, metric by metric.
+    warnings : tuple of str
+        Messages of the warnings of this package while it was computed, also of those that Python's
+        filters hide; not in files.
 
     Examples
     --------
@@ -195,6 +198,7 @@ class Evaluation:
     groups: tuple[Group, ...]
     intervals: Intervals | None = None
     differences: "tuple[Difference, ...]" = ()
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: str | tuple[str | None, str | None, str]) -> float:
         """Return the value of a metric, or of (system, group, metric)."""
@@ -368,7 +372,7 @@ class Evaluation:
         title : str
             By default which systems are evaluated or compared.
         read : sequence of str
-            What was read and how it was interpreted, a line each.
+            What was read and how it was interpreted, a line each; the `warnings` follow.
         text : sequence of str
             Paragraphs before the tables.
 
@@ -399,8 +403,9 @@ class Evaluation:
         systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
         known = {name: each for name, each in systems.items() if each is not None}
         report = Report(
-            self, known, operating_points=operating_points, title=title, read=read, text=text
-        )
+            self, known, operating_points=operating_points, title=title, text=text,
+            read=[*read, *(f"warning: {message}" for message in self.warnings)],
+        )  # fmt: skip
         conditions = {
             name: {group.name: cast("Predictions", group.data) for group in groups_of(each, by)}
             for name, each in known.items()
@@ -455,7 +460,8 @@ class Evaluation:
         rows = tuple(row for each in evaluations for row in each.rows)
         groups = tuple(group for each in evaluations for group in each.groups)
         differences = tuple(one for each in evaluations for one in each.differences)
-        return cls(rows, groups, evaluations[0].intervals, differences)
+        warnings = tuple(dict.fromkeys(text for each in evaluations for text in each.warnings))
+        return cls(rows, groups, evaluations[0].intervals, differences, warnings)
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
         """Return the evaluation with renamed systems."""
