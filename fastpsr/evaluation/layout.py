@@ -51,11 +51,8 @@ def as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
 
 
 def _without_blank(lines: Sequence[Sequence[str]], n_names: int) -> tuple[int, list[list[str]]]:
-    """Return the number of columns of names that are not blank, and lines of these and of numbers.
-
-    Without a name of the system there is a blank column.
-    """
-    blank = {k for k in range(n_names) if not any(line[k] for line in lines[1:])}
+    """Return how many columns of names are left, and the lines, without blank columns of names."""
+    blank = {k for k in range(n_names) if not any(line[k] for line in lines[1:])}  # no system name
     return n_names - len(blank), [
         [cell for k, cell in enumerate(line) if k not in blank] for line in lines
     ]

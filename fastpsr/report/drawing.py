@@ -172,10 +172,8 @@ class _Bands:
 
     def around(self, chart: _Chart, names: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
         """Return the options of a chart of systems, with bands if there are, and what is shaded."""
-        drawn, chance = (
-            self._report.evaluation.intervals,
-            chart.options.get("band") == "consistency",
-        )
+        drawn = self._report.evaluation.intervals
+        chance = chart.options.get("band") == "consistency"
         bands = {}
         for name, shown in names.items():
             found = self._of(chart, name)
@@ -302,10 +300,11 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
             systems[names[result.system]] = named
     if not systems:
         return
-    caption = "All are 1 (dashed) for a system that knows the priors and nothing else; lower is "
-    caption += (
-        "better." if report.evaluation.intervals is None else "better. Whiskers are the intervals."
+    caption = (
+        "All are 1 (dashed) for a system that knows the priors and nothing else; lower is better."
     )
+    if report.evaluation.intervals is not None:
+        caption += " Whiskers are the intervals."
     with new_axes() as ax:
         plotting.metric_bars(systems, reference=1.0, ax=ax)
         pen.keep(ax, "Normalized metrics" + part, caption, list(systems))
