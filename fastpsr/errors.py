@@ -3,13 +3,16 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["ArgumentError", "LooksLike", "SuspicionWarning", "warn"]
+__all__ = ["ArgumentError", "LooksLike", "SuspicionWarning", "keep", "kept_warnings", "warn"]
 
+_KEPT: ContextVar[list[str] | None] = ContextVar("kept warnings", default=None)
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 LooksLike = Literal[
@@ -164,7 +167,29 @@ class SuspicionWarning(UserWarning):
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn, with the line of the first caller that is not part of the package."""
+    keep(message)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """Yield a list that collects the messages of warnings of the package, shown or not.
+
+    Lists of outer blocks do not collect those of inner blocks.
+    """
+    messages: list[str] = []
+    token = _KEPT.set(messages)
+    try:
+        yield messages
+    finally:
+        _KEPT.reset(token)
+
+
+def keep(message: str | Warning) -> None:
+    """Add a message to the warnings that are kept."""
+    messages = _KEPT.get()
+    if messages is not None and str(message) not in messages:
+        messages.append(str(message))

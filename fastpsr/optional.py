@@ -17,8 +17,8 @@ def load(name: str, advice: str) -> Any:
         raise ValueError(advice) from None
 
 
-def frame(columns: dict[str, Any], **options: Any) -> "DataFrame":
-    """Return columns by name as a ``polars.DataFrame``."""
+def frame(content: Any, **options: Any) -> "DataFrame":
+    """Return columns by name, or records, as a ``polars.DataFrame``."""
     polars = load("polars", 'data frames need polars: pip install "fastpsr[cli]"')
-    data_frame: DataFrame = polars.DataFrame(columns, **options)
+    data_frame: DataFrame = polars.DataFrame(content, **options)
     return data_frame

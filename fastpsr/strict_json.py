@@ -1,12 +1,18 @@
-"""Conversion of values to content for strict JSON."""
+"""Values as strict JSON."""
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-__all__ = ["strict"]
+__all__ = ["as_json", "strict"]
+
+
+def as_json(content: Any) -> str:
+    """Return strict JSON of a file: null for nan, strings for infinities."""
+    return json.dumps(strict(content), indent=1, allow_nan=False) + "\n"
 
 
 def strict(value: Any) -> Any:

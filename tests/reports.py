@@ -1,11 +1,13 @@
 """Reports for tests: of data that are hard to draw, and of names that are no text for a page."""
 
 import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 
 import fastpsr as fp
+from fastpsr.evaluation import Group
 
 MARKUP = (
     "<script>window.hacked = 1</script>",
@@ -66,24 +68,34 @@ def many_classes(n=200):
     )
 
 
+def evaluation_of(rows, name="a", **parts):
+    """An evaluation of one system with these rows."""
+    group = Group(name, None, "posteriors", 4, (2, 2), (0.5, 0.5), 0, **parts)
+    return fp.Evaluation(tuple(replace(row, system=name) for row in rows), (group,))
+
+
 def report(systems, *, conditions=("",), metrics=None, n_resamples=0, **parts):
     """A report of predictions by name: in each condition the same."""
-    from fastpsr.report import Report, Result
+    from fastpsr.report import Report
 
-    results, intervals = [], None
+    found = []
     for name, samples in systems.items():
         usual = METRICS if samples.n_classes == 2 and samples.kind != "raw scores" else None
         seed = 0 if n_resamples else None
-        evaluation = fp.evaluate(samples, metrics or usual, n_resamples=n_resamples, seed=seed)
-        intervals = evaluation.intervals
-        counts = {"samples": len(samples)}
-        results += [Result(name, evaluation.rows, each, counts) for each in conditions]
-    return Report(parts.pop("title", "Title"), results, systems, intervals=intervals, **parts)
+        table = fp.evaluate(samples, metrics or usual, n_resamples=n_resamples, seed=seed)
+        table = table.renamed({"": name})
+        for condition in conditions:
+            group = condition if condition not in ("", "pooled") else None
+            groups = (replace(table.all_samples, group=group),)
+            found.append(
+                replace(table, groups=groups).with_rows(lambda row, g=group: replace(row, group=g))
+            )
+    return Report(fp.Evaluation.joined(found), systems, **{"title": "Title", **parts})
 
 
 def grid(n=400):
     """A report of 5 systems in 5 conditions, with detection costs and intervals."""
-    from fastpsr.report import Report, Result
+    from fastpsr.report import Report
 
     points = [fp.MinDCF(0.3), fp.MinDCF(0.1, 1.0, 2.0)]
     metrics = METRICS | {"AUC": fp.AUC(), "NBS": fp.BrierScore()}
@@ -93,7 +105,7 @@ def grid(n=400):
     names = ["ecapa-tdnn-1024.txt", "resnet293-large-margin.txt", "wavlm-large-mhfa.txt",
              "xvector-plda-baseline.txt", "fusion of the four.txt"]  # fmt: skip
     conditions = ["microphone", "telephone", "cross-lingual", "far-field", "video"]
-    results, pooled, parted, intervals = [], {}, {}, None
+    found, pooled, parted = [], {}, {}
     for k, name in enumerate(names):
         samples = llrs(n, 1.0 + 0.2 * k, seed=k)
         column = np.array(conditions)[np.random.default_rng(k).integers(0, 5, n)]
@@ -102,14 +114,13 @@ def grid(n=400):
             table = fp.evaluate(
                 {name: samples}, metrics, by={"condition": column}, n_resamples=40, seed=0
             )
-        intervals, pooled[name], parted[name] = table.intervals, samples, {}
-        for group in table.groups:
-            counts = dict(zip(("non-targets", "targets"), group.class_sizes, strict=True))
-            results.append(Result(name, table.of(group), group.group or "pooled", counts))
-            if group.group is not None:
-                rows = np.flatnonzero(column == group.group.removeprefix("condition="))
-                parted[name][group.group] = samples[rows]
-    return Report("Five systems", results, pooled, parted, points, intervals=intervals)
+        found.append(table)
+        pooled[name] = samples
+        parted[name] = {
+            group.group: samples[np.flatnonzero(column == group.group.removeprefix("condition="))]
+            for group in table.groups[1:]
+        }
+    return Report(fp.Evaluation.joined(found), pooled, parted, points, title="Five systems")
 
 
 class Page(HTMLParser):

@@ -8,7 +8,7 @@ import pytest
 import fastpsr as fp
 from fastpsr.calibration import NAMED
 from fastpsr.evaluation import default_metrics
-from fastpsr.report import Report, Result
+from fastpsr.report import Report
 from fastpsr.report.verdict import verdicts
 
 
@@ -96,11 +96,7 @@ def test_the_best_calibrator_is_in_the_text_the_dict_and_the_report():
     content = json.loads(json.dumps(found.to_dict()))
     assert content["groups"][0]["best_calibrator"]["name"] == first.name
     assert str(first) in found._repr_html_()
-    results = [
-        Result(group.system, found.of(group), best_calibrator=group.best_calibrator)
-        for group in found.groups
-    ]
-    said = verdicts(Report("Title", results))
+    said = verdicts(Report(found))
     for verdict, group in zip(said, found.groups, strict=True):
         assert f"Best is {group.best_calibrator.name}" in " ".join(verdict.words)
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -400,3 +401,45 @@ def test_metrics_by_name():
     assert [row.value for row in table.rows] == [metric(data) for metric in metrics]
     with pytest.raises(fp.ArgumentError, match=r"metrics must be among .*NCE"):
         fp.evaluate(data, ["none"])
+
+
+# Warnings
+
+
+def reversed_system():
+    y = np.arange(60) % 3 == 0
+    llrs = np.random.default_rng(0).normal(size=60) * 2.0 + 4.0 * y - 2.0
+    rcl = fp.CalibrationLoss(fp.rules.Log(), fp.DirectionPreserving(), fp.TrainOnTest())
+    systems = {"a": fp.Predictions.from_llrs(y, llrs), "b": fp.Predictions.from_llrs(y, -llrs)}
+    return systems, {"metrics": [rcl]}
+
+
+def few_samples():
+    data = fp.Predictions.from_posteriors([1] + [0] * 9, np.linspace(0.9, 0.1, 10))
+    return data, {"metrics": ["NCE", "AUC"], "n_resamples": 100, "seed": 0}
+
+
+def few_units():
+    y = np.arange(120) % 2
+    clusters = np.where(np.arange(120) < 60, np.arange(120) // 4, 99)
+    data = fp.Predictions.from_llrs(y, np.random.default_rng(1).normal(size=120) + 2.0 * y - 1.0)
+    by = {"room": np.where(np.arange(120) < 60, "x", "y")}
+    drawn = {"resampling": fp.Clusters(clusters), "n_resamples": 60, "seed": 0}
+    return data, {"metrics": ["NCE"], "by": by, **drawn}
+
+
+@pytest.mark.parametrize("make", [reversed_system, few_samples, few_units])
+def test_evaluations_keep_what_python_warns_of(make):
+    data, options = make()
+    with pytest.warns((RuntimeWarning, fp.SuspicionWarning)) as caught:
+        found = fp.evaluate(data, **options)
+    assert found.warnings == tuple(dict.fromkeys(str(each.message) for each in caught))
+    with warnings.catch_warnings(action="ignore"):
+        again = fp.evaluate(data, **options)
+    assert again.warnings == found.warnings
+    assert fp.Evaluation.joined([found, again]).warnings == found.warnings
+    assert "warnings" not in found.to_dict()
+
+
+def test_fits_in_replicates_warn_of_nothing():
+    assert fp.evaluate(sample(n=60), ["RCL"], n_resamples=40, seed=0).warnings == ()

@@ -42,8 +42,12 @@ FLOORS = (
     {"html", "interrupts", "optional", "strict_json", "version"},
     {"kernels"},
 )
-#: A method that users call, and which is computed above: data in parts explain a table of metrics.
-UPWARD = {("fastpsr.plans.partitioned", "fastpsr.evaluation.explain")}
+#: Methods that users call, and which are computed above: data in parts explain a table of metrics,
+#: and an evaluation is written as a report.
+UPWARD = {
+    ("fastpsr.plans.partitioned", "fastpsr.evaluation.explain"),
+    ("fastpsr.evaluation.table", "fastpsr.report"),
+}
 UNDOCUMENTED = {  # defects: no section Examples
     "Evaluation", "HeldOut", "TrainOnTest", "load_calibrator", "save_calibrator",
 }  # fmt: skip

@@ -18,7 +18,7 @@ from fastpsr.evaluation import Row
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.plotting.notes import take_notes
-from fastpsr.report import Report, Result, render, write_report
+from fastpsr.report import Report, render, write_report
 from fastpsr.report.svg import legend_above, new_axes
 from fastpsr.report.tables import metric_tables
 from fastpsr.report.verdict import verdicts
@@ -133,11 +133,11 @@ def test_legends_lie_above_the_axes():
 
 def test_a_report_without_predictions_has_tables_and_bars():
     page = Page(
-        render(Report("T", [Result("a", [Row("NCE", 0.5, note="x", reference_value=1.0)])]))
+        render(Report(reports.evaluation_of([Row("NCE", 0.5, note="x", reference_value=1.0)])))
     )
     assert len(page.all("svg")) == 1
     assert len(page.all("table")) == 1
-    assert not Page(render(Report("T", [Result("a", [Row("EER", 0.5)])]))).all("svg")
+    assert not Page(render(Report(reports.evaluation_of([Row("EER", 0.5)])))).all("svg")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_same_report_is_the_same_page():
 
 def judge(rcl, low=None, high=None, nce=0.4, **parts):
     rows = [Row("RCL", rcl, low, high, note="not computed: why"), Row("NCE", nce)]
-    (found,) = verdicts(Report("T", [Result("a", rows, **parts)]))
+    (found,) = verdicts(Report(reports.evaluation_of(rows, **parts)))
     return found.short, " ".join(found.words)
 
 
@@ -237,7 +237,7 @@ def test_ids_are_unique_and_references_lead_somewhere(two):
 
 def test_tables_and_figures_can_be_read_out(two):
     assert all(svg["role"] == "img" and len(svg["aria-label"]) > 30 for svg in two.all("svg"))
-    assert len(two.all("caption")) == len(two.all("table")) == 3
+    assert len(two.all("caption")) == len(two.all("table")) == 4
     assert all(head["scope"] in ("col", "row") for head in two.all("th"))
     assert two.all("html") == [{"lang": "en"}]
     assert next(tag for tag, _ in two.elements if tag in ("h1", "h2", "h3")) == "h1"
@@ -309,17 +309,17 @@ def test_a_report_is_small(two):
 
 
 def test_reports_check_what_they_are_given():
-    rows = [Result("a", [Row("NCE", 0.5)])]
+    table = reports.report({"a": reports.llrs(60), "b": reports.llrs(60)}).evaluation
     raw = fp.Predictions.from_raw_scores([0, 1], [0.1, 0.4])
-    with pytest.raises(ValueError, match="results must not be empty"):
-        Report("T", [])
+    with pytest.raises(ValueError, match="predictions must be of a, b, not of 'c'"):
+        Report(table, {"c": raw})
     with pytest.raises(ValueError, match=r"predictions\['a'\] must be Predictions, not list"):
-        Report("T", rows, {"a": [1.0]})
+        Report(table, {"a": [1.0]})
     with pytest.raises(ValueError, match=r"predictions\['a'\] must be labeled"):
-        Report("T", rows, {"a": fp.Predictions.from_llrs(None, [1.0], prior=0.5)})
-    assert Report("T", rows, {"a": raw, "b": reports.llrs()}).is_raw
+        Report(table, {"a": fp.Predictions.from_llrs(None, [1.0], prior=0.5)})
+    assert Report(table, {"a": raw, "b": reports.llrs()}).is_raw
     with pytest.raises(ValueError, match="all be binary or none"):
-        Report("T", rows, {"a": raw, "b": reports.many_classes()})
+        Report(table, {"a": raw, "b": reports.many_classes()})
 
 
 def test_a_missing_folder_is_said_before_any_work(tmp_path):

@@ -14,7 +14,7 @@ from fastpsr.bootstrap.rows import DrawnTotals, RowDraws
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import ByIdentity, cached_property
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, kept_warnings
 from fastpsr.interval_rule import IntervalRule
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
@@ -307,7 +307,7 @@ def as_number(name: str, value: object) -> float:
 @contextmanager
 def in_silence() -> Iterator[None]:
     """Suppress warnings, which in replicates are not caused by the user's input."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), kept_warnings():
         warnings.simplefilter("ignore")
         yield
 

@@ -40,7 +40,7 @@ from fastpsr.cli.options import (
     kinds_of,
     named_files,
 )
-from fastpsr.cli.reports import FigureData, require_report
+from fastpsr.cli.reports import require_report
 from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
 from fastpsr.cli.systems import show_systems
@@ -168,9 +168,8 @@ def _compare_tables(
                 predictions, metrics, intervals=drawn, differences=pairs, progress=begin
             )
     scales = [measure.scale for measure in measures]
-    resampling = dict.fromkeys(predictions, drawn.resampling)
-    figures = FigureData(predictions, operating_points=measures[0].detection, resampling=resampling)
-    show_systems(evaluation, systems, scales, outputs, report, figures, said)
+    detection = measures[0].detection
+    show_systems(evaluation, systems, scales, outputs, report, predictions, detection, said)
 
 
 def _check_same(a: ScoreFile, b: ScoreFile, predictions: Mapping[str, Predictions]) -> None:
@@ -217,11 +216,8 @@ def _compare_trials(
                 group_differences,
             )  # fmt: skip
     conditions = {} if report is None else conditions_of(trials, judged)
-    assert evaluation.intervals is not None
-    resampling = dict.fromkeys(predictions, evaluation.intervals.resampling)
-    figures = FigureData(predictions, conditions, measures[0].detection, resampling)
     scales = [measure.scale for measure in measures]
     show_systems(
-        evaluation, systems, scales, outputs, report, figures, said, clock=reader.clock,
-        caution=caution,
+        evaluation, systems, scales, outputs, report, predictions, measures[0].detection, said,
+        conditions=conditions, clock=reader.clock, caution=caution,
     )  # fmt: skip

@@ -91,19 +91,16 @@ def _write_report(
     reading: str,
 ) -> None:
     """Write what was printed as an HTML report, with intervals by speaker for the raw system."""
-    from fastpsr.report import Result
-
     assert by_speaker.intervals is not None
+    intervals = {("raw", row.metric): row for row in by_speaker.renamed({"": "raw"}).rows}
+    joined = fp.Evaluation.joined([each.renamed({"": name}) for name, each in evaluations.items()])
     drawn = replace(by_speaker.intervals, drawn="speaker")  # in the commands' words
-    intervals = {row.metric: row for row in by_speaker.rows}
-    results = [
-        Result(name, [intervals.get(row.metric, row) if name == "raw" else row for row in e.rows])
-        for name, e in evaluations.items()
-    ]
+    evaluation = replace(joined, intervals=drawn).with_rows(
+        lambda row: intervals.get((row.system or "", row.metric), row)
+    )
     write_report(
-        path, "A simulated speaker-verification test", results, predictions=predictions,
-        read=[simulated], text=reading.strip().split("\n"), intervals=drawn,
-        resampling=dict.fromkeys(predictions, drawn.resampling),
+        path, evaluation, predictions=predictions, title="A simulated speaker-verification test",
+        read=[simulated], text=reading.strip().split("\n"),
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ from fastpsr.cli.options import (
     kinds_of,
 )
 from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
-from fastpsr.cli.reports import FigureData, report_of_table, require_report
+from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.score_files import ScoreFile, read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
 from fastpsr.cli.systems import show_systems
@@ -172,7 +172,11 @@ def _evaluate_table(
     print_evaluation(evaluation)
     write_evaluation(evaluation, measure.scale, outputs)
     if report is not None:
-        report_of_table(report, data.path, evaluation, predictions, read, measure.detection)
+        read.append(str(evaluation.all_samples))
+        write_report(
+            report, evaluation, predictions={data.path.name: predictions}, read=read,
+            operating_points=measure.detection,
+        )  # fmt: skip
 
 
 def _evaluate_trials(
@@ -208,8 +212,8 @@ def _evaluate_trials(
                     resampling[str(path)] = evaluation.intervals.resampling
                 parted |= conditions_of({path: made}, measures)
     detection = next(iter(measures.values())).detection
-    figures = FigureData(pooled, parted, detection, resampling)
     show_systems(
         Evaluation.joined(found), systems, [measures[path].scale for path in systems], outputs,
-        report, figures, said, clock=reader.clock, caution=caution,
+        report, pooled, detection, said, conditions=parted, resampling=resampling,
+        clock=reader.clock, caution=caution,
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """`fastpsr select`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +33,7 @@ from fastpsr.evaluation import select as choose
 from fastpsr.files import whole_file
 from fastpsr.plans import Data
 from fastpsr.rules import Brier, Log
+from fastpsr.strict_json import as_json
 
 __all__ = ["select"]
 
@@ -170,7 +170,7 @@ def select(
     console.print(str(found), soft_wrap=True)
     if to_json is not None:
         with to_stdout(to_json) as target, whole_file(target) as part:
-            part.write_text(json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n")
+            part.write_text(as_json(found.to_dict()), "utf-8")
     if save is None:
         return
     name = found.simplest if simplest else found.chosen

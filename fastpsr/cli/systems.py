@@ -2,15 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from fastpsr.cli.reports import FigureData, report_of_systems
+from fastpsr.bootstrap import Resampling
+from fastpsr.cli.reports import write_report
 from fastpsr.cli.show import console, heard, say
 from fastpsr.cli.tables import Outputs, print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import Clock
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
+from fastpsr.metrics import MinDCF
+from fastpsr.predictions import Predictions
 
 __all__ = ["show_systems"]
+
+Each = TypeVar("Each")
 
 
 def show_systems(
@@ -19,16 +25,20 @@ def show_systems(
     scales: Sequence[str],
     outputs: Outputs,
     report: Path | None,
-    figures: FigureData,
+    predictions: Mapping[str, Predictions],
+    detection: Sequence[MinDCF],
     said: Sequence[str],
     *,
+    conditions: Mapping[str, Mapping[str, Predictions]] | None = None,
+    resampling: Mapping[str, Resampling] | None = None,
     clock: Clock | None = None,
     caution: str = "",
 ) -> None:
     """Print an evaluation of systems by path, and write it to files and a report.
 
     Systems have their own names or short ones, `scales` are the kinds of their scores, and `said`
-    is what was printed when they were read.
+    is what was printed when they were read. Figures show `predictions`, those of `conditions`, and
+    the costs of `detection`; `resampling` is of systems that are not drawn alike.
     """
     taken = f"scores taken as {' and '.join(dict.fromkeys(scales))}"
     if len(set(scales)) > 1:
@@ -48,8 +58,15 @@ def show_systems(
     kinds = ", ".join(dict.fromkeys(scales))
     write_evaluation(evaluation.renamed(all_names), kinds, outputs)
     if report is not None:
-        read = [*said, taken, *warnings]
-        report_of_systems(report, evaluation.renamed(names), figures.renamed(names), read)
+        write_report(
+            report, evaluation.renamed(names), predictions=_renamed(predictions, names),
+            by_condition=_renamed(conditions or {}, names), operating_points=detection,
+            resampling=_renamed(resampling or {}, names), read=[*said, taken, *warnings],
+        )  # fmt: skip
+
+
+def _renamed(by_path: Mapping[str, Each], names: Mapping[str, str]) -> dict[str, Each]:
+    return {names[path]: each for path, each in by_path.items()}
 
 
 def _warn_of_unlike_trials(evaluation: Evaluation, names: Mapping[str, str]) -> None:

@@ -16,7 +16,7 @@ from fastpsr.bootstrap.bootstrap import (
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError, kept_warnings, warn
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -235,17 +235,19 @@ def evaluate_systems(
             sides += [(of_system[a], of_system[b]) for a, b in pairs]
             if intervals is not None:
                 intervals.check_simultaneous(len(pairs))
-    outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
-    for task in tasks:
-        for each in task.take(outcomes):
-            warn(each.of(task.label) if task.label else each)
     found: list[Difference] = []
-    for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
-        drawn = some[0].intervals if group_differences is None else intervals
-        between = [(a, b) for a, b in sides if a in some]
-        found += _finished(some, between, drawn, progress)
+    with kept_warnings() as warnings:
+        outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
+        for task in tasks:
+            for each in task.take(outcomes):
+                warn(each.of(task.label) if task.label else each)
+        for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
+            drawn = some[0].intervals if group_differences is None else intervals
+            between = [(a, b) for a, b in sides if a in some]
+            found += _finished(some, between, drawn, progress)
     rows = tuple(row for task in tasks for row in task.rows.values())
-    return Evaluation(rows, tuple(task.described for task in tasks), intervals, tuple(found))
+    groups = tuple(task.described for task in tasks)
+    return Evaluation(rows, groups, intervals, tuple(found), tuple(warnings))
 
 
 def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POOLED",
+    "as_lines",
     "best_calibrators",
     "compared",
     "corrected",
@@ -31,6 +32,32 @@ _MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
 _PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
 
 
+def as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
+    """Return a table as lines whose first is the header, and how many of its columns are names.
+
+    There is a line per metric, or per system and group; of a comparison, the lines are of the
+    differences alone.
+    """
+    if evaluation.differences:
+        lines = compared(evaluation)
+        return _without_blank(lines, 1 if lines[0][0] == "metric" else 2)
+    if len(evaluation.groups) > 1 or evaluation.all_samples.system is not None:
+        return _without_blank(pivot(evaluation), 2)
+    n_columns = 2 + (evaluation.intervals is not None)
+    lines = [["metric", "value", "interval"]]
+    for row in evaluation.rows:
+        lines.append([row.metric, *with_interval(row.value, row.low, row.high, row.unit)])
+    return 1, [line[:n_columns] for line in lines]
+
+
+def _without_blank(lines: Sequence[Sequence[str]], n_names: int) -> tuple[int, list[list[str]]]:
+    """Return how many columns of names are left, and the lines, without blank columns of names."""
+    blank = {k for k in range(n_names) if not any(line[k] for line in lines[1:])}  # no system name
+    return n_names - len(blank), [
+        [cell for k, cell in enumerate(line) if k not in blank] for line in lines
+    ]
+
+
 def in_columns(lines: Sequence[Sequence[str]], n_names: int, width: int) -> list[str]:
     """Return a line per metric and a column per system and group, as text.
 
@@ -38,9 +65,7 @@ def in_columns(lines: Sequence[Sequence[str]], n_names: int, width: int) -> list
     that exceed the width are continued in a further table. If more than two tables were needed,
     there is a line per system and group and a column per metric, if that makes fewer.
     """
-    blank = {k for k in range(n_names) if not any(line[k] for line in lines[1:])}  # no system name
-    lines = [[cell for k, cell in enumerate(line) if k not in blank] for line in lines]
-    n_names -= len(blank)
+    n_names, lines = _without_blank(lines, n_names)
     turned = [list(row) for row in zip(*lines, strict=True)]
     for row in turned[:n_names]:
         row[0] = ""

@@ -1,11 +1,14 @@
 """Result of an evaluation: rows of values, and the groups of samples."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.best_calibrator import BestCalibrator
+from fastpsr.evaluation.files import write
+from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.layout import (
     best_calibrators,
     compared,
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from fastpsr.evaluation.comparison import Difference
+    from fastpsr.metrics import MinDCF
+    from fastpsr.predictions import Predictions
 
-__all__ = ["Evaluation", "Group", "Row", "settings_of"]
+__all__ = ["Evaluation", "Group", "Row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +176,9 @@ class Evaluation:
     differences : tuple of Difference
         Differences, if requested: of systems, group by group, pair by pair, metric by metric; then
         of groups, system by system, pair by pair, metric by metric.
+    warnings : tuple of str
+        Messages of the warnings of this package while it was computed, also of those that Python's
+        filters hide; not in files.
 
     Examples
     --------
@@ -190,6 +198,7 @@ class Evaluation:
     groups: tuple[Group, ...]
     intervals: Intervals | None = None
     differences: "tuple[Difference, ...]" = ()
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: str | tuple[str | None, str | None, str]) -> float:
         """Return the value of a metric, or of (system, group, metric)."""
@@ -253,8 +262,16 @@ class Evaluation:
 
     @property
     def settings(self) -> str:
-        """Description of how the intervals were computed; "" without."""
-        return settings_of(self.intervals, self.rows, self.differences)
+        """How the intervals were computed, with the metrics by method; "" without intervals."""
+        if self.intervals is None:
+            return ""
+        found = [(row.metric, row.method) for row in self.rows]
+        found += [(each.metric, each.result.method) for each in self.differences if each.result]
+        methods: dict[str, list[str]] = {}
+        for metric, method in found:
+            if method is not None and metric not in methods.setdefault(method, []):
+                methods[method].append(metric)
+        return self.intervals.described(methods)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dict for strict JSON: infinities are "inf" and "-inf", nan is None."""
@@ -290,6 +307,110 @@ class Evaluation:
         """
         records = self.records()
         return frame({name: [each.get(name) for each in records] for name in records[0]})
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the evaluation as a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The ending names the format:
+
+            - ``.json``: what `to_dict` returns.
+            - ``.csv``: a line per value, as `to_frame`; of a comparison, per difference.
+            - ``.md``, ``.tex``: the table, of a comparison that of the differences, as Markdown, or
+              as LaTeX for the package booktabs.
+
+        Raises
+        ------
+        ValueError
+            For other endings, and for CSV if polars is not installed.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import fastpsr as fp
+        >>> data = fp.Predictions.from_posteriors([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        >>> table = fp.evaluate(data, ["NCE", "NBS"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "table.md")
+        ...     table.write(path)
+        ...     print(path.read_text(), end="")
+        | metric | value |
+        | --- | --: |
+        | NCE | 0.7370 |
+        | NBS | 0.7400 |
+        """
+        write(self, path)
+
+    def to_report(
+        self,
+        path: str | os.PathLike[str],
+        predictions: "Predictions | Mapping[str, Predictions] | None" = None,
+        *,
+        by: By | None = None,
+        operating_points: "Sequence[MinDCF]" = (),
+        title: str = "",
+        read: Sequence[str] = (),
+        text: Sequence[str] = (),
+    ) -> None:
+        """Write the evaluation as an HTML report: one file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+        predictions : Predictions, or dict of name to Predictions, optional
+            What was evaluated, in memory, for the figures: by default there are tables and bars
+            alone. With intervals, curves have bands by the same resampling. All or none are binary.
+        by : dict of name to array-like of shape (N,), optional
+            As it was evaluated, for DET curves of the groups.
+        operating_points : sequence of MinDCF
+            Stated in a table, and marked on the DET curves.
+        title : str
+            By default which systems are evaluated or compared.
+        read : sequence of str
+            What was read and how it was interpreted, a line each; the `warnings` follow.
+        text : sequence of str
+            Paragraphs before the tables.
+
+        Raises
+        ------
+        ImportError
+            Without the libraries of ``fastpsr[report]``.
+        ValueError
+            For predictions of other systems, unlabeled ones, and those of unlike kinds.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import fastpsr as fp
+        >>> data = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])
+        >>> table = fp.evaluate({"A": data}, ["EER", "Cllr"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = Path(folder, "report.html")
+        ...     table.to_report(page, {"A": data}, read=["four trials"])
+        ...     print(page.read_text("utf-8")[:15])
+        <!doctype html>
+        """
+        from fastpsr.report import UNNAMED, Report, write_report
+
+        systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
+        known = {name: each for name, each in systems.items() if each is not None}
+        report = Report(
+            self, known, operating_points=operating_points, title=title, text=text,
+            read=[*read, *(f"warning: {message}" for message in self.warnings)],
+        )  # fmt: skip
+        conditions = {
+            name: {group.name: cast("Predictions", group.data) for group in groups_of(each, by)}
+            for name, each in known.items()
+        }
+        write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
         intervals = f"; {self.settings}" if self.settings else ""
@@ -339,7 +460,8 @@ class Evaluation:
         rows = tuple(row for each in evaluations for row in each.rows)
         groups = tuple(group for each in evaluations for group in each.groups)
         differences = tuple(one for each in evaluations for one in each.differences)
-        return cls(rows, groups, evaluations[0].intervals, differences)
+        warnings = tuple(dict.fromkeys(text for each in evaluations for text in each.warnings))
+        return cls(rows, groups, evaluations[0].intervals, differences, warnings)
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
         """Return the evaluation with renamed systems."""
@@ -356,18 +478,3 @@ class Evaluation:
 
 def _shown(row: Row) -> tuple[str, str]:
     return with_interval(row.value, row.low, row.high, row.unit)
-
-
-def settings_of(
-    intervals: Intervals | None, rows: Sequence[Row], differences: "Sequence[Difference]"
-) -> str:
-    """Return how intervals were computed, with the metrics by method; "" without intervals."""
-    if intervals is None:
-        return ""
-    found = [(row.metric, row.method) for row in rows]
-    found += [(each.metric, each.result.method) for each in differences if each.result]
-    methods: dict[str, list[str]] = {}
-    for metric, method in found:
-        if method is not None and metric not in methods.setdefault(method, []):
-            methods[method].append(metric)
-    return intervals.described(methods)

@@ -14,7 +14,7 @@ from fastpsr.bootstrap.replicates import AnyMetric, Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
-from fastpsr.errors import ArgumentError, SuspicionWarning, warn
+from fastpsr.errors import ArgumentError, SuspicionWarning, keep, kept_warnings, warn
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
 from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
@@ -272,7 +272,7 @@ def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
         return (yield from plan())
     caught: list[warnings.WarningMessage] = []
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, kept_warnings():
             warnings.simplefilter("always")
             return run(plan)
     finally:
@@ -280,6 +280,7 @@ def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
             message: Any = f"{system}: {each.message}"
             if isinstance(each.message, SuspicionWarning):
                 message = each.message.of(system)
+            keep(message)
             warnings.warn_explicit(message, each.category, each.filename, each.lineno)
 
 

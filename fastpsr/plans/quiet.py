@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fastpsr.errors import kept_warnings
 from fastpsr.plans.steps import Plan
 
 __all__ = ["quietly"]
@@ -18,7 +19,7 @@ def quietly(plan: Plan[Result]) -> Plan[Result]:
     answers: Any = None
     error: ValueError | None = None
     while True:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), kept_warnings():
             warnings.simplefilter("ignore")
             try:
                 requests = plan.send(answers) if error is None else plan.throw(error)

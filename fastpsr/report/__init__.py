@@ -6,7 +6,7 @@ try:
 except ModuleNotFoundError as _error:
     raise ImportError(f'reports need {_error.name}: pip install "fastpsr[report]"') from _error
 
-from fastpsr.report.content import Report, Result
+from fastpsr.report.content import UNNAMED, Report
 from fastpsr.report.page import render, write_report
 
-__all__ = ["Report", "Result", "render", "write_report"]
+__all__ = ["UNNAMED", "Report", "render", "write_report"]

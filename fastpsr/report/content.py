@@ -4,13 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fastpsr.bootstrap import Resampling
+from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import BestCalibrator, Difference, Intervals, Row
-from fastpsr.evaluation.table import settings_of
+from fastpsr.evaluation import BestCalibrator, Evaluation, Group, Row
+from fastpsr.evaluation.layout import POOLED
 from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
-__all__ = ["Report", "Result"]
+__all__ = ["UNNAMED", "Report", "Result"]
+
+#: Name of a system that has none.
+UNNAMED = "predictions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,21 +25,31 @@ class Result:
     ----------
     system : str
         Name.
-    rows : sequence of Row
-        A metric each.
     condition : str
         Empty if there are no conditions. Figures show the first condition of each system.
-    counts : mapping of str to int
-        Numbers of samples by kind, such as targets.
-    best_calibrator : BestCalibrator or None
-        The calibrator that would save most.
+    rows : sequence of Row
+        A metric each.
+    group : Group
+        The samples.
     """
 
     system: str
+    condition: str
     rows: Sequence[Row]
-    condition: str = ""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    best_calibrator: BestCalibrator | None = None
+    group: Group
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of samples by kind; of two classes of a named system, targets and others."""
+        if self.group.n_classes == 2 and self.group.system is not None:
+            non_targets, targets = self.group.class_sizes
+            return {"targets": targets, "non-targets": non_targets}
+        return {"samples": self.group.n_samples, "classes": self.group.n_classes}
+
+    @property
+    def best_calibrator(self) -> BestCalibrator | None:
+        """The calibrator that would save most."""
+        return self.group.best_calibrator
 
     @property
     def place(self) -> str:
@@ -53,28 +67,25 @@ class Report:
 
     Attributes
     ----------
-    title : str
-        Heading.
-    results : sequence of Result
-        At least one.
+    evaluation : Evaluation
+        The metrics and differences.
     predictions : mapping of str to Predictions
         Predictions for the figures, by system: all or none are binary. If some are raw scores,
-        figures show ranks alone. Systems without predictions are only in the tables.
+        figures show ranks alone. Systems without predictions are only in the tables. A system
+        without a name is called by the one name that there is.
     by_condition : mapping of str to mapping of str to Predictions
         Predictions by system and condition, for DET curves of the conditions.
     operating_points : sequence of MinDCF
         Detection costs of the evaluation: stated in a table, and marked on the DET curves.
+    resampling : mapping of str to Resampling
+        How samples are drawn for the bands of figures, by system, where that is not what the
+        intervals of the evaluation say.
+    title : str
+        Heading; by default what is evaluated.
     read : sequence of str
         What was read and how it was interpreted, a line each.
     text : sequence of str
         Paragraphs that explain the results.
-    intervals : Intervals or None
-        How intervals were made.
-    resampling : mapping of str to Resampling
-        How samples are drawn for the bands of figures, by system, with the other settings of the
-        intervals. Systems without have no bands.
-    differences : sequence of Difference
-        Between systems, on the same samples, and between conditions.
     command : str
         That makes the report again.
     made : str
@@ -83,27 +94,26 @@ class Report:
     Raises
     ------
     ValueError
-        For no results, unlabeled predictions, and predictions of unlike kinds.
+        For predictions of other systems, unlabeled ones, and those of unlike kinds.
     """
 
-    title: str
-    results: Sequence[Result]
+    evaluation: Evaluation
     predictions: Mapping[str, Predictions] = field(default_factory=dict)
     by_condition: Mapping[str, Mapping[str, Predictions]] = field(default_factory=dict)
     operating_points: Sequence[MinDCF] = ()
+    resampling: Mapping[str, Resampling] = field(default_factory=dict)
+    title: str = ""
     read: Sequence[str] = ()
     text: Sequence[str] = ()
-    intervals: Intervals | None = None
-    resampling: Mapping[str, Resampling] = field(default_factory=dict)
-    differences: Sequence[Difference] = ()
     command: str = ""
     made: str = ""
 
     def __post_init__(self) -> None:
-        if not self.results:
-            raise ArgumentError("results", "must not be empty")
         are_binary = set()
         for name, samples in self.predictions.items():
+            if name not in self.systems:
+                known = ", ".join(self.systems)
+                raise ArgumentError("predictions", f"must be of {known}, not of {name!r}")
             if not isinstance(samples, Predictions):
                 raise ValueError(
                     f"predictions[{name!r}] must be Predictions, not {type(samples).__name__}"
@@ -114,16 +124,37 @@ class Report:
         if len(are_binary) > 1:
             raise ArgumentError("predictions", "must all be binary or none")
 
-    @property
-    def settings(self) -> str:
-        """How intervals were made; "" without."""
-        rows = [row for result in self.results for row in result.rows]
-        return settings_of(self.intervals, rows, self.differences)
+    @cached_property
+    def results(self) -> list[Result]:
+        """The metrics of each system and condition."""
+        has_conditions = any(group.group is not None for group in self.evaluation.groups)
+        unnamed = next(iter(self.predictions), UNNAMED)
+        return [
+            Result(
+                unnamed if group.system is None else group.system,
+                (group.group or POOLED) if has_conditions else "",
+                self.evaluation.of(group),
+                group,
+            )
+            for group in self.evaluation.groups
+        ]
 
     @property
     def systems(self) -> list[str]:
         """Names of the systems."""
         return list(dict.fromkeys(result.system for result in self.results))
+
+    @property
+    def heading(self) -> str:
+        """The title, or which systems are evaluated or compared."""
+        if self.title:
+            return self.title
+        is_comparison = any(not each.is_of_groups for each in self.evaluation.differences)
+        what = "Comparison" if is_comparison else "Evaluation"
+        *first, last = self.systems
+        if len(first) > 2:
+            return f"{what} of {len(self.systems)} systems"
+        return f"{what} of {', '.join(first)} and {last}" if first else f"{what} of {last}"
 
     @property
     def pooled(self) -> list[Result]:

@@ -14,8 +14,8 @@ def difference_tables(report: Report) -> list[Table]:
     Systems come before groups. The small print of a difference is its interval, and whether that
     excludes 0.
     """
-    of_systems = [each for each in report.differences if not each.is_of_groups]
-    of_groups = [each for each in report.differences if each.is_of_groups]
+    of_systems = [each for each in report.evaluation.differences if not each.is_of_groups]
+    of_groups = [each for each in report.evaluation.differences if each.is_of_groups]
     return [
         *_tables(of_systems, "Differences by condition", ["systems", "condition"]),
         *_tables(of_groups, "Differences between conditions", ["conditions", "system"]),

@@ -172,7 +172,8 @@ class _Bands:
 
     def around(self, chart: _Chart, names: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
         """Return the options of a chart of systems, with bands if there are, and what is shaded."""
-        drawn, chance = self._report.intervals, chart.options.get("band") == "consistency"
+        drawn = self._report.evaluation.intervals
+        chance = chart.options.get("band") == "consistency"
         bands = {}
         for name, shown in names.items():
             found = self._of(chart, name)
@@ -189,7 +190,8 @@ class _Bands:
     def _of(self, chart: _Chart, name: str) -> Band | None:
         """Return the band of a curve of a system, None if there is none."""
         report, on = self._report, chart.options.get("on")
-        if report.intervals is None or chart.curve is None or name not in report.resampling:
+        drawn = report.evaluation.intervals
+        if drawn is None or chart.curve is None:
             return None
         key = (chart.curve, on, name)
         if key not in self._found:
@@ -200,9 +202,9 @@ class _Bands:
             with suppress(ValueError), warnings.catch_warnings():  # the figure says why
                 warnings.simplefilter("ignore", RuntimeWarning)
                 self._found[key] = band(
-                    chart.curve, samples, n_resamples=report.intervals.n_resamples,
-                    confidence_level=report.intervals.confidence_level,
-                    resampling=report.resampling[name], seed=report.intervals.seed,
+                    chart.curve, samples, n_resamples=drawn.n_resamples,
+                    confidence_level=drawn.confidence_level,
+                    resampling=report.resampling.get(name, drawn.resampling), seed=drawn.seed,
                 )  # fmt: skip
         return self._found[key]
 
@@ -298,8 +300,11 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
             systems[names[result.system]] = named
     if not systems:
         return
-    caption = "All are 1 (dashed) for a system that knows the priors and nothing else; lower is "
-    caption += "better." if report.intervals is None else "better. Whiskers are the intervals."
+    caption = (
+        "All are 1 (dashed) for a system that knows the priors and nothing else; lower is better."
+    )
+    if report.evaluation.intervals is not None:
+        caption += " Whiskers are the intervals."
     with new_axes() as ax:
         plotting.metric_bars(systems, reference=1.0, ax=ax)
         pen.keep(ax, "Normalized metrics" + part, caption, list(systems))

@@ -46,12 +46,12 @@ def write_report(path: str | os.PathLike[str], report: Report) -> None:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import fastpsr as fp
-    >>> from fastpsr.report import Report, Result, write_report
+    >>> from fastpsr.report import Report, write_report
     >>> data = fp.Predictions.from_llrs([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])
-    >>> result = Result("A", fp.evaluate(data).rows)
+    >>> content = Report(fp.evaluate(data), {"A": data}, title="Four trials")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = Path(folder) / "report.html"
-    ...     write_report(page, Report("Four trials", [result], {"A": data}))
+    ...     write_report(page, content)
     ...     print(page.read_text("utf-8")[:15])
     <!doctype html>
     """
@@ -83,7 +83,7 @@ def render(report: Report) -> str:
         verdict_table=verdict_table(said),
         tables=metric_tables(report),
         differences=difference_tables(report),
-        simultaneous=simultaneous(report.differences, report.intervals),
+        simultaneous=simultaneous(report.evaluation.differences, report.evaluation.intervals),
         normalized=normalized(report),
         operating_points=operating_points(report),
         figures=draw(report),

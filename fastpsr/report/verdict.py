@@ -43,7 +43,7 @@ def verdicts(report: Report) -> list[Verdict]:
     for result in report.results:
         row = result.row("RCL")
         if row is not None:
-            found.append(_judge(result, row, bounds.get(result.place), report.intervals))
+            found.append(_judge(result, row, bounds.get(result.place), report.evaluation.intervals))
         elif report.is_raw:
             found.append(Verdict(result, "raw scores", (_of_raw(result),)))
     return found

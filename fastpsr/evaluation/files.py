@@ -1,0 +1,69 @@
+"""Evaluations as files: JSON, CSV, Markdown, LaTeX."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation.layout import as_lines
+from fastpsr.files import whole_file
+from fastpsr.optional import frame
+from fastpsr.strict_json import as_json
+
+if TYPE_CHECKING:
+    from fastpsr.evaluation.table import Evaluation
+
+__all__ = ["as_csv", "as_latex", "as_markdown", "write"]
+
+
+def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
+    """Write an evaluation in the format that the ending of the path names."""
+    make = _BY_ENDING.get(Path(path).suffix)
+    if make is None:
+        *others, last = _BY_ENDING
+        rule = f"must end in {', '.join(others)} or {last}, not {os.fspath(path)!r}"
+        raise ArgumentError("path", rule)
+    with whole_file(path) as part:
+        part.write_text(make(evaluation), "utf-8")
+
+
+def as_csv(evaluation: "Evaluation") -> str:
+    """Return CSV with a header, and a line per value or, of a comparison, per difference."""
+    records = [each.to_dict() for each in evaluation.differences] or evaluation.records()
+    return frame(records, infer_schema_length=None).write_csv()
+
+
+def as_markdown(evaluation: "Evaluation") -> str:
+    """Return a table of values or, of a comparison, of differences."""
+    lines, sides = _aligned(evaluation)
+    rule = ["--:" if side == "r" else "---" for side in sides]
+    escaped = [[c.replace("|", "\\|") for c in line] for line in [lines[0], rule, *lines[1:]]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+
+
+def as_latex(evaluation: "Evaluation") -> str:
+    """Return a tabular of values or, of a comparison, of differences; it needs booktabs."""
+    lines, sides = _aligned(evaluation)
+    head, *body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
+    rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""])
+
+
+def _aligned(evaluation: "Evaluation") -> tuple[Sequence[Sequence[str]], str]:
+    """Return lines whose first is the header, and l or r for each column: names are on the left."""
+    n_names, lines = as_lines(evaluation)
+    return lines, "l" * n_names + "r" * (len(lines[0]) - n_names)
+
+
+def _escape(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+
+
+_BY_ENDING: Mapping[str, Callable[["Evaluation"], str]] = {
+    ".json": lambda evaluation: as_json(evaluation.to_dict()),
+    ".csv": as_csv,
+    ".md": as_markdown,
+    ".tex": as_latex,
+}
