@@ -12,16 +12,16 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plans.sources import Source
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import KINDS, Floats, Predictions, ScoreKind
 
 __all__ = ["ColumnNames", "Columns", "TableSource", "names_columns"]
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, ScoreKind] = {
     "posteriors": "posteriors",
-    "log_posteriors": "posteriors",
-    "logits": "posteriors",
-    "log_likelihoods": "likelihoods",
-    "llrs": "likelihoods",
+    "log_posteriors": "log-posteriors",
+    "logits": "logits",
+    "log_likelihoods": "log-likelihoods",
+    "llrs": "llrs",
     "raw_scores": "raw scores",
 }
 
@@ -164,7 +164,7 @@ class TableSource(Source):
                     "paths",
                     f"must have the column {name!r}; there are: {', '.join(tables.schema.names)}",
                 )
-        self.kind = _KINDS[what]
+        self.kind = KINDS[_KINDS[what]]
         self.n_parts = len(tables.parts)
         self._is_list = len(self._names) == 1 and _is_list(tables.schema.field(self._names[0]).type)
         if what in ("log_posteriors", "log_likelihoods") and not (
@@ -234,21 +234,15 @@ class TableSource(Source):
         if scores is None:
             shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
             return Predictions.without_scores(y, self.kind, shape, self.given_priors, weights)
-        options: dict[str, Any] = {**self._options, "sample_weight": weights}
-        if "priors" in options:
-            options["priors"] = self.given_priors
-        if self._what == "llrs":
-            priors = options.pop("priors")
-            options["prior"] = None if priors is None else float(priors[1])
-        predictions: Predictions = getattr(Predictions, f"from_{self._what}")(y, scores, **options)
-        return predictions
+        options = {**self._options, "priors": self.given_priors, "sample_weight": weights}
+        return Predictions.of(_KINDS[self._what], y, scores, **options)
 
     def _by_column(self, error: ArgumentError) -> ArgumentError:
         """Return an error of the values with the names of the columns that they are from."""
         names = {"y_true": self._y_true, "sample_weight": self._sample_weight or "sample_weight"}
         if error.argument in names:
             return error.renamed(names[error.argument])
-        if error.index is None:
+        if error.argument != "scores":
             return error
         many = len(self._names) > 1
         return error.renamed(self._what if many else self._names[0], self._names if many else ())
