@@ -14,7 +14,7 @@ from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
-from fastpsr.predictions import KINDS, Floats, Predictions, ScoreKind
+from fastpsr.predictions import Floats, Predictions, ScoreKind
 from fastpsr.summaries.sums import Sums
 
 try:
@@ -109,6 +109,7 @@ class TorchMetric(torchmetrics.Metric):
         if num_classes > 2 and input in ("llrs", "scores"):
             raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
         self.metric, self.input, self.num_classes = metric, input, num_classes
+        self._kind: ScoreKind = "raw scores" if input == "scores" else input
         self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
         if self.priors is not None and input == "scores":
             raise ArgumentError("priors", "must not be given for scores, which only rank")
@@ -237,17 +238,13 @@ class TorchMetric(torchmetrics.Metric):
         return (
             Predictions._make(  # not checked again: sums of float32 rows are not those of float64
                 rows[:, -2],
-                KINDS[self._kind],
+                self._kind,
                 values,
                 self.priors,
                 weights,
                 given=self.input == "posteriors",
             )
         )
-
-    @property
-    def _kind(self) -> ScoreKind:
-        return "raw scores" if self.input == "scores" else self.input
 
     @property
     def _is_of_one_column(self) -> bool:

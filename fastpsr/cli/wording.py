@@ -25,8 +25,11 @@ _OPTIONS = {
     "format": "--format",
     "group_differences": "--group-differences",
     "ids": "--resample",
+    "in_parts": "--explain",
     "key_columns": "--key-columns",
     "key_format": "--key-format",
+    "kind": "--scores-are",
+    "labels": "--labels",
     "mapping": "--speakers",
     "method": "--interval",
     "missing": "--missing",
@@ -43,6 +46,7 @@ _OPTIONS = {
     "speakers": "--speakers",
     "transpose": "--transpose",
 }
+_MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
 _OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
 
 
@@ -66,8 +70,11 @@ def in_options(
     if not isinstance(error, ArgumentError):
         return str(error)
     options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
-    name = error.name or options.get(error.argument, error.argument)
-    problem = error.renamed(name).problem
+    option = options.get(error.argument, error.argument)
+    name = error.name or option
+    if name.endswith(f": {error.argument}"):  # of a file
+        name = name.removesuffix(error.argument) + option
+    problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), error.renamed(name).problem)
     if not error.pass_ or not error.pass_.keys() <= options.keys():
         return problem
     given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]

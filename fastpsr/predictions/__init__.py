@@ -5,12 +5,6 @@ from fastpsr.predictions.predictions import Predictions
 from fastpsr.predictions.weighting import class_factors, weigh_groups
 
 __all__ = [
-    "KINDS",
-    "Floats",
-    "Kind",
-    "LabeledData",
-    "Predictions",
-    "ScoreKind",
-    "class_factors",
+    "KINDS", "Floats", "Kind", "LabeledData", "Predictions", "ScoreKind", "class_factors",
     "weigh_groups",
-]
+]  # fmt: skip

@@ -18,15 +18,10 @@ ScoreKind = Literal[
 ]  # fmt: skip
 #: What scores may be, and the kind of the predictions that are made of them.
 KINDS: dict[ScoreKind, Kind] = {
-    "posteriors": "posteriors",
-    "log-posteriors": "posteriors",
-    "logits": "posteriors",
-    "likelihoods": "likelihoods",
-    "log-likelihoods": "likelihoods",
-    "llrs": "likelihoods",
-    "log10 llrs": "likelihoods",
-    "raw scores": "raw scores",
-}
+    "posteriors": "posteriors", "log-posteriors": "posteriors", "logits": "posteriors",
+    "likelihoods": "likelihoods", "log-likelihoods": "likelihoods", "llrs": "likelihoods",
+    "log10 llrs": "likelihoods", "raw scores": "raw scores",
+}  # fmt: skip
 
 
 class LabeledData(ABC):

@@ -306,8 +306,8 @@ class Predictions(ScoredLabels):
         """
         checks.check_choice("kind", kind, tuple(KINDS))
         if kind == "likelihoods":
-            is_one_column = checks.as_column(checks.read("scores", scores)).ndim == 1
-            kind = "llrs" if is_one_column else "log-likelihoods"
+            given = checks.as_column(checks.read("scores", scores))
+            kind = "llrs" if given.ndim == 1 else "log-likelihoods"
         if priors is not None and kind == "raw scores":
             raise ArgumentError("priors", "are not for raw scores, which only rank samples")
         if priors is not None and kind in ("llrs", "log10 llrs"):
@@ -350,15 +350,13 @@ class Predictions(ScoredLabels):
             if kind == "log10 llrs":
                 values = np.log(10.0) * np.asarray(values, dtype=np.float64)
         is_given = kind == "posteriors"
-        return cls._make(
-            y_true, KINDS[kind], values, priors, sample_weight, classes, given=is_given
-        )
+        return cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
 
     @classmethod
     def _make(
         cls,
         y_true: ArrayLike | None,
-        kind: Kind,
+        kind: ScoreKind,
         values: NDArray[Any],
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
@@ -368,7 +366,7 @@ class Predictions(ScoredLabels):
     ) -> Self:
         """Check labels, priors and weights, and set the fields."""
         new = cls.__new__(cls)
-        new.kind = kind
+        new.kind = KINDS[kind]
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
         new._given_posteriors = values if given else None

@@ -24,11 +24,8 @@ __all__ = ["KINDS_OF_SCALES", "Source", "TrialSet"]
 
 #: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
 KINDS_OF_SCALES: dict[str, ScoreKind] = {
-    "llr": "llrs",
-    "log10-llr": "log10 llrs",
-    "posteriors": "posteriors",
-    "raw": "raw scores",
-}
+    "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
