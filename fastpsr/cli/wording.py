@@ -56,7 +56,7 @@ def in_options(
     """Return what is wrong, with the options that arguments are in the commands.
 
     `names` are other words for arguments in this place. What to do in Python is left out, where it
-    is nothing that options do.
+    is nothing that options do; ``labels=...`` in a rule becomes the option.
 
     Examples
     --------
@@ -66,6 +66,8 @@ def in_options(
     k: the content fits more than one format: pass format=...
     >>> in_options(error, of_key=True)
     'k: the content fits more than one format: pass --key-format NAME'
+    >>> in_options(ArgumentError("labels", "has no labels: pass labels=...", name="s.csv"))
+    's.csv has no labels: pass --labels'
     """
     if not isinstance(error, ArgumentError):
         return str(error)
