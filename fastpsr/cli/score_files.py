@@ -10,7 +10,7 @@ from fastpsr.cli.options import BY_WHAT_IS_KNOWN, SPEAKERS, kind_of
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
-from fastpsr.tables import OpenTable, Table, is_table, open_table
+from fastpsr.tables import OpenTable, Table, open_table
 from fastpsr.trials.speakers import SPEAKER_COLUMNS
 
 __all__ = ["check_written_ending", "read_scores", "write_columns"]
@@ -34,7 +34,8 @@ def read_scores(
     try:
         table = open_table(path)
     except ArgumentError as error:
-        more = "" if is_table(path) or path.is_dir() else "; score files of trials follow --scores"
+        is_other = error.rule.startswith("must end in")
+        more = "; score files of trials follow --scores" * is_other
         raise ValueError(f"{in_options(error)}{more}") from None
     names = None if columns is None else columns.split(",")
     ids = _find_clusters(table, clusters)

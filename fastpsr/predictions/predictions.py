@@ -268,7 +268,7 @@ class Predictions(ScoredLabels):
         Parameters
         ----------
         kind : str
-            What the scores are, and the constructor that is called:
+            What the scores are; the constructor of each says what it accepts:
 
             - "posteriors": :meth:`from_posteriors`; (N, K), or (N,) for P(class 1);
             - "log-posteriors": :meth:`from_log_posteriors`; (N, K);
