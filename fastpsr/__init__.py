@@ -28,6 +28,7 @@ from fastpsr.parallel import threads
 from fastpsr.plans import PartitionedPredictions, from_parts
 from fastpsr.plans.parquet import scan_parquet
 from fastpsr.predictions import Predictions
+from fastpsr.tables import read_table
 from fastpsr.version import __version__ as __version__
 
 if _TYPE_CHECKING:
@@ -53,6 +54,7 @@ __all__ = [
     "from_dask",
     "from_parts",
     "metrics",
+    "read_table",
     "rules",
     "scan_parquet",
     "select",

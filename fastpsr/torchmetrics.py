@@ -3,7 +3,6 @@
 Needs the extra ``torchmetrics``; imported only when asked for, ``import fastpsr.torchmetrics``.
 """
 
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from fastpsr.compat.inputs import from_tensor
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics import Metric
 from fastpsr.plans import Part
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import Floats, Predictions, ScoreKind
 from fastpsr.summaries.sums import Sums
 
 try:
@@ -30,8 +29,8 @@ __all__ = ["TorchMetric"]
 
 Input = Literal["posteriors", "logits", "llrs", "scores"]
 
-#: Names of arguments of the constructors of `Predictions`, as they are called here.
-_NAMES = {"q": "preds", "z": "preds", "llr": "preds", "scores": "preds", "y_true": "target"}
+#: Names of arguments of `Predictions.of`, as they are called here.
+_NAMES = {"scores": "preds", "y_true": "target"}
 
 
 class TorchMetric(torchmetrics.Metric):
@@ -110,6 +109,7 @@ class TorchMetric(torchmetrics.Metric):
         if num_classes > 2 and input in ("llrs", "scores"):
             raise ArgumentError("num_classes", f"must be 2 for {input}, not {num_classes}")
         self.metric, self.input, self.num_classes = metric, input, num_classes
+        self._kind: ScoreKind = "raw scores" if input == "scores" else input
         self.priors = None if priors is None else checks.as_priors("priors", priors, num_classes)
         if self.priors is not None and input == "scores":
             raise ArgumentError("priors", "must not be given for scores, which only rank")
@@ -181,21 +181,11 @@ class TorchMetric(torchmetrics.Metric):
 
     def _batch(self, preds: Any, target: Any, weights: Any) -> "_Batch":
         """Return a batch as predictions, checked."""
-        makers: dict[str, Callable[..., _Batch]] = {
-            "posteriors": _Batch.from_posteriors,
-            "logits": _Batch.from_logits,
-            "llrs": _Batch.from_llrs,
-            "scores": _Batch.from_raw_scores,
-        }
-        options: dict[str, Any] = {}
-        if self.priors is not None:
-            is_llr = self.input == "llrs"
-            options = {"prior": self.priors[1]} if is_llr else {"priors": self.priors}
         try:
-            batch = makers[self.input](target, preds, sample_weight=weights, **options)
+            batch = _Batch.of(self._kind, target, preds, priors=self.priors, sample_weight=weights)
         except ArgumentError as error:
             remedy = "" if error.argument == "y_true" else None
-            if error.argument == "q" and error.remedy:
+            if error.argument == "scores" and error.remedy and self.input == "posteriors":
                 remedy = "pass q / q.sum(1, keepdim=True) of q = preds.float(), or logits"
             name = _NAMES.get(error.argument, error.argument)
             raise error.renamed(name, remedy=remedy) from None
@@ -245,11 +235,10 @@ class TorchMetric(torchmetrics.Metric):
         rows = state.cpu().numpy().reshape(-1, n_columns + 2)
         values = rows[:, 0] if self._is_of_one_column else np.ascontiguousarray(rows[:, :-2])
         weights = None if (rows[:, -1] == 1.0).all() else rows[:, -1]
-        kinds: dict[str, Kind] = {"llrs": "likelihoods", "scores": "raw scores"}
         return (
             Predictions._make(  # not checked again: sums of float32 rows are not those of float64
                 rows[:, -2],
-                kinds.get(self.input, "posteriors"),
+                self._kind,
                 values,
                 self.priors,
                 weights,

@@ -12,7 +12,6 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.cli import warmup
-from fastpsr.cli.score_files import read_scores
 from tests import reference
 from tests.commands import data, succeed, surroundings, write
 
@@ -67,9 +66,9 @@ def use_everything(predictions):
 def read_by_polars():
     """Arrays that must not be written to."""
     write("s.parquet", label=Y, q=Q, w=W)
-    file = read_scores(Path("s.parquet"), None, "q_0,q_1", "w")
-    assert not file.weights.flags.writeable
-    return file.predictions("posteriors", None)
+    data = fp.read_table("s.parquet", columns=["q_0", "q_1"], weights="w")
+    assert not data.sample_weight.flags.writeable
+    return data
 
 
 def detection():

@@ -40,7 +40,7 @@ def test_everything_names_everything():
     results |= {"SuspicionWarning", "Decomposition", "OperatingPoint", "Band", "SampleSize"}
     results |= {"Selection", "LLRBounds"}
     results |= {"CostMatrix"}  # in tests.samples
-    sources = {"scan_parquet", "from_dask"}  # parts are parts wherever they come from
+    sources = {"scan_parquet", "from_dask", "read_table"}  # parts are parts wherever they come from
     assert set(fp.__all__) - named == files | held | results | sources
 
 

@@ -17,7 +17,7 @@ MOST_SEEDS = int(20 * SECONDS)
 FEWEST_SEEDS = 3
 
 # they read files, draw figures and run on schedulers
-READ_ELSEWHERE = {"calibration", "trials", "plotting", "scan_parquet", "from_dask"}
+READ_ELSEWHERE = {"calibration", "trials", "plotting", "scan_parquet", "from_dask", "read_table"}
 
 
 def test_every_public_name_has_a_case():

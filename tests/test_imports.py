@@ -24,6 +24,7 @@ FLOORS = (
     {"cli", "report", "sklearn", "torchmetrics", "__main__"},
     {""},  # the package itself
     {"plotting"},
+    {"tables"},
     {"trials"},
     {"evaluation"},
     {"compat"},

@@ -244,6 +244,122 @@ def test_many_classes():
     assert_close(fp.CrossEntropy(normalized=False)(made), -np.mean(log_q[np.arange(1000), y]))
 
 
+LABELS, LOG_ODDS = [0, 1, 1], np.array([-1.5, 0.25, 2.0])
+ROWS = np.array([[0.2, 0.3, 0.5]] * 3)
+POSTERIORS = 1.0 / (1.0 + np.exp(-LOG_ODDS))
+PAIRS, PRIORS, WEIGHTS = (
+    np.column_stack([1.0 - POSTERIORS, POSTERIORS]),
+    [0.9, 0.1],
+    [1.0, 2.0, 0.5],
+)
+LOG_PAIRS, LOG_LK = np.log(PAIRS), np.column_stack([np.zeros(3), LOG_ODDS])
+OF_KINDS = {  # kind: scores, constructor, what it is given, its options
+    "posteriors": (POSTERIORS, "posteriors", POSTERIORS, {"priors": PRIORS}),
+    "log-posteriors": (LOG_PAIRS, "log_posteriors", LOG_PAIRS, {"priors": PRIORS}),
+    "logits": (LOG_ODDS, "logits", LOG_ODDS, {"priors": PRIORS}),
+    "likelihoods": (LOG_ODDS, "llrs", LOG_ODDS, {"prior": 0.1}),
+    "log-likelihoods": (LOG_LK, "log_likelihoods", LOG_LK, {"priors": PRIORS}),
+    "llrs": (LOG_ODDS, "llrs", LOG_ODDS, {"prior": 0.1}),
+    "log10 llrs": (LOG_ODDS, "llrs", np.log(10.0) * LOG_ODDS, {"prior": 0.1}),
+    "raw scores": (LOG_ODDS, "raw_scores", LOG_ODDS, {}),
+}
+
+
+@pytest.mark.parametrize("kind", OF_KINDS)
+def test_of_a_kind_is_what_its_constructor_makes(kind):
+    scores, name, given, options = OF_KINDS[kind]
+    other = getattr(fp.Predictions, f"from_{name}")(LABELS, given, sample_weight=WEIGHTS, **options)
+    priors = PRIORS if options else None
+    made = fp.Predictions.of(kind, LABELS, scores, priors=priors, sample_weight=WEIGHTS)
+    assert (made.kind, made.scores.tobytes()) == (other.kind, other.scores.tobytes())
+    assert (made.y_true.tolist(), made.sample_weight.tolist()) == (LABELS, WEIGHTS)
+    assert made.priors.tolist() == other.priors.tolist()
+    if kind != "raw scores":
+        assert made.posteriors.tobytes() == other.posteriors.tobytes()
+
+
+def test_of_a_kind_takes_what_its_constructor_takes():
+    make = fp.Predictions.of
+    logs = fp.Predictions.from_log_likelihoods([0, 1, 2], ROWS, priors=[0.2, 0.3, 0.5])
+    for kind in ("likelihoods", "log-likelihoods"):
+        made = make(kind, [0, 1, 2], ROWS, priors=[0.2, 0.3, 0.5])
+        assert made.posteriors.tobytes() == logs.posteriors.tobytes()
+    options = {"classes": ["a", "b", "c"], "normalize": True, "floor": 0.01}
+    made = make("posteriors", ["a", "a", "c"], 2 * ROWS, **options)
+    other = fp.Predictions.from_posteriors(["a", "a", "c"], 2 * ROWS, **options)
+    assert made.posteriors.tobytes() == other.posteriors.tobytes()
+    assert make("raw scores", None, np.float32([1, 2])).scores.tolist() == [1.0, 2.0]
+    assert make("log10 llrs", None, np.float32([1, 2])).llrs.tolist() == [
+        np.log(10.0), 2.0 * np.log(10.0),
+    ]  # fmt: skip
+
+
+EVERY_KIND = (
+    "must be one of 'posteriors', 'log-posteriors', 'logits', 'likelihoods', 'log-likelihoods', "
+    "'llrs', 'log10 llrs', 'raw scores', not 'llr'"
+)
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "argument", "message"),
+    [
+        (("llr", LABELS, POSTERIORS), {}, "kind", EVERY_KIND),
+        (
+            ("posteriors", LABELS, LOG_ODDS),
+            {},
+            "scores",
+            r"must lie in 0 to 1, but scores\[0\] is -1.5",
+        ),
+        (("logits", LABELS, [0.0, math.nan, 1.0]), {}, "scores", r"but scores\[1\] is nan"),
+        (
+            ("llrs", LABELS, np.ones((3, 2))),
+            {},
+            "scores",
+            r"pass the column of class 1, scores\[:, 1\]",
+        ),
+        (("log-likelihoods", LABELS, LOG_ODDS), {}, "scores", r"\(3,\)"),
+        (
+            ("raw scores", LABELS, POSTERIORS),
+            {"priors": [0.5, 0.5]},
+            "priors",
+            "are not for raw scores",
+        ),
+        (
+            ("llrs", LABELS, POSTERIORS),
+            {"priors": [0.0, 1.0]},
+            "priors",
+            "must lie strictly between 0 and 1",
+        ),
+        (("llrs", LABELS, POSTERIORS), {"priors": [0.5, 0.4]}, "priors", "must sum to 1"),
+        (
+            ("log10 llrs", LABELS, POSTERIORS),
+            {"priors": [0.2, 0.3, 0.5]},
+            "priors",
+            "one entry per class",
+        ),
+        (
+            ("logits", LABELS, POSTERIORS),
+            {"normalize": True},
+            "normalize",
+            "is for posteriors, not for logits",
+        ),
+        (
+            ("likelihoods", LABELS, POSTERIORS),
+            {"floor": 0.1},
+            "floor",
+            "is for posteriors, not for llrs",
+        ),
+        (("posteriors", [0, 1, 2], POSTERIORS), {}, "y_true", "2"),
+    ],
+)
+def test_of_a_kind_names_its_own_arguments(args, options, argument, message):
+    with pytest.raises(fp.ArgumentError, match=message) as caught:
+        fp.Predictions.of(*args, **options)
+    assert caught.value.argument == argument
+    with pytest.raises(TypeError, match="did you mean priors"):
+        fp.Predictions.of(*args, prior=0.1)
+
+
 def test_predictions_are_made_by_their_constructors_only():
     with pytest.raises(TypeError, match="from_posteriors"):
         fp.Predictions()

@@ -61,13 +61,13 @@ def in_memory(table=None, rows=slice(None)):
 def loads(monkeypatch):
     """Count what is read: (part, columns) -> times."""
     counted = collections.Counter()
-    load = room._Files.load
+    load = room.ParquetFiles.load
 
     def counting(self, number, names):
         counted[number, tuple(sorted(names))] += 1
         return load(self, number, names)
 
-    monkeypatch.setattr(room._Files, "load", counting)
+    monkeypatch.setattr(room.ParquetFiles, "load", counting)
     return counted
 
 

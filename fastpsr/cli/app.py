@@ -24,9 +24,9 @@ from fastpsr.cli import (
     warmup,
 )
 from fastpsr.cli.command import Command
-from fastpsr.cli.inputs import check_names
 from fastpsr.cli.show import console, say, warnings_as_lines
 from fastpsr.cli.wording import in_options
+from fastpsr.tables import check_names
 
 _STOPPED = 130
 _BY_SIGNAL = 128  # the exit code of a command that a signal ended is this and its number

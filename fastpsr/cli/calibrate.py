@@ -25,10 +25,7 @@ from fastpsr.cli.options import (
     to_stdout,
     trial_scale,
 )
-from fastpsr.cli.score_files import (
-    check_written_ending,
-    is_table,
-)
+from fastpsr.cli.score_files import check_written_ending
 from fastpsr.cli.show import console, say_suspicions, warnings_as_lines
 from fastpsr.cli.training_scores import TableScores, TrialScores
 from fastpsr.cli.trial_files import (
@@ -36,6 +33,7 @@ from fastpsr.cli.trial_files import (
     check_ending,
 )
 from fastpsr.cli.wording import worded
+from fastpsr.tables import is_table
 
 __all__ = ["calibrate"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -41,7 +41,7 @@ from fastpsr.cli.options import (
     named_files,
 )
 from fastpsr.cli.reports import require_report
-from fastpsr.cli.score_files import ScoreFile, is_table, read_scores
+from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
 from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs
@@ -50,6 +50,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import GroupPairs, Intervals, Pairs, evaluate_systems
 from fastpsr.plans import run
 from fastpsr.predictions import Predictions
+from fastpsr.tables import Table, is_table
 
 __all__ = ["compare"]
 
@@ -136,14 +137,14 @@ def compare(
     ]
     check_inputs(inputs)
     where = (tables.labels, columns, tables.weights, clusters)
-    read = [read_scores(path, *where) for path in systems]
+    read = [read_scores(path, each.scale, *where) for path, each in zip(systems, made, strict=True)]
     _compare_tables(systems, made, read, intervals, pairs, written, to_report)
 
 
 def _compare_tables(
     systems: Mapping[Path, str | None],
     measures: Sequence[TableMeasure],
-    read: Sequence[ScoreFile],
+    read: Sequence[Table],
     intervals: Intervals,
     pairs: Pairs,
     outputs: Outputs,
@@ -172,17 +173,17 @@ def _compare_tables(
     show_systems(evaluation, systems, scales, outputs, report, predictions, detection, said)
 
 
-def _check_same(a: ScoreFile, b: ScoreFile, predictions: Mapping[str, Predictions]) -> None:
+def _check_same(a: Table, b: Table, predictions: Mapping[str, Predictions]) -> None:
     """Raise unless two tables have the same samples, weights and clusters."""
     one, other = (predictions[str(data.path)] for data in (a, b))
     try:
         check_same_samples(one, other)
     except ArgumentError as error:
         raise error.renamed(f"{a.path} and {b.path}") from None
-    for what, ours, theirs in (
-        ("weights", one.weights, other.weights),
-        (f"--resample {a.names[3]}: values", a.clusters or b.clusters, b.clusters or a.clusters),
-    ):
+    known: tuple[Any, Any] = (a.clusters or b.clusters, b.clusters or a.clusters)
+    weights: tuple[Any, Any] = (a.values.get("weights"), b.values.get("weights"))
+    clusters = f"--resample {', '.join(a.ids)}: values"
+    for what, (ours, theirs) in {"weights": weights, clusters: known}.items():
         if not np.array_equal(ours, theirs):  # both may be empty
             raise ValueError(f"{what} must be the same in {a.path} and {b.path}")
 

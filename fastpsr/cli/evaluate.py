@@ -37,9 +37,9 @@ from fastpsr.cli.options import (
     column_of,
     kinds_of,
 )
-from fastpsr.cli.parquet_tables import evaluate_parts, table_in_parts, usual_columns
+from fastpsr.cli.parquet_tables import evaluate_parts
 from fastpsr.cli.reports import require_report, write_report
-from fastpsr.cli.score_files import ScoreFile, read_scores
+from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
 from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
@@ -47,6 +47,7 @@ from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation, GroupPairs, Intervals, evaluate_systems
 from fastpsr.predictions import Predictions
+from fastpsr.tables import Table
 
 __all__ = ["evaluate"]
 
@@ -141,19 +142,16 @@ def evaluate(
     (path,) = systems
     table = TableMeasure.of(scales[0], measures, loss, folds_are_given=folds_are_given)
     check_inputs(inputs)
-    columns = usual_columns(path, columns, table.scale)
     where = (tables.labels, columns, tables.weights, clusters)
-    parts = table_in_parts(path, *where, always=explain)
-    if parts is not None:
-        evaluate_parts(parts, table, intervals, written, to_report, explain=explain)
-        return
-    if explain:
-        raise ValueError(f"--explain is for Parquet files, not for {path}")
-    _evaluate_table(read_scores(path, *where), table, intervals, written, to_report)
+    data = read_scores(path, table.scale, *where, in_parts=True if explain else None)
+    if data.files:
+        evaluate_parts(data, table, intervals, written, to_report, explain=explain)
+    else:
+        _evaluate_table(data, table, intervals, written, to_report)
 
 
 def _evaluate_table(
-    data: ScoreFile,
+    data: Table,
     measure: TableMeasure,
     intervals: Intervals | None,
     outputs: Outputs,

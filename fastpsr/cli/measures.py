@@ -23,12 +23,12 @@ from fastpsr.cli.options import (
     check_folds,
     check_speakers_are_drawn,
     drawn_in_clusters,
+    kind_of,
     parse_priors,
     read_costs,
     table_scale,
     trial_scale,
 )
-from fastpsr.cli.score_files import ScoreFile
 from fastpsr.cli.show import tell, tell_once
 from fastpsr.cli.spoofing import grouped_by, spoofed_trials
 from fastpsr.cli.trial_files import check_column, predictions_of
@@ -47,7 +47,8 @@ from fastpsr.evaluation import (
 )
 from fastpsr.metrics import EER, ActADCF, Metric, MinADCF, MinDCF
 from fastpsr.plans import run
-from fastpsr.predictions import Kind, Predictions
+from fastpsr.predictions import KINDS, Predictions
+from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
 from fastpsr.trials.coded import Coded
 
@@ -108,11 +109,11 @@ class TableMeasure:
         measures.check_names(made._table(2) | made._table(3) | made._others(2))
         return made
 
-    def predictions(self, data: ScoreFile) -> Predictions:
+    def predictions(self, table: Table) -> Predictions:
         """Return the labeled predictions of a file; print how its columns were interpreted."""
-        tell(f"{data.taken}; taken as {self.scale}")
-        data.require_labels()
-        predictions = data.predictions(self.scale, self.priors)
+        tell(f"{table.taken}; taken as {self.scale}")
+        table.require_labels()
+        predictions = cast(Predictions, table.predictions(self.priors))
         if self.folds_are_given:
             check_folds(self.folds, predictions)
         return predictions
@@ -132,7 +133,7 @@ class TableMeasure:
         if n_classes > 2:
             return {}
         return detection_metrics(
-            _kind(self.scale),
+            KINDS[kind_of(self.scale)],
             eer=self.eer,
             detection=self.detection or [MinDCF(0.01)],
             calibrator=self.calibrator,
@@ -142,7 +143,7 @@ class TableMeasure:
     def _table(self, n_classes: int) -> Metrics:
         return default_metrics(
             n_classes,
-            _kind(self.scale),
+            KINDS[kind_of(self.scale)],
             costs=self.costs,
             eer=self.eer,
             detection=self.detection,
@@ -219,11 +220,11 @@ class TrialMeasure:
 
     def _others(self) -> Metrics:
         """Return the metrics that trials have only where they are asked for by name."""
-        return default_metrics(2, _kind(self.scale), eer=self.eer)
+        return default_metrics(2, KINDS[kind_of(self.scale)], eer=self.eer)
 
     def _table(self, groups: Any, spoof: NDArray[np.bool_] | None = None) -> Metrics:
         return detection_metrics(
-            _kind(self.scale),
+            KINDS[kind_of(self.scale)],
             eer=self.eer,
             detection=self.detection,
             spoofing=self.spoofing(spoof),
@@ -376,9 +377,3 @@ def _listed(costs: CostMatrix) -> str:
         return f"{shape}, costs from {values.min():g} to {values.max():g}"
     rows = "; ".join(", ".join(f"{cost:g}" for cost in row) for row in values)
     return f"a row for each true class, a column for each decision: {rows}"
-
-
-def _kind(scale: str) -> Kind:
-    if scale in ("llr", "log10-llr", "log-likelihoods"):
-        return "likelihoods"
-    return "raw scores" if scale == "raw" else "posteriors"

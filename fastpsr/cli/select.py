@@ -148,7 +148,9 @@ def select(
         )
     check_inputs(inputs)
     path = train or next(iter(keys.systems(systems)))
-    read = source.read(path) if isinstance(source, TrialScores) else source.read_in_parts(path)
+    read = (
+        source.read(path) if isinstance(source, TrialScores) else source.read(path, in_parts=None)
+    )
     data = read.predictions
     say_suspicions(path, data)
     n_folds = folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)

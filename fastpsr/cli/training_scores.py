@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import trials
-from fastpsr.cli.inputs import parquet_files
 from fastpsr.cli.measures import drawn_of_table, drawn_of_trials
 from fastpsr.cli.options import SCHEMES, TrialScale
-from fastpsr.cli.parquet_tables import table_in_parts, usual_columns
-from fastpsr.cli.score_files import ScoreFile, read_scores, write_columns
+from fastpsr.cli.score_files import read_scores, write_columns
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader, predictions_of
 from fastpsr.evaluation import Intervals
 from fastpsr.predictions import Predictions
+from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
 
 __all__ = ["LabeledScores", "TableScores", "TrialScores"]
@@ -27,7 +26,7 @@ __all__ = ["LabeledScores", "TableScores", "TrialScores"]
 class LabeledScores:
     """What was read; `write` writes the calibrated scores and returns a message."""
 
-    predictions: Any  # Predictions, or of `read_in_parts` perhaps in parts
+    predictions: Any  # Predictions, in parts where a table is read so
     write: Callable[[Predictions, Path], str]
     format: str | None = None  # for trials, which are written in the format that was read
     groups: Any = None  # groups that cross-fitting keeps apart
@@ -44,26 +43,11 @@ class TableScores:
     weights: str | None
     clusters: str | None = None
 
-    def read_in_parts(self, path: Path) -> LabeledScores:
-        """Read a table as `read` does, part by part where it is large or of several files."""
-        columns = usual_columns(path, self.columns, self.scale)
-        table = table_in_parts(path, self.labels, columns, self.weights, self.clusters)
-        if table is None:
-            return self.read(path)
-        console.print(f"{path}: {table.taken}; taken as {self.scale}", soft_wrap=True)
-        parts = table.predictions(self.scale, None)
-        return LabeledScores(parts, _write_table, **self._units(table.clusters))
-
-    def read(self, path: Path) -> LabeledScores:
-        if len(parquet_files(path)) > 1 or path.is_dir():
-            raise ValueError(f"{path} must be one file, not several or a folder")
-        data = self._read(path)
-        data.require_labels()
-        return LabeledScores(
-            data.predictions(self.scale, None),
-            _write_table,
-            **self._units(data.clusters),
-        )
+    def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
+        """Read a table; with None, part by part where it is large or of several files."""
+        table = self._read(path, in_parts)
+        table.require_labels()
+        return LabeledScores(table.predictions(None), _write_table, **self._units(table.clusters))
 
     @staticmethod
     def _units(clusters: tuple[Any, ...]) -> dict[str, Any]:
@@ -75,12 +59,13 @@ class TableScores:
         return {"groups": clusters if len(clusters) == 2 else None, "drawn": drawn}
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        return LabeledScores(self._read(path).predictions(self.scale, None), _write_table)
+        return LabeledScores(self._read(path).predictions(None), _write_table)
 
-    def _read(self, path: Path) -> ScoreFile:
-        data = read_scores(path, self.labels, self.columns, self.weights, self.clusters)
-        console.print(f"{path}: {data.taken}; taken as {self.scale}")
-        return data
+    def _read(self, path: Path, in_parts: bool | None = False) -> Table:
+        where = (self.labels, self.columns, self.weights, self.clusters)
+        table = read_scores(path, self.scale, *where, in_parts=in_parts)
+        console.print(f"{path}: {table.taken}; taken as {self.scale}")
+        return table
 
 
 @dataclass(frozen=True, eq=False)

@@ -293,7 +293,7 @@ def predictions_of(
     try:
         return made.predictions(scale, prior=prior, weights=weights)
     except ArgumentError as error:
-        if error.argument not in ("q", "llr", "scores"):
+        if error.argument != "scores":
             raise ValueError(f"{path}: {in_options(error)} (taken as {scale})") from None
         row, said = error.index, error.renamed("score").problem
         if row is not None and made.enroll_ids is not None and made.test_ids is not None:

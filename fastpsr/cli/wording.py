@@ -25,8 +25,11 @@ _OPTIONS = {
     "format": "--format",
     "group_differences": "--group-differences",
     "ids": "--resample",
+    "in_parts": "--explain",
     "key_columns": "--key-columns",
     "key_format": "--key-format",
+    "kind": "--scores-are",
+    "labels": "--labels",
     "mapping": "--speakers",
     "method": "--interval",
     "missing": "--missing",
@@ -43,6 +46,7 @@ _OPTIONS = {
     "speakers": "--speakers",
     "transpose": "--transpose",
 }
+_MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
 _OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
 
 
@@ -52,7 +56,7 @@ def in_options(
     """Return what is wrong, with the options that arguments are in the commands.
 
     `names` are other words for arguments in this place. What to do in Python is left out, where it
-    is nothing that options do.
+    is nothing that options do; ``labels=...`` in a rule becomes the option.
 
     Examples
     --------
@@ -62,12 +66,17 @@ def in_options(
     k: the content fits more than one format: pass format=...
     >>> in_options(error, of_key=True)
     'k: the content fits more than one format: pass --key-format NAME'
+    >>> in_options(ArgumentError("labels", "has no labels: pass labels=...", name="s.csv"))
+    's.csv has no labels: pass --labels'
     """
     if not isinstance(error, ArgumentError):
         return str(error)
     options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
-    name = error.name or options.get(error.argument, error.argument)
-    problem = error.renamed(name).problem
+    option = options.get(error.argument, error.argument)
+    name = error.name or option
+    if name.endswith(f": {error.argument}"):  # of a file
+        name = name.removesuffix(error.argument) + option
+    problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), error.renamed(name).problem)
     if not error.pass_ or not error.pass_.keys() <= options.keys():
         return problem
     given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]

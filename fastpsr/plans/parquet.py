@@ -12,7 +12,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans.partitioned import PartitionedPredictions
 from fastpsr.plans.tables import ColumnNames, Columns, TableSource, names_columns
 
-__all__ = ["scan_parquet"]
+__all__ = ["ParquetFiles", "scan_parquet"]
 
 _FUSED_BYTES = 1 << 23  # of the columns of a part that tiny row groups are fused to,
 _PART_BYTES = 1 << 25  # and of those that a huge one is split into, about
@@ -86,7 +86,7 @@ def scan_parquet(
     >>> len(data), fp.EER()(data)
     (3, 0.0)
     """
-    files = _Files.of(paths, filters, storage_options)
+    files = ParquetFiles.of(paths, filters, storage_options)
     return PartitionedPredictions(TableSource(files, Columns.named(**columns)))
 
 
@@ -99,7 +99,7 @@ class _Piece:
     stop: int
 
 
-class _Files:
+class ParquetFiles:
     """Row groups of files, cut and joined into parts."""
 
     def __init__(self, key: Hashable, dataset: Any, filters: Any) -> None:
@@ -137,7 +137,9 @@ class _Files:
         self._open: tuple[int, int, tuple[str, ...], Iterator[Any]] | None = None
 
     @classmethod
-    def of(cls, paths: Any, filters: Any, storage_options: Mapping[str, Any] | None) -> "_Files":
+    def of(
+        cls, paths: Any, filters: Any, storage_options: Mapping[str, Any] | None
+    ) -> "ParquetFiles":
         try:
             import pyarrow.dataset as ds
             import pyarrow.parquet as pq

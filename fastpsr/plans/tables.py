@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar
+from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +12,9 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plans.sources import Source
-from fastpsr.predictions import Floats, Kind, Predictions
+from fastpsr.predictions import KINDS, Floats, Predictions, ScoreKind
 
 __all__ = ["ColumnNames", "Columns", "TableSource", "names_columns"]
-
-_KINDS: dict[str, Kind] = {
-    "posteriors": "posteriors",
-    "log_posteriors": "posteriors",
-    "logits": "posteriors",
-    "log_likelihoods": "likelihoods",
-    "llrs": "likelihoods",
-    "raw_scores": "raw scores",
-}
 
 Names = str | Sequence[str]
 _P = ParamSpec("_P")
@@ -57,7 +48,7 @@ class Columns:
     y_true : str
     sample_weight : str or None
     what : str
-        What the scores are, as constructors of ``Predictions`` call it: "llrs", ...
+        What the scores are: a kind of ``Predictions.of``, or the argument that names them.
     scores : tuple of str
     classes : sequence or None
     options : dict
@@ -153,35 +144,32 @@ class TableSource(Source):
     """Predictions in columns of tables."""
 
     def __init__(self, tables: Tables, columns: Columns) -> None:
-        self.tables, self._y_true, self._what = tables, columns.y_true, columns.what
-        what, y_true, self._names = columns.what, columns.y_true, list(columns.scores)
-        sample_weight, classes = columns.sample_weight, columns.classes
-        self._sample_weight, self._classes = sample_weight, classes
-        self._options = columns.options
+        self.tables, self._options, what = tables, columns.options, columns.what
+        y_true, sample_weight, classes = columns.y_true, columns.sample_weight, columns.classes
+        self._y_true, self._sample_weight, self._classes = y_true, sample_weight, classes
+        self._what, self._kind, self._names = what, _kind(what), list(columns.scores)
         for name in [y_true, *self._names, *([sample_weight] if sample_weight else [])]:
             if name not in tables.schema.names:
                 raise ArgumentError(
                     "paths",
                     f"must have the column {name!r}; there are: {', '.join(tables.schema.names)}",
                 )
-        self.kind = _KINDS[what]
+        self.kind = KINDS[self._kind]
         self.n_parts = len(tables.parts)
         self._is_list = len(self._names) == 1 and _is_list(tables.schema.field(self._names[0]).type)
-        if what in ("log_posteriors", "log_likelihoods") and not (
-            self._is_list or len(self._names) > 1
-        ):
+        are_rows = self._is_list or len(self._names) > 1
+        if self._kind in ("log-posteriors", "log-likelihoods") and not are_rows:
             raise ArgumentError(what, "must be a column of lists, or a column per class")
-        if what in ("llrs", "raw_scores") and (self._is_list or len(self._names) > 1):
+        if self._kind in ("llrs", "log10 llrs", "raw scores") and are_rows:
             raise ArgumentError(what, "must be one column of numbers")
         self.n_classes = len(self._names) if len(self._names) > 1 else 2
         if self._is_list:
             self.n_classes = self._row_length()
         if classes is not None and len(classes) != self.n_classes:
             raise ArgumentError("classes", f"must list {self.n_classes} labels, not {len(classes)}")
-        self.given_priors: Floats | None = None
-        if columns.options.get("priors") is not None:
-            given = columns.options["priors"]
-            self.given_priors = checks.as_priors("priors", given, self.n_classes)
+        self.given_priors: Floats | None = columns.options.get("priors")
+        if self.given_priors is not None:
+            self.given_priors = checks.as_priors("priors", self.given_priors, self.n_classes)
         self.columns = frozenset(tables.schema.names)
 
     @property
@@ -234,21 +222,15 @@ class TableSource(Source):
         if scores is None:
             shape = (y.size,) if self.n_classes == 2 else (y.size, self.n_classes)
             return Predictions.without_scores(y, self.kind, shape, self.given_priors, weights)
-        options: dict[str, Any] = {**self._options, "sample_weight": weights}
-        if "priors" in options:
-            options["priors"] = self.given_priors
-        if self._what == "llrs":
-            priors = options.pop("priors")
-            options["prior"] = None if priors is None else float(priors[1])
-        predictions: Predictions = getattr(Predictions, f"from_{self._what}")(y, scores, **options)
-        return predictions
+        options = {**self._options, "priors": self.given_priors, "sample_weight": weights}
+        return Predictions.of(self._kind, y, scores, **options)
 
     def _by_column(self, error: ArgumentError) -> ArgumentError:
         """Return an error of the values with the names of the columns that they are from."""
         names = {"y_true": self._y_true, "sample_weight": self._sample_weight or "sample_weight"}
         if error.argument in names:
             return error.renamed(names[error.argument])
-        if error.index is None:
+        if error.argument != "scores":
             return error
         many = len(self._names) > 1
         return error.renamed(self._what if many else self._names[0], self._names if many else ())
@@ -342,6 +324,10 @@ def _require_no_null(column: Any, name: str) -> None:
 
         row = pc.index(pc.is_null(column), True).as_py()
         raise ArgumentError(name, "must not be null", row)
+
+
+def _kind(what: str) -> ScoreKind:
+    return cast(ScoreKind, what.replace("_", " " if what == "raw_scores" else "-"))
 
 
 def _is_list(kind: Any) -> bool:

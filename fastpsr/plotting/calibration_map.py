@@ -1,6 +1,6 @@
 """What calibrators do: calibrated scores against the scores that they are given."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,15 @@ from fastpsr.calibration import Calibrator
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import LLR, Canvas
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Predictions, ScoreKind
 
 __all__ = ["calibration_map"]
 
-_MAKERS: dict[str, tuple[Callable[..., Predictions], str, str]] = {
-    "posteriors": (Predictions.from_logits, "Log-odds", "Log-odds after calibration"),
-    "likelihoods": (Predictions.from_llrs, LLR, "LLR after calibration (natural logarithm)"),
-    "raw scores": (Predictions.from_raw_scores, "Score", "LLR (natural logarithm)"),
+#: Kind of the scores that a calibrator of such predictions is given, and labels of the axes.
+_AXES: dict[str, tuple[ScoreKind, str, str]] = {
+    "posteriors": ("logits", "Log-odds", "Log-odds after calibration"),
+    "likelihoods": ("llrs", LLR, "LLR after calibration (natural logarithm)"),
+    "raw scores": ("raw scores", "Score", "LLR (natural logarithm)"),
 }
 
 
@@ -73,12 +74,12 @@ def calibration_map(
         raise ArgumentError("systems", "must be fitted", remedy="call fit(predictions)")
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be fitted to data of one kind: they share an axis")
-    make, x_label, y_label = _MAKERS[kinds.pop()]
+    kind, x_label, y_label = _AXES[kinds.pop()]
     x = np.linspace(low, high, 2_001)
     for name, calibrator in found.items():
         if np.size(getattr(calibrator, "bias_", (0, 1))) > 2:
             raise ArgumentError("systems", "must be fitted to two classes: others have no one axis")
-        y = calibrator.transform(make(None, x)).scores
+        y = calibrator.transform(Predictions.of(kind, None, x)).scores
         finite = np.isfinite(y)
         canvas.ax.plot(x[finite], y[finite], **canvas.style(name))
         if not finite.all():

@@ -8,10 +8,20 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 
-__all__ = ["Floats", "Kind", "LabeledData", "log_prior_ratio"]
+__all__ = ["KINDS", "Floats", "Kind", "LabeledData", "ScoreKind", "log_prior_ratio"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["posteriors", "likelihoods", "raw scores"]
+ScoreKind = Literal[
+    "posteriors", "log-posteriors", "logits", "likelihoods", "log-likelihoods", "llrs",
+    "log10 llrs", "raw scores",
+]  # fmt: skip
+#: What scores may be, and the kind of the predictions that are made of them.
+KINDS: dict[ScoreKind, Kind] = {
+    "posteriors": "posteriors", "log-posteriors": "posteriors", "logits": "posteriors",
+    "likelihoods": "likelihoods", "log-likelihoods": "likelihoods", "llrs": "likelihoods",
+    "log10 llrs": "likelihoods", "raw scores": "raw scores",
+}  # fmt: skip
 
 
 class LabeledData(ABC):

@@ -12,7 +12,7 @@ from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.html import table, values
 from fastpsr.options import with_hints
-from fastpsr.predictions.labeled import Floats, Kind
+from fastpsr.predictions.labeled import KINDS, Floats, Kind, ScoreKind
 from fastpsr.predictions.representation import ScoredLabels
 
 __all__ = ["Predictions"]
@@ -115,10 +115,9 @@ class Predictions(ScoredLabels):
         >>> data.posteriors.round(2).tolist()
         [[0.7, 0.3], [0.01, 0.99], [0.9, 0.1]]
         """
-        checks.require_one_label("y_true", y_true)
-        low = checks.as_floor(floor)
-        values = checks.as_posteriors("q", q, normalize=normalize, floor=low)
-        return cls._make(y_true, "posteriors", values, priors, sample_weight, classes, given=True)
+        return cls._read(
+            "posteriors", "q", y_true, q, priors, sample_weight, classes, normalize, floor
+        )
 
     @classmethod
     @with_hints
@@ -138,10 +137,10 @@ class Predictions(ScoredLabels):
         ``-inf`` is a posterior of 0. The exponentials of each row must sum to 1, unless `normalize`
         is true; they are normalized in both cases. Otherwise as :meth:`from_posteriors`.
         """
-        checks.require_one_label("y_true", y_true)
-        low = checks.as_floor(floor)
-        rows = checks.as_log_posterior_rows("log_q", log_q, normalize=normalize, floor=low)
-        return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
+        return cls._read(
+            "log-posteriors", "log_q", y_true, log_q, priors, sample_weight, classes,
+            normalize, floor,
+        )  # fmt: skip
 
     @classmethod
     @with_hints
@@ -164,15 +163,7 @@ class Predictions(ScoredLabels):
         SuspicionWarning
             If at least 10 rows all look like probabilities: in [0, 1], and rows that sum to 1.
         """
-        given = checks.as_column(checks.read("z", z))
-        if _are_like_probabilities(given):
-            warn(_PROBABILITIES_AS_LOGITS)
-        if given.ndim == 1:
-            log_odds = checks.as_scores("z", given)
-            return cls._make(y_true, "posteriors", log_odds, priors, sample_weight, classes)
-        exact = given.shape[1:] == (2,)  # log-odds need no normalization
-        rows = checks.as_log_rows("z", given) if exact else checks.log_softmax("z", given)
-        return cls._from_log_rows(y_true, rows, priors, sample_weight, classes)
+        return cls._read("logits", "z", y_true, z, priors, sample_weight, classes)
 
     @classmethod
     @with_hints
@@ -190,9 +181,9 @@ class Predictions(ScoredLabels):
         A constant may be added to each row. Likelihoods are converted to posteriors with `priors`,
         by default the class frequencies. Otherwise as :meth:`from_logits`.
         """
-        rows = checks.as_log_rows("log_lk", log_lk)
-        values = _two_columns_apart(rows)
-        return cls._make(y_true, "likelihoods", values, priors, sample_weight, classes)
+        return cls._read(
+            "log-likelihoods", "log_lk", y_true, log_lk, priors, sample_weight, classes
+        )
 
     @classmethod
     @with_hints
@@ -226,8 +217,7 @@ class Predictions(ScoredLabels):
             If there are nan, a prior outside (0, 1), labels that are not classes, or arrays of
             different lengths.
         """
-        values = checks.as_scores("llr", llr)
-        return cls._make(y_true, "likelihoods", values, _pair(prior), sample_weight, classes)
+        return cls._read("llrs", "llr", y_true, llr, _pair(prior), sample_weight, classes)
 
     @classmethod
     @with_hints
@@ -257,26 +247,116 @@ class Predictions(ScoredLabels):
         They can be used by metrics that depend on ranks and by calibrators; metrics that need
         posteriors raise an error. Infinite scores are allowed, nan is not.
         """
-        values = checks.as_scores("scores", scores)
-        return cls._make(y_true, "raw scores", values, None, sample_weight, classes)
+        return cls._read("raw scores", "scores", y_true, scores, None, sample_weight, classes)
 
     @classmethod
-    def _from_log_rows(
+    @with_hints
+    def of(
         cls,
+        kind: ScoreKind,
         y_true: ArrayLike | None,
-        rows: Floats,
+        scores: ArrayLike,
+        *,
+        priors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        normalize: bool = False,
+        floor: float = 0.0,
+    ) -> Self:
+        """Make predictions from scores whose kind is a value, such as an option of a program.
+
+        Parameters
+        ----------
+        kind : str
+            What the scores are; the constructor of each says what it accepts:
+
+            - "posteriors": :meth:`from_posteriors`; (N, K), or (N,) for P(class 1);
+            - "log-posteriors": :meth:`from_log_posteriors`; (N, K);
+            - "logits": :meth:`from_logits`; (N, K), or (N,) for log-odds of class 1;
+            - "log-likelihoods": :meth:`from_log_likelihoods`; (N, K);
+            - "llrs": :meth:`from_llrs`; (N,), natural logarithms;
+            - "log10 llrs": the same of decimal logarithms, which are multiplied by ln 10;
+            - "likelihoods": LLRs if the shape is (N,), else log-likelihoods;
+            - "raw scores": :meth:`from_raw_scores`; (N,).
+        y_true : array-like, shape (N,), or None
+            True classes: integers 0 to K-1, booleans, or the labels listed in `classes`.
+        scores : array-like of float, shape (N,) or (N, K)
+        priors : array-like of float, shape (K,), optional
+            Class priors of the evaluation; by default the class frequencies. Not for raw scores,
+            and both above 0 for LLRs.
+        sample_weight : array-like of float, shape (N,), optional
+            Finite weights, none negative.
+        classes : array-like, shape (K,), optional
+            Labels in the order of the columns; in binary tasks [negative, positive].
+        normalize, floor : optional
+            For posteriors and log-posteriors: see :meth:`from_posteriors`.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such kind, for arguments that the kind has no use for, and for whatever
+            the constructor refuses.
+
+        Examples
+        --------
+        >>> import fastpsr as fp
+        >>> data = fp.Predictions.of("log10 llrs", [0, 1], [-2.0, 1.0], priors=[0.9, 0.1])
+        >>> data.kind, data.llrs.round(4).tolist()
+        ('likelihoods', [-4.6052, 2.3026])
+        """
+        checks.check_choice("kind", kind, tuple(KINDS))
+        if kind == "likelihoods":
+            given = checks.as_column(checks.read("scores", scores))
+            kind = "llrs" if given.ndim == 1 else "log-likelihoods"
+        if priors is not None and kind == "raw scores":
+            raise ArgumentError("priors", "are not for raw scores, which only rank samples")
+        if priors is not None and kind in ("llrs", "log10 llrs"):
+            priors = _pair(float(checks.as_priors("priors", priors, 2)[1]), "priors")
+        for name, value in (("normalize", normalize), ("floor", floor)):
+            if value and kind not in ("posteriors", "log-posteriors"):
+                raise ArgumentError(name, f"is for posteriors, not for {kind}")
+        return cls._read(
+            kind, "scores", y_true, scores, priors, sample_weight, classes, normalize, floor
+        )
+
+    @classmethod
+    def _read(
+        cls,
+        kind: ScoreKind,
+        name: str,
+        y_true: ArrayLike | None,
+        scores: ArrayLike,
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
         classes: ArrayLike | None,
+        normalize: bool = False,
+        floor: float = 0.0,
     ) -> Self:
-        values = _two_columns_apart(rows)
-        return cls._make(y_true, "posteriors", values, priors, sample_weight, classes)
+        """Check scores, which messages call `name`, and make predictions of them."""
+        if kind in ("posteriors", "log-posteriors"):
+            checks.require_one_label("y_true", y_true)
+        low = checks.as_floor(floor)
+        if kind == "posteriors":
+            values = checks.as_posteriors(name, scores, normalize=normalize, floor=low)
+        elif kind == "log-posteriors":
+            rows = checks.as_log_posterior_rows(name, scores, normalize=normalize, floor=low)
+            values = _two_columns_apart(rows)
+        elif kind == "logits":
+            values = _read_logits(name, scores)
+        elif kind == "log-likelihoods":
+            values = _two_columns_apart(checks.as_log_rows(name, scores))
+        else:
+            values = checks.as_scores(name, scores)
+            if kind == "log10 llrs":
+                values = np.log(10.0) * np.asarray(values, dtype=np.float64)
+        is_given = kind == "posteriors"
+        return cls._make(y_true, kind, values, priors, sample_weight, classes, given=is_given)
 
     @classmethod
     def _make(
         cls,
         y_true: ArrayLike | None,
-        kind: Kind,
+        kind: ScoreKind,
         values: NDArray[Any],
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
@@ -286,7 +366,7 @@ class Predictions(ScoredLabels):
     ) -> Self:
         """Check labels, priors and weights, and set the fields."""
         new = cls.__new__(cls)
-        new.kind = kind
+        new.kind = KINDS[kind]
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
         new._given_posteriors = values if given else None
@@ -465,8 +545,8 @@ _FOR_USERS = {
     "as_llrs", "balanced_weights", "class_sizes", "class_weights", "from_llrs",
     "from_log_likelihoods", "from_log_posteriors", "from_logits", "from_posteriors",
     "from_raw_scores", "from_target_nontarget", "given_priors", "kind", "labels", "llrs",
-    "log_odds", "log_posteriors", "n_classes", "positive_posteriors", "posteriors", "priors",
-    "sample_weight", "scores", "y_true",
+    "log_odds", "log_posteriors", "n_classes", "of", "positive_posteriors", "posteriors",
+    "priors", "sample_weight", "scores", "y_true",
 }  # fmt: skip
 _CACHED = {"_remembered"} | {
     name
@@ -481,6 +561,18 @@ _PROBABILITIES_AS_LOGITS = SuspicionWarning(
     "the logits all lie in [0, 1] and rows sum to 1, as probabilities do",
     "make predictions of probabilities with from_posteriors (TorchMetric: input='posteriors')",
 )
+
+
+def _read_logits(name: str, z: ArrayLike) -> NDArray[Any]:
+    """Return log-odds, or normalized rows for more than two classes."""
+    given = checks.as_column(checks.read(name, z))
+    if _are_like_probabilities(given):
+        warn(_PROBABILITIES_AS_LOGITS)
+    if given.ndim == 1:
+        return checks.as_scores(name, given)
+    if given.shape[1:] == (2,):  # log-odds need no normalization
+        return _two_columns_apart(checks.as_log_rows(name, given))
+    return _two_columns_apart(checks.log_softmax(name, given))
 
 
 def _are_like_probabilities(z: NDArray[Any]) -> bool:
@@ -518,10 +610,10 @@ def _two_columns_apart(rows: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(np.subtract(rows[:, 1], rows[:, 0], dtype=np.float64))
 
 
-def _pair(prior: float | None) -> Floats | None:
+def _pair(prior: float | None, name: str = "prior") -> Floats | None:
     if prior is None:
         return None
-    value = checks.as_number("prior", prior)
+    value = checks.as_number(name, prior)
     if not 0.0 < value < 1.0:
-        raise ArgumentError("prior", f"must lie strictly between 0 and 1, not {prior}")
+        raise ArgumentError(name, f"must lie strictly between 0 and 1, not {prior}")
     return np.array([1.0 - value, value])

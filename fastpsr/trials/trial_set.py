@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Predictions, ScoreKind
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
@@ -20,9 +20,12 @@ from fastpsr.trials.speakers import (
 )
 from fastpsr.trials.weights import equalized_weights
 
-__all__ = ["Source", "TrialSet"]
+__all__ = ["KINDS_OF_SCALES", "Source", "TrialSet"]
 
-_SCALES = ("llr", "log10-llr", "posteriors", "raw")
+#: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
+KINDS_OF_SCALES: dict[str, ScoreKind] = {
+    "llr": "llrs", "log10-llr": "log10 llrs", "posteriors": "posteriors", "raw": "raw scores",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,18 +156,15 @@ class TrialSet:
         >>> made.predictions("log10-llr", prior=0.01).llrs.round(4).tolist()
         [4.6052, -2.3026]
         """
-        checks.check_choice("scores_are", scores_are, _SCALES)
-        if scores_are == "raw":
-            if prior is not None:
+        checks.check_choice("scores_are", scores_are, tuple(KINDS_OF_SCALES))
+        priors = None
+        if prior is not None:
+            if scores_are == "raw":
                 raise ArgumentError("prior", "means nothing to raw scores, which only rank trials")
-            return Predictions.from_raw_scores(self.y_true, self.score, sample_weight=weights)
-        if scores_are == "posteriors":
-            priors = None if prior is None else [1.0 - prior, prior]
-            return Predictions.from_posteriors(
-                self.y_true, self.score, priors=priors, sample_weight=weights
-            )
-        llrs = self.score * np.log(10.0) if scores_are == "log10-llr" else self.score
-        return Predictions.from_llrs(self.y_true, llrs, prior=prior, sample_weight=weights)
+            checks.check_number("prior", prior, 0.0, 1.0, "lie in 0 to 1")
+            priors = [1.0 - prior, prior]
+        kind = KINDS_OF_SCALES[scores_are]
+        return Predictions.of(kind, self.y_true, self.score, priors=priors, sample_weight=weights)
 
     def select(self, index: Any) -> "TrialSet":
         """Return the trials selected by a boolean mask, a slice or an array of row numbers.

@@ -1,15 +1,19 @@
 """What scores are."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import typer
+
+from fastpsr.predictions import ScoreKind
+from fastpsr.trials.trial_set import KINDS_OF_SCALES
 
 __all__ = [
     "KindsOfScores",
     "ScoresAre",
     "ScoresMean",
     "TrialScale",
+    "kind_of",
     "kinds_of",
     "table_scale",
     "trial_scale",
@@ -31,14 +35,8 @@ class ScoresAre(StrEnum):
 
 
 TrialScale = Literal["llr", "log10-llr", "posteriors", "raw"]
-_TRIAL_SCALES: dict[ScoresAre, TrialScale] = {
-    ScoresAre.LLR: "llr",
-    ScoresAre.LOG10_LLR: "log10-llr",
-    ScoresAre.POSTERIORS: "posteriors",
-    ScoresAre.POSTERIOR: "posteriors",
-    ScoresAre.RAW: "raw",
-    ScoresAre.COSINE: "raw",
-}
+#: Other words for a kind.
+_SAME = {ScoresAre.POSTERIOR: ScoresAre.POSTERIORS, ScoresAre.COSINE: ScoresAre.RAW}
 KindsOfScores = Annotated[
     list[ScoresAre] | None,
     typer.Option(
@@ -58,27 +56,28 @@ ScoresMean = Annotated[
 
 def table_scale(scores_are: ScoresAre | None) -> str:
     """Return the kind of the scores of a table."""
-    if scores_are in (None, ScoresAre.POSTERIOR):
-        return ScoresAre.POSTERIORS.value
-    return str(ScoresAre.RAW if scores_are is ScoresAre.COSINE else scores_are)
+    given = scores_are or ScoresAre.POSTERIORS
+    return _SAME.get(given, given).value
 
 
 def trial_scale(scores_are: ScoresAre | None) -> TrialScale:
     """Return the kind of the scores of trials."""
-    if scores_are is None:
-        return "llr"
-    if scores_are not in _TRIAL_SCALES:
+    given = scores_are or ScoresAre.LLR
+    scale = _SAME.get(given, given).value
+    if scale not in KINDS_OF_SCALES:
         allowed = "llr, log10-llr, posteriors or raw"
-        raise ValueError(f"--scores-are must be {allowed} for trials, not {scores_are.value}")
-    return _TRIAL_SCALES[scores_are]
+        raise ValueError(f"--scores-are must be {allowed} for trials, not {scale}")
+    return cast(TrialScale, scale)
+
+
+def kind_of(scale: str) -> ScoreKind:
+    """Return what the library calls a kind of scores."""
+    return KINDS_OF_SCALES.get(scale) or cast(ScoreKind, scale)
 
 
 def kinds_of(scores_are: list[ScoresAre] | None, n_systems: int) -> list[ScoresAre | None]:
     """Return the kind of the scores of each system, which is given once or for each."""
-    given: list[ScoresAre | None] = [*scores_are] if scores_are else [None]
-    found: list[ScoresAre | None] = [
-        ScoresAre.RAW if each is ScoresAre.COSINE else each for each in given
-    ]
+    found: list[ScoresAre | None] = [_SAME.get(each, each) for each in scores_are or []] or [None]
     if len(found) not in (1, n_systems):
         raise ValueError(
             f"--scores-are must be given once, or for each of {n_systems} systems, not "

@@ -1,0 +1,88 @@
+"""`fastpsr.read_table`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from fastpsr import checks
+from fastpsr.options import with_hints
+from fastpsr.plans import PartitionedPredictions
+from fastpsr.predictions import KINDS, Predictions, ScoreKind
+from fastpsr.tables.opening import open_table
+
+__all__ = ["read_table"]
+
+
+@with_hints
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    labels: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    weights: str | None = None,
+    kind: ScoreKind = "posteriors",
+    priors: ArrayLike | None = None,
+    in_parts: bool | None = None,
+) -> Predictions | PartitionedPredictions:
+    r"""Return the predictions of a table of scores with labels, which is a file or several.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that ends in .npz, .npy, .csv, .parquet or .pq; a folder of Parquet files; or a
+        pattern of these, such as ``trials/*.parquet``.
+    labels : str, optional
+        Column (of .npz, array) of the classes, 0 to K-1. By default the first found of ``y_true``,
+        ``label``, ``labels``, ``target`` and ``targets``. With .npy, another file.
+    columns : str or sequence of str, optional
+        Columns of the scores, N rows: one in a binary task, or K in the order of the classes. By
+        default all others; of LLRs and raw scores in Parquet files the column ``llr``, if it
+        exists; of .npz the only other array, (N,) or (N, K). Not with .npy, which is the scores.
+    weights : str, optional
+        Column of sample weights: finite, none negative. By default the first found of
+        ``sample_weight``, ``weight`` and ``weights``, if any. With .npy, another file.
+    kind : str
+        What the scores are, as for :meth:`Predictions.of`. It is never guessed from the values.
+    priors : array-like of float, shape (K,), optional
+        Class priors of the evaluation; by default the class frequencies.
+    in_parts : bool, optional
+        Whether Parquet files are read part by part, again for each evaluation. By default folders
+        and patterns are, and files whose numbers, at 32 bytes each, take more than the memory that
+        ``FASTPSR_MEMORY`` allows.
+
+    Returns
+    -------
+    Predictions or PartitionedPredictions
+        In parts if the files are read part by part.
+
+    Raises
+    ------
+    ArgumentError
+        If the file is damaged, empty or of another format, a column is missing or is text, there
+        are no labels, or :meth:`Predictions.of` refuses the values; with the file and the column.
+    FileNotFoundError
+        If there is no such file.
+
+    Notes
+    -----
+    The columns ``enroll_speaker`` and ``test_speaker`` of a table that has both, and its columns
+    ``enroll`` and ``test``, are not taken for scores. The commands ``fastpsr evaluate``,
+    ``calibrate``, ``select`` and ``compare`` read tables with this function's defaults.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, fastpsr as fp
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "scores.csv").write_text("label,dog,cat\n0,0.75,0.25\n1,0.5,0.5\n")
+    >>> data = fp.read_table(folder / "scores.csv", columns=["dog", "cat"])
+    >>> data
+    <Predictions: 2 samples, 2 classes, posteriors>
+    >>> data.posteriors[:, 1].tolist()
+    [0.25, 0.5]
+    """
+    checks.check_choice("kind", kind, tuple(KINDS))
+    table = open_table(Path(path)).choose(kind, labels, columns, weights, in_parts=in_parts)
+    table.require_labels()
+    return table.predictions(priors)

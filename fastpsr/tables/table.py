@@ -1,0 +1,258 @@
+"""Tables: which of their columns are what, and the predictions of these."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import PartitionedPredictions
+from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.parquet import ParquetFiles
+from fastpsr.plans.tables import Columns, TableSource
+from fastpsr.predictions import Predictions, ScoreKind
+
+__all__ = ["OpenTable", "Table"]
+
+#: Usual names of columns of labels and of weights.
+_LABELS = ("y_true", "label", "labels", "target", "targets")
+_WEIGHTS = ("sample_weight", "weight", "weights")
+#: Columns of the ids of trials, beside those of speakers.
+_ID_COLUMNS = ("enroll", "test")
+_OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
+_WORK_BYTES = 32  # approximate memory of an evaluation in memory, per number that is read
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of a table by what they are, in memory or in files that are read part by part.
+
+    Attributes
+    ----------
+    path : Path
+    kind : str
+        What the scores are, as for :meth:`fastpsr.Predictions.of`.
+    scores, labels, weights, ids : names of columns
+        Labels and weights are None, and `ids` empty, where there are none.
+    files : tuple of str
+        Parquet files that are read part by part; empty for a table in memory.
+    values : dict of str to ndarray
+        What is in memory: "scores", and "labels" and "weights" where there are some.
+    clusters : tuple
+        Values of the columns `ids`; their names, if the files are read part by part.
+    """
+
+    path: Path
+    kind: ScoreKind
+    scores: tuple[str, ...]
+    labels: str | None
+    weights: str | None
+    ids: tuple[str, ...]
+    files: tuple[str, ...]
+    values: dict[str, NDArray[Any]]
+    clusters: tuple[Any, ...]
+
+    @property
+    def taken(self) -> str:
+        """The interpretation of the columns, as text."""
+        of_samples = f"labels: {self.labels or 'none'}; weights: {self.weights or 'none'}"
+        clusters = f"; clusters: {', '.join(self.ids)}" if self.ids else ""
+        return f"scores: {', '.join(self.scores)}; {of_samples}{clusters}"
+
+    def require_labels(self) -> None:
+        """Raise if there are no labels."""
+        if self.labels is None:
+            rule = "has no labels: say where they are with labels=..."
+            raise ArgumentError("labels", rule, name=str(self.path))
+
+    def predictions(self, priors: ArrayLike | None) -> Predictions | PartitionedPredictions:
+        """Return the predictions, at these class priors if given."""
+        if self.kind in _OF_ONE_COLUMN:
+            x = self.values.get("scores")
+            n_columns = len(self.scores) if x is None or x.ndim < 2 else x.shape[1]
+            if n_columns > 1:
+                kind = self.kind.removesuffix(" scores").removesuffix("s").replace(" ", "-")
+                raise ArgumentError(
+                    "columns",
+                    f"must be one column, not {n_columns} ({', '.join(self.scores)}); say which "
+                    "with columns=...",
+                    name=f"{self.path}: {kind} scores",
+                )
+        if self.files:
+            return self._in_parts(priors)
+        labels, weights = self.values.get("labels"), self.values.get("weights")
+        try:
+            return Predictions.of(
+                self.kind, labels, self.values["scores"], priors=priors, sample_weight=weights
+            )
+        except ArgumentError as error:
+            raise self._named(error) from None
+
+    def _in_parts(self, priors: ArrayLike | None) -> PartitionedPredictions:
+        if self.kind in _OF_ONE_COLUMN:  # which have no use for some priors
+            priors = Predictions.of(self.kind, None, [], priors=priors).given_priors
+        options = {"priors": priors}
+        columns = Columns(self.labels or "", self.weights, self.kind, self.scores, None, options)
+        files = ParquetFiles.of(self.files, None, None)
+        return PartitionedPredictions(TableSource(files, columns))
+
+    def _named(self, error: ArgumentError) -> ArgumentError:
+        """Return an error of the values with the file and the names of the columns."""
+        many = len(self.scores) > 1
+        names = {
+            "scores": "scores" if many else self.scores[0],
+            "y_true": self.labels,
+            "sample_weight": self.weights,
+        }
+        name = names.get(error.argument) or error.argument
+        problem = error.renamed(name, self.scores if many else ()).problem
+        if error.argument == "scores" and self.kind == "posteriors":
+            problem += "; other kinds of scores need kind=..., other columns columns=..."
+        rule = problem.removeprefix(f"{name} ")
+        return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTable:
+    """A table of which the names of the columns are known.
+
+    Attributes
+    ----------
+    path : Path
+    names : sequence of str or None
+        Names of the columns; None where each is a file of its own.
+    load : callable
+        Returns the values of a column.
+    files : tuple of str
+        Parquet files.
+    count : callable
+        Returns the number of rows of Parquet files.
+    """
+
+    path: Path
+    names: Sequence[str] | None
+    load: Callable[[str], NDArray[Any]]
+    files: tuple[str, ...] = ()
+    count: Callable[[], int] = lambda: 0
+
+    def choose(
+        self,
+        kind: ScoreKind,
+        labels: str | None,
+        columns: str | Sequence[str] | None,
+        weights: str | None,
+        ids: tuple[str, ...] = (),
+        *,
+        in_parts: bool | None = None,
+    ) -> Table:
+        """Return the table of some columns, as `fastpsr.read_table` says, and of others as ids."""
+        label = self._find("labels", labels, _LABELS)
+        weight = self._find("weights", weights, _WEIGHTS)
+        chosen = self._scores(kind, columns, (label, weight, *ids))
+        if self._are_parts(len(chosen) + 1 + (weight is not None), in_parts):
+            table = Table(self.path, kind, chosen, label, weight, ids, self.files, {}, ids)
+            table.require_labels()
+            return table
+        if len(self.files) > 1 or self.path.is_dir():
+            rule = "must be one file, not several or a folder"
+            raise ArgumentError("path", rule, name=str(self.path))
+        others = {"labels": label, "weights": weight}
+        values = {"scores": self._load_scores(chosen)}
+        values |= {what: self.load(name) for what, name in others.items() if name is not None}
+        clusters = tuple(self.load(name) for name in ids)
+        if self.names is None:
+            chosen = (self.path.name,)
+        return Table(self.path, kind, chosen, label, weight, ids, (), values, clusters)
+
+    def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
+        """Return the requested column, by default the first one with a usual name."""
+        if asked is not None:
+            return self._known(argument, asked)
+        return next((name for name in usual if name in (self.names or ())), None)
+
+    def _known(self, argument: str, name: str) -> str:
+        """Return the name of a column; raise if there is no such column."""
+        if self.names is None:
+            return name
+        if name.strip() not in self.names:
+            rule = f"has no column {name.strip()!r}; it has {', '.join(self.names)}"
+            raise ArgumentError(argument, rule, name=str(self.path))
+        return name.strip()
+
+    def _scores(
+        self, kind: ScoreKind, columns: str | Sequence[str] | None, others: tuple[str | None, ...]
+    ) -> tuple[str, ...]:
+        """Return the columns of scores: the requested ones, or all that are not `others`.
+
+        Those of speakers and ids of trials are not scores, and LLRs in Parquet files are in the
+        column of this name, if it exists.
+        """
+        from fastpsr.trials.speakers import SPEAKER_COLUMNS
+
+        if self.names is None:
+            if columns is not None:
+                raise ArgumentError("columns", f"names columns, and {self.path} has none")
+            return (str(self.path),)
+        if columns is not None:
+            names = [columns] if isinstance(columns, str) else columns
+            return tuple(self._known("columns", name) for name in names)
+        if self.files and kind in _OF_ONE_COLUMN and "llr" in self.names:
+            return ("llr",)
+        if set(SPEAKER_COLUMNS) <= set(self.names):
+            others = (*others, *SPEAKER_COLUMNS, *_ID_COLUMNS)
+        chosen = tuple(name for name in self.names if name not in others)
+        if not chosen:
+            rule = f"must have a column of scores besides {', '.join(self.names)}"
+            raise ArgumentError("columns", rule, name=str(self.path))
+        if self.path.suffix == ".npz" and len(chosen) > 1:
+            rule = f"must name one of the arrays of {self.path}: {', '.join(chosen)}"
+            raise ArgumentError("columns", rule)
+        return chosen
+
+    def _are_parts(self, n_columns: int, in_parts: bool | None) -> bool:
+        """Whether the table is read part by part, by default where it is large."""
+        if in_parts and not self.files:
+            raise ArgumentError("in_parts", f"is for Parquet files, not for {self.path}")
+        if in_parts is not None or not self.files:
+            return bool(in_parts)
+        if self.files != (str(self.path),):
+            return True
+        return self.count() * n_columns * _WORK_BYTES > memory_budget()
+
+    def _load_scores(self, names: tuple[str, ...]) -> NDArray[Any]:
+        parts = [self._numbers(name) for name in names]
+        if len({part.shape for part in parts}) > 1:
+            shapes = ", ".join(f"{n} {p.shape}" for n, p in zip(names, parts, strict=True))
+            rule = f"must have scores of one length, not {shapes}"
+            raise ArgumentError("columns", rule, name=str(self.path))
+        return parts[0] if len(parts) == 1 else np.column_stack(parts)
+
+    def _numbers(self, name: str) -> NDArray[Any]:
+        """Return a column of numbers; raise if it has no rows or contains text."""
+        column = self.load(name)
+        if column.size == 0:
+            raise ArgumentError("path", "has no rows", name=str(self.path))
+        if column.dtype.kind in "OUS":
+            words = ((row, word) for row, word in enumerate(column) if not _is_number(word))
+            row, word = next(words, (0, column[0]))
+            raise ArgumentError(
+                "columns",
+                f"must be numbers, but column {name!r} holds {str(word)!r} in row {row}; name the "
+                "columns of scores with columns=...",
+                row,
+                name=f"{self.path}: scores",
+            )
+        return column
+
+
+def _is_number(word: object) -> bool:
+    if word is None:  # an empty cell
+        return True
+    try:
+        float(str(word))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,202 @@
+"""Tables in files, compared with the arrays that they were made of."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars
+import pytest
+
+import fastpsr as fp
+from tests.commands import write
+
+RNG = np.random.default_rng(3)
+N = 400
+Y = (np.arange(N) % 3 == 0).astype(np.uint8)
+LLR = RNG.normal(size=N) + 2.0 * Y
+W = RNG.uniform(0.5, 2.0, N)
+ROWS = RNG.dirichlet(np.ones(3), N)
+ENDINGS = ["npz", "csv", "parquet", "pq"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def written(ending, **columns):
+    """Write a table, and return its path."""
+    if ending == "pq":
+        write("s.parquet", **columns)
+        return Path("s.parquet").rename("s.pq")
+    write(f"s.{ending}", **columns)
+    return Path(f"s.{ending}")
+
+
+def assert_same(data, other):
+    assert type(data) is fp.Predictions
+    assert (data.kind, data.n_classes) == (other.kind, other.n_classes)
+    assert data.scores.tobytes() == other.scores.tobytes()
+    assert data.y_true.tolist() == other.y_true.tolist()
+    assert data.weights.tolist() == other.weights.tolist()
+    if data.kind != "raw scores":
+        assert data.posteriors.tobytes() == other.posteriors.tobytes()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_usual_names_and_default_kind(ending):
+    q = 1.0 / (1.0 + np.exp(-LLR))
+    path = written(ending, label=Y, weight=W, q=q)
+    assert_same(fp.read_table(path), fp.Predictions.from_posteriors(Y, q, sample_weight=W))
+    assert_same(fp.read_table(str(path)), fp.read_table(path))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("kind", ["logits", "likelihoods", "llrs", "log10 llrs", "raw scores"])
+def test_named_columns_of_every_kind(ending, kind):
+    priors = None if kind == "raw scores" else [0.9, 0.1]
+    path = written(ending, y_true=1 - Y, mine=Y, s=LLR, w=W, other=W)
+    data = fp.read_table(path, labels="mine", columns="s", weights="w", kind=kind, priors=priors)
+    assert_same(data, fp.Predictions.of(kind, Y, LLR, sample_weight=W, priors=priors))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_column_for_each_class(ending):
+    columns = {"logs": np.log(ROWS)} if ending == "npz" else {"a": ROWS[:, 0]}
+    others = {} if ending == "npz" else {"b": ROWS[:, 1], "c": ROWS[:, 2]}
+    path = written(ending, label=np.arange(N) % 3, **columns, **others)
+    kind = "log-posteriors" if ending == "npz" else "posteriors"
+    made = fp.Predictions.of(kind, np.arange(N) % 3, np.log(ROWS) if ending == "npz" else ROWS)
+    assert_same(fp.read_table(path, kind=kind), made)
+    if ending != "npz":
+        turned = fp.read_table(path, columns=["c", "b", "a"])
+        assert turned.posteriors.tolist() == made.posteriors[:, ::-1].tolist()
+
+
+def test_arrays_in_files_of_their_own():
+    for name, values in {"s": LLR, "y": Y, "w": W}.items():
+        np.save(f"{name}.npy", values)
+    data = fp.read_table("s.npy", labels="y.npy", weights="w.npy", kind="llrs")
+    assert_same(data, fp.Predictions.from_llrs(Y, LLR, sample_weight=W))
+    Path("folder").mkdir()
+    Path("s.npy").rename("folder/y.npy")  # of the same name as that of the labels
+    data = fp.read_table("folder/y.npy", labels="y.npy", kind="llrs")
+    assert_same(data, fp.Predictions.from_llrs(Y, LLR))
+
+
+def test_columns_of_trials_are_no_scores():
+    ids = [f"s{k}" for k in range(N)]
+    columns = {"enroll": ids, "test": ids, "enroll_speaker": ids, "test_speaker": ids}
+    frame = polars.DataFrame({"target": Y, "s": LLR, **columns})
+    frame.write_csv("s.csv")
+    assert_same(fp.read_table("s.csv", kind="llrs"), fp.Predictions.from_llrs(Y, LLR))
+    frame.with_columns(other=W, llr=LLR).write_parquet("s.parquet")
+    for kind in ("llrs", "raw scores"):
+        assert_same(fp.read_table("s.parquet", kind=kind), fp.Predictions.of(kind, Y, LLR))
+
+
+@pytest.mark.parametrize("kind", ["logits", "likelihoods", "llrs", "log10 llrs", "raw scores"])
+@pytest.mark.parametrize("how", ["folder", "pattern", "large", "asked"])
+def test_parts(kind, how, monkeypatch):
+    Path("t").mkdir()
+    n_files = 1 if how in ("large", "asked") else 3
+    for k, rows in enumerate(np.array_split(np.arange(N), n_files)):
+        write(f"t/{k}.parquet", target=Y[rows], s=LLR[rows], weight=W[rows])
+    if how == "large":
+        monkeypatch.setenv("FASTPSR_MEMORY", "10KB")
+    path = {"folder": "t", "pattern": "t/*.parquet"}.get(how, "t/0.parquet")
+    priors = None if kind == "raw scores" else [0.99, 0.01]
+    options = {"kind": kind, "priors": priors, "in_parts": True if how == "asked" else None}
+    data = fp.read_table(path, columns="s", **options)
+    assert isinstance(data, fp.PartitionedPredictions)
+    whole = fp.Predictions.of(kind, Y, LLR, sample_weight=W, priors=priors)
+    assert_same(data.compute(), whole)
+    metrics = [fp.EER()] if kind == "raw scores" else [fp.EER(), fp.CrossEntropy(), fp.ActDCF(0.1)]
+    for metric in metrics:
+        assert metric(data) == pytest.approx(metric(whole), rel=1e-12)
+    if n_files == 1:
+        assert_same(fp.read_table(path, columns="s", **options | {"in_parts": False}), whole)
+
+
+def test_classes_in_parts():
+    y = np.arange(N) % 3
+    write("s.parquet", label=y, a=ROWS[:, 0], b=ROWS[:, 1], c=ROWS[:, 2])
+    data = fp.read_table("s.parquet", priors=[0.2, 0.3, 0.5], in_parts=True)
+    assert_same(data.compute(), fp.Predictions.from_posteriors(y, ROWS, priors=[0.2, 0.3, 0.5]))
+    data = fp.read_table("s.parquet", kind="likelihoods", in_parts=True)
+    assert_same(data.compute(), fp.Predictions.from_log_likelihoods(y, ROWS))
+
+
+CSV = b"label,a,b\n0,0.25,0.75\n1,0.5,0.5\n"
+WRONG = {
+    "ending": ("s.txt", CSV, {}, "path", "s.txt must end in .npz, .npy, .csv or .parquet"),
+    "text": ("s.npz", CSV, {}, "path", "s.npz must be a whole .npz file"),
+    "cut": ("s.npy", b"\x93NUMPY", {}, "path", "s.npy must be a whole .npy file"),
+    "Parquet": ("s.parquet", CSV, {}, "path", "s.parquet must be a whole Parquet file"),
+    "empty": ("s.csv", b"", {}, "path", "s.csv must be a whole CSV file: .*empty"),
+    "no rows": ("s.csv", b"label,a\n", {}, "path", "s.csv has no rows"),
+    "no header": ("s.csv", b"0,0.25\n1,0.5\n", {}, "path", "s.csv: the first line must be"),
+    "no labels": ("s.csv", b"y,a\n0,1\n", {"columns": "a"}, "labels",
+                  r"s.csv has no labels: say where they are with labels=\.\.\."),
+    "labels": ("s.csv", CSV, {"labels": "y"}, "labels", "s.csv has no column 'y'; it has label, a"),
+    "weights": ("s.csv", CSV, {"weights": "w"}, "weights", "s.csv has no column 'w'"),
+    "columns": ("s.csv", CSV, {"columns": ["a", "c"]}, "columns", "s.csv has no column 'c'"),
+    "no scores": ("s.csv", b"label\n0\n", {}, "columns", "s.csv must have a column of scores"),
+    "text column": ("s.csv", b"id,label,q\nx1,0,0.5\n", {}, "columns",
+                    r"s.csv: scores must be numbers, but column 'id' holds 'x1' in row 0; name the "
+                    r"columns of scores with columns=\.\.\."),
+    "too large": ("s.csv", b"label,q\n0,1e400\n", {}, "path", "s.csv: q must be numbers that a"),
+    "kind": ("s.csv", CSV, {"kind": "llr"}, "kind", "kind must be one of 'posteriors'"),
+    "one column": ("s.csv", CSV, {"kind": "llrs"}, "columns",
+                   r"s.csv: llr scores must be one column, not 2 \(a, b\); say which with"),
+    "values": ("s.csv", b"label,a\n0,0.5\n1,7\n", {}, "scores",
+               r"s.csv: a must lie in 0 to 1, but a\[1\] is 7.0; other kinds of scores need"),
+    "a value of two": ("s.csv", b"label,a,b\n0,0.5,0.5\n1,0.5,7\n", {}, "scores",
+                       r"s.csv: scores must lie in 0 to 1, but b\[1\] is 7"),
+    "label 2": ("s.csv", b"label,a\n0,0.5\n2,0.5\n", {}, "y_true", "s.csv: label must"),
+    "priors": ("s.csv", CSV, {"priors": [0.5, 0.4]}, "priors", "s.csv: priors must sum to 1"),
+    "in parts": ("s.csv", CSV, {"in_parts": True}, "in_parts", "in_parts is for Parquet files"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "options", "argument", "message"), WRONG.values(), ids=WRONG
+)
+def test_errors_name_the_argument_and_the_file(file, content, options, argument, message):
+    Path(file).write_bytes(content)
+    with pytest.raises(fp.ArgumentError) as caught:
+        fp.read_table(file, **options)
+    assert re.match(message, str(caught.value)), caught.value
+    assert caught.value.argument == argument
+    assert "--" not in str(caught.value)  # no options of the commands
+
+
+def test_errors_of_several_files():
+    with pytest.raises(FileNotFoundError, match=r"s\.npz"):
+        fp.read_table("s.npz")
+    with pytest.raises(FileNotFoundError, match="pattern"):
+        fp.read_table("t/*.parquet")
+    Path("t").mkdir()
+    with pytest.raises(fp.ArgumentError, match=r"^t: there are no files \*\.parquet in this"):
+        fp.read_table("t")
+    for k in range(2):
+        write(f"t/{k}.parquet", target=Y, s=LLR)
+    with pytest.raises(fp.ArgumentError, match=r"^t must be one file, not several or a folder"):
+        fp.read_table("t", in_parts=False)
+    write("t/0.parquet", s=LLR)
+    with pytest.raises(fp.ArgumentError, match=r"^t has no labels"):
+        fp.read_table("t")
+    write("u.npz", label=Y, a=LLR, b=LLR)
+    with pytest.raises(fp.ArgumentError, match=r"^columns must name one of the arrays of u\.npz"):
+        fp.read_table("u.npz")
+    np.save("s.npy", LLR)
+    with pytest.raises(fp.ArgumentError, match=r"^columns names columns, and s\.npy has none"):
+        fp.read_table("s.npy", columns="s")
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize(("kind", "priors"), [("raw scores", [0.5, 0.5]), ("llrs", [0.0, 1.0])])
+def test_priors_that_a_kind_refuses(kind, priors, in_parts):
+    write("s.parquet", label=Y, s=LLR)
+    with pytest.raises(fp.ArgumentError, match="priors"):
+        fp.read_table("s.parquet", kind=kind, priors=priors, in_parts=in_parts)
