@@ -181,7 +181,7 @@ def test_every_table_and_figure_is_seen(browser, pages, name):
 def test_everything_is_seen_without_script(start, pages):
     driver = start(script=False)
     visit(driver, pages["usual"])
-    assert run(driver, SEEN, "table") == [True] * 4
+    assert run(driver, SEEN, "table") == [True] * 5
     assert run(driver, SEEN, "figure svg") == [True] * 10
     buttons = run(driver, "return [...document.querySelectorAll('button')].map((b) => b.hidden)")
     assert buttons == [True]  # the switch, which needs script
