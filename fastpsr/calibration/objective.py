@@ -32,7 +32,7 @@ _STEADY = 1e-3  # ratio of gradients below which a step with the old curvature m
 _FLAT = 1e-10  # gradient at which a search under another rule ends
 _MOST_LINE_STEPS = 40
 _ALL_BUT_FLAT = 1e-10  # gradient per unit of weight before the last step of a search by products
-_ALMOST_THERE = 1e-3  # gradient below which products are divided by the curvature as it was
+_ALMOST_THERE = 1e-2  # gradient below which products are divided by the curvature as it was
 _MOST_PRODUCTS = 1_000  # of a step
 _LEAST_SPREAD = 1e-3  # least variance of a feature by its second moment, beside which less is noise
 

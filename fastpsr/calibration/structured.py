@@ -82,7 +82,9 @@ class _Structured(Calibrator):
         shares = factors / (factors * data.class_weights).sum()
         pull = 2.0 * self.penalty(n_classes, n_samples)
         precision = np.float32 if pull.min() > _WEAK else np.float64
-        problem = _Problem(temperature.scale_, n_samples, shares, precision)
+        problem = _Problem(
+            temperature.scale_, n_samples, shares, precision, is_matrix=pull.shape[1] > 2
+        )
         begin = np.zeros_like(pull)
         if start is not None:
             begin[:, :-1] = (
@@ -309,6 +311,7 @@ class _Problem:
     n_samples: float
     shares: Floats
     precision: type[np.floating[Any]]
+    is_matrix: bool
 
 
 class _Rows:
@@ -317,18 +320,18 @@ class _Rows:
     def __init__(self, problem: _Problem, predictions: Predictions) -> None:
         predictions = predictions.present()
         self.x = _smoothed(predictions, problem.scale, problem.n_samples)
+        self._posteriors = np.empty(self.x.shape)
+        if problem.is_matrix:  # a column of ones, whose weights are biases
+            self.x = np.column_stack([self.x, np.ones(len(self.x))])
         self.y: NDArray[Any] = predictions.labels
         self.weights = problem.shares[self.y]
         if predictions.weights.size:
             self.weights = self.weights * predictions.weights
-        self._posteriors = np.empty(self.x.shape)
-        self._precision = problem.precision
+        self._precision, self._is_matrix = problem.precision, problem.is_matrix
 
     def sums_at(self, asked: Asked) -> tuple[Floats, Floats | None]:
         """Return the gradient and the curvature, as a search by products needs it, or a product."""
-        if asked.point.shape[1] == 2:
-            return self._of_vector(asked)
-        return self._of_matrix(asked)
+        return self._of_matrix(asked) if self._is_matrix else self._of_vector(asked)
 
     def _of_vector(self, asked: Asked) -> tuple[Floats, Floats | None]:
         if asked.direction is not None:
@@ -343,37 +346,32 @@ class _Rows:
     def _of_matrix(self, asked: Asked) -> tuple[Floats, Floats | None]:
         if asked.direction is not None:
             return self._matrix_product(asked.direction), None
+        to = (asked.point + np.eye(*asked.point.shape)).T
         gradient = np.zeros(asked.point.shape)
         curvature = np.zeros((2, *asked.point.shape)) if asked.curved else None
-        to = (asked.point[:, :-1] + np.eye(self.x.shape[1])).T
         for rows in self._chunks():
             x, weights, posteriors = self.x[rows], self.weights[rows], self._posteriors[rows]
             values = x @ to
-            values += asked.point[:, -1]
             kernels.residual_rows(values, self.y[rows], weights, posteriors)
-            gradient[:, :-1] += values.T @ x
-            gradient[:, -1] += values.sum(axis=0)
+            gradient += values.T @ x
             rounded, rounded_posteriors = (each[rows] for each in self._rounded)
             rounded_posteriors[...] = posteriors
             if curvature is None:
                 continue
             spread = rounded_posteriors * (1.0 - rounded_posteriors)
             spread *= weights[:, None]
-            curvature[0, :, :-1] += spread.T @ np.square(rounded)
-            curvature[1, :, :-1] += spread.T @ rounded
-            curvature[:, :, -1] += spread.sum(axis=0)
+            curvature[0] += spread.T @ np.square(rounded)
+            curvature[1] += spread.T @ rounded
         return gradient, curvature
 
     def _matrix_product(self, direction: Floats) -> Floats:
         # the gradient decides what is found, so that half the digits may do for steps
-        product, to = np.zeros(direction.shape), direction.astype(self._precision)
+        product, to = np.zeros(direction.shape), direction.astype(self._precision).T
         for rows in self._chunks():
             x, posteriors = (each[rows] for each in self._rounded)
-            values = x @ to[:, :-1].T
-            values += to[:, -1]
+            values = x @ to
             kernels.curve_rows(values, posteriors, self.weights[rows])
-            product[:, :-1] += values.T @ x
-            product[:, -1] += values.sum(axis=0)
+            product += values.T @ x
         return product
 
     def _chunks(self) -> Iterator[slice]:
@@ -385,7 +383,8 @@ class _Rows:
     @cached_property
     def _rounded(self) -> tuple[Reals, Reals]:
         """The rows and their posteriors in the precision of products."""
-        return self.x.astype(self._precision), np.empty(self.x.shape, self._precision)
+        posteriors = np.empty(self._posteriors.shape, self._precision)
+        return self.x.astype(self._precision), posteriors
 
 
 @dataclass(frozen=True, eq=False)
