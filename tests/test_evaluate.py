@@ -11,6 +11,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.evaluation import Row, default_metrics
+from tests import everything, samples
 
 INF = np.inf
 
@@ -443,3 +444,21 @@ def test_evaluations_keep_what_python_warns_of(make):
 
 def test_fits_in_replicates_warn_of_nothing():
     assert fp.evaluate(sample(n=60), ["RCL"], n_resamples=40, seed=0).warnings == ()
+
+
+@pytest.mark.parametrize("n_resamples", [0, 40])
+@pytest.mark.parametrize("scores", samples.SCORES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores, n_resamples):
+    """What is kept is what Python warns of, whatever is computed."""
+    data = samples.make(n_classes, scores=scores, weights="integer").predictions
+    metrics = everything.metrics(data)
+    for calibrator in everything.calibrators(data):
+        metrics[repr(calibrator)] = fp.CalibrationLoss(fp.rules.Log(), calibrator)
+    if n_resamples:
+        metrics = dict(list(metrics.items())[::8])
+    drawn = {"n_resamples": n_resamples, "method": "percentile", "seed": 0} if n_resamples else {}
+    for one in (data, {"a": data, "b": data}):
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            found = fp.evaluate(one, metrics, by={"half": np.arange(len(data)) % 2}, **drawn)
+        assert found.warnings == tuple(dict.fromkeys(str(each.message) for each in caught))

@@ -1,5 +1,6 @@
 """Tables in files, compared with the arrays that they were made of."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import polars
 import pytest
 
 import fastpsr as fp
-from tests.commands import write
+from fastpsr.cli.options import ScoresAre, kind_of, table_scale
+from tests.commands import succeed, write
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -200,3 +202,42 @@ def test_priors_that_a_kind_refuses(kind, priors, in_parts):
     write("s.parquet", label=Y, s=LLR)
     with pytest.raises(fp.ArgumentError, match="priors"):
         fp.read_table("s.parquet", kind=kind, priors=priors, in_parts=in_parts)
+
+
+def of_json(*command):
+    succeed(*command, "--json", "t.json")
+    return {row["metric"]: row["value"] for row in json.loads(Path("t.json").read_text())["rows"]}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("scale", [each.value for each in ScoresAre])
+def test_commands_read_the_same(ending, scale):
+    """For each word for the kind of scores, and each format."""
+    kind = kind_of(table_scale(ScoresAre(scale)))
+    scores = 1.0 / (1.0 + np.exp(-LLR)) if kind == "posteriors" else LLR
+    if kind in ("log-posteriors", "log-likelihoods"):
+        scores = np.log(np.column_stack([1.0 - ROWS[:, 0], ROWS[:, 0]]))
+    path = written(ending, label=Y, weight=W, s=scores)
+    metrics = ["EER", "AUC"] if kind == "raw scores" else ["EER", "NCE"]
+    found = of_json("evaluate", path, "--scores-are", scale, "--metrics", ",".join(metrics))
+    expected = fp.evaluate(fp.read_table(path, kind=kind), metrics)
+    assert found == {row.metric: row.value for row in expected.rows}
+
+
+@pytest.mark.parametrize("scale", ["llr", "log10-llr", "raw"])
+def test_every_command_takes_the_column_of_llrs_of_parquet_files(scale):
+    table = written("parquet", label=Y, llr=LLR, duration=W)
+    alone = Path("alone.parquet")
+    polars.DataFrame({"label": Y, "llr": LLR}).write_parquet(alone)
+    kind = ["--scores-are", scale]
+    assert of_json("evaluate", table, *kind) == of_json("evaluate", alone, *kind)
+    for path in (table, alone):
+        succeed("calibrate", path, *kind, "--output", f"{path.stem}.npz")
+        succeed("select", path, *kind, "--calibrators", "dp", "--json", f"{path.stem}.json")
+    assert Path("s.json").read_text() == Path("alone.json").read_text()
+    one, other = (np.load(f"{path.stem}.npz") for path in (table, alone))
+    for name in one.files:
+        np.testing.assert_array_equal(one[name], other[name])
+    succeed("compare", table, alone, *kind, "--resamples", 40, "--json", "t.json")
+    differences = json.loads(Path("t.json").read_text())["differences"]
+    assert {each["difference"] for each in differences} == {0.0}

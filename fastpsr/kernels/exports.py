@@ -58,7 +58,7 @@ MODULE_OF = {
     "InductiveFits": "inductive",
     "isotonic_with_one_more": "inductive",
     "merge_classes": "inductive",
-    "order_by_score": "inductive",
+    "order_by_score": "ordering",
     "pool_adjacent_violators": "isotonic",
     "solve_positive_definite": "linear",
     "exp": "log_space",
