@@ -17,6 +17,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import ArgumentError, kept_warnings, warn
+from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -52,6 +53,7 @@ def evaluate(
     metrics: Metrics | None = None,
     *,
     by: By | None = None,
+    bins: Bins | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
     method: Method = "auto",
@@ -183,7 +185,7 @@ def evaluate(
     checks.check_choice("differences", differences, (None, "first", "all"))
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
-        systems, metrics, by=by, intervals=intervals, differences=differences,
+        systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
         group_differences=group_differences, progress=progress,
     )  # fmt: skip
 
@@ -193,6 +195,7 @@ def evaluate_systems(
     metrics: Metrics | None = None,
     *,
     by: By | None = None,
+    bins: Bins | None = None,
     intervals: Intervals | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
@@ -214,7 +217,7 @@ def evaluate_systems(
             if isinstance(data, Predictions):
                 _ = data.labels
             of_system = tasks_of(
-                system, label, data, _named(metrics, data), by, intervals,
+                system, label, data, _named(metrics, data), by, bins, intervals,
                 with_whole=group_differences is not None,
             )  # fmt: skip
             of_systems.append(of_system if with_all else of_system[1:])
