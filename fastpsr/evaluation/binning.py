@@ -138,7 +138,7 @@ class Binner:
         is_wanted = any(isinstance(self._own.get(name), str) for name in names)
         if len(values) > _MOST_GROUPS and not is_wanted:
             rule = f"{_MOST_GROUPS:,} groups, not {len(values):,}{more}"
-            raise _too_many(", ".join(names), rule, f"pass {_each(names[0])}")
+            raise _too_many(", ".join(map(str, names)), rule, f"pass {_each(names[0])}")
 
 
 def _each(name: str) -> str:
@@ -158,7 +158,8 @@ def _valid(name: str, bins: Any) -> Any:
         checks.check_integer(name, bins, 2)
         return int(bins)
     edges = checks.as_floats(name, bins, 1)
-    wrong = np.flatnonzero(~(np.isfinite(edges) & (np.diff(edges, prepend=-np.inf) > 0.0)))
+    ascends = np.append(True, edges[1:] > edges[:-1])
+    wrong = np.flatnonzero(~(np.isfinite(edges) & ascends))
     if wrong.size:
         at = int(wrong[0])
         rule = "must have finite edges that ascend"

@@ -48,8 +48,8 @@ class SharedTargets:
     Parameters
     ----------
     ids : array-like of shape (N,), or str
-        Group of each sample: integers or strings; for data in parts, the name of the column. Those
-        of targets are not used.
+        Group of each sample: integers, other numbers or strings; for data in parts, the name of the
+        column; a tuple of these for combinations. Those of targets are not used.
 
     Raises
     ------
