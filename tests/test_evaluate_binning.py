@@ -426,7 +426,7 @@ def test_words_among_numbers_are_named():
 def test_names_of_groups_differ():
     data = fp.Predictions.from_llrs([0, 1, 0, 1], np.zeros(4))
     one, other = ["x, b=y", "x, b=y", "x", "x"], ["z", "z", "y, b=z", "y, b=z"]
-    with pytest.raises(fp.ArgumentError, match=r"^by must give groups of different names, but two"):
+    with pytest.raises(fp.ArgumentError, match=r"^by must give groups of different names, but 2"):
         groups_of(data, {("a", "b"): (one, other)})
     groups = {"g": one, ("g",): (one,)}
     with pytest.raises(fp.ArgumentError, match=r"^by must give groups of different names"):

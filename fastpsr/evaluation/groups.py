@@ -37,6 +37,8 @@ from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["By", "Grouping", "Rows", "SharedTargets", "Subgroup", "groups_of"]
 
+_MOST_COLLECTED = 100_000  # values of data in parts, from which on they may be too many
+
 
 @dataclass(frozen=True, eq=False)
 class SharedTargets:
@@ -189,9 +191,6 @@ class _Request:
             raise ArgumentError("by", rule, name=f"by[{self.grouping!r}]")
 
 
-_MOST_COLLECTED = 100_000  # values of data in parts, before they are counted as too many
-
-
 def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgroup]:
     """Return the groups of each grouping, in natural order of their values."""
     requests = _requests(by, isinstance(data, PartitionedPredictions))
@@ -204,9 +203,9 @@ def groups_of(data: Data, by: By | None, bins: Bins | None = None) -> list[Subgr
     else:
         found = [group for each in requests for group in _groups_in_memory(data, each, binner)]
     binner.check_used()
-    for name, n in Counter(group.name for group in found).items():
-        if n > 1:
-            raise ArgumentError("by", f"must give groups of different names, but {n} are {name!r}")
+    ((name, n),) = Counter(group.name for group in found).most_common(1) or [("", 0)]
+    if n > 1:
+        raise ArgumentError("by", f"must give groups of different names, but {n} are {name!r}")
     return found
 
 
@@ -224,16 +223,16 @@ def _requests(by: Any, in_parts: bool) -> list[_Request]:
 
 def _named(
     names: Sequence[str], binnings: Sequence[Binning], values: Sequence[tuple[Any, ...]]
-) -> dict[str, tuple[Any, ...]]:
-    """Return the combinations of values in natural order, by the name of their group."""
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return names of groups with their values of each column, in natural order."""
     ranks = [ranks_of(own) for own in zip(*values, strict=True)]
-    found: dict[str, tuple[Any, ...]] = {}
-    for each in sorted(values, key=lambda each: [r[v] for r, v in zip(ranks, each, strict=True)]):
+    ordered = sorted(values, key=lambda each: [r[v] for r, v in zip(ranks, each, strict=True)])
+
+    def name(each: tuple[Any, ...]) -> str:
         columns = zip(names, binnings, each, strict=True)
-        name = ", ".join(f"{column}={binning.name(value)}" for column, binning, value in columns)
-        if found.setdefault(name, each) is not each:
-            raise ArgumentError("by", f"must give groups of different names, but two are {name!r}")
-    return found
+        return ", ".join(f"{column}={binning.name(value)}" for column, binning, value in columns)
+
+    return [(name(each), each) for each in ordered]
 
 
 def _combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
@@ -273,7 +272,7 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
     ends = np.cumsum(np.bincount(places, minlength=len(all_values)))
     rows_of = np.split(np.argsort(places, kind="stable"), ends[:-1])
     found = []
-    for name, values in _named(request.names, binnings, list(place_of)).items():
+    for name, values in _named(request.names, binnings, list(place_of)):
         rows = rows_of[place_of[values]]
         if request.shares_targets:
             rows = np.union1d(rows[data.labels[rows] == 0], np.flatnonzero(data.labels == 1))
@@ -316,7 +315,7 @@ def _groups_in_parts(
     (values,) = yield [_DistinctValues(columns, request.names, binner).over(data)]
     binner.check_number(request.names, list(values))
     found = []
-    for name, each in _named(request.names, binnings, list(values)).items():
+    for name, each in _named(request.names, binnings, list(values)):
         group = _InGroup(columns, each)
         found.append(Subgroup(request.grouping, name, data.mapped(group), group))
     return found
@@ -413,11 +412,12 @@ class _DistinctValues(Step):
         if not makes_groups.any():
             return accumulator
         ids = [each[makes_groups] for each in self.columns.of(part)]
-        values, _ = _combined(
-            [Grouping(list(distinct), places) for distinct, (places,) in map(numbered, ids)]
-        )
-        empty = [each[:0] for each in ids]
-        types = dict(zip(self.columns.names, empty, strict=True))
+        first, *others = ids
+        values = [(value,) for value in np.unique(first)]
+        if others:
+            columns = [Grouping(list(own), places) for own, (places,) in map(numbered, ids)]
+            values, _ = _combined(columns)
+        types = {name: each[:0] for name, each in zip(self.columns.names, ids, strict=True)}
         return self.merge(accumulator, (types, set(values)))
 
     def merge(self, one: Any, other: Any) -> Any:
