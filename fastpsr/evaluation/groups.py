@@ -246,27 +246,29 @@ def _combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArr
     return combinations, places
 
 
-def _makes_groups(samples: Predictions, shares_targets: bool) -> NDArray[np.bool_]:
-    """Return which samples make groups: those of weight, negatives only if targets are shared."""
-    present = samples.weights > 0.0 if samples.weights.size else np.ones(len(samples), bool)
-    return present & (samples.labels == 0) if shares_targets else present
+def _counted(samples: Predictions, shares_targets: bool) -> Any:
+    """Return an index of those that make groups: with weight; negatives if targets are shared."""
+    if shares_targets:
+        is_negative = samples.labels == 0
+        return is_negative & (samples.weights > 0.0) if samples.weights.size else is_negative
+    return samples.weights > 0.0 if samples.weights.size else slice(None)
 
 
 # In memory
 
 
 def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> list[Subgroup]:
-    makes_groups = _makes_groups(data, request.shares_targets)
+    counted = _counted(data, request.shares_targets)
     columns, binnings = [], []
     for name, ids in zip(request.names, request.ids, strict=True):
         column = Grouping.of(name, ids, len(data))
         if binner.asks_for(name):
-            binnings.append(_binning_in_memory(data, name, column, makes_groups, binner))
+            binnings.append(_binning_in_memory(data, name, column, counted, binner))
         else:
             binnings.append(Binning())
         columns.append(column.binned(binnings[-1]))
     all_values, places = _combined(columns)
-    n_here = np.bincount(places[makes_groups], minlength=len(all_values))
+    n_here = np.bincount(places[counted], minlength=len(all_values))
     place_of = {value: place for place, value in enumerate(all_values) if n_here[place]}
     binner.check_number(request.names, list(place_of))
     ends = np.cumsum(np.bincount(places, minlength=len(all_values)))
@@ -281,16 +283,17 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
 
 
 def _binning_in_memory(
-    data: Predictions, name: str, column: Grouping, makes_groups: NDArray[np.bool_], binner: Binner
+    data: Predictions, name: str, column: Grouping, counted: Any, binner: Binner
 ) -> Binning:
-    n_here = np.bincount(column.places[makes_groups], minlength=len(column.values))
+    n_here = np.bincount(column.places[counted], minlength=len(column.values))
     numbers = column.numbers()
     is_word = np.isnan(numbers) & (n_here > 0)
     word = column.values[int(np.argmax(is_word))] if is_word.any() else None
 
     def quantiles(bins: int) -> Plan[Floats]:
-        weights = data.weights if data.weights.size else 1.0
-        values = negated(numbers[column.places], np.where(makes_groups, weights, 0.0))
+        weights = np.zeros(len(data))
+        weights[counted] = data.weights[counted] if data.weights.size else 1.0
+        values = negated(numbers[column.places], weights)
         return (yield from quantile_edges(values, bins))
 
     return run(lambda: binner.binning(name, word, quantiles))
@@ -378,7 +381,7 @@ class _FirstWord(Step):
         ids = part.ids("by", self.column)
         if ids.dtype.kind in "iuf":
             return accumulator
-        here = np.unique(ids[_makes_groups(part.predictions, self.shares_targets)])
+        here = np.unique(ids[_counted(part.predictions, self.shares_targets)])
         words = [value for value in here if number_of(value) is None]
         return self.merge(accumulator, words[0]) if words else accumulator
 
@@ -408,11 +411,10 @@ class _DistinctValues(Step):
         return {}, set()
 
     def add(self, accumulator: Any, prepared: None, part: Part) -> Any:
-        makes_groups = _makes_groups(part.predictions, self.columns.shares_targets)
-        if not makes_groups.any():
+        counted = _counted(part.predictions, self.columns.shares_targets)
+        first, *others = ids = [each[counted] for each in self.columns.of(part)]
+        if not first.size:
             return accumulator
-        ids = [each[makes_groups] for each in self.columns.of(part)]
-        first, *others = ids
         values = [(value,) for value in np.unique(first)]
         if others:
             columns = [Grouping(list(own), places) for own, (places,) in map(numbered, ids)]
