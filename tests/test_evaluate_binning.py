@@ -355,8 +355,9 @@ def test_many_numbers_need_bins():
         n = np.unique(data[name]).size
         message = rf"^by\['{name}'\] must have at most 20 different numbers, not {n}: pass bins="
         for given, by in ((whole, {name: data[name]}), (parts, name)):
-            with pytest.raises(fp.ArgumentError, match=message):
+            with pytest.raises(fp.ArgumentError, match=message) as caught:
                 groups_of(given, by)
+            assert len(groups_of(given, by, **caught.value.pass_)) == 4
             for bins in ("each", {name: "each"}):
                 assert len(groups_of(given, by, bins)) == n
     with pytest.raises(fp.ArgumentError, match="at most 20 different numbers"):

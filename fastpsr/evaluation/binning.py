@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -132,21 +132,23 @@ class Binner:
             if name in self._own or len(distinct) <= _MOST_NUMBERS:
                 continue
             if all(number_of(value) is not None for value in distinct):
-                remedy = f"pass bins={{{name!r}: 4}} for quartiles, or {_each(name)}"
                 rule = f"{_MOST_NUMBERS} different numbers, not {len(distinct):,}{more}"
-                raise _too_many(name, rule, remedy)
+                remedy = f"pass bins={{{name!r}: 4}} for quartiles, or {_each(name)}"
+                raise _too_many(name, rule, remedy, 4)
         is_wanted = any(isinstance(self._own.get(name), str) for name in names)
         if len(values) > _MOST_GROUPS and not is_wanted:
             rule = f"{_MOST_GROUPS:,} groups, not {len(values):,}{more}"
-            raise _too_many(", ".join(map(str, names)), rule, f"pass {_each(names[0])}")
+            grouping = ", ".join(map(str, names))
+            raise _too_many(grouping, rule, f"pass {_each(names[0])}", "each")
 
 
 def _each(name: str) -> str:
-    return f'bins={{{name!r}: "each"}} for a group of each value'
+    return f"bins={{{name!r}: 'each'}} for a group of each value"
 
 
-def _too_many(name: str, rule: str, remedy: str) -> ArgumentError:
-    return ArgumentError("by", f"must have at most {rule}", name=f"by[{name!r}]", remedy=remedy)
+def _too_many(name: str, rule: str, remedy: str, bins: OwnBins) -> ArgumentError:
+    rule = f"must have at most {rule}"
+    return ArgumentError("by", rule, name=f"by[{name!r}]", remedy=remedy, pass_={"bins": bins})
 
 
 def _valid(name: str, bins: Any) -> Any:
@@ -260,6 +262,7 @@ def _short(low: float, edges: Sequence[float], high: float) -> Floats:
     gaps = [gap for gap in np.diff(finite).tolist() if 0.0 < gap < np.inf]
     if not gaps:
         return np.array(edges, np.float64)
-    digit = Decimal(10) ** (Decimal(min(gaps)) * _DIGIT).adjusted()
-    exact = [Decimal(repr(edge)) for edge in edges]
-    return np.array([float((x / digit).to_integral_value(ROUND_FLOOR) * digit) for x in exact])
+    with localcontext(Context(prec=50)):  # of doubles, 17 digits of which are exact
+        digit = Decimal(10) ** (Decimal(min(gaps)) * _DIGIT).adjusted()
+        exact = [Decimal(repr(edge)) / digit for edge in edges]
+        return np.array([float(x.to_integral_value(ROUND_FLOOR) * digit) for x in exact])
