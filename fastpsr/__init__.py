@@ -14,7 +14,7 @@ from fastpsr.version import __version__ as __version__
 
 __all__ = [*MODULE_OF, *SUBPACKAGES]
 
-_one_at_a_time = RLock()  # else threads that import modules of each other's packages could fail
+_one_at_a_time = RLock()  # two threads that import modules of each other's packages may fail
 
 
 def __dir__() -> list[str]:
@@ -22,13 +22,14 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in MODULE_OF and name not in SUBPACKAGES and name not in WITH_EXTRAS:
+    if name in WITH_EXTRAS:  # which ask for names themselves, so they are not imported in the lock
+        __getattr__("evaluate")  # what they stand on
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in MODULE_OF and name not in SUBPACKAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with _one_at_a_time:
-        if name not in MODULE_OF:
-            return importlib.import_module(f"{__name__}.{name}")
-        value = getattr(importlib.import_module(f"{__name__}.{MODULE_OF[name]}"), name)
-    globals()[name] = value
+        module = importlib.import_module(f"{__name__}.{MODULE_OF.get(name, name)}")
+    globals()[name] = value = getattr(module, name) if name in MODULE_OF else module
     return value
 
 

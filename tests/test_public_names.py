@@ -106,12 +106,13 @@ TOGETHER = """
 import sys, threading
 import fastpsr as fp
 sys.setswitchinterval(1e-5)
+names = dir(fp)
 start = threading.Barrier(16)
 wrong = []
 def ask(first):
     start.wait()
     try:
-        for name in fp.__all__[first:] + fp.__all__[:first]:
+        for name in names[first:] + names[:first]:
             getattr(fp, name)
     except BaseException as error:
         wrong.append(error)
