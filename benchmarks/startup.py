@@ -107,7 +107,8 @@ def describe_start_up(cost: StartUp) -> str:
             f"A process that does `import fastpsr` takes {1000 * median(cost.fastpsr):.0f} ms. "
             f"With all names (`{_ALL_NAMES}`) it takes {1000 * median(cost.beyond_numpy):.0f} ms "
             f"more than one that does `import numpy` ({1000 * median(cost.numpy):.0f} ms): "
-            f"medians of {len(cost.numpy)} processes each; promised: under {1000 * PROMISED_IMPORT:.0f} ms. "
+            f"medians of {len(cost.numpy)} processes each; promised: under "
+            f"{1000 * PROMISED_IMPORT:.0f} ms. "
             f"Of {', '.join(NOT_ON_IMPORT)} these import: {unasked}.",
             "",
             "| whole process | takes | promised |",
