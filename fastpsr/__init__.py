@@ -1,7 +1,6 @@
-"""Evaluation of probabilistic classifiers by scoring rules, Bayes risks and calibration.
+"""Evaluation of probabilistic classifiers by scoring rules, Bayes risks and calibration."""
 
-The module of a name is imported when the name is first asked for.
-"""
+# The module of a name is imported when the name is first asked for: see `__getattr__`.
 
 import importlib
 import sys
