@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -21,9 +21,9 @@ from rich.text import Text
 
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import LooksLike, SuspicionWarning, warn
-from fastpsr.evaluation import NoIntervalsWarning
-from fastpsr.evaluation.suspicions import suspicions
-from fastpsr.plans import Data, run
+
+if TYPE_CHECKING:
+    from fastpsr.plans import Data
 
 __all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
 
@@ -90,6 +90,8 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
     said: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        from fastpsr.evaluation import NoIntervalsWarning
+
         kind = re.sub(r"(?<![=(\w.])-?\d[\d.,]*", "", str(message))  # folds have different numbers
         if isinstance(message, SuspicionWarning):  # its own remedy is for Python
             system, colon, _what = message.problem.rpartition(": the ")
@@ -108,8 +110,11 @@ def warnings_as_lines(where: str = "") -> Iterator[None]:
         yield
 
 
-def say_suspicions(path: Path, predictions: Data) -> None:
+def say_suspicions(path: Path, predictions: "Data") -> None:
     """Print what labeled scores look like, where that is not what they are taken for."""
+    from fastpsr.evaluation.suspicions import suspicions
+    from fastpsr.plans import run
+
     with warnings_as_lines(f"{path}: "):
         for each in run(lambda: suspicions(predictions)):
             warn(each)
