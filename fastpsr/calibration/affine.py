@@ -1,20 +1,21 @@
 """Affine calibration in log space: direction-preserving, and temperature scaling."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.base import require_fitted, require_trained_classes
+from fastpsr.calibration.base import Apply, require_fitted, require_trained_classes
 from fastpsr.calibration.descent import fit_under_rule
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import needs_every_class
 from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
 from fastpsr.calibration.smooth_map import Fits
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, Plan, Transform
+from fastpsr.plans import Data, Part, Plan, Transform, mapped
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
@@ -204,6 +205,7 @@ class DirectionPreserving(_Affine):
 
     rule: ScoringRule = field(default_factory=Log)
     floor: float = 0.0
+    prior: float | None = None
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
@@ -236,7 +238,7 @@ class DirectionPreserving(_Affine):
 
     @property
     def _shown_options(self) -> str:
-        return "" if self._is_log else f"{self.rule!r}, "
+        return ("" if self._is_log else f"{self.rule!r}, ") + super()._shown_options
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         if self._is_log:
@@ -254,9 +256,14 @@ class DirectionPreserving(_Affine):
         each = [{"scale_": float(c[0]), "bias_": c[1:], "floor_": floor} for c in candidates]
         attributes = each[0]
         if not span.is_finite:  # which fits replace: the true losses decide
-            fitted = [self.with_fitted(data.kind, one).transform(data) for one in each]
-            sums = yield [summed_losses(self.rule, one) for one in fitted]
-            losses = np.array([one.mean() for one in sums])
+            to_prior = row_fits.targets.offsets[0]
+            at_prior = [
+                self.with_fitted("posteriors", {**one, "bias_": one["bias_"] + to_prior})
+                for one in each
+            ]
+            sums = yield [summed_losses(self.rule, mapped(data, Apply(one))) for one in at_prior]
+            priors = TrainingPriors.of(data, self.prior).weighing
+            losses = np.array([replace(one, given_priors=priors).mean() for one in sums])
             attributes = each[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
         self.check_attributes(attributes)
         return attributes
@@ -299,6 +306,7 @@ class TemperatureScaling(_Affine):
     """
 
     floor: float = 0.0
+    prior: float | None = None
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)

@@ -69,6 +69,7 @@ class BetaCalibration(SmoothCalibrator):
     """
 
     floor: float = 0.0
+    prior: float | None = None
     parameters_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)

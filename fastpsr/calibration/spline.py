@@ -16,6 +16,7 @@ from fastpsr.calibration.row_fits import RowFits, held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
 from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -96,6 +97,7 @@ class Spline(SmoothCalibrator):
     """
 
     floor: float = 0.0
+    prior: float | None = None
     parameters_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
@@ -345,10 +347,10 @@ def _held_out_loss(sums: WeightedScores, path: _Path, pairs: list[tuple[int, int
         for k, sign in enumerate((1.0, -1.0)):
             losses[k] += (kernels.softplus(sign * log_odds) * sums.weights[k, fold]).sum()
         totals += sums.class_totals[:, fold]
-    given = sums.given_priors
-    if given is None:
+    priors = sums.priors.weighing
+    if priors is None:
         return float(losses.sum() / totals.sum())
-    return float((given * losses / totals).sum())
+    return float((priors * losses / totals).sum())
 
 
 def _value(knots: Floats, slopes: Floats, height: float, scores: Floats) -> Floats:
@@ -459,7 +461,7 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         check_margins(*binary_margins(np.stack(ranges, axis=1)), with_bias=True)
     sums = WeightedScores(
         scores, (float(scores[0]), float(scores[-1])), weights, weights.sum(axis=2), extremes, 0.0,
-        folds.apart, float(used.size), data.kind, data.given_priors,
+        folds.apart, float(used.size), TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
     parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)
     if parameters is None:
