@@ -58,7 +58,7 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         if self.prior is not None and n_classes > 2:
             raise ArgumentError(
                 "prior",
-                f"must be left out for more than two classes, not {self.prior}: there are {n_classes}",
+                f"must be left out for more than two classes, here {n_classes}, not {self.prior}",
                 remedy="give priors of all classes to the predictions, such as "
                 "from_posteriors(..., priors=...)",
             )
