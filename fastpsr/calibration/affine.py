@@ -155,6 +155,11 @@ class DirectionPreserving(_Affine):
         their sum, as by ``Predictions.from_posteriors(..., floor=floor)``. At least 0 and below
         0.5; by default 0, no clipping. Likelihoods are clipped as posteriors at equal priors, that
         is LLRs to the log-odds of floor and 1 - floor. Raw scores cannot be clipped.
+    prior : float, optional
+        P(class 1) at which a binary fit weighs the classes, strictly between 0 and 1: the loss of
+        the calibrated output at this prior is minimized, so that it is best for decisions around
+        it. By default the priors of the data. The output means the same: LLRs are for any prior,
+        and posteriors are those at the priors of the data.
 
     Attributes
     ----------
@@ -170,18 +175,26 @@ class DirectionPreserving(_Affine):
     ValueError
         From ``fit``: if the classes can be separated perfectly by a scale and biases, so that there
         is no optimum; for constant scores; for a class without samples; for raw scores with a
-        floor; and if K x K numbers exceed ``FASTPSR_MEMORY``.
+        floor; for more than two classes with a prior; and if K x K numbers exceed
+        ``FASTPSR_MEMORY``.
 
     Notes
     -----
     For likelihoods and raw scores, the log-prior of the training data is added in fitting. They are
     transformed to likelihoods without it: ``scale x llr + (bias[1] - bias[0])``.
 
+    With a `prior` P this is prior-weighted logistic regression, as in the BOSARIS toolkit: weights
+    are multiplied by P / W_1 for class 1 and (1 - P) / W_0 for class 0, where W are the total
+    weights of the classes in the training data, in a fold or a bootstrap replicate those in it.
+    What is added in fitting is logit P, for posteriors logit P minus the log-odds of the priors of
+    the data. At P = W_1 / (W_0 + W_1), or at given priors, the fit is that without a `prior`.
+
     References
     ----------
     L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
     Rules, and Calibration", 2024, arXiv:2408.02841; N. Brummer and D. van Leeuwen, "On calibration
-    of language recognition scores", Odyssey 2006, doi:10.1109/ODYSSEY.2006.248106.
+    of language recognition scores", Odyssey 2006, doi:10.1109/ODYSSEY.2006.248106; N. Brummer and
+    E. de Villiers, "The BOSARIS Toolkit user guide", 2011, for the prior.
 
     Examples
     --------
@@ -201,6 +214,13 @@ class DirectionPreserving(_Affine):
     ...     print(round(cross_entropy(fp.cross_fit(calibrator, votes, fp.TrainOnTest())), 4))
     inf
     0.9861
+
+    Raw scores at a prior of 0.01, for thresholds where false alarms are costly:
+
+    >>> scores = fp.Predictions.from_raw_scores([0, 0, 0, 1, 1, 1], log_odds)
+    >>> fitted = fp.DirectionPreserving(prior=0.01).fit(scores)
+    >>> round(fitted.scale_, 4), fitted.bias_.round(4).tolist()
+    (2.3034, [0.7674, -0.7674])
     """
 
     rule: ScoringRule = field(default_factory=Log)
@@ -281,6 +301,8 @@ class TemperatureScaling(_Affine):
     ----------
     floor : float
         Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
+    prior : float, optional
+        P(class 1) at which a binary fit weighs the classes; see :class:`DirectionPreserving`.
 
     Attributes
     ----------

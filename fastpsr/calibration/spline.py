@@ -51,15 +51,17 @@ class Spline(SmoothCalibrator):
     ----------
     floor : float
         Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
+    prior : float, optional
+        P(class 1) at which the classes are weighed; see :class:`DirectionPreserving`.
 
     Attributes
     ----------
     parameters_ : ndarray of float64, shape (42,)
-        20 knots (log-odds or LLRs), the 20 slopes at them, the log-odds at the middle knot (at the
-        training prior; without it for LLRs), and `lambda` times the number of samples, or -1 for an
-        infinite `lambda`.
+        20 knots (log-odds or LLRs), the 20 slopes at them, what the middle knot is mapped to,
+        and `lambda` times the number of samples, or -1 for an infinite `lambda`.
     prior_log_odds_ : float
-        Log-odds of the training prior, 0 for posteriors.
+        Log-odds of the training prior, for posteriors minus those of the priors of the data, which
+        is 0 without a `prior`.
     floor_ : float
         Value that replaced -inf in fitting.
 
