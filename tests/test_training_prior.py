@@ -11,7 +11,6 @@ import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS
 from fastpsr.calibration.smooth import SmoothCalibrator
 from tests.test_beta_calibration import assert_optimal, drawn
-from tests.test_calibration_in_parts import cut
 
 SMOOTH = [kind for kind in CALIBRATORS.values() if issubclass(kind, SmoothCalibrator)]
 BY_SUMS = 20_000  # so many that sums on an axis replace the samples
@@ -98,28 +97,28 @@ def test_the_optimum_of_beta(kind, n):
 
 @pytest.mark.filterwarnings("ignore:the fitted scale is -")
 @pytest.mark.filterwarnings("ignore::fastpsr.SuspicionWarning")
-@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("n_infinite", [0, 5, 20, 40])
+@pytest.mark.parametrize("prior", [0.02, 0.9])
 @every_kind
-def test_the_optimum_under_another_rule(kind, infinite):
+def test_the_optimum_under_another_rule(kind, prior, n_infinite):
     """Of the loss at the prior, no worse there than the starting points, which are known."""
     _, y, x, w = make(kind, 400)
-    if infinite:
-        x[np.flatnonzero(y == 1)[:40]] = -np.inf
+    x[np.flatnonzero(y == 1)[:n_infinite]] = -np.inf
     data = KINDS[kind](y, x)
-    mass, offset = training(kind, y, w, 0.1)
+    mass, offset = training(kind, y, w, prior)
+    fitted = fp.DirectionPreserving(fp.rules.Brier(), prior=prior).fit(data)
+    by_log = fp.DirectionPreserving(prior=prior).fit(data)
 
     def loss(scale, bias):
-        finite = np.clip(x, by_log.floor_, -by_log.floor_)  # which other scales do not take
+        finite = np.clip(x, fitted.floor_, -fitted.floor_)  # which other scales do not take
         scaled = scale * (x if scale > 0.0 else finite)
         return mass @ np.square(y - expit(scaled + bias + offset))
 
-    by_log = fp.DirectionPreserving(prior=0.1).fit(data)
-    fitted = fp.DirectionPreserving(fp.rules.Brier(), prior=0.1).fit(data)
     found = fitted.scale_, fitted.bias_[1] - fitted.bias_[0]
     starts = [(by_log.scale_, by_log.bias_[1] - by_log.bias_[0]), (1.0, 0.0),
-              (0.0, logit(0.1) - offset)]  # fmt: skip
+              (0.0, logit(prior) - offset)]  # fmt: skip
     assert all(loss(*found) <= loss(*start) + 1e-12 for start in starts)
-    if not infinite:  # nothing better is near
+    if not n_infinite:  # nothing better is near
         assert loss(*found) <= minimize(lambda at: loss(*at), found, tol=1e-12).fun + 1e-9
 
 
@@ -200,19 +199,6 @@ def test_folds_are_separate_fits(map_, kind, n):
         one, other = (KINDS[kind](y[rows], x[rows]) for rows in (~here, here))
         alone = calibrator.fit(one).transform(other)
         np.testing.assert_allclose(made[here], alone.scores, rtol=1e-8, atol=1e-8)
-
-
-@both_sizes
-@every_kind
-@every_map
-def test_parts_are_as_memory(map_, kind, n):
-    data, *_ = make(kind, n, weighted=True)
-    if not map_.suits(data):
-        pytest.skip("does not take raw scores")
-    calibrator, parts = map_(prior=0.02), cut(data, {})
-    assert_same_fit(calibrator.fit(data), calibrator.fit(parts))
-    one, other = (fp.cross_fit(calibrator, each, fp.CrossFit(3)) for each in (data, parts))
-    np.testing.assert_allclose(other.compute().scores, one.scores, rtol=1e-8, atol=1e-8)
 
 
 # What it is for
