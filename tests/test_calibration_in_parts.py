@@ -21,7 +21,7 @@ WEIGHTS = ("none", "thirds", "zeros")
 SCORES = ("finite", "infinite")
 EVERY = {name: kind() for name, kind in CALIBRATORS.items()}
 EVERY |= {f"{name} at a prior": CALIBRATORS[name](prior=0.05)
-          for name in ("dp", "temperature", "beta", "spline")}  # fmt: skip
+          for name in ("dp", "temperature", "beta")}  # fmt: skip
 
 
 def make(kind, n, weights="none", scores="finite", order="shuffled", seed=0):

@@ -105,7 +105,7 @@ CASES = {
     "give priors of all classes to the predictions": (
         lambda: fp.TemperatureScaling(prior=0.1).fit(FOUR),
         lambda: fp.TemperatureScaling().fit(
-            fp.Predictions.from_posteriors(FOUR.y_true, FOUR.posteriors, priors=[0.1, 0.2, 0.3, 0.4])
+            fp.Predictions.from_posteriors(FOUR.y_true, FOUR.posteriors, priors=[0.25] * 4)
         ),
     ),
     "pass normalized=False": (
