@@ -158,7 +158,7 @@ class DirectionPreserving(_Affine):
     prior : float, optional
         P(class 1) at which a binary fit weighs the classes, strictly between 0 and 1: the loss of
         the calibrated output at this prior is minimized, so that it is best for decisions around
-        it. By default the priors of the data. The output means the same: LLRs are for any prior,
+        it. By default the priors of the data. The output keeps its meaning: LLRs have no prior,
         and posteriors are those at the priors of the data.
 
     Attributes

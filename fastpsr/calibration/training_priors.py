@@ -16,8 +16,8 @@ __all__ = ["TrainingPriors"]
 class TrainingPriors:
     """Class priors of a fit, and what moves scores there.
 
-    A fit minimizes the expected loss of calibrated posteriors at these priors, to which posteriors
-    at the priors of the data are converted as LLRs are.
+    A fit minimizes the expected loss of calibrated posteriors at these priors. LLRs are moved there
+    by their log-odds, and posteriors, which are at the priors of the data, by the difference.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class TrainingPriors:
 
     kind: Kind
     given: Floats | None
-    own: Floats | None = None
+    own: Floats | None
 
     @classmethod
     def of(cls, data: Data, prior: float | None) -> Self:
