@@ -44,11 +44,15 @@ def multiclass(n, K=3, seed=0):
 
 def calibrators(data):
     """All there are for the data, posteriors kept off 0 and 1 where that is an option."""
-    return [
-        kind(**({"floor": 1e-6} if "floor" in inspect.signature(kind).parameters else {}))
-        for kind in CALIBRATORS.values()
-        if kind.suits(data)
-    ]
+    found = {}
+    for kind in CALIBRATORS.values():
+        if kind.suits(data):
+            options = inspect.signature(kind).parameters
+            floor = {"floor": 1e-6} if "floor" in options else {}
+            found[kind.__name__] = kind(**floor)
+            if "prior" in options and data.n_classes == 2:
+                found[f"{kind.__name__} at a prior"] = kind(**floor, prior=0.05)
+    return found
 
 
 def metrics(data):
@@ -157,14 +161,12 @@ def _fits(n):
         "held out": fp.HeldOut(binary(max(200, n // 10), seed=5)),
     }
     predictions = binary(n)
-    for calibrator in calibrators(predictions):
+    for own, calibrator in calibrators(predictions).items():
         for name, train in trainings.items():
-            made = fp.cross_fit(calibrator, predictions, train)
-            found[f"{type(calibrator).__name__}, {name}"] = made.scores
+            found[f"{own}, {name}"] = fp.cross_fit(calibrator, predictions, train).scores
     several = multiclass(min(n, 20_000))
-    for calibrator in calibrators(several):
-        made = fp.cross_fit(calibrator, several, fp.CrossFit(3))
-        found[f"{type(calibrator).__name__}, 3 classes"] = made.scores
+    for own, calibrator in calibrators(several).items():
+        found[f"{own}, 3 classes"] = fp.cross_fit(calibrator, several, fp.CrossFit(3)).scores
     raw = binary(n, kind="raw_scores")
     for calibrator in (fp.PAV(), fp.DirectionPreserving()):
         found[f"{type(calibrator).__name__}, raw"] = fp.cross_fit(calibrator, raw).llrs

@@ -311,13 +311,20 @@ def calibrator_for(s, K):
     def floor():
         return s.number(s.of([0.0, 1e-6, 0.1]))
 
+    def prior():
+        return s.number(s.of([1e-9, 0.01, 0.5])) if K == 2 and s.chance(0.3) else None
+
     options = {
-        fp.DirectionPreserving: lambda: (s.of([fp.rules.Log(), fp.rules.Brier()]), floor()),
-        fp.TemperatureScaling: lambda: (floor(),),
+        fp.DirectionPreserving: lambda: (
+            s.of([fp.rules.Log(), fp.rules.Brier()]),
+            floor(),
+            prior(),
+        ),
+        fp.TemperatureScaling: lambda: (floor(), prior()),
         fp.VectorScaling: lambda: (s.number(s.of([0.0, 1.0, 30.0])),),
         fp.MatrixScaling: lambda: (s.number(s.of([0.1, 1.0])),),
-        fp.BetaCalibration: lambda: (floor(),),
-        fp.Spline: lambda: (floor(),),
+        fp.BetaCalibration: lambda: (floor(), prior()),
+        fp.Spline: lambda: (floor(), prior()),
         fp.PAV: lambda: (floor(), s.chance(0.5)),
         fp.VennAbers: lambda: (floor(),),
         fp.HistogramBinning: lambda: (s.number(s.of([1, 15])), s.number(0.01)),

@@ -205,7 +205,8 @@ def test_calibrators_are_refitted_to_each_replicate(kind, train):
     calibrators = {fp.PAV(): 1e-11, fp.PAV(0.01): 1e-11, fp.HistogramBinning(4, 0.05): 1e-11,
                    fp.PAV(laplace=True): 1e-11, fp.VennAbers(): 1e-11,
                    fp.DirectionPreserving(): 1e-8, fp.TemperatureScaling(): 1e-8,
-                   fp.BetaCalibration(): 1e-8}  # fmt: skip
+                   fp.BetaCalibration(): 1e-8, fp.DirectionPreserving(prior=0.1): 1e-8,
+                   fp.BetaCalibration(prior=0.1): 1e-8}  # fmt: skip
     n_by_sums, n_defined = 0, 0
     for scores, weights, priors in (
         ("plain", "none", False),

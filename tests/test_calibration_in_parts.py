@@ -19,6 +19,9 @@ KINDS = ("posteriors", "log-odds", "llrs", "llrs with prior", "raw scores", "3 p
          "3 likelihoods")  # fmt: skip
 WEIGHTS = ("none", "thirds", "zeros")
 SCORES = ("finite", "infinite")
+EVERY = {name: kind() for name, kind in CALIBRATORS.items()}
+EVERY |= {f"{name} at a prior": CALIBRATORS[name](prior=0.05)
+          for name in ("dp", "temperature", "beta")}  # fmt: skip
 
 
 def make(kind, n, weights="none", scores="finite", order="shuffled", seed=0):
@@ -98,7 +101,8 @@ def trainings(columns):
 def takes(calibrator, kind, weights="none"):
     if weights != "none" and not calibrator.takes_weights:
         return False
-    if kind[0] == "3" and calibrator.binary_only:
+    is_binary = calibrator.binary_only or getattr(calibrator, "prior", None) is not None
+    if kind[0] == "3" and is_binary:
         return False
     return not (calibrator.needs_posteriors and kind == "raw scores")
 
@@ -117,9 +121,9 @@ def assert_fits_agree(calibrator, data, in_parts):
 @pytest.mark.parametrize("scores", SCORES)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("name", EVERY)
 def test_fits_and_cross_fits(name, kind, weights, scores):
-    calibrator = CALIBRATORS[name]()
+    calibrator = EVERY[name]
     if not takes(calibrator, kind, weights):
         pytest.skip("does not take it")
     data, columns = make(kind, 240, weights, scores)
@@ -134,9 +138,9 @@ def test_fits_and_cross_fits(name, kind, weights, scores):
 
 @pytest.mark.parametrize("order", ["shuffled", "by class", "by score"])
 @pytest.mark.parametrize("n", [16_383, 16_384, 40_000])
-@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("name", EVERY)
 def test_sizes_on_both_sides_of_sums(name, n, order):
-    calibrator = CALIBRATORS[name]()
+    calibrator = EVERY[name]
     data, columns = make("llrs", n, "none", "finite", order)
     in_parts = cut(data, columns)
     assert_fits_agree(calibrator, data, in_parts)
@@ -153,7 +157,7 @@ def test_fits_that_read_the_data_step_by_step(monkeypatch, name, scores, kind):
     """As where the rows do not fit in memory."""
     data, columns = make(kind, 3000, "thirds", scores)
     in_parts = cut(data, columns)
-    calibrator = CALIBRATORS[name]()
+    calibrator = EVERY[name]
     one = calibrator.fit(data)
     calibrated = fp.cross_fit(calibrator, data)
     monkeypatch.setenv("FASTPSR_MEMORY", "20KB")
@@ -193,11 +197,11 @@ def test_separable_data_are_refused_alike():
 # Metrics
 
 
-@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("kind", ["posteriors", "llrs", "llrs with prior", "3 posteriors"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_losses_and_divergences(name, kind, weights):
-    calibrator = CALIBRATORS[name]()
+    calibrator = EVERY[name]
     if not takes(calibrator, kind, weights):
         pytest.skip("does not take it")
     data, columns = make(kind, 300, weights)
@@ -427,9 +431,9 @@ def begun_sums(metric, data):
     return (yield from metric.sums(data))
 
 
-@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize("name", EVERY)
 def test_held_out_data_may_be_in_parts_where_the_evaluated_are_not(name):
-    calibrator = CALIBRATORS[name]()
+    calibrator = EVERY[name]
     data, columns = make("posteriors", 300)
     held_out, _ = make("posteriors", 200, seed=5)
     ways = [fp.HeldOut(held_out), fp.HeldOut(cut(held_out, {}))]

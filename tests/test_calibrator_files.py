@@ -22,6 +22,7 @@ FITTED = {
     "vector": (fp.VectorScaling(2.0), (*fp.VectorScaling.fitted_names, "strength")),
     "matrix": (fp.MatrixScaling(), fp.MatrixScaling.fitted_names),
     "beta": (fp.BetaCalibration(), ("parameters_", "prior_log_odds_", "floor_")),
+    "beta at a prior": (fp.BetaCalibration(prior=0.1), ("prior_log_odds_", "prior")),
     "pav": (fp.PAV(), ("threshold_", "posterior_", "log_odds_", "prior_log_odds_", "floor")),
     "pav with floor": (fp.PAV(floor=0.01), ("threshold_", "posterior_", "log_odds_", "floor")),
     "pav with more samples": (fp.PAV(laplace=True), ("threshold_", "log_odds_", "laplace")),

@@ -251,6 +251,14 @@ OPTIONS = {
         {"s.npz": GOOD}, [*CAL, "--scores-are", "raw", "--output", "o.npz", "--floor", "0.1"],
         ["--floor must be 0 for raw scores, which have no posteriors to clip, not 0.1"],
     ),
+    "--prior": (
+        {"s.npz": GOOD}, [*CAL, "--output", "o.npz", "--prior", "1"],
+        ["--prior must lie strictly between 0 and 1, not 1.0"],
+    ),
+    "--prior of three classes": (
+        THREE, [*CAL, "--output", "o.npz", "--prior", "0.1"],
+        ["--prior must be left out for more than two classes, here 3, not 0.1"],
+    ),
     "too many folds": (
         {"s.npz": GOOD}, [*RUN, "--folds", "21"], ["--folds must not outnumber", "20, folds is 21"]
     ),
@@ -370,7 +378,13 @@ CALIBRATE = {
 }  # fmt: skip
 
 
-LOADED = {"--calibrator": "pav", "--floor": "0", "--folds": "3", "--save": "x.json"}
+LOADED = {
+    "--calibrator": "pav",
+    "--floor": "0",
+    "--folds": "3",
+    "--save": "x.json",
+    "--prior": ".1",
+}
 CALIBRATE |= {  # what has no meaning is refused, not ignored
     f"{option} {why}": ((), [*run, option, value], [option, why])
     for why, run, options in [

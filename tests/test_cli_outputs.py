@@ -107,7 +107,7 @@ WRONG = {
     **dict.fromkeys(["--missing", "--extra", "--duplicates", "--nan"], "nope"),
     **dict.fromkeys(["--columns", "--key-columns", "--speaker-columns"], "one"),
     **dict.fromkeys(["--dcf", "--adcf", "--costs"], "nope"),
-    **dict.fromkeys(["--ci", "--priors", "--floor", "--fa", "--miss"], "7"),
+    **dict.fromkeys(["--ci", "--priors", "--prior", "--floor", "--fa", "--miss"], "7"),
     **dict.fromkeys(["--folds", "--resamples"], "1"),
     **dict.fromkeys(["--seed"], "-1"),
     **dict.fromkeys(["--speaker-pattern"], "("),

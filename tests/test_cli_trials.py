@@ -600,6 +600,33 @@ def test_floor(name):
     check(llrs(), metrics(calibrator=make(floor=0.01)))
 
 
+WITH_PRIOR = [
+    (name, are)
+    for name, make in MAKERS.items()
+    for are in ("llr", "raw")
+    if hasattr(make(), "prior") and not (are == "raw" and make().needs_posteriors)
+]
+
+
+@pytest.mark.parametrize(("name", "are"), WITH_PRIOR)
+def test_prior(name, are):
+    make = MAKERS[name]
+    data = llrs() if are == "llr" else fp.Predictions.from_raw_scores(Y, X)
+    options = ["--calibrator", name, "--prior", "0.01", "--scores-are", are]
+    succeed(*CALIBRATE, "--output", "o", "--save", "map.json", *options)
+    values = fp.cross_fit(make(prior=0.01), data).llrs
+    np.testing.assert_allclose(written("o"), values, rtol=1e-12)
+    assert values.tolist() != fp.cross_fit(make(), data).llrs.tolist()
+    assert repr(fp.load_calibrator("map.json")) == repr(make(prior=0.01).fit(data))
+
+
+@pytest.mark.parametrize("name", sorted({*MAKERS} - {name for name, _ in WITH_PRIOR}))
+def test_calibrators_without_a_prior(name):
+    refused = fastpsr(*CALIBRATE, "--output", "o", "--calibrator", name, "--prior", "0.01")
+    assert refused.code == 2
+    assert refused.err == f"error: --prior has no effect on --calibrator {name}\n"
+
+
 ENDINGS = {  # of other formats than the scores'
     "o.npz": "kaldi-scores", "o.npy": "kaldi-scores", "o.parquet": "kaldi-scores",
     "o.h5": "kaldi-scores", "o.csv": "kaldi-scores", "o.csv.gz": "kaldi-scores",

@@ -453,7 +453,7 @@ def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores, n_resamp
     """What is kept is what Python warns of, whatever is computed."""
     data = samples.make(n_classes, scores=scores, weights="integer").predictions
     metrics = everything.metrics(data)
-    for calibrator in everything.calibrators(data):
+    for calibrator in everything.calibrators(data).values():
         metrics[repr(calibrator)] = fp.CalibrationLoss(fp.rules.Log(), calibrator)
     if n_resamples:
         metrics = dict(list(metrics.items())[::8])

@@ -226,6 +226,8 @@ def calibrators(kind):
         made.append(kind(rule=fp.rules.Brier()))
     if "floor" in options:
         made.append(kind(floor=1e-3))
+    if "prior" in options:
+        made.append(kind(prior=0.05))
     return made
 
 

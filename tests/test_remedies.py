@@ -102,6 +102,12 @@ CASES = {
     "use PAV(floor=...)": (
         lambda: fp.DirectionPreserving(floor=0.01).fit(RAW), lambda: fp.PAV(floor=0.01).fit(RAW),
     ),
+    "give priors of all classes to the predictions": (
+        lambda: fp.TemperatureScaling(prior=0.1).fit(FOUR),
+        lambda: fp.TemperatureScaling().fit(
+            fp.Predictions.from_posteriors(FOUR.y_true, FOUR.posteriors, priors=[0.25] * 4)
+        ),
+    ),
     "pass normalized=False": (
         lambda: fp.CrossEntropy()([1, 1], [0.2, 0.4]),
         lambda: fp.CrossEntropy(normalized=False)([1, 1], [0.2, 0.4]),

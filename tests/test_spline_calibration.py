@@ -23,14 +23,14 @@ def integral_of_hat(knots, k, x):
     return np.sign(x - start) * float((0.5 * (heights[1:] + heights[:-1]) * np.diff(grid)).sum())
 
 
-def objective(knots, x, y, mass, strength):
+def objective(knots, x, y, mass, strength, offset=0.0):
     """Mean loss plus the penalty as a function of slopes and height, with its gradient."""
     rows = np.array([[integral_of_hat(knots, k, value) for value in x] for k in range(knots.size)])
     rows = np.vstack([rows, np.ones(x.size)])
     signs, shares = np.where(y == 1, -1.0, 1.0), mass / mass.sum()
 
     def at(parameters):
-        margin = signs * (parameters @ rows)
+        margin = signs * (parameters @ rows + offset)
         slopes = shares * signs / (1.0 + np.exp(-margin))
         bend = np.diff(parameters[:-1]) / np.diff(knots)
         rough = strength * float((bend**2 * np.diff(knots)).sum())
@@ -55,19 +55,24 @@ def parts_of(parameters):
     return knots, parameters[20:40][first], parameters[40], parameters[41]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "prior"), [(False, None), (True, None), (True, 0.1)])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("shape", ["plain", "tied", "one side", "two slopes"])
-def test_the_optimum(monkeypatch, shape, penalty, weighted):
+def test_the_optimum(monkeypatch, shape, penalty, weighted, prior):
     monkeypatch.setattr(spline, "_PENALTIES", (np.inf, penalty))
     monkeypatch.setattr(spline, "_held_out_loss", lambda sums, path, pairs: -path.parameters()[-1])
     y, x = drawn(shape, 500)
     mass = np.random.default_rng(1).exponential(size=x.size) if weighted else np.ones(x.size)
     data = fp.Predictions.from_logits(y, x, sample_weight=mass if weighted else None)
-    fitted = fp.Spline().fit(data)
+    fitted = fp.Spline(prior=prior).fit(data)
     knots, slopes, height, chosen = parts_of(fitted.parameters_)
     assert chosen == penalty
-    at, rows = objective(knots, x, y, mass, penalty / x.size)
+    offset = 0.0
+    if prior is not None:
+        totals = np.bincount(y, mass)
+        mass = mass * np.where(y == 1, prior / totals[1], (1.0 - prior) / totals[0])
+        offset = np.log(prior / (1.0 - prior) * totals[0] / totals[1])
+    at, rows = objective(knots, x, y, mass, penalty / x.size, offset)
     point = np.r_[slopes, height]
     value, gradient = at(point)
     held = np.r_[slopes == 0.0, False]

@@ -1,20 +1,21 @@
 """Affine calibration in log space: direction-preserving, and temperature scaling."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.base import require_fitted, require_trained_classes
+from fastpsr.calibration.base import Apply, require_fitted, require_trained_classes
 from fastpsr.calibration.descent import fit_under_rule
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import needs_every_class
 from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
 from fastpsr.calibration.smooth_map import Fits
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, Part, Plan, Transform
+from fastpsr.plans import Data, Part, Plan, Transform, mapped
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Kind, Predictions
 from fastpsr.rules import Log, ScoringRule
@@ -154,6 +155,11 @@ class DirectionPreserving(_Affine):
         their sum, as by ``Predictions.from_posteriors(..., floor=floor)``. At least 0 and below
         0.5; by default 0, no clipping. Likelihoods are clipped as posteriors at equal priors, that
         is LLRs to the log-odds of floor and 1 - floor. Raw scores cannot be clipped.
+    prior : float, optional
+        P(class 1) at which a binary fit weighs the classes, strictly between 0 and 1: the loss of
+        the calibrated output at this prior is minimized, so that it is best for decisions around
+        it. By default the priors of the data. The output keeps its meaning: LLRs have no prior,
+        and posteriors are those at the priors of the data.
 
     Attributes
     ----------
@@ -169,18 +175,26 @@ class DirectionPreserving(_Affine):
     ValueError
         From ``fit``: if the classes can be separated perfectly by a scale and biases, so that there
         is no optimum; for constant scores; for a class without samples; for raw scores with a
-        floor; and if K x K numbers exceed ``FASTPSR_MEMORY``.
+        floor; for more than two classes with a prior; and if K x K numbers exceed
+        ``FASTPSR_MEMORY``.
 
     Notes
     -----
     For likelihoods and raw scores, the log-prior of the training data is added in fitting. They are
     transformed to likelihoods without it: ``scale x llr + (bias[1] - bias[0])``.
 
+    With a `prior` P this is prior-weighted logistic regression, as in the BOSARIS toolkit: weights
+    are multiplied by P / W_1 for class 1 and (1 - P) / W_0 for class 0, where W are the total
+    weights of the classes in the training data, in a fold or a bootstrap replicate those in it.
+    What is added in fitting is logit P, for posteriors logit P minus the log-odds of the priors of
+    the data. At P = W_1 / (W_0 + W_1), or at given priors, the fit is that without a `prior`.
+
     References
     ----------
     L. Ferrer and D. Ramos, "Evaluating Posterior Probabilities: Decision Theory, Proper Scoring
     Rules, and Calibration", 2024, arXiv:2408.02841; N. Brummer and D. van Leeuwen, "On calibration
-    of language recognition scores", Odyssey 2006, doi:10.1109/ODYSSEY.2006.248106.
+    of language recognition scores", Odyssey 2006, doi:10.1109/ODYSSEY.2006.248106; N. Brummer and
+    E. de Villiers, "The BOSARIS Toolkit user guide", 2011, for the prior.
 
     Examples
     --------
@@ -200,10 +214,18 @@ class DirectionPreserving(_Affine):
     ...     print(round(cross_entropy(fp.cross_fit(calibrator, votes, fp.TrainOnTest())), 4))
     inf
     0.9861
+
+    Raw scores at a prior of 0.01, for thresholds where false alarms are costly:
+
+    >>> scores = fp.Predictions.from_raw_scores([0, 0, 0, 1, 1, 1], log_odds)
+    >>> fitted = fp.DirectionPreserving(prior=0.01).fit(scores)
+    >>> round(fitted.scale_, 4), fitted.bias_.round(4).tolist()
+    (2.3034, [0.7674, -0.7674])
     """
 
     rule: ScoringRule = field(default_factory=Log)
     floor: float = 0.0
+    prior: float | None = None
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
@@ -236,7 +258,7 @@ class DirectionPreserving(_Affine):
 
     @property
     def _shown_options(self) -> str:
-        return "" if self._is_log else f"{self.rule!r}, "
+        return ("" if self._is_log else f"{self.rule!r}, ") + super()._shown_options
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         if self._is_log:
@@ -254,9 +276,14 @@ class DirectionPreserving(_Affine):
         each = [{"scale_": float(c[0]), "bias_": c[1:], "floor_": floor} for c in candidates]
         attributes = each[0]
         if not span.is_finite:  # which fits replace: the true losses decide
-            fitted = [self.with_fitted(data.kind, one).transform(data) for one in each]
-            sums = yield [summed_losses(self.rule, one) for one in fitted]
-            losses = np.array([one.mean() for one in sums])
+            to_prior = row_fits.targets.offsets[0]
+            at_prior = [
+                self.with_fitted("posteriors", {**one, "bias_": one["bias_"] + to_prior})
+                for one in each
+            ]
+            sums = yield [summed_losses(self.rule, mapped(data, Apply(one))) for one in at_prior]
+            priors = TrainingPriors.of(data, self.prior).weighing
+            losses = np.array([replace(one, given_priors=priors).mean() for one in sums])
             attributes = each[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
         self.check_attributes(attributes)
         return attributes
@@ -274,6 +301,8 @@ class TemperatureScaling(_Affine):
     ----------
     floor : float
         Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
+    prior : float, optional
+        P(class 1) at which a binary fit weighs the classes; see :class:`DirectionPreserving`.
 
     Attributes
     ----------
@@ -299,6 +328,7 @@ class TemperatureScaling(_Affine):
     """
 
     floor: float = 0.0
+    prior: float | None = None
     scale_: float = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)

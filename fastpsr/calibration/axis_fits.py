@@ -19,6 +19,7 @@ from fastpsr.calibration.smooth_map import (
     TooSteepError,
     WeightedScores,
 )
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.kernels.sizes import DEGREE, index_type
 from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
@@ -93,8 +94,7 @@ class PlannedFits:
         self,
         sums: AxisTotals,
         folds: Folds,
-        kind: str,
-        given_priors: Floats | None,
+        priors: TrainingPriors,
         *,
         skip_empty: bool,
     ) -> Fits:
@@ -104,8 +104,7 @@ class PlannedFits:
         ----------
         sums : AxisTotals
         folds : Folds
-        kind : {"posteriors", "likelihoods", "raw scores"}
-        given_priors : ndarray of float64, shape (2,), or None
+        priors : TrainingPriors
         skip_empty : bool
             Whether calibrators that serve no row are not fitted.
 
@@ -124,7 +123,7 @@ class PlannedFits:
         totals, zero = sums.class_totals, float(np.floor(-self.axis.low / self.axis.width))
         weighted = WeightedScores(
             self.axis.nodes(origin), self.span, sums.node_weights, totals, sums.extremes, zero,
-            folds.apart, self.samples_per_weight * float(totals.sum()), kind, given_priors,
+            folds.apart, self.samples_per_weight * float(totals.sum()), priors,
         )  # fmt: skip
         have_overlap = weighted.have_overlap(masks, with_bias=self.map.with_bias)
         if not (weighted.totals(masks).all() and have_overlap.all()):
@@ -202,7 +201,8 @@ def refit_sums(
         planned = yield from _plan_fits(map_, clipped)
     if planned is None:
         return None
-    return RefitSums(rule, folds, planned, data.kind, data.given_priors, offset, floor)
+    priors = TrainingPriors.of(data, map_.prior)
+    return RefitSums(rule, folds, planned, priors, offset, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +215,7 @@ class RefitSums(Sums):
         Rule of the losses.
     folds : Folds
     planned : PlannedFits
-    kind : {"posteriors", "likelihoods", "raw scores"}
-    given_priors : ndarray of float64, shape (2,), or None
+    priors : TrainingPriors
     offset : float
         Log-odds minus score.
     floor : float
@@ -226,8 +225,7 @@ class RefitSums(Sums):
     rule: ScoringRule
     folds: Folds
     planned: PlannedFits
-    kind: str
-    given_priors: Floats | None
+    priors: TrainingPriors
     offset: float
     floor: float
 
@@ -270,11 +268,11 @@ class RefitSums(Sums):
         return kernels.place_on_axis(clipped._kernel_scores, axis.low, axis.width, axis.n_cells)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
-        planned, folds, given = self.planned, self.folds, self.given_priors
+        planned, folds, given = self.planned, self.folds, self.priors.given
         by_class = weight.reshape(2, -1).sum(axis=1)
         raw = sums[:, 0].reshape(2, -1).sum(axis=1)
         on_axis = AxisTotals.of_numbers(planned.axis, folds.n_folds, weight, sums[:, 1:])
-        fits = planned.fits(on_axis, folds, self.kind, given, skip_empty=True)
+        fits = planned.fits(on_axis, folds, self.priors, skip_empty=True)
         losses = planned.losses(self.rule, on_axis, folds, fits, self.offset)
         after = FoldLosses.of(losses, on_axis.class_totals.T, given)
         return ScoreTotals(raw, by_class, given), after
@@ -288,16 +286,13 @@ def _fits_to_sums(
     None if the samples are needed.
     """
     planned = yield from _plan_fits(map_, data)
+    priors = TrainingPriors.of(data, map_.prior)
     for _ in range(_MOST_AXES):
         if planned is None:
             break
         sums = yield from totals_on_axis(data, folds, planned.axis)
         try:
-            return (
-                planned,
-                sums,
-                planned.fits(sums, folds, data.kind, data.given_priors, skip_empty=skip_empty),
-            )
+            return planned, sums, planned.fits(sums, folds, priors, skip_empty=skip_empty)
         except TooSteepError as error:  # the sample that the axis was planned by was flatter
             planned = planned.steeper(error.parameters)
         except NeedsSamplesError:

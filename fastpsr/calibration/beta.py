@@ -29,14 +29,16 @@ class BetaCalibration(SmoothCalibrator):
     ----------
     floor : float
         Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
+    prior : float, optional
+        P(class 1) at which the classes are weighed; see :class:`DirectionPreserving`.
 
     Attributes
     ----------
     parameters_ : ndarray of float64, shape (3,)
         a, b and c, at the training prior.
     prior_log_odds_ : float
-        Log-odds of the training prior, 0 for posteriors. They are added to LLRs before, and
-        subtracted after the map.
+        Log-odds of the training prior, for posteriors minus those of the priors of the data, which
+        is 0 without a `prior`. They are added to scores before, and subtracted after the map.
     floor_ : float
         Value that replaced -inf in fitting.
 
@@ -69,6 +71,7 @@ class BetaCalibration(SmoothCalibrator):
     """
 
     floor: float = 0.0
+    prior: float | None = None
     parameters_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)

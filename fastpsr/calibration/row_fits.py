@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.caching import ByIdentity, cached_property
-from fastpsr.calibration.base import log_prior_of, require_weights
+from fastpsr.calibration.base import require_weights
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.objective import Asked, Search, in_lockstep, newton
 from fastpsr.calibration.sampling import rough_fit, sampled
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Plan, Step
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
-from fastpsr.predictions import Floats, Predictions, class_factors
+from fastpsr.predictions import Floats, Predictions
 from fastpsr.rules.base import ScoringRule
 
 __all__ = ["RowFits", "fit_rows", "held_rows", "needs_every_class"]
@@ -324,11 +325,11 @@ class Targets:
     weights : ndarray of float64, shape (C, K)
         What trains each calibrator, by class.
     factors : ndarray of float64, shape (C, K)
-        What classes weigh besides, at given priors.
+        What classes weigh besides, at the training priors.
     sizes : ndarray of float64, shape (C,)
         Total weight.
     offsets : ndarray of float64, shape (C, K)
-        Log-priors that are added to the scores.
+        What is added to the scores for log-posteriors at the training priors.
     """
 
     problem: Problem
@@ -354,9 +355,9 @@ class Targets:
             least, most = totals.least[training_mask[c]], totals.most[training_mask[c]]
             margins = least.min(axis=0), most.max(axis=0)
             check_margins(*margins, data.n_classes, with_bias=with_bias)
-        given = data.given_priors
-        factors = np.stack([class_factors(of_class, given) for of_class in weights])
-        offsets = [log_prior_of(data.kind, of_class, given) for of_class in weights * factors]
+        priors = TrainingPriors.of(data, problem.map.prior)
+        factors = np.stack([priors.factors(of_class) for of_class in weights])
+        offsets = [priors.offsets(of_class) for of_class in weights]
         return cls(problem, weights, factors, (weights * factors).sum(axis=1), np.stack(offsets))
 
 
@@ -525,7 +526,7 @@ def fit_rows(
 
 def _rough_class_fit(map_: SmoothMap, data: Data, floor: float) -> Plan[Floats | None]:
     """Plan: return the fit to a sample of rows of several classes; None if there is none."""
-    sample = yield from sampled(data, _THIN, floor)
+    sample = yield from sampled(data, TrainingPriors.of(data, map_.prior), _THIN, floor)
     if sample is None:
         return None
     problem = Problem(map_, OneFold(), data.n_classes, 0.0, 0.0, 1.0)

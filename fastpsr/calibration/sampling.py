@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.calibration.smooth_map import SmoothMap
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.plans import LABELS, Data, Part, PartitionedPredictions, Plan, Step
-from fastpsr.predictions import Floats, class_factors
+from fastpsr.predictions import Floats
 
 __all__ = ["LogOddsOffset", "Sample", "SampledRows", "rough_fit", "sampled"]
 
@@ -106,7 +107,9 @@ class LogOddsOffset(Step):
         return one
 
 
-def sampled(data: Data, size: int, floor: float) -> Plan[SampledRows | None]:
+def sampled(
+    data: Data, priors: TrainingPriors, size: int, floor: float
+) -> Plan[SampledRows | None]:
     """Plan: return about `size` rows of each class, from a few parts, weighted like the whole.
 
     None if a class has none.
@@ -123,7 +126,7 @@ def sampled(data: Data, size: int, floor: float) -> Plan[SampledRows | None]:
     of_sample = np.bincount(sample.y, sample.weights, data.n_classes)
     if not of_sample.all():
         return None
-    factors = class_factors(data.class_weights, data.given_priors) * data.class_weights / of_sample
+    factors = priors.factors(data.class_weights) * data.class_weights / of_sample
     weights = sample.weights * factors[sample.y]
     return SampledRows(sample.scores, sample.y, weights / weights.sum())
 
@@ -133,7 +136,8 @@ def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | 
 
     None if there is no such fit; the sample may have no optimum where the data have one.
     """
-    sample = yield from sampled(data, _THIN, floor)
+    priors = TrainingPriors.of(data, map_.prior)
+    sample = yield from sampled(data, priors, _THIN, floor)
     if sample is None:
         return None
     scores = sample.scores
@@ -142,11 +146,10 @@ def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | 
     weights = np.stack([np.where(sample.y == k, sample.weights, 0.0) for k in (0, 1)])[:, None]
     if not weights.any(axis=(1, 2)).all():  # so small beside the other class's that they underflow
         return None
-    prior = np.log(weights[1].sum() / weights[0].sum())
-    offset = 0.0 if data.kind == "posteriors" else prior
+    offset = float(priors.log_odds(data.class_weights))
     start = np.zeros(map_.n_parameters)
     if map_.with_bias:
-        start[-1] = prior - offset
+        start[-1] = np.log(weights[1].sum() / weights[0].sum()) - offset
     origin = map_.origin(float(scores.min()), float(scores.max()))
     with np.errstate(all="ignore"):  # scores near the largest float
         fits = map_.fit_to_nodes(scores - origin, weights, np.array([offset]), start)

@@ -14,7 +14,7 @@ from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
 from fastpsr.calibration.smooth_map import Fits, SmoothMap
-from fastpsr.errors import SuspicionWarning, warn
+from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.plans import Data, Part, Plan, Shared, Transform
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -48,6 +48,20 @@ class SmoothCalibrator(Calibrator, SmoothMap):
 
     def __post_init__(self) -> None:
         checks.as_floor(self.floor)
+        if self.prior is not None:
+            rule = "lie strictly between 0 and 1"
+            prior = checks.check_number("prior", self.prior, 5e-324, 1.0 - 2.0**-53, rule)
+            object.__setattr__(self, "prior", prior)
+
+    def check_classes(self, n_classes: int) -> None:
+        super().check_classes(n_classes)
+        if self.prior is not None and n_classes > 2:
+            raise ArgumentError(
+                "prior",
+                f"must be left out for more than two classes, here {n_classes}, not {self.prior}",
+                remedy="give priors of all classes to the predictions, such as "
+                "from_posteriors(..., priors=...)",
+            )
 
     @property
     def key(self) -> Hashable:
@@ -100,8 +114,11 @@ class SmoothCalibrator(Calibrator, SmoothMap):
             ),
         )
 
-    #: Options that the remedy of a warning repeats.
-    _shown_options: Any = ""
+    @property
+    def _shown_options(self) -> str:
+        """Options that the remedy of a warning repeats."""
+        return "" if self.prior is None else f"prior={self.prior}, "
+
     #: Whether it is fitted by the log rule, to which what follows is limited.
     _is_log: Any = True
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import NeedsSamplesError
 
@@ -32,8 +33,8 @@ class Fits:
     ----------
     parameters : ndarray of float64, shape (C, p)
     prior_log_odds : ndarray of float64, shape (C,)
-        That of the training data, which is added to likelihoods and raw scores in fitting; 0 for
-        posteriors.
+        Log-odds at the training prior minus scores, which is added to these in fitting; 0 for
+        posteriors at that prior.
     """
 
     parameters: Floats
@@ -60,8 +61,7 @@ class WeightedScores:
         ``apart[d, f]``: whether fold f may train a calibrator of fold d.
     n_samples : float
         Number of samples that the weights stand for.
-    kind : {"posteriors", "likelihoods", "raw scores"}
-    given_priors : ndarray of float64, shape (2,), or None
+    priors : TrainingPriors
     """
 
     scores: Floats
@@ -72,8 +72,7 @@ class WeightedScores:
     zero: float
     apart: NDArray[np.bool_]
     n_samples: float
-    kind: str
-    given_priors: Floats | None
+    priors: TrainingPriors
 
     def without_empty(self) -> "WeightedScores":
         """Return the scores that weigh anything."""
@@ -86,18 +85,15 @@ class WeightedScores:
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
         """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
         weights = np.stack([kernels.add_masked(masks, of_class) for of_class in self.weights])
-        if self.given_priors is not None:
+        priors = self.priors.weighing
+        if priors is not None:
             totals = self.totals(masks)
-            weights *= (self.given_priors[:, None] / totals * totals.sum(axis=0))[:, :, None]
+            weights *= (priors[:, None] / totals * totals.sum(axis=0))[:, :, None]
         return weights
 
     def prior_log_odds(self, masks: NDArray[np.bool_]) -> Floats:
-        """Return the prior log-odds of training sets, or 0 for posteriors, (C,)."""
-        if self.kind == "posteriors":
-            return np.zeros(len(masks))
-        given = self.given_priors
-        prior = self.totals(masks) if given is None else np.tile(given[:, None], len(masks))
-        return np.asarray(np.log(prior[1]) - np.log(prior[0]))
+        """Return log-odds at the training prior minus scores, in training sets, (C,)."""
+        return self.priors.log_odds(self.totals(masks))
 
     def have_overlap(self, masks: NDArray[np.bool_], *, with_bias: bool) -> NDArray[np.bool_]:
         """Whether the classes of training sets cannot be separated, (C,).
@@ -129,9 +125,11 @@ class SmoothMap(ABC):
 
     #: Whether the last parameter is added to the log-odds.
     with_bias: ClassVar[bool] = True
-    #: Whether features are those of log-odds at the training prior: for likelihoods the prior
-    #: log-odds are added to the scores. Otherwise they are added to what the parameters yield.
+    #: Whether features are those of log-odds at the training prior: what is missing is added to
+    #: the scores. Otherwise it is added to what the parameters yield.
     adds_prior_first: ClassVar[bool] = False
+    #: P(class 1) at which fits weigh the classes; None for the priors of the data.
+    prior: float | None = None
     #: Whether a fit is chosen among others, which may be steeper.
     chooses_among_fits: ClassVar[bool] = False
 

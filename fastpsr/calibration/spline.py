@@ -16,6 +16,7 @@ from fastpsr.calibration.row_fits import RowFits, held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
 from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
 from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
+from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Shared, Transform, mapped
 from fastpsr.predictions import Floats, Kind, Predictions
@@ -50,15 +51,17 @@ class Spline(SmoothCalibrator):
     ----------
     floor : float
         Posteriors are clipped before fitting and transforming; see :class:`DirectionPreserving`.
+    prior : float, optional
+        P(class 1) at which the classes are weighed; see :class:`DirectionPreserving`.
 
     Attributes
     ----------
     parameters_ : ndarray of float64, shape (42,)
-        20 knots (log-odds or LLRs), the 20 slopes at them, the log-odds at the middle knot (at the
-        training prior; without it for LLRs), and `lambda` times the number of samples, or -1 for an
-        infinite `lambda`.
+        20 knots (log-odds or LLRs), the 20 slopes at them, what the middle knot is mapped to,
+        and `lambda` times the number of samples, or -1 for an infinite `lambda`.
     prior_log_odds_ : float
-        Log-odds of the training prior, 0 for posteriors.
+        Log-odds of the training prior, for posteriors minus those of the priors of the data, which
+        is 0 without a `prior`.
     floor_ : float
         Value that replaced -inf in fitting.
 
@@ -96,6 +99,7 @@ class Spline(SmoothCalibrator):
     """
 
     floor: float = 0.0
+    prior: float | None = None
     parameters_: Floats = field(init=False, repr=False)
     prior_log_odds_: float = field(init=False, repr=False)
     floor_: float = field(init=False, repr=False)
@@ -345,10 +349,10 @@ def _held_out_loss(sums: WeightedScores, path: _Path, pairs: list[tuple[int, int
         for k, sign in enumerate((1.0, -1.0)):
             losses[k] += (kernels.softplus(sign * log_odds) * sums.weights[k, fold]).sum()
         totals += sums.class_totals[:, fold]
-    given = sums.given_priors
-    if given is None:
+    priors = sums.priors.weighing
+    if priors is None:
         return float(losses.sum() / totals.sum())
-    return float((given * losses / totals).sum())
+    return float((priors * losses / totals).sum())
 
 
 def _value(knots: Floats, slopes: Floats, height: float, scores: Floats) -> Floats:
@@ -459,7 +463,7 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         check_margins(*binary_margins(np.stack(ranges, axis=1)), with_bias=True)
     sums = WeightedScores(
         scores, (float(scores[0]), float(scores[-1])), weights, weights.sum(axis=2), extremes, 0.0,
-        folds.apart, float(used.size), data.kind, data.given_priors,
+        folds.apart, float(used.size), TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
     parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)
     if parameters is None:

@@ -72,6 +72,14 @@ def calibrate(
             "that was read; - for standard output."
         ),
     ] = None,
+    prior: Annotated[
+        float | None,
+        typer.Option(
+            help="Probability of class 1, the targets, at which a smooth map of two classes is "
+            "fitted: it is best for decisions around this prior. By default that of the data.",
+            metavar="P",
+        ),
+    ] = None,
     save: Annotated[
         Path | None, typer.Option(help="Save the fitted calibrator as JSON; - for standard output.")
     ] = None,
@@ -93,11 +101,13 @@ def calibrate(
         raise ValueError("nothing to do: give --output, --save or both")
     if load is not None and apply is not None:
         of_trials = of_files.format is not None or not is_table(apply)
-        refuse(context, ("--save", *FOR_RCL), "has no use with --load: the calibrator is trained")
+        trained = ("--save", "--prior", *FOR_RCL)
+        refuse(context, trained, "has no use with --load: the calibrator is trained")
     refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
     if apply is not None or output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
-    untrained = chosen.untrained()
+    with worded(prior="--prior"):
+        untrained = chosen.untrained(prior)
     if scores_are in (ScoresAre.RAW, ScoresAre.COSINE) and untrained.needs_posteriors:
         *names, last = (name for name, each in NAMED.items() if not each.needs_posteriors)
         raise ValueError(
@@ -129,7 +139,7 @@ def calibrate(
     written = others or training
     if output is not None and written is not None and written.format is not None:
         check_ending("--output", output, written.format)
-    with warnings_as_lines():
+    with warnings_as_lines(), worded(prior="--prior"):
         if training is None:
             assert load is not None
             fitted = load_calibrator(load)

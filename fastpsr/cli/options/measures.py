@@ -152,14 +152,16 @@ class CalibratorOptions:
     ] = None
     folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-fitting.")] = 5
 
-    def untrained(self) -> Calibrator:
-        """Return the unfitted calibrator, with a floor if one was given."""
-        calibrator = NAMED[self.calibrator]
-        if self.floor is None:
-            return calibrator
-        if "floor" not in calibrator.option_names():
-            raise ValueError(f"--floor has no effect on --calibrator {self.calibrator}")
-        return replace(calibrator, floor=self.floor)  # type: ignore[type-var]
+    def untrained(self, prior: float | None = None) -> Calibrator:
+        """Return the unfitted calibrator, with a floor and a prior if they were given."""
+        calibrator: Any = NAMED[self.calibrator]
+        for name, value in (("floor", self.floor), ("prior", prior)):
+            if value is None:
+                continue
+            if not hasattr(calibrator, name):
+                raise ValueError(f"--{name} has no effect on --calibrator {self.calibrator}")
+            calibrator = replace(calibrator, **{name: value})
+        return calibrator  # type: ignore[no-any-return]
 
 
 def parse_priors(text: str | None, scale: str, *, of_trials: bool = False) -> list[float] | None:
