@@ -11,11 +11,13 @@ from fastpsr.evaluation.files import write
 from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.layout import (
     best_calibrators,
-    compared,
+    differences_as_lines,
     gaps,
+    heading_of_differences,
     in_columns,
     pivot,
     simultaneous,
+    values_as_lines,
     with_differences,
     with_interval,
 )
@@ -413,22 +415,25 @@ class Evaluation:
         write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
-        intervals = f"; {self.settings}" if self.settings else ""
-        if len(self.groups) > 1:
-            header, *lines = pivot(self)
-            said = "; ".join([f"{len(self.groups)} groups of samples", *best_calibrators(self)])
-            shown = table(f"{said}{intervals}", header, lines)
-            if self.differences:
-                header, *lines = compared(self)
-                said = "; ".join(
-                    filter(None, ["differences", simultaneous(self.differences, self.intervals)])
-                )
-                shown += table(said, header, lines)
-            return shown
-        cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
-        header = ["metric", "value", "interval", "note"]
-        said = "; ".join([str(self.all_samples), *best_calibrators(self)])
-        return table(f"{said}{intervals}", header, cells)
+        several = len(self.groups) > 1
+        what = f"{len(self.groups)} groups of samples" if several else str(self.all_samples)
+        said = "; ".join(filter(None, [what, *best_calibrators(self), self.settings]))
+        if several:
+            n_names, (header, *lines) = values_as_lines(self)
+        else:
+            header, n_names = ["metric", "value", *["interval"] * bool(self.intervals)], 1
+            lines = [[row.metric, *_shown(row)][: len(header)] for row in self.rows]
+        sides = "l" * n_names + "r" * (len(header) - n_names)
+        if not several:
+            header, sides = [*header, "note"], f"{sides}l"
+            lines = [[*line, row.note] for line, row in zip(lines, self.rows, strict=True)]
+        shown = table(said, header, lines, sides)
+        if self.differences:
+            n_names, (header, *lines) = differences_as_lines(self)
+            parts = [heading_of_differences(self), simultaneous(self.differences, self.intervals)]
+            sides = "l" * n_names + "r" * (len(header) - n_names)
+            shown += table("; ".join(filter(None, parts)), header, lines, sides)
+        return shown
 
     def __str__(self) -> str:
         return self.to_text()
