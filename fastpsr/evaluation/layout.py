@@ -279,7 +279,9 @@ def with_interval(
     factor = _PERCENT.get(unit, 1.0)
     width = factor * (high - low)
     decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
-    ends = (_rounded(factor * end, max(decimals, _usual(unit)), _whole(unit)) for end in (low, high))
+    ends = (
+        _rounded(factor * end, max(decimals, _usual(unit)), _whole(unit)) for end in (low, high)
+    )
     return number(value, unit, decimals), f"[{', '.join(ends)}]"
 
 

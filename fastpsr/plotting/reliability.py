@@ -146,7 +146,7 @@ def reliability(
     else:
         which = "the class" if several else "class 1"
         labels = f"Posterior of {which}", f"Frequency of {which} after PAV"
-    return canvas.finish(*labels, legend="upper left")
+    return canvas.finish(*labels)
 
 
 def _points(forecasts: Floats) -> Floats:

@@ -63,4 +63,4 @@ def rule_losses(
     canvas.key("class 0 is true", linestyle="--")
     canvas.ax.set_xlim(0.0, 1.0)
     canvas.ax.set_ylim(0.0, max(1.05 * top, canvas.kept_top))
-    return canvas.finish("Posterior of class 1", "Loss", legend="upper center")
+    return canvas.finish("Posterior of class 1", "Loss")
