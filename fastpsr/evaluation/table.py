@@ -29,6 +29,7 @@ from fastpsr.version import __version__
 from fastpsr.wording import counted
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from polars import DataFrame
 
     from fastpsr.evaluation.comparison import Difference
@@ -76,6 +77,9 @@ class Row:
         "not computed", "undefined" or "infinite"; "" for finite values.
     error : ValueError or None
         The reason, if `state` is not ""; `note` contains both as text.
+    role : str
+        Standard name of the metric, whatever `metric` is, which reports look for: "EER", "minDCF",
+        "actDCF", "Cllr", "minCllr", "NCE", "RCL", "RCL bound"; "" for others. Not in files.
     """
 
     metric: str
@@ -94,6 +98,7 @@ class Row:
     group: str | None = None
     state: str = ""
     error: ValueError | None = None
+    role: str = ""
 
     @property
     def is_outside(self) -> bool:
@@ -105,7 +110,8 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings."""
         first = {"system": self.system, "group": self.group}
-        names = [part.name for part in fields(self) if part.name not in (*first, "state", "error")]
+        hidden = {*first, "state", "error", "role"}
+        names = [part.name for part in fields(self) if part.name not in hidden]
         return first | {name: getattr(self, name) for name in names}
 
 
@@ -354,6 +360,7 @@ class Evaluation:
         predictions: "Predictions | Mapping[str, Predictions] | None" = None,
         *,
         by: By | None = None,
+        spoof: "ArrayLike | Mapping[str, ArrayLike] | None" = None,
         operating_points: "Sequence[MinDCF]" = (),
         title: str = "",
         read: Sequence[str] = (),
@@ -369,6 +376,8 @@ class Evaluation:
             alone. With intervals, curves have bands by the same resampling. All or none are binary.
         by : dict of name to array-like of shape (N,), optional
             As it was evaluated, for DET curves of the groups.
+        spoof : array-like of bool, shape (N,), or dict of name to these, optional
+            Which samples of the predictions are spoofed trials: shown apart from the non-targets.
         operating_points : sequence of MinDCF
             Stated in a table, and marked on the DET curves.
         title : str
@@ -404,8 +413,11 @@ class Evaluation:
 
         systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
         known = {name: each for name, each in systems.items() if each is not None}
+        spoofed: Any = {UNNAMED: spoof} if spoof is not None else {}
+        if isinstance(spoof, Mapping):
+            spoofed = spoof
         report = Report(
-            self, known, operating_points=operating_points, title=title, text=text,
+            self, known, spoof=spoofed, operating_points=operating_points, title=title, text=text,
             read=[*read, *(f"warning: {message}" for message in self.warnings)],
         )  # fmt: skip
         conditions = {

@@ -69,6 +69,7 @@ class Canvas(Generic[Result]):
         drawn = [] if ax is None else [line for line in ax.lines if not is_guide(line)]
         self._had_some = ax is not None and bool(drawn or ax.patches)
         self._notes: list[str] = []
+        self._n_given = 1
         self._begins: list[tuple[str, int, int]] = []  # systems, and the artists before theirs
 
     @property
@@ -89,6 +90,11 @@ class Canvas(Generic[Result]):
 
             _, self._ax = plt.subplots(layout="constrained")
         return self._ax
+
+    @property
+    def alpha(self) -> float:
+        """Opacity of bands: less the more systems there are."""
+        return min(0.2, 0.8 / max(self._n_given, 1))
 
     @property
     def width(self) -> float:
@@ -119,6 +125,7 @@ class Canvas(Generic[Result]):
             Returns a reason to skip a result, or "".
         """
         named = as_mapping(given)
+        self._n_given = len(named)
         for name, value in named.items():
             check_system(name, value, kind, make is not None, calibrated)
         for name, value in named.items():
