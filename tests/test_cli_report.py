@@ -147,7 +147,7 @@ def test_warnings_are_in_the_report():
     Path("b").write_text("".join(lines[10:]), "utf-8")
     run = ["evaluate", "--key", "key", "--scores", "a", "--scores", "b", "--missing", "drop"]
     succeed(*run, "--report", "r.html")
-    assert "warning: the systems are judged on different trials" in page().text
+    assert "1 warning the systems are judged on different trials" in page().text
 
 
 def test_wrong_places_are_errors_before_any_work():
