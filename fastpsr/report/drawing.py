@@ -17,12 +17,11 @@ from fastpsr.metrics import ActDCF
 from fastpsr.plotting.events import events_of
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report.content import Report
-from fastpsr.report.svg import clean, inline_svg, legend_above, new_axes
+from fastpsr.report.names import by_column, shorten
+from fastpsr.report.svg import inline_svg, legend_above, new_axes
 
 __all__ = ["Drawn", "draw", "figures"]
 
-_LONGEST = 32  # characters of a name in a legend
-_LONGEST_CONDITION = 20  # characters of a name below bars
 _MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
 _MOST_CURVES = 6  # of the classes of a system in a figure
 _MOST_CLASSES = 12  # whose reliability is drawn one by one
@@ -179,7 +178,7 @@ def figures(report: Report) -> Mapping[str, Any] | None:
 def draw(report: Report) -> list[Drawn]:
     """Return the figures of a report."""
     pen = _Pen()
-    names = _short(report.systems)
+    names = shorten(report.systems)
     for part, some in _parts(report.systems):
         _metrics(pen, report, {name: names[name] for name in some}, part)
     for part, some in _parts(report.systems):
@@ -289,7 +288,7 @@ def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart
     conditions = list(dict.fromkeys(name for some in report.by_condition.values() for name in some))
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
-    column, short = _by_column(conditions)
+    column, short = by_column(conditions)
     if len(report.by_condition) == 1:
         ((system, samples),) = report.by_condition.items()
         title = f"{chart.title} of {names[system]} by condition"
@@ -328,7 +327,7 @@ def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int
 
 def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
     """Draw the metrics that are 1 for a system that knows the priors alone, as bars."""
-    metrics = _short([row.metric for result in report.results for row in result.rows])
+    metrics = shorten([row.metric for result in report.results for row in result.rows])
     systems = {}
     for result in report.pooled:
         rows = [row for row in result.rows if row.reference_value == 1.0]
@@ -349,7 +348,7 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
     """Draw the most telling metrics by condition, as bars."""
-    column, conditions = _by_column([result.condition for result in report.results])
+    column, conditions = by_column([result.condition for result in report.results])
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
     found = (report.metric_of(role) for role in ("EER", "minCllr" if report.is_raw else "Cllr"))
@@ -367,29 +366,3 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
                 ax.set_ylabel(f"{metric}{unit}")
                 ax.set_xlabel(column, parse_math=False)
                 pen.keep(ax, f"{metric} by condition{part}", "Lower is better.", list(systems))
-
-
-def _by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the column that all conditions name (as "column=value"), and short names of these."""
-    columns = {name.partition("=")[0] for name in conditions if "=" in name}
-    column = columns.pop() if len(columns) == 1 else ""
-    values = {name: name.removeprefix(f"{column}=") for name in conditions}
-    if not column or len(set(values.values())) < len(values):
-        return "", _short(conditions, _LONGEST_CONDITION)
-    short = _short(list(values.values()), _LONGEST_CONDITION)
-    (shown,) = _short([column]).values()
-    return shown, {name: short[value] for name, value in values.items()}
-
-
-def _short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
-    """Return for each name one that fits in a legend, all different."""
-    short: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        shown = clean(" ".join(name.split())) or "(no name)"
-        if len(shown) > longest:
-            half = (longest - 1) // 2
-            shown = f"{shown[:half]}\u2026{shown[-half:]}"
-        if shown in short.values():
-            shown = f"{shown} ({len(short) + 1})"
-        short[name] = shown
-    return short

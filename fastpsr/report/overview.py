@@ -7,6 +7,7 @@ from typing import Any
 
 from fastpsr.evaluation.layout import number
 from fastpsr.report.content import Report, Result
+from fastpsr.report.names import by_column
 from fastpsr.report.tables import Cell, Table, narrow_tables
 
 __all__ = ["overview"]
@@ -44,7 +45,10 @@ def _by_condition(report: Report, metric: str) -> list[Table]:
         [_cell(results.get((system, condition)), metric) for system in report.systems]
         for condition in conditions
     ]
-    return _table(metric, "system", conditions, report.systems, columns, mark=True)
+    column, short = by_column(conditions)
+    names = [short[condition] for condition in conditions]
+    caption = f"{metric} by {column or 'condition'}"
+    return _table(caption, "system", names, report.systems, columns, mark=True)
 
 
 def _table(
