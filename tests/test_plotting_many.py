@@ -20,7 +20,7 @@ WILD = fp.Predictions.from_llrs(Y, 40.0 * GOOD.llrs)
 
 
 def ax_of(name, systems, size=(6.4, 4.8), **options):
-    figure = Figure(size, layout="constrained")
+    figure = Figure(size)  # which gets a layout that has room for what is below the axes
     ax = getattr(plotting, name)(systems, ax=figure.subplots(), **options)
     figure.draw_without_rendering()
     return ax

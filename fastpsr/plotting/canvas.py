@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import normalize_kwargs
 from matplotlib.colors import same_color
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 from matplotlib.transforms import ScaledTranslation, Transform
@@ -235,6 +236,9 @@ class Canvas(Generic[Result]):
             for note in self._notes
         ]  # fmt: skip
         write_notes(self.ax, lines, below=None if alone else below)
+        figure = self.ax.figure
+        if isinstance(figure, Figure) and figure.get_layout_engine() is None:
+            figure.set_layout_engine("constrained")  # else what is below the axes is cut off
         return self.ax
 
     def _note_equal_curves(self) -> None:

@@ -73,8 +73,6 @@ def tippett(
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
     spans = {}
-    if found and kinds != {False}:
-        canvas.ax.axvline(0.0, color="0.8", linewidth=0.8, zorder=0.5)
     for name, each in found.items():
         style = canvas.style(name)
         drawn = [
@@ -101,6 +99,9 @@ def tippett(
     canvas.key("non-targets", linestyle="--")
     if spoofed:
         canvas.key("spoofed trials", linestyle=SPOOFED)
+    if kinds != {False}:
+        across = canvas.ax.get_xaxis_transform()
+        canvas.guide("zero", [0.0, 0.0], [0.0, 1.0], transform=across, color="0.8", label="_zero")
     canvas.ax.set_ylim(-0.01, 1.01)
     x_label = "Score" if kinds == {False} else LLR
     return canvas.finish(x_label, "Share of trials at or above")
