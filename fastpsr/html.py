@@ -7,19 +7,29 @@ import numpy as np
 
 __all__ = ["in_short", "table", "values"]
 
+_STYLES = {
+    "l": ' style="text-align: left"',
+    "r": ' style="text-align: right; white-space: nowrap"',
+}
 _FEW = 6  # largest number of array entries that are shown
 
 
-def table(title: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[object]], sides: str = ""
+) -> str:
     """Return an HTML table with a title; text is escaped, numbers are rounded, None is empty.
+
+    `sides` has "l" or "r" for each column: words are on the left, and numbers on the right, in one
+    line. Without, all is as the notebook has it.
 
     Examples
     --------
     >>> table("a < b", ["name", "value"], [["NCE", 0.25], ["RCL", None]])
     '<div><p><b>a &lt; b</b></p><table><thead><tr><th>name</th><th>value</th></tr></thead><tbody><tr><td>NCE</td><td>0.25</td></tr><tr><td>RCL</td><td></td></tr></tbody></table></div>'
     """  # noqa: E501
-    head = _row("th", header)
-    body = "".join(_row("td", row) for row in rows)
+    styles = [_STYLES[side] for side in sides] or [""] * len(header)
+    head = _row("th", header, styles)
+    body = "".join(_row("td", row, styles) for row in rows)
     return (
         f"<div><p><b>{escape(title)}</b></p><table><thead>{head}</thead>"
         f"<tbody>{body}</tbody></table></div>"
@@ -49,8 +59,12 @@ def in_short(value: object) -> str:
     return _text(values(value))
 
 
-def _row(tag: str, cells: Sequence[object]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(_text(cell))}</{tag}>' for cell in cells)}</tr>"
+def _row(tag: str, cells: Sequence[object], styles: Sequence[str]) -> str:
+    shown = (
+        f"<{tag}{style}>{escape(_text(cell))}</{tag}>"
+        for cell, style in zip(cells, styles, strict=True)
+    )
+    return f"<tr>{''.join(shown)}</tr>"
 
 
 def _text(cell: object) -> str:

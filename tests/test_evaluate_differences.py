@@ -173,7 +173,11 @@ def test_texts():
         below = text.split("differences; * where the interval excludes 0\n")[1]
         assert below.count("*") == sum(bool(each.excludes_zero) for each in many.differences)
         assert below.count("[") == len(many.differences)
-    assert "differences" in many._repr_html_()
+    html = many._repr_html_()
+    assert "<b>differences; * where the interval excludes 0</b>" in html
+    assert html.count(" *</td>") == below.count("*")
+    assert "nowrap" in next(cell for cell in html.split("<td") if "[" in cell)
+    assert "*" not in two._repr_html_()  # which has a column for it
     without = str(fp.evaluate(systems_of(), METRICS, differences="first"))
     assert "*" not in without
     assert "a - c" in without

@@ -125,6 +125,19 @@ def test_systems_without_a_name_have_no_column_of_names():
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
 
 
+def latex_of(*names):
+    samples = reports.llrs(60)
+    fp.evaluate(dict.fromkeys(names, samples), ["AUC"]).write("t.tex")
+    return Path("t.tex").read_text("utf-8")
+
+
+def test_latex_names_systems_without_endings_of_files():
+    text = latex_of("dir/a.txt", "b.scores.gz", "resnet.v2", ".txt")
+    for name in ("dir/a", "b", "resnet.v2", ".txt"):
+        assert f"\n{name} & pooled" in text
+    assert "\na.txt & pooled" in latex_of("a.txt", "a.csv")  # else they had one name
+
+
 # Reports
 
 
@@ -176,7 +189,9 @@ def test_a_report_says_what_was_warned_of(page):
     with pytest.warns(fp.SuspicionWarning, match="the AUC is about"):
         evaluation = fp.evaluate(turned, ["EER"])
     (message,) = evaluation.warnings
-    assert f"warning: {message}" in page(evaluation).text
+    text = page(evaluation).text
+    assert "1 warning" in text
+    assert message in text
 
 
 def test_a_report_draws_what_was_evaluated(page):

@@ -426,7 +426,7 @@ def test_texts():
     text = str(one)
     said = "80 % intervals are simultaneous over 5 differences of each metric"
     assert said in text.splitlines()
-    assert f"differences; {said}" in one._repr_html_()
+    assert f"; {said}" in one._repr_html_()
     for each in one.differences:
         assert each.name in text
         assert f"{100 * each.low:.3f}, {100 * each.high:.3f}" in text

@@ -75,6 +75,20 @@ def test_no_number_is_shown_as_0_that_is_none(value, text):
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
+        (0.99994, "", "0.9999"), (0.99995, "", "0.999950"), (1.0 - 3e-8, "", ">0.999999"),
+        (1.00003, "", "1.000030"), (1.0 + 3e-8, "", "<1.000001"), (1.0 - 1e-15, "", "1.0000"),
+        (0.99999, "fraction", "99.999 %"), (0.9999999, "fraction", "99.999990 %"),
+        (99.99999999, "percent", ">99.999999 %"), (1.0, "percent", "1.000 %"),
+        (0.99999, "percent", "1.000 %"),
+    ],
+)  # fmt: skip
+def test_no_number_is_shown_as_1_that_is_none(value, unit, text):
+    assert number(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
         (0.012345, "fraction", "1.234 %"), (12.3456, "percent", "12.346 %"),
         (0.0, "fraction", "0.000 %"), (1e-5, "fraction", "0.0010 %"),
         (3e-9, "fraction", "3.0e-07 %"), (0.75, "probability", "0.7500"),
@@ -96,7 +110,21 @@ def test_shares_are_shown_in_percent(value, unit, text):
         ((0.1, np.nan, np.nan), "", "0.1000 no interval"),
         ((0.0, 0.0, 0.0), "", "0.0000 [0.0000, 0.0000]"),
         ((0.1, None, None), "", "0.1000 "),
+        ((0.999, 0.99, 0.99997), "", "0.9990 [0.9900, 0.999970]"),
     ],
 )
 def test_ends_of_intervals_differ_and_are_not_0(numbers, unit, text):
     assert " ".join(with_interval(*numbers, unit)) == text
+
+
+def test_notebooks_show_no_empty_columns_and_words_on_the_left():
+    data = fp.Predictions.from_llrs([0, 1] * 20, np.random.default_rng(0).normal(size=40))
+    one = fp.evaluate(data, [fp.AUC()])._repr_html_()
+    assert "interval" not in one
+    assert f'<td style="text-align: left">{fp.AUC().meaning}</td>' in one
+    groups = fp.evaluate(data, [fp.AUC()], by={"half": np.arange(40) // 20})._repr_html_()
+    assert "system" not in groups
+    assert '<td style="text-align: left">half=0</td>' in groups
+    drawn = fp.evaluate(data, [fp.AUC()], n_resamples=40, seed=0)._repr_html_()
+    (interval,) = (cell for cell in drawn.split("<td") if "[" in cell)
+    assert "white-space: nowrap" in interval

@@ -56,7 +56,7 @@ def test_a_missing_class_is_said(name, data, what):
     if name != "score_histogram":
         assert own(alone) == []
         text = alone.texts[0]
-        assert text.get_position() == (0.5, 0.5)
+        assert text.xy == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("name", ["risk_curve", "reliability_bins"])

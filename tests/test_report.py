@@ -16,7 +16,7 @@ import fastpsr as fp
 from fastpsr import plotting
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.defaults import default_metrics
-from fastpsr.evaluation.layout import with_interval
+from fastpsr.evaluation.layout import number, with_interval
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report import Report, render, write_report
 from fastpsr.report.svg import legend_above, new_axes
@@ -83,7 +83,9 @@ def test_figures_fit_the_data(two):
 def test_det_curves_by_condition_and_operating_points():
     page = Page(render(reports.grid()))
     titles = re.findall(r"<h3>(.*?)</h3>", page.html)
-    assert sum("by condition" in title and "trade-off" in title for title in titles) == 5
+    of_conditions = [title for title in titles if "trade-off, condition" in title]
+    assert len(of_conditions) == 5
+    assert "Detection error trade-off, condition far-field" in of_conditions
     det = next(svg["aria-label"] for svg in page.all("svg") if "trade-off" in svg["aria-label"])
     assert "operating points" in det
     for words in ("Hollow marks", "Detection costs", "cost of a false alarm", "divided by the",
@@ -157,11 +159,94 @@ def test_the_same_report_is_the_same_page():
     assert render(content) == render(content)
 
 
+# Many systems
+
+
+def cells_of(page):
+    """Cells of the tables of the overview, by caption: whether they are bold, and their text."""
+    overview = page.html.split('id="overview"')[1].split("</section>")[0]
+    tables = {}
+    for table in overview.split("<table")[1:]:
+        caption = re.search(r"<caption[^>]*>(.*?)</caption>", table)[1]
+        rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.S)
+        tables[caption] = [
+            re.findall(r'<t[hd][^>]*?(best)?" data-[^>]*>([^<]*)<', row) for row in rows
+        ]
+    return tables
+
+
+def overview_of(table):
+    page = Page(render(Report(table)))
+    assert page.text.index("Overview") < page.text.index("Metrics")
+    return cells_of(page)
+
+
+def test_the_overview_marks_the_best_system_of_each_condition():
+    names = {"worse": reports.llrs(scale=3.0), "good": reports.llrs()}
+    names["same"] = names["good"]
+    half = {"half": np.arange(300) // 150}
+    metrics = {"my EER": fp.EER(), "minDCF": fp.MinDCF(0.3), "actDCF": fp.ActDCF(0.3),
+               "my Cllr": fp.Cllr(), "AUC": fp.AUC()}  # fmt: skip
+    table = fp.evaluate(names, metrics, by=half)
+    found = overview_of(table)
+    assert list(found) == [f"{name} by half" for name in metrics if name != "AUC"]
+    for place, group in enumerate((None, "half=0", "half=1")):
+        values = {name: table[name, group, "my Cllr"] for name in names}
+        for (name, value), line in zip(values.items(), found["my Cllr by half"], strict=True):
+            is_best, shown = line[1 + place]
+            assert shown == number(value)
+            assert bool(is_best) == (value == min(values.values())), name
+    (of_systems,) = overview_of(fp.evaluate(names, metrics)).values()
+    assert [len(line) for line in of_systems] == [5] * 3
+    assert [bool(line[-1][0]) for line in of_systems] == [False, True, True]
+    (of_one,) = overview_of(fp.evaluate(names["good"], metrics, by=half)).values()
+    assert not any(is_best for line in of_one for is_best, _ in line)
+    assert "Overview" not in Page(render(Report(fp.evaluate(names["good"], metrics)))).text
+
+
+def test_values_that_are_not_known_are_not_best():
+    found = overview_of(fp.evaluate({"a": reports.no_targets(), "b": reports.llrs()}, ["EER"]))
+    ((a, b),) = found.values()
+    assert [bool(line[1][0]) for line in (a, b)] == [False, True]
+
+
+def test_warnings_are_folded_and_counted():
+    page = page_of({"a": reports.llrs(60)}, read=["x", "warning: one", "warning: <two>"])
+    folded = page.html.split("<details>")[1].split("</details>")[0]
+    assert "<summary>2 warnings</summary>" in folded
+    assert "<li>one</li>" in folded
+    assert "<li>&lt;two&gt;</li>" in folded
+    assert page.html.count("<details>") == 1
+    assert "<details>" not in page_of({"a": reports.llrs(60)}, read=["x"]).html
+
+
+def test_all_systems_are_in_one_figure_of_each_kind():
+    systems = {f"system {k}": reports.llrs(90, seed=k) for k in range(8)}
+    page = page_of(systems, conditions=("pooled", "gender=f"))
+    titles = re.findall(r"<h3>(.*?)</h3>", page.html)
+    assert len(titles) == len(set(titles)) == 10
+    assert not any("systems" in title for title in titles)
+    for label in (svg["aria-label"] for svg in page.all("svg")):
+        assert all(name in label for name in systems)
+    assert "<summary>8 systems in words</summary>" in page.html
+
+
+def test_spoofed_trials_are_apart():
+    samples = reports.llrs()
+    spoof = (samples.labels == 0) & (np.arange(300) % 2 == 0)
+    content = reports.report({"a": samples}, spoof={"a": spoof})
+    page = Page(render(content))
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", page.html)
+    assert drawn.count("spoofed trials") == 2  # of the histogram, and of the Tippett plot
+    assert page.text.count("Spoofed trials are apart") == 2
+
+
 # The verdict
 
 
 def judge(rcl, low=None, high=None, nce=0.4, **parts):
-    rows = [Row("RCL", rcl, low, high, note="not computed: why"), Row("NCE", nce)]
+    loss = Row("saved", rcl, low, high, note="not computed: why", role="RCL")
+    rows = [loss, Row("mine", nce, role="NCE")]  # found by their roles, whatever their names
     (found,) = verdicts(Report(reports.evaluation_of(rows, **parts)))
     return found.short, " ".join(found.words)
 
@@ -237,7 +322,7 @@ def test_ids_are_unique_and_references_lead_somewhere(two):
 
 def test_tables_and_figures_can_be_read_out(two):
     assert all(svg["role"] == "img" and len(svg["aria-label"]) > 30 for svg in two.all("svg"))
-    assert len(two.all("caption")) == len(two.all("table")) == 4
+    assert len(two.all("caption")) == len(two.all("table")) == 6
     assert all(head["scope"] in ("col", "row") for head in two.all("th"))
     assert two.all("html") == [{"lang": "en"}]
     assert next(tag for tag, _ in two.elements if tag in ("h1", "h2", "h3")) == "h1"

@@ -43,6 +43,7 @@ from fastpsr.cli.options import (
 from fastpsr.cli.reports import require_report
 from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
+from fastpsr.cli.spoofing import spoofed_by_path
 from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs
 from fastpsr.cli.trial_files import TrialReader
@@ -220,5 +221,5 @@ def _compare_trials(
     scales = [measure.scale for measure in measures]
     show_systems(
         evaluation, systems, scales, outputs, report, predictions, measures[0].detection, said,
-        conditions=conditions, clock=reader.clock, caution=caution,
+        conditions=conditions, spoof=spoofed_by_path(trials), clock=reader.clock, caution=caution,
     )  # fmt: skip

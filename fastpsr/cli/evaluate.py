@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from fastpsr.bootstrap import Resampling
 from fastpsr.cli.command import in_groups
@@ -41,6 +43,7 @@ from fastpsr.cli.parquet_tables import evaluate_parts
 from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.score_files import read_scores
 from fastpsr.cli.show import heard, steps, warnings_as_lines
+from fastpsr.cli.spoofing import spoofed_by_path
 from fastpsr.cli.systems import show_systems
 from fastpsr.cli.tables import Outputs, print_evaluation, write_evaluation
 from fastpsr.cli.trial_files import TrialReader
@@ -192,6 +195,7 @@ def _evaluate_trials(
     pooled: dict[str, Predictions] = {}
     parted: dict[str, dict[str, Predictions]] = {}
     resampling: dict[str, Resampling] = {}
+    spoof: dict[str, NDArray[np.bool_]] = {}
     with heard() as said, steps(None) as begin:
         reader.progress = begin
         for path in systems:
@@ -209,9 +213,10 @@ def _evaluate_trials(
                 if evaluation.intervals is not None:
                     resampling[str(path)] = evaluation.intervals.resampling
                 parted |= conditions_of({path: made}, measures)
+                spoof |= spoofed_by_path({path: made})
     detection = next(iter(measures.values())).detection
     show_systems(
         Evaluation.joined(found), systems, [measures[path].scale for path in systems], outputs,
-        report, pooled, detection, said, conditions=parted, resampling=resampling,
+        report, pooled, detection, said, conditions=parted, resampling=resampling, spoof=spoof,
         clock=reader.clock, caution=caution,
     )  # fmt: skip

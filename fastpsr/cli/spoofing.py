@@ -1,5 +1,7 @@
 """Trial lists with spoofed trials: which they are, and conditions that share all targets."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 
-__all__ = ["grouped_by", "spoofed_trials"]
+__all__ = ["grouped_by", "spoofed_by_path", "spoofed_trials"]
 
 _SPOOF = WITH_SPOOF.split("/")[-1]
 
@@ -27,6 +29,12 @@ def spoofed_trials(made: TrialSet) -> NDArray[np.bool_] | None:
         return None
     is_spoof = np.array([word == _SPOOF for word in words], bool)[kinds.codes]
     return is_spoof if is_spoof.any() else None
+
+
+def spoofed_by_path(systems: Mapping[Path, TrialSet]) -> dict[str, NDArray[np.bool_]]:
+    """Return which trials are spoofed, by the path of systems whose lists say so of some."""
+    found = {str(path): spoofed_trials(made) for path, made in systems.items()}
+    return {path: spoof for path, spoof in found.items() if spoof is not None}
 
 
 def grouped_by(made: TrialSet, name: str | None, spoof: NDArray[np.bool_] | None) -> Any:

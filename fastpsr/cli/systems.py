@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fastpsr.bootstrap import Resampling
 from fastpsr.cli.reports import write_report
 from fastpsr.cli.show import console, heard, say
@@ -31,6 +34,7 @@ def show_systems(
     *,
     conditions: Mapping[str, Mapping[str, Predictions]] | None = None,
     resampling: Mapping[str, Resampling] | None = None,
+    spoof: Mapping[str, NDArray[np.bool_]] | None = None,
     clock: Clock | None = None,
     caution: str = "",
 ) -> None:
@@ -38,7 +42,8 @@ def show_systems(
 
     Systems have their own names or short ones, `scales` are the kinds of their scores, and `said`
     is what was printed when they were read. Figures show `predictions`, those of `conditions`, and
-    the costs of `detection`; `resampling` is of systems that are not drawn alike.
+    the costs of `detection`; `resampling` is of systems that are not drawn alike, `spoof` says
+    which trials are spoofed.
     """
     taken = f"scores taken as {' and '.join(dict.fromkeys(scales))}"
     if len(set(scales)) > 1:
@@ -61,7 +66,8 @@ def show_systems(
         write_report(
             report, evaluation.renamed(names), predictions=_renamed(predictions, names),
             by_condition=_renamed(conditions or {}, names), operating_points=detection,
-            resampling=_renamed(resampling or {}, names), read=[*said, taken, *warnings],
+            resampling=_renamed(resampling or {}, names), spoof=_renamed(spoof or {}, names),
+            read=[*said, taken, *warnings],
         )  # fmt: skip
 
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["as_csv", "as_latex", "as_markdown", "write"]
 
+_ENDINGS = {
+    ".bz2", ".csv", ".gz", ".h5", ".hdf5", ".json", ".npy", ".npz", ".parquet", ".score", ".scores",
+    ".tsv", ".txt", ".xz", ".zst",
+}  # fmt: skip
+
 
 def write(evaluation: "Evaluation", path: str | os.PathLike[str]) -> None:
     """Write an evaluation in the format that the ending of the path names."""
@@ -43,8 +48,11 @@ def as_markdown(evaluation: "Evaluation") -> str:
 
 
 def as_latex(evaluation: "Evaluation") -> str:
-    """Return a tabular of values or, of a comparison, of differences; it needs booktabs."""
-    lines, sides = _aligned(evaluation)
+    """Return a tabular of values or, of a comparison, of differences; it needs booktabs.
+
+    Systems that are called by their files are named without the endings of these.
+    """
+    lines, sides = _aligned(_without_endings(evaluation))
     head, *body = [" & ".join(_escape(cell) for cell in line) + r" \\" for line in lines]
     rows = [r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *rows, r"\end{tabular}", ""])
@@ -54,6 +62,18 @@ def _aligned(evaluation: "Evaluation") -> tuple[Sequence[Sequence[str]], str]:
     """Return lines whose first is the header, and l or r for each column: names are on the left."""
     n_names, lines = as_lines(evaluation)
     return lines, "l" * n_names + "r" * (len(lines[0]) - n_names)
+
+
+def _without_endings(evaluation: "Evaluation") -> "Evaluation":
+    """Return an evaluation whose systems have no endings of files, if their names still differ."""
+    names = dict.fromkeys(group.system or "" for group in evaluation.groups)
+    short = {name: _without_ending(name) for name in names}
+    return evaluation.renamed(short) if len(set(short.values())) == len(names) else evaluation
+
+
+def _without_ending(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return _without_ending(stem) if stem and f"{dot}{ending.lower()}" in _ENDINGS else name
 
 
 def _escape(text: str) -> str:

@@ -16,11 +16,14 @@ __all__ = [
     "compared",
     "corrected",
     "difference_with_interval",
+    "differences_as_lines",
     "gaps",
+    "heading_of_differences",
     "in_columns",
     "number",
     "pivot",
     "simultaneous",
+    "values_as_lines",
     "with_differences",
     "with_interval",
 ]
@@ -30,6 +33,7 @@ POOLED = "pooled"
 _BETWEEN = 2  # blanks between columns
 _MOST_DECIMALS = 6  # of small numbers; three more in narrow intervals
 _PERCENT = {"fraction": 100.0, "percent": 1.0}  # factor of the units that are shown in percent
+_ROUNDING = 1e-12  # a number that is so near to 1 is 1, but for rounding
 
 
 def as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
@@ -39,15 +43,25 @@ def as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
     differences alone.
     """
     if evaluation.differences:
-        lines = compared(evaluation)
-        return _without_blank(lines, 1 if lines[0][0] == "metric" else 2)
+        return differences_as_lines(evaluation)
     if len(evaluation.groups) > 1 or evaluation.all_samples.system is not None:
-        return _without_blank(pivot(evaluation), 2)
+        return values_as_lines(evaluation)
     n_columns = 2 + (evaluation.intervals is not None)
     lines = [["metric", "value", "interval"]]
     for row in evaluation.rows:
         lines.append([row.metric, *with_interval(row.value, row.low, row.high, row.unit)])
     return 1, [line[:n_columns] for line in lines]
+
+
+def values_as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
+    """Return how many columns are names, and a header and a line per system and group."""
+    return _without_blank(pivot(evaluation), 2)
+
+
+def differences_as_lines(evaluation: "Evaluation") -> tuple[int, list[list[str]]]:
+    """Return how many columns are names, and the header and lines of `compared`."""
+    lines = compared(evaluation)
+    return _without_blank(lines, 1 if lines[0][0] == "metric" else 2)
 
 
 def _without_blank(lines: Sequence[Sequence[str]], n_names: int) -> tuple[int, list[list[str]]]:
@@ -83,18 +97,27 @@ def with_differences(evaluation: "Evaluation", width: int) -> list[str]:
         (table, *more) = _tables(lines, 1, width)
         below = [line for each in more for line in ("", *each)]
         return [f"difference: {evaluation.differences[0].name}", *table, *below]
-    stars = any(each.excludes_zero for each in evaluation.differences)
-    if stars:  # numbers stand below numbers
+    if _has_stars(evaluation):  # numbers stand below numbers
         lines = [
             [*line[:2], *(c if c.endswith("*") else f"{c}  " for c in line[2:])] for line in lines
         ]
     return [
         *in_columns(pivot(evaluation), 2, width),
         "",
-        "differences" + "; * where the interval excludes 0" * stars,
+        heading_of_differences(evaluation),
         *filter(None, [simultaneous(evaluation.differences, evaluation.intervals)]),
         *in_columns(lines, 2, width),
     ]
+
+
+def heading_of_differences(evaluation: "Evaluation") -> str:
+    """Return the heading of a table of differences, which explains its stars if it has some."""
+    return "differences" + "; * where the interval excludes 0" * _has_stars(evaluation)
+
+
+def _has_stars(evaluation: "Evaluation") -> bool:
+    has_some = any(each.excludes_zero for each in evaluation.differences)
+    return has_some and not _is_of_two(evaluation)  # which has a column for it
 
 
 def simultaneous(found: "Sequence[Difference]", intervals: "Intervals | None") -> str:
@@ -256,7 +279,9 @@ def with_interval(
     factor = _PERCENT.get(unit, 1.0)
     width = factor * (high - low)
     decimals = min(_decimals(width), _MOST_DECIMALS + 3) if math.isfinite(width) and width else 0
-    ends = (_rounded(factor * end, max(decimals, _usual(unit))) for end in (low, high))
+    ends = (
+        _rounded(factor * end, max(decimals, _usual(unit)), _whole(unit)) for end in (low, high)
+    )
     return number(value, unit, decimals), f"[{', '.join(ends)}]"
 
 
@@ -264,19 +289,21 @@ def number(value: float, unit: str = "", decimals: int = 0) -> str:
     """Return a number as text, fractions and percentages in percent.
 
     There are four decimals, three of percentages, at least `decimals`, and at least two digits of
-    a small number.
+    a small number, or of what a number that is nearly 1 (or 100 %) differs from it by.
 
     Examples
     --------
     >>> number(0.25), number(0.00052), number(-2.34e-7), number(0.0)
     ('0.2500', '0.00052', '-2.3e-07', '0.0000')
+    >>> number(0.999968), number(1.0 - 1e-9), number(1.0)
+    ('0.999968', '>0.999999', '1.0000')
     >>> number(0.01234, "fraction"), number(12.5, "percent")
     ('1.234 %', '12.500 %')
     """
     shown = _PERCENT.get(unit, 1.0) * value
     if shown and math.isfinite(shown):
         decimals = max(decimals, min(_decimals(shown), _MOST_DECIMALS))
-    text = _rounded(shown, max(decimals, _usual(unit)))
+    text = _rounded(shown, max(decimals, _usual(unit)), _whole(unit))
     return f"{text} %" if unit in _PERCENT and math.isfinite(value) else text
 
 
@@ -284,14 +311,30 @@ def _usual(unit: str) -> int:
     return 3 if unit in _PERCENT else 4
 
 
-def _rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, or with two digits where these would show it as 0."""
+def _whole(unit: str) -> float:
+    return 100.0 if unit in _PERCENT else 1.0
+
+
+def _rounded(value: float, decimals: int, whole: float = 1.0) -> str:
+    """Return a number with so many decimals, or with more where these would show it as 0 or whole.
+
+    Two digits are then left of the number, or of what it differs from the `whole` by.
+    """
     if value == 0.0 or not math.isfinite(value):
         return f"{value + 0.0:.{decimals}f}"  # -0.0 is 0
     needed = _decimals(value)
     if needed > _MOST_DECIMALS:
         return f"{value:.1e}"
-    return f"{value:.{needed if round(value, decimals) == 0.0 else decimals}f}"
+    if round(value, decimals) == 0.0:
+        decimals = needed
+    gap = value - whole
+    if round(value, decimals) == whole and abs(gap) > _ROUNDING * whole:
+        decimals = max(decimals, min(_decimals(gap), _MOST_DECIMALS))
+        if round(value, decimals) == whole:
+            least = 10.0**-decimals
+            end = whole - least if gap < 0.0 else whole + least
+            return f"{'>' if gap < 0.0 else '<'}{end:.{decimals}f}"
+    return f"{value:.{decimals}f}"
 
 
 def _decimals(value: float) -> int:

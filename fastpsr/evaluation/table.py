@@ -12,11 +12,13 @@ from fastpsr.evaluation.files import write
 from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.layout import (
     best_calibrators,
-    compared,
+    differences_as_lines,
     gaps,
+    heading_of_differences,
     in_columns,
     pivot,
     simultaneous,
+    values_as_lines,
     with_differences,
     with_interval,
 )
@@ -28,6 +30,7 @@ from fastpsr.version import __version__
 from fastpsr.wording import counted
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from polars import DataFrame
 
     from fastpsr.evaluation.comparison import Difference
@@ -75,6 +78,9 @@ class Row:
         "not computed", "undefined" or "infinite"; "" for finite values.
     error : ValueError or None
         The reason, if `state` is not ""; `note` contains both as text.
+    role : str
+        Standard name of the metric, whatever `metric` is, which reports look for: "EER", "minDCF",
+        "actDCF", "Cllr", "minCllr", "NCE", "RCL", "RCL bound"; "" for others. Not in files.
     """
 
     metric: str
@@ -93,6 +99,7 @@ class Row:
     group: str | None = None
     state: str = ""
     error: ValueError | None = None
+    role: str = ""
 
     @property
     def is_outside(self) -> bool:
@@ -104,7 +111,8 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return a dict of plain numbers and strings."""
         first = {"system": self.system, "group": self.group}
-        names = [part.name for part in fields(self) if part.name not in (*first, "state", "error")]
+        hidden = {*first, "state", "error", "role"}
+        names = [part.name for part in fields(self) if part.name not in hidden]
         return first | {name: getattr(self, name) for name in names}
 
 
@@ -354,6 +362,7 @@ class Evaluation:
         *,
         by: By | None = None,
         bins: Bins | None = None,
+        spoof: "ArrayLike | Mapping[str, ArrayLike] | None" = None,
         operating_points: "Sequence[MinDCF]" = (),
         title: str = "",
         read: Sequence[str] = (),
@@ -369,6 +378,8 @@ class Evaluation:
             alone. With intervals, curves have bands by the same resampling. All or none are binary.
         by, bins : optional
             As it was evaluated, for DET curves of the groups.
+        spoof : array-like of bool, shape (N,), or dict of name to these, optional
+            Which samples of the predictions are spoofed trials: shown apart from the non-targets.
         operating_points : sequence of MinDCF
             Stated in a table, and marked on the DET curves.
         title : str
@@ -404,8 +415,11 @@ class Evaluation:
 
         systems = predictions if isinstance(predictions, Mapping) else {UNNAMED: predictions}
         known = {name: each for name, each in systems.items() if each is not None}
+        spoofed: Any = {UNNAMED: spoof} if spoof is not None else {}
+        if isinstance(spoof, Mapping):
+            spoofed = spoof
         report = Report(
-            self, known, operating_points=operating_points, title=title, text=text,
+            self, known, spoof=spoofed, operating_points=operating_points, title=title, text=text,
             read=[*read, *(f"warning: {message}" for message in self.warnings)],
         )  # fmt: skip
         conditions = {
@@ -417,22 +431,25 @@ class Evaluation:
         write_report(path, replace(report, by_condition=conditions))
 
     def _repr_html_(self) -> str:
-        intervals = f"; {self.settings}" if self.settings else ""
-        if len(self.groups) > 1:
-            header, *lines = pivot(self)
-            said = "; ".join([f"{len(self.groups)} groups of samples", *best_calibrators(self)])
-            shown = table(f"{said}{intervals}", header, lines)
-            if self.differences:
-                header, *lines = compared(self)
-                said = "; ".join(
-                    filter(None, ["differences", simultaneous(self.differences, self.intervals)])
-                )
-                shown += table(said, header, lines)
-            return shown
-        cells = [[r.metric, *_shown(r), r.note] for r in self.rows]
-        header = ["metric", "value", "interval", "note"]
-        said = "; ".join([str(self.all_samples), *best_calibrators(self)])
-        return table(f"{said}{intervals}", header, cells)
+        several = len(self.groups) > 1
+        what = f"{len(self.groups)} groups of samples" if several else str(self.all_samples)
+        said = "; ".join(filter(None, [what, *best_calibrators(self), self.settings]))
+        if several:
+            n_names, (header, *lines) = values_as_lines(self)
+        else:
+            header, n_names = ["metric", "value", *["interval"] * bool(self.intervals)], 1
+            lines = [[row.metric, *_shown(row)][: len(header)] for row in self.rows]
+        sides = "l" * n_names + "r" * (len(header) - n_names)
+        if not several:
+            header, sides = [*header, "note"], f"{sides}l"
+            lines = [[*line, row.note] for line, row in zip(lines, self.rows, strict=True)]
+        shown = table(said, header, lines, sides)
+        if self.differences:
+            n_names, (header, *lines) = differences_as_lines(self)
+            parts = [heading_of_differences(self), simultaneous(self.differences, self.intervals)]
+            sides = "l" * n_names + "r" * (len(header) - n_names)
+            shown += table("; ".join(filter(None, parts)), header, lines, sides)
+        return shown
 
     def __str__(self) -> str:
         return self.to_text()

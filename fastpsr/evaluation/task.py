@@ -20,6 +20,7 @@ from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
 from fastpsr.evaluation.layout import corrected
+from fastpsr.evaluation.roles import role_of
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
 from fastpsr.metrics import CalibrationLoss, Metric
@@ -186,7 +187,7 @@ class Task:
             name, value, note=note, unit=getattr(metric, "unit", ""),
             reference_value=getattr(metric, "reference_value", None),
             system=self.system, group=self.group, state=state,
-            error=None if error is None else without_frames(error),
+            error=None if error is None else without_frames(error), role=role_of(metric),
         )  # fmt: skip
         if found is None:
             if self.intervals and not state and not getattr(metric, "has_interval", True):

@@ -1,7 +1,9 @@
 """Figures: numbers of the library drawn with matplotlib.
 
 Every function takes results, or a mapping of names to results, and ``ax``; it forwards keywords to
-the artists and returns the axes. None changes a global style, and none shows a figure.
+the artists and returns the axes. None changes a global style, and none shows a figure. Legends and
+notes are below the axes: a figure without a layout engine gets the constrained one, which makes
+room for them.
 """
 
 try:

@@ -14,6 +14,7 @@ from fastpsr.evaluation import Evaluation, Row
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.limits import common_end
 from fastpsr.plotting.systems import as_mapping
 
 __all__ = ["metric_bars"]
@@ -21,6 +22,7 @@ __all__ = ["metric_bars"]
 Table = (
     BootstrapResult | Sequence[BootstrapResult] | Evaluation | Sequence[Row] | Mapping[str, float]
 )
+_LABEL_WIDTH = 11.5  # characters of all labels to an inch of the axis, if they do not touch
 _LABELS = {"nats": "Nats", "bits": "Bits"}
 
 
@@ -70,7 +72,8 @@ def metric_bars(
     Returns
     -------
     Axes
-        Values that are infinite or undefined have no bar, but are named in a text.
+        Values that are infinite or undefined have no bar, but are named in a text, and so are those
+        beyond the axes, which reach as far as those of most systems do.
 
     Notes
     -----
@@ -124,10 +127,10 @@ def metric_bars(
     canvas.ax.axhline(0.0, color="0.2", linewidth=0.8)
     if reference is not None:
         canvas.guide("reference", [-0.5, len(names) - 0.5], [reference] * 2, linestyle="--")
-        low, high = canvas.ax.get_ylim()
-        canvas.ax.set_ylim(min(low, 1.05 * reference), max(high, 1.05 * reference))
+    _limit(canvas, tables, names, reference or 0.0)
     longest = max(map(len, names), default=0)
-    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if longest * len(names) > 42 else {}
+    is_long = longest * len(names) > _LABEL_WIDTH * canvas.width
+    tilted: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
     canvas.ax.set_xticks(range(len(names)), names, parse_math=False, **tilted)
     canvas.ax.set_xlim(-0.5, len(names) - 0.5)
     if are_shares:
@@ -137,6 +140,26 @@ def metric_bars(
     else:
         label = "Value (percentages as fractions)" if "percent" in units else "Value"
     return canvas.finish("", label)
+
+
+def _limit(
+    canvas: Canvas[Any], tables: Mapping[str, Mapping[str, Bar]], names: list[str], least: float
+) -> None:
+    """End the axis where the bars of most systems do, by metric, and note which go beyond."""
+    found = [(system, name, table[name]) for system, table in tables.items()
+             for name in names if name in table]  # fmt: skip
+    ends: dict[str, list[float]] = {}
+    for _, name, bar in found:
+        finite = [end for end in (bar.value, bar.high) if end is not None and np.isfinite(end)]
+        if finite:
+            ends.setdefault(name, []).append(max(finite))
+    tops = [common_end(some) for some in ends.values() if max(some) > 0.0]
+    bottom, top = canvas.ax.get_ylim()
+    end = 1.05 * max([*tops, least]) or top
+    for system, name, bar in found:
+        if np.isfinite(bar.value) and bar.value > end:
+            canvas.note(system, f"{name} is {bar.value:.3g}, beyond the axes")
+    canvas.ax.set_ylim(min(bottom, 1.05 * least), end)
 
 
 def _draw_system(
@@ -161,6 +184,8 @@ def _draw_system(
             continue
         spans.append((place + shift, low, high))
     style = canvas.style(system, width=width)
+    if "linestyle" in style:  # colors that are there already have stripes
+        style = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0, **style}
     if places:
         canvas.ax.bar(places, heights, **style)
     for x, low, high in spans:

@@ -10,7 +10,7 @@ from fastpsr import curves
 from fastpsr.bootstrap import Band
 from fastpsr.curves import BayesErrorCurve
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
+from fastpsr.plotting.canvas import PRIOR, Canvas, reaches, second
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping
 from fastpsr.predictions import Predictions
@@ -120,13 +120,15 @@ def ape(systems: Systems, *, band: Bands = None, ax: Axes | None = None, **kwarg
     """
     bands = bands_of(band, as_mapping(systems), curves.bayes_error)
     canvas: Canvas[BayesErrorCurve] = Canvas(ax, kwargs)
+    tops: dict[str, float] = {}
     for name, curve in canvas.systems(systems, BayesErrorCurve, curves.bayes_error):
         _draw(canvas, name, curve, ("actual", "minimum"), bands.get(name))
+        tops[name] = float(np.nanmax([curve.actual, curve.minimum]))
         order = np.argsort(curve.prior_log_odds, kind="stable")
         canvas.guide("constant decision", curve.prior_log_odds[order], curve.default[order],
                      linestyle=":")  # fmt: skip
     _keys(canvas)
-    canvas.ax.set_ylim(bottom=0.0)
+    canvas.limit_heights(tops, "the error probability")
     return canvas.finish(PRIOR, "Error probability")
 
 
@@ -140,13 +142,14 @@ def _draw(
     """Draw the actual error and the minimum, which are `series`, and their bands."""
     order = np.argsort(curve.prior_log_odds, kind="stable")
     x, style = curve.prior_log_odds[order], canvas.style(name)
-    for each, dashes in zip(series, ({}, {"linestyle": "--"}), strict=True):
+    label = style["label"]
+    for each, look in zip(series, (style, second(style)), strict=True):
         values = getattr(curve, each)[order]
         if np.isnan(values).all():
             canvas.note(name, "raw scores have no actual error, only the minimum")
             continue
-        (line,) = canvas.ax.plot(x, values, **{**style, **dashes})
-        style["label"] = None
+        (line,) = canvas.ax.plot(x, values, **{**look, "label": label})
+        label = None
         if band is not None:
             low, high = getattr(band.low, each), getattr(band.high, each)
             shade(canvas, name, band, band.low.prior_log_odds, low, high, line.get_color())

@@ -86,4 +86,4 @@ def calibration_map(
             canvas.note(name, "scores that are mapped to infinity lie beyond the axes")
     if x_label != "Score":
         canvas.guide("identity", [low, high], [low, high], linestyle=":")
-    return canvas.finish(x_label, y_label, legend="upper left")
+    return canvas.finish(x_label, y_label)

@@ -1,27 +1,45 @@
 """Common parts of all figures: axes, colors, systems by name, notes, legends."""
 
-from collections.abc import Callable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import normalize_kwargs
 from matplotlib.colors import same_color
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import StepPatch
+from matplotlib.transforms import ScaledTranslation, Transform
 
 from fastpsr.errors import ArgumentError
-from fastpsr.plotting.notes import write_notes
+from fastpsr.plotting.limits import common_end, common_span
+from fastpsr.plotting.notes import INDENT, write_notes
 from fastpsr.plotting.systems import as_mapping, check_system
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["COLORS", "GRAY", "LLR", "PRIOR", "Canvas", "is_guide", "reaches"]
+__all__ = ["COLORS", "GRAY", "LLR", "PRIOR", "Canvas", "is_guide", "legend_columns", "reaches",
+           "second"]  # fmt: skip
 
-#: Okabe and Ito's colors, told apart with any kind of color vision.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Okabe and Ito's colors, told apart with any kind of color vision, then three of Tol's.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255",
+          "#999933", "#332288")  # fmt: skip
 #: Labels of axes: logarithms are natural in all figures.
 PRIOR = "Prior log-odds of a target (natural logarithm)"
 LLR = "LLR (natural logarithm)"
 GRAY = "0.45"
+#: Lines of the first series of systems, and of the second, as often as all colors were used.
+_LINES = (("-", "--"), ("-.", ":"))
+_ROUNDS = {"-.": 1, "dashdot": 1, ":": 1, "dotted": 1}  # all other lines are of the first round
+_LEGEND_WIDTH = 20  # characters of a legend to an inch
+_NOTE_WIDTH = 17  # characters of a note
+_LABEL_WIDTH = 13.5  # characters of the label of an axis
+_HANDLE_WIDTH = 6  # characters that a handle and the space around it take
+_BELOW = 36.0  # points from the axes down to what is below the label of the x axis
+_LEGEND_ROW = 13.0  # points
+_LABEL_ROW = 12.0  # points
 _GUIDE = "fastpsr guide"
 
 Result = TypeVar("Result")
@@ -47,16 +65,23 @@ class Canvas(Generic[Result]):
             raise ArgumentError("ax", f"must be matplotlib Axes or None, not {type(ax).__name__}")
         self.options: dict[str, Any] = normalize_kwargs(dict(options), artist)
         self._ax = ax
-        self._kept_top = ax.get_ylim()[1] if ax is not None and ax.lines else 0.0
+        kept = ax is not None and bool(ax.lines)
+        self._kept_bottom, self._kept_top = ax.get_ylim() if ax is not None and kept else (1.0, 0.0)
         drawn = [] if ax is None else [line for line in ax.lines if not is_guide(line)]
         self._had_some = ax is not None and bool(drawn or ax.patches)
         self._notes: list[str] = []
-        self._n_drawn = 0
+        self._n_given = 1
+        self._begins: list[tuple[str, int, int]] = []  # systems, and the artists before theirs
 
     @property
     def kept_top(self) -> float:
         """Upper end of axes that other systems were drawn on before, else 0."""
         return self._kept_top
+
+    @property
+    def kept_bottom(self) -> float:
+        """Lower end of axes that other systems were drawn on before, else 1."""
+        return self._kept_bottom
 
     @property
     def ax(self) -> Axes:
@@ -66,6 +91,16 @@ class Canvas(Generic[Result]):
 
             _, self._ax = plt.subplots(layout="constrained")
         return self._ax
+
+    @property
+    def alpha(self) -> float:
+        """Opacity of bands: less the more systems there are."""
+        return min(0.2, 0.8 / max(self._n_given, 1))
+
+    @property
+    def width(self) -> float:
+        """Width of the axes, in inches."""
+        return float(self.ax.bbox.width / self.ax.figure.dpi)
 
     def systems(
         self,
@@ -91,6 +126,7 @@ class Canvas(Generic[Result]):
             Returns a reason to skip a result, or "".
         """
         named = as_mapping(given)
+        self._n_given = len(named)
         for name, value in named.items():
             check_system(name, value, kind, make is not None, calibrated)
         for name, value in named.items():
@@ -111,23 +147,52 @@ class Canvas(Generic[Result]):
 
     def style(self, name: str, **defaults: Any) -> dict[str, Any]:
         """Return keywords for a system's artist: own color and label, then what was given."""
-        self._n_drawn += 1
+        self._begins.append((name, *self._n_artists()))
         shown = f"\u200b{name}" if name.startswith("_") else name  # else hidden in legends
-        return {"color": self.next_color(), "label": shown or None, **defaults, **self.options}
+        color, line = self._next_look()
+        look: dict[str, Any] = {"color": color} | ({"linestyle": line} if line != "-" else {})
+        return {**look, "label": shown or None, **defaults, **self.options}
 
-    def next_color(self) -> str:
-        """Return the first color that no line on the axes has."""
-        drawn = [line.get_color() for line in self.ax.lines if not is_guide(line)]
+    def _next_look(self) -> tuple[str, str]:
+        """Return the first color, and line, that no system on the axes has."""
+        lines = [line for line in self.ax.lines if not is_guide(line)]
+        drawn: list[tuple[Any, Any]] = [(line.get_color(), line.get_linestyle()) for line in lines]
         for patch in self.ax.patches:
-            drawn += [patch.get_facecolor(), patch.get_edgecolor()]
-        for color in COLORS:
-            if not any(same_color(color, other) for other in drawn):
-                return color
-        return COLORS[len(drawn) % len(COLORS)]
+            drawn += [(color, patch.get_linestyle())
+                      for color in (patch.get_facecolor(), patch.get_edgecolor())]  # fmt: skip
+        used = [(color, _ROUNDS.get(line, 0)) for color, line in drawn]
+        for place, (line, _) in enumerate(_LINES):
+            for color in COLORS:
+                if not any(at == place and same_color(color, other) for other, at in used):
+                    return color, line
+        return COLORS[len(self._begins) % len(COLORS)], "-"
+
+    def limit_scores(self, spans: Mapping[str, tuple[float, float]]) -> None:
+        """End the x axis where usual systems do, and note which go beyond."""
+        low, high, beyond = common_span(spans)
+        margin = 0.05 * (high - low) or 0.5
+        low, high = low - margin, high + margin
+        if self._had_some:
+            before = self.ax.get_xlim()
+            low, high = min(low, *before), max(high, *before)
+        for name in beyond:
+            if spans[name][0] < low or spans[name][1] > high:
+                ends = " to ".join(f"{end:.3g}" for end in spans[name])
+                self.note(name, f"scores of {ends} lie beyond the axes in part")
+        self.ax.set_xlim(low, high)
+
+    def limit_heights(self, tops: Mapping[str, float], what: str) -> None:
+        """End the y axis, from 0, where usual systems do, and note which go beyond."""
+        top = max(1.05 * common_end(tops.values()) if tops else 0.0, self.kept_top)
+        for name, end in tops.items():
+            if end > top:
+                self.note(name, f"{what} reaches {end:.3g}, beyond the axes")
+        self.ax.set_ylim(0.0, top or None)
 
     def note(self, name: str, words: str) -> None:
         """Add a note about a system, to be written into the figure."""
-        self._notes.append(f"{name}: {words}" if name else words)
+        note = f"{name}: {words}" if name else words
+        self._notes += [] if note in self._notes else [note]
 
     def guide(self, name: str, x: Any, y: Any, **style: Any) -> None:
         """Draw a gray line, such as the identity, unless it is there already.
@@ -143,22 +208,75 @@ class Canvas(Generic[Result]):
         """Add an entry to the legend."""
         self.guide(name, [], [], **style)
 
-    def finish(self, x_label: str, y_label: str, *, legend: Any = "best") -> Axes:
-        """Label the axes, write the notes, add a legend."""
+    def finish(self, x_label: str, y_label: str) -> Axes:
+        """Label the axes, and add a legend and the notes below."""
+        height = float(self.ax.bbox.height / self.ax.figure.dpi)
+        x_label, y_label = _wrapped(x_label, self.width), _wrapped(y_label, height)
         self.ax.set_xlabel(x_label)
         self.ax.set_ylabel(y_label)
+        self._note_equal_curves()
         handles, labels = self.ax.get_legend_handles_labels()
+        below = _BELOW + _LABEL_ROW * x_label.count("\n")
         if handles:
             order = sorted(range(len(labels)), key=lambda place: _is_of_guide(handles[place]))
+            n_columns = legend_columns(labels, self.width)
             shown = self.ax.legend(
-                [handles[place] for place in order], [labels[place] for place in order],
-                loc=legend, fontsize="small", framealpha=0.8,
+                [handles[at] for at in order], [labels[at] for at in order],
+                loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=0.0, ncols=n_columns,
+                bbox_transform=_below(self.ax, below), fontsize="small", frameon=False,
+                columnspacing=1.2,
             )  # fmt: skip
+            below += _LEGEND_ROW * -(-len(labels) // n_columns) + 4.0
             for text in shown.get_texts():
                 text.set_parse_math(False)
-        if self._notes:  # which keep clear of the legend
-            write_notes(self.ax, self._notes, alone=not self._n_drawn and not self._had_some)
+        alone = not self._begins and not self._had_some
+        lines = [
+            textwrap.fill(note, max(int(_NOTE_WIDTH * self.width), 24), break_on_hyphens=False,
+                          subsequent_indent=INDENT)
+            for note in self._notes
+        ]  # fmt: skip
+        write_notes(self.ax, lines, below=None if alone else below)
+        figure = self.ax.figure
+        if isinstance(figure, Figure) and figure.get_layout_engine() is None:
+            figure.set_layout_engine("constrained")  # else what is below the axes is cut off
         return self.ax
+
+    def _note_equal_curves(self) -> None:
+        """Note which systems have the same curves as one before, which hide these."""
+        first: dict[bytes, str] = {}
+        for (name, *begin), (_, *end) in pairwise([*self._begins, ("", *self._n_artists())]):
+            lines = self.ax.lines[begin[0] : end[0]]
+            drawn = [np.asarray(line.get_xydata()) for line in lines if not is_guide(line)]
+            drawn += [np.asarray(patch.get_path().vertices)
+                      for patch in self.ax.patches[begin[1] : end[1]]
+                      if isinstance(patch, StepPatch)]  # fmt: skip
+            curves = b"|".join(each.tobytes() for each in drawn)
+            if curves and name and (other := first.setdefault(curves, name)) != name:
+                self.note(name, f"the same curve as {other}")
+
+    def _n_artists(self) -> tuple[int, int]:
+        return len(self.ax.lines), len(self.ax.patches)
+
+
+def second(style: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords for the second line of a system, which is not in the legend."""
+    lines = dict(_LINES)
+    return {**style, "linestyle": lines.get(style.get("linestyle", "-"), "--"), "label": None}
+
+
+def _wrapped(label: str, inches: float) -> str:
+    """Return the label of an axis in as many lines as its length takes."""
+    return textwrap.fill(label, max(int(_LABEL_WIDTH * inches), 12), break_long_words=False)
+
+
+def _below(ax: Axes, points: float) -> Transform:
+    """Return the coordinates of axes, from 0 to 1, moved down."""
+    return ax.transAxes + ScaledTranslation(0.0, -points / 72.0, ax.figure.dpi_scale_trans)
+
+
+def legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return how many columns a legend has room for, in a width in inches."""
+    return max(1, int(_LEGEND_WIDTH * width) // (max(map(len, labels)) + _HANDLE_WIDTH))
 
 
 def is_guide(line: Line2D) -> bool:

@@ -9,10 +9,13 @@ from matplotlib.axes import Axes
 from fastpsr import curves
 from fastpsr.curves import CrossEntropyCurve
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import PRIOR, Canvas, reaches
+from fastpsr.plotting.canvas import PRIOR, Canvas, second
+from fastpsr.plotting.limits import common_end
 from fastpsr.predictions import Predictions
 
 __all__ = ["empirical_cross_entropy"]
+
+_HIGHEST = 1.5  # bits; higher cross-entropies lie beyond the axes
 
 
 @with_hints
@@ -37,7 +40,7 @@ def empirical_cross_entropy(
     -------
     Axes
         A system that cannot be drawn is named in a text, with the reason, as is a cross-entropy
-        that is infinite or above 1.5 bits, beyond the axes.
+        that is infinite or beyond the axes: above 1.5 bits, or far above that of the other systems.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def empirical_cross_entropy(
     [[0.6646], [0.5], [1.0]]
     """
     canvas: Canvas[CrossEntropyCurve] = Canvas(ax, kwargs)
-    top, highest = 1.05, 1.5
+    tops: dict[str, float] = {}
     made = canvas.systems(
         systems, CrossEntropyCurve, curves.empirical_cross_entropy, calibrated=True
     )
@@ -71,18 +74,21 @@ def empirical_cross_entropy(
         if finite.any():
             canvas.ax.plot(x, curve.raw[order], **style)
             style["label"] = None
-        if not finite.all():
+        if finite.all():
+            tops[name] = float(curve.raw.max())
+        else:
             canvas.note(name, "raw cross-entropy is infinite: an infinite LLR is wrong")
-        elif curve.raw.max() > highest:
-            canvas.note(name, f"raw cross-entropy reaches {curve.raw.max():.3g}, beyond the axes")
-        canvas.ax.plot(x, curve.pav[order], **{**style, "linestyle": "--"})
+        canvas.ax.plot(x, curve.pav[order], **second(style))
         canvas.guide("LLR of 0", x, curve.null[order], linestyle=":")
-        top = max(top, reaches(curve.raw, highest))
+    usual = common_end(tops.values()) if tops else 1.0
+    # of good systems the half that they fill, beyond which the line of LLR 0 goes
+    top = max(
+        2.1 * usual if usual < 0.5 else min(max(1.05 * usual, 1.05), _HIGHEST), canvas.kept_top
+    )
+    for name, end in tops.items():
+        if end > top:
+            canvas.note(name, f"raw cross-entropy reaches {end:.3g}, beyond the axes")
     canvas.key("raw", linestyle="-")
     canvas.key("after PAV", linestyle="--")
-    canvas.ax.set_ylim(0.0, max(top, canvas.kept_top))
-    return canvas.finish(
-        PRIOR,
-        "Empirical cross-entropy (bits)",
-        legend="upper right",
-    )
+    canvas.ax.set_ylim(0.0, top)
+    return canvas.finish(PRIOR, "Empirical cross-entropy (bits)")

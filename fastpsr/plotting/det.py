@@ -135,7 +135,7 @@ def det(
     if fresh and curves:
         also = ", and operating points there," if operating_points else ""
         canvas.note("", f"rates of 0 and 100 %{also} lie beyond the axes")
-    return canvas.finish("False-alarm rate (%)", "Miss rate (%)", legend="upper right")
+    return canvas.finish("False-alarm rate (%)", "Miss rate (%)")
 
 
 def _mark(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import StepPatch
 
@@ -10,7 +11,8 @@ from fastpsr import curves
 from fastpsr.curves import ScoreHistogram
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import COLORS, LLR, Canvas
+from fastpsr.plotting.canvas import COLORS, LLR, Canvas, second
+from fastpsr.plotting.spoofs import SPOOFED, Spoof, spoofed_apart
 from fastpsr.plotting.systems import as_mapping, percent
 from fastpsr.predictions import Predictions
 
@@ -21,6 +23,7 @@ __all__ = ["score_histogram"]
 def score_histogram(
     systems: ScoreHistogram | Predictions | Mapping[str, ScoreHistogram | Predictions],
     *,
+    spoof: Spoof = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -30,6 +33,8 @@ def score_histogram(
     ----------
     systems : ScoreHistogram, Predictions, or mapping of names to these
         Results of :func:`fastpsr.score_histogram`, or binary predictions that are given to it.
+    spoof : array-like of bool, shape (N,), or mapping of names to these, optional
+        Which trials of predictions are spoofed: these are drawn apart from the non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -40,16 +45,19 @@ def score_histogram(
     -------
     Axes
         Infinite scores, which lie in no bin, a class without samples, and scores that are all equal
-        are named in a text.
+        are named in a text, and so is what lies beyond the axes, which reach as far as those of
+        most systems do.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, and raw scores beside LLRs.
+        For anything that is not labeled and binary, raw scores beside LLRs, and for `spoof` of
+        other trials, of targets, or of what are no Predictions.
 
     Notes
     -----
-    Each class has area 1, less the share of its scores that lie in no bin.
+    Each class has area 1, less the share of its scores that lie in no bin. Predictions have more
+    bins the more samples there are in the smaller class: 4 times the cube root, 10 to 200.
 
     Examples
     --------
@@ -63,30 +71,49 @@ def score_histogram(
     """
     canvas: Canvas[ScoreHistogram] = Canvas(ax, kwargs, StepPatch)
     single = len(as_mapping(systems)) == 1 and not (ax is not None and ax.patches)
-    found = dict(canvas.systems(systems, ScoreHistogram, curves.score_histogram))
+    systems, spoofed = spoofed_apart(systems, spoof)
+    found = dict(canvas.systems(systems, ScoreHistogram, _histogram))
     kinds = {counts.are_llrs for counts in found.values()}
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
+    spans: dict[str, tuple[float, float]] = {}
+    tops: dict[str, float] = {}
     for name, counts in found.items():
         style = canvas.style(name, fill=False, linewidth=1.3)
-        targets, others = dict(style), {**style, "linestyle": "--", "label": None}
+        targets, others, spoofs = dict(style), second(style), second(style)
+        spoofs["linestyle"] = SPOOFED
         if single:
             if "label" not in canvas.options:
                 targets["label"], others["label"] = _named(name, "targets"), "non-targets"
+                spoofs["label"] = "spoofed trials"
             if "color" not in canvas.options:
-                others["color"] = COLORS[1]
-        densities = counts.densities
-        if counts.totals[1]:
-            canvas.ax.stairs(densities[1], counts.edges, **targets)
-        if counts.totals[0]:
-            canvas.ax.stairs(densities[0], counts.edges, **others)
+                others["color"], spoofs["color"] = COLORS[1:3]
+        drawn = [(counts, 1, targets), (counts, 0, others)]
+        if name in spoofed:
+            drawn.append((_histogram(spoofed[name]), 0, spoofs))
+        edges = np.concatenate([part.edges for part, _, _ in drawn])
+        spans[name] = float(edges.min()), float(edges.max())
+        for part, k, look in drawn:
+            if part.totals[k]:
+                canvas.ax.stairs(part.densities[k], part.edges, **look)
+                tops[name] = max(tops.get(name, 0.0), float(part.densities[k].max()))
         _say_missing(canvas, name, counts)
     if not single:
         canvas.key("targets", linestyle="-")
         canvas.key("non-targets", linestyle="--")
-    canvas.ax.set_ylim(bottom=0.0)
+        if spoofed:
+            canvas.key("spoofed trials", linestyle=SPOOFED)
+    if spans:
+        canvas.limit_scores(spans)
+    canvas.limit_heights(tops, "the density")
     return canvas.finish("Score" if kinds == {False} else LLR,
                          "Density of each class")  # fmt: skip
+
+
+def _histogram(predictions: Predictions) -> ScoreHistogram:
+    """Return a histogram with as many bins as the smaller class has samples for."""
+    smallest = min((n for n in predictions.class_sizes if n), default=0)
+    return curves.score_histogram(predictions, round(min(max(4.0 * smallest ** (1 / 3), 10), 200)))
 
 
 def _named(name: str, what: str) -> str:

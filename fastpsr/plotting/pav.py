@@ -76,13 +76,15 @@ def pav_map(
         shift = steps.prior_log_odds if steps.kind == "posteriors" else 0.0
         x = np.column_stack([steps.lowest, steps.highest]).ravel() - shift
         y = np.repeat(steps.llr, 2)
-        _note_infinite(canvas, name, x, y)
+        _note_infinite(canvas, name, x, y, alone=len(found) == 1)
         drawn = np.isfinite(x) & np.isfinite(y)
         x, y = x[drawn], y[drawn]
         if x.size:
             kept = thin(x, y, span_grid(x), span_grid(y))
             (line,) = canvas.ax.plot(x[kept], y[kept], **canvas.style(name))
             colors[name] = line.get_color(), x[0], x[-1], shift
+    if colors:
+        canvas.limit_scores({name: (first, last) for name, (_, first, last, _) in colors.items()})
     for name, band_of in bands.items():
         if name in colors:
             color, first, last, shift = colors[name]
@@ -97,11 +99,10 @@ def pav_map(
         canvas.ax.set_xlim(limits[0])
         canvas.ax.set_ylim(limits[1])
     x_label = "Score" if kinds == {True} else LLR
-    return canvas.finish(x_label, "LLR after PAV (natural logarithm)",
-                         legend="upper left")  # fmt: skip
+    return canvas.finish(x_label, "LLR after PAV (natural logarithm)")
 
 
-def _note_infinite(canvas: Canvas[PavSteps], name: str, x: Any, y: Any) -> None:
+def _note_infinite(canvas: Canvas[PavSteps], name: str, x: Any, y: Any, *, alone: bool) -> None:
     if np.isinf(y).all():
         canvas.note(name, "the classes do not overlap: PAV maps every score to infinity")
         return
@@ -112,7 +113,9 @@ def _note_infinite(canvas: Canvas[PavSteps], name: str, x: Any, y: Any) -> None:
         parts.append(f"up to {x[np.isneginf(y)][-1]:.3g} to minus infinity")
     if np.isposinf(y[-1]):
         parts.append(f"from {x[np.isposinf(y)][0]:.3g} to infinity")
-    if parts:
+    if parts and alone:
         canvas.note(name, f"PAV maps scores {' and '.join(parts)}")
+    elif parts:
+        canvas.note("", "scores beyond the ends of a curve are mapped to infinity")
     if np.isinf(x[np.isfinite(y)]).any():
         canvas.note(name, "infinite scores that PAV maps to finite LLRs lie beyond the axes")

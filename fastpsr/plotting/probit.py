@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axis import Axis
+from matplotlib.font_manager import FontProperties
 from matplotlib.scale import ScaleBase
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import Transform
@@ -14,7 +16,8 @@ LEAST = 1e-12  # rates nearer to 0 or 1 lie here
 _LOW = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 _HIGH = tuple(1.0 - rate for rate in reversed(_LOW) if rate not in (0.005, 0.02))  # less crowded
 TICKS = (*_LOW, *_HIGH)
-_WIDTH = 0.013  # of half a character of a label and what is between labels, as a share of the axis
+_WIDTH = 0.42  # of half a character of a label and what is between labels, in sizes of the font
+_HEIGHT = 1.3  # of a label, in sizes of the font
 
 
 class ProbitScale(ScaleBase):
@@ -41,17 +44,27 @@ class _Ticks(FixedLocator):
     """Fixed ticks without those whose labels would touch that of the tick before."""
 
     def __call__(self) -> Any:
-        assert self.axis is not None
-        first, last = np.sort(self.axis.get_view_interval())
+        axis: Any = self.axis
+        first, last = np.sort(axis.get_view_interval())
         shown = [tick for tick in super().__call__() if first <= tick <= last]
         places = _Probit().transform_non_affine([first, *shown, last])
-        width = _WIDTH * (places[-1] - places[0])
+        unit = _font_size(axis) * (places[-1] - places[0])
         kept: list[tuple[float, float]] = []
         for tick, place in zip(shown, places[1:-1], strict=True):
             n_characters = len(_percent(tick)) + (len(_percent(kept[-1][0])) if kept else 0)
-            if not kept or place - kept[-1][1] >= width * n_characters:
+            room = _WIDTH * n_characters if axis.axis_name == "x" else _HEIGHT
+            if not kept or place - kept[-1][1] >= room * unit:
                 kept.append((tick, place))
         return np.array([tick for tick, _ in kept])
+
+
+def _font_size(axis: Any) -> float:
+    """Return the size of labels as a share of the length of their axis."""
+    usual = rcParams["xtick.labelsize" if axis.axis_name == "x" else "ytick.labelsize"]
+    size = axis.get_tick_params().get("labelsize", usual)
+    box = axis.axes.bbox
+    length = 72.0 / axis.axes.figure.dpi * (box.width if axis.axis_name == "x" else box.height)
+    return float(FontProperties(size=size).get_size_in_points() / max(length, 1.0))
 
 
 def _percent(rate: float) -> str:

@@ -125,8 +125,8 @@ def reliability(
                 samples, points, n_resamples=n_resamples, confidence_level=confidence_level,
                 seed=seed,
             )  # fmt: skip
-            canvas.ax.fill_between(points, found.low, found.high, color=color, alpha=0.2,
-                                   linewidth=0.0)  # fmt: skip
+            canvas.ax.fill_between(points, found.low, found.high, color=color,
+                                   alpha=canvas.alpha, linewidth=0.0)  # fmt: skip
         elif band == "confidence" and isinstance(samples, Predictions):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # said in words
@@ -146,7 +146,7 @@ def reliability(
     else:
         which = "the class" if several else "class 1"
         labels = f"Posterior of {which}", f"Frequency of {which} after PAV"
-    return canvas.finish(*labels, legend="upper left")
+    return canvas.finish(*labels)
 
 
 def _points(forecasts: Floats) -> Floats:

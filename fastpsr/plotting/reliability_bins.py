@@ -108,7 +108,7 @@ def reliability_bins(
         labels = "Posterior of class 1", "Frequency of class 1"
     else:
         labels = "Largest posterior", "Frequency of the true class"
-    return canvas.finish(*labels, legend="upper left")
+    return canvas.finish(*labels)
 
 
 def _draw_bars(

@@ -85,6 +85,7 @@ def risk_curve(
     bands = bands_of(band, as_mapping(systems), curves.risk_curve)
     canvas: Canvas[RiskCurve] = Canvas(ax, kwargs)
     density = _density(weight)
+    tops: dict[str, float] = {}
     weigh = isinstance(weight, ScoringRule) or weight is not None
     for name, curve in canvas.systems(systems, RiskCurve, _curve, calibrated=True):
         if curve.points.ndim == 2 and curve.points.shape[1] > 2:
@@ -95,17 +96,19 @@ def risk_curve(
             )
         x, scale = _axis(curve, density)
         order = np.argsort(x, kind="stable")
-        (line,) = canvas.ax.plot(x[order], (scale * curve.risk)[order], **canvas.style(name))
+        heights = (scale * curve.risk)[order]
+        (line,) = canvas.ax.plot(x[order], heights, **canvas.style(name))
+        tops[name] = float(heights.max())
         if name in bands:
             low, high = bands[name].low, bands[name].high
             x, scale = _axis(low, density)
             shade(canvas, name, bands[name], x, scale * low.risk, scale * high.risk,
                   line.get_color())  # fmt: skip
-    canvas.ax.set_ylim(bottom=0.0)
+    canvas.limit_heights(tops, "the risk")
     label = "Weighted Bayes risk" if weigh else "Bayes risk"
     return canvas.finish(
         "Log-odds of the operating point $a_1$ (natural logarithm)",
-        f"{label} $\\times\\ a_1 (1 - a_1)$",
+        f"{label} $\\times\\,a_1(1-a_1)$",
     )
 
 

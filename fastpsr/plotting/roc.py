@@ -3,18 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr.curves import Roc
 from fastpsr.curves import roc as roc_of
 from fastpsr.options import with_hints
 from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.limits import common_end
 from fastpsr.plotting.shading import Bands, bands_of, shade
 from fastpsr.plotting.systems import as_mapping, of_class
 from fastpsr.plotting.thinning import rate_grid, thin
 from fastpsr.predictions import Predictions
 
 __all__ = ["all_equal", "roc"]
+
+_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)  # of the false-alarm rates that are drawn
 
 
 @with_hints
@@ -47,7 +51,9 @@ def roc(
     Returns
     -------
     Axes
-        A system that cannot be drawn is named in a text, with the reason.
+        A system that cannot be drawn is named in a text, with the reason. Of good systems the
+        corner is drawn that they are told apart in: rates up to 5, 10, 20 or 50 %, at least 4 times
+        the equal error rate of most systems.
 
     Raises
     ------
@@ -70,7 +76,9 @@ def roc(
     systems = of_class(systems, class_)
     bands = bands_of(band, as_mapping(systems), roc_of)
     canvas: Canvas[Roc] = Canvas(ax, kwargs)
+    rates = {}
     for name, curve in canvas.systems(systems, Roc, roc_of, problem=all_equal):
+        rates[name] = float(np.maximum(curve.p_fa, curve.p_miss).min())
         kept = thin(curve.p_fa, curve.p_miss, rate_grid(), rate_grid())
         (line,) = canvas.ax.plot(curve.p_fa[kept], 1.0 - curve.p_miss[kept], **canvas.style(name))
         if name in bands:
@@ -82,11 +90,20 @@ def roc(
             canvas.ax.plot(curve.p_fa[corners], 1.0 - curve.p_miss[corners], linestyle="--",
                            linewidth=1.0, color=line.get_color())  # fmt: skip
             canvas.key("convex hull", linestyle="--")
-    canvas.guide("chance", [0.0, 1.0], [0.0, 1.0], linestyle=":")
-    canvas.ax.set_xlim(-0.01, 1.01)
-    canvas.ax.set_ylim(-0.01, 1.01)
+    usual = common_end(rates.values()) if rates else 1.0
+    least = min(max(4.0 * usual, 0.98 * (1.0 - canvas.kept_bottom)), 1.0)
+    end = min(end for end in _ENDS if end >= least)
+    if end < 1.0:
+        canvas.note("", f"the corner of rates up to {100.0 * end:g} %")
+    else:
+        canvas.guide("chance", [0.0, 1.0], [0.0, 1.0], linestyle=":")
+    for name, rate in rates.items():
+        if rate > end:
+            canvas.note(name, "beyond the axes")
+    canvas.ax.set_xlim(-0.01 * end, 1.01 * end)
+    canvas.ax.set_ylim(1.0 - 1.01 * end, 1.0 + 0.01 * end)
     canvas.ax.set_aspect("equal")
-    return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)", legend="lower right")
+    return canvas.finish("False-alarm rate", "Hit rate (1 - miss rate)")
 
 
 def all_equal(curve: Roc) -> str:

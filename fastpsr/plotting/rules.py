@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import Canvas
+from fastpsr.plotting.canvas import Canvas, second
 from fastpsr.rules import ScoringRule
 
 __all__ = ["rule_losses"]
@@ -55,12 +55,12 @@ def rule_losses(
     top = 0.0
     for name, rule in canvas.systems(systems, ScoringRule):
         losses = rule.class_losses(log_q)
-        (line,) = canvas.ax.plot(posterior, losses[:, 1], **canvas.style(name))
-        rest = {**canvas.options, "color": line.get_color(), "linestyle": "--", "label": None}
-        canvas.ax.plot(posterior, losses[:, 0], **rest)
+        style = canvas.style(name)
+        canvas.ax.plot(posterior, losses[:, 1], **style)
+        canvas.ax.plot(posterior, losses[:, 0], **second(style))
         top = max(top, float(losses[10:-10].max()))
     canvas.key("class 1 is true", linestyle="-")
     canvas.key("class 0 is true", linestyle="--")
     canvas.ax.set_xlim(0.0, 1.0)
     canvas.ax.set_ylim(0.0, max(1.05 * top, canvas.kept_top))
-    return canvas.finish("Posterior of class 1", "Loss", legend="upper center")
+    return canvas.finish("Posterior of class 1", "Loss")

@@ -48,6 +48,6 @@ def shade(
     order = np.argsort(x, kind="stable")
     low, high = (np.nan_to_num(side[order], nan=np.nan, posinf=top, neginf=bottom)
                  for side in (low, high))  # fmt: skip
-    canvas.ax.fill_between(x[order], low, high, color=color, alpha=0.2, linewidth=0.0)
+    canvas.ax.fill_between(x[order], low, high, color=color, alpha=canvas.alpha, linewidth=0.0)
     if band.n_undefined:
         canvas.note(name, f"a class is missing in {band.n_undefined} replicates of the band")

@@ -10,7 +10,8 @@ from fastpsr import curves
 from fastpsr.curves import TippettCurves
 from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
-from fastpsr.plotting.canvas import LLR, Canvas
+from fastpsr.plotting.canvas import LLR, Canvas, second
+from fastpsr.plotting.spoofs import SPOOFED, Spoof, spoofed_apart
 from fastpsr.plotting.systems import percent
 from fastpsr.plotting.thinning import rate_grid, span_grid, thin
 from fastpsr.predictions import Floats, Predictions
@@ -22,6 +23,7 @@ __all__ = ["tippett"]
 def tippett(
     systems: TippettCurves | Predictions | Mapping[str, TippettCurves | Predictions],
     *,
+    spoof: Spoof = None,
     ax: Axes | None = None,
     **kwargs: Any,
 ) -> Axes:
@@ -31,6 +33,8 @@ def tippett(
     ----------
     systems : TippettCurves, Predictions, or mapping of names to these
         Results of :func:`fastpsr.tippett`, or binary predictions that are given to it.
+    spoof : array-like of bool, shape (N,), or mapping of names to these, optional
+        Which trials of predictions are spoofed: these are drawn apart from the non-targets, dotted.
     ax : Axes, optional
         By default a new figure's.
     **kwargs
@@ -40,12 +44,14 @@ def tippett(
     -------
     Axes
         A system that cannot be drawn is named in a text, with the reason; so are infinite LLRs,
-        where curves do not begin at 1 or do not end at 0.
+        where curves do not begin at 1 or do not end at 0, and scores beyond the axes, which reach
+        as far as those of most systems do.
 
     Raises
     ------
     ValueError
-        For anything that is not labeled and binary, and raw scores beside LLRs.
+        For anything that is not labeled and binary, raw scores beside LLRs, and for `spoof` of
+        other trials, of targets, or of what are no Predictions.
 
     Notes
     -----
@@ -61,28 +67,41 @@ def tippett(
     [[-2.0, 1.0], [-2.0, 0.5], [0.5, 0.5], [0.5, 0.0]]
     """
     canvas: Canvas[TippettCurves] = Canvas(ax, kwargs)
+    systems, spoofed = spoofed_apart(systems, spoof)
     found = dict(canvas.systems(systems, TippettCurves, curves.tippett))
     kinds = {each.are_llrs for each in found.values()}
     if len(kinds) > 1:
         raise ArgumentError("systems", "must all be LLRs, or all be raw scores: they share an axis")
+    spans = {}
     for name, each in found.items():
         style = canvas.style(name)
-        dashed = {**style, "linestyle": "--", "label": None}
-        classes = (
+        drawn = [
             ("targets", each.target_scores, each.p_target, style),
-            ("non-targets", each.nontarget_scores, each.p_nontarget, dashed),
-        )
-        for what, scores, shares, own in classes:
-            canvas.ax.plot(*_steps(scores, shares), **own)
+            ("non-targets", each.nontarget_scores, each.p_nontarget, second(style)),
+        ]
+        if name in spoofed:
+            spoofs = curves.tippett(spoofed[name])
+            look = {**second(style), "linestyle": SPOOFED}
+            drawn.append(("spoofed trials", spoofs.nontarget_scores, spoofs.p_nontarget, look))
+        finite: list[float] = []
+        for what, scores, shares, own in drawn:
+            x, y = _steps(scores, shares)
+            canvas.ax.plot(x, y, **own)
+            finite += [float(x[0]), float(x[-1])] if x.size else []
             _note_infinite(canvas, name, what, scores, shares)
-        ends = {each.target_scores[0], each.target_scores[-1],
-                each.nontarget_scores[0], each.nontarget_scores[-1]}  # fmt: skip
-        if len(ends) == 1:
+        if finite:
+            spans[name] = min(finite), max(finite)
+        if len({end for _, scores, _, _ in drawn for end in (scores[0], scores[-1])}) == 1:
             canvas.note(name, "all scores are equal")
+    if spans:
+        canvas.limit_scores(spans)
     canvas.key("targets", linestyle="-")
     canvas.key("non-targets", linestyle="--")
+    if spoofed:
+        canvas.key("spoofed trials", linestyle=SPOOFED)
     if kinds != {False}:
-        canvas.ax.axvline(0.0, color="0.8", linewidth=0.8, zorder=0.5)
+        across = canvas.ax.get_xaxis_transform()
+        canvas.guide("zero", [0.0, 0.0], [0.0, 1.0], transform=across, color="0.8", label="_zero")
     canvas.ax.set_ylim(-0.01, 1.01)
     x_label = "Score" if kinds == {False} else LLR
     return canvas.finish(x_label, "Share of trials at or above")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from numpy.typing import ArrayLike
+
 from fastpsr.bootstrap import Resampling
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
@@ -60,6 +62,10 @@ class Result:
         """Return the row of a metric, None if there is none."""
         return next((row for row in self.rows if row.metric == metric), None)
 
+    def of_role(self, role: str) -> Row | None:
+        """Return the first row of a role, such as "RCL", whatever its metric is called."""
+        return next((row for row in self.rows if row.role == role), None)
+
 
 @dataclass(frozen=True, eq=False)
 class Report:
@@ -80,10 +86,14 @@ class Report:
     resampling : mapping of str to Resampling
         How samples are drawn for the bands of figures, by system, where that is not what the
         intervals of the evaluation say.
+    spoof : mapping of str to array-like of bool
+        By system, which samples of its predictions are spoofed trials: shown apart from the
+        non-targets.
     title : str
         Heading; by default what is evaluated.
     read : sequence of str
-        What was read and how it was interpreted, a line each.
+        What was read and how it was interpreted, a line each; those that begin with "warning: " are
+        folded.
     text : sequence of str
         Paragraphs that explain the results.
     command : str
@@ -102,6 +112,7 @@ class Report:
     by_condition: Mapping[str, Mapping[str, Predictions]] = field(default_factory=dict)
     operating_points: Sequence[MinDCF] = ()
     resampling: Mapping[str, Resampling] = field(default_factory=dict)
+    spoof: Mapping[str, ArrayLike] = field(default_factory=dict)
     title: str = ""
     read: Sequence[str] = ()
     text: Sequence[str] = ()
@@ -127,12 +138,11 @@ class Report:
     @cached_property
     def results(self) -> list[Result]:
         """The metrics of each system and condition."""
-        has_conditions = any(group.group is not None for group in self.evaluation.groups)
         unnamed = next(iter(self.predictions), UNNAMED)
         return [
             Result(
                 unnamed if group.system is None else group.system,
-                (group.group or POOLED) if has_conditions else "",
+                (group.group or POOLED) if self.has_conditions else "",
                 self.evaluation.of(group),
                 group,
             )
@@ -143,6 +153,16 @@ class Report:
     def systems(self) -> list[str]:
         """Names of the systems."""
         return list(dict.fromkeys(result.system for result in self.results))
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether there are results of conditions."""
+        return any(group.group is not None for group in self.evaluation.groups)
+
+    def metric_of(self, role: str) -> str | None:
+        """Return what the first metric of a role is called, None if there is none."""
+        rows = (row for result in self.results for row in result.rows)
+        return next((row.metric for row in rows if row.role == role), None)
 
     @property
     def heading(self) -> str:

@@ -1,11 +1,26 @@
 """The differences of systems and of groups, as tables of the report."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastpsr.evaluation import Difference
-from fastpsr.evaluation.layout import difference_with_interval
+from fastpsr.evaluation.layout import difference_with_interval, simultaneous
 from fastpsr.report.content import Report
 from fastpsr.report.tables import Cell, Table, narrow_tables
 
-__all__ = ["difference_tables"]
+__all__ = ["difference_tables", "differences"]
+
+
+def differences(report: Report) -> Mapping[str, Any] | None:
+    """Return the section of differences, None if there are none."""
+    evaluation = report.evaluation
+    if not evaluation.differences:
+        return None
+    return {
+        "intervals": evaluation.intervals,
+        "simultaneous": simultaneous(evaluation.differences, evaluation.intervals),
+        "tables": difference_tables(report),
+    }
 
 
 def difference_tables(report: Report) -> list[Table]:

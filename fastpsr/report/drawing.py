@@ -7,22 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 
 from fastpsr import curves, plotting
 from fastpsr.bootstrap import Band, band
 from fastpsr.evaluation import Row
-from fastpsr.metrics import ActDCF, MinDCF
+from fastpsr.metrics import ActDCF
 from fastpsr.plotting.events import events_of
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report.content import Report
-from fastpsr.report.svg import clean, inline_svg, legend_above, new_axes
+from fastpsr.report.names import by_column, shorten
+from fastpsr.report.svg import inline_svg, legend_above, new_axes
 
-__all__ = ["Drawn", "draw"]
+__all__ = ["Drawn", "draw", "figures"]
 
-_LONGEST = 32  # characters of a name in a legend
-_LONGEST_CONDITION = 20  # characters of a name below bars
-_MOST_SYSTEMS = 6  # in a figure
+_MOST_SYSTEMS = 20  # in a figure: as many as differ in color or line
+_MOST_CURVES = 6  # of the classes of a system in a figure
 _MOST_CLASSES = 12  # whose reliability is drawn one by one
 _MOST_CONDITIONS = 24  # that bars have room for
 _BY_CHANCE = (
@@ -39,109 +40,145 @@ class Drawn:
     svg: str
     notes: str
 
+    @property
+    def markup(self) -> Markup:
+        """The figure, as part of a page."""
+        return Markup(self.svg)
+
 
 @dataclass(frozen=True)
 class _Chart:
-    """A figure that overlays systems; with intervals, `curve` has bands."""
+    """A figure that overlays systems.
+
+    `of` says what is drawn: "llrs" of two classes, "ranks" (of these, as raw scores) or "classes",
+    predictions of more. With intervals, `curve` has bands. Options that depend on the report,
+    and further words of its caption, are made `from_report`.
+    """
 
     title: str
     caption: str
     draw: Callable[..., Axes]
-    options: Mapping[str, Any]
+    of: Sequence[str]
+    options: Mapping[str, Any] = field(default_factory=dict)
     curve: Callable[..., Any] | None = None
+    from_report: Callable[[Report], tuple[Mapping[str, Any], str]] | None = None
+
+    def adapted(self, report: Report) -> "_Chart":
+        """Return the figure with what depends on the report."""
+        if self.from_report is None:
+            return self
+        options, words = self.from_report(report)
+        return replace(self, options={**self.options, **options}, caption=self.caption + words)
 
 
-_DET = _Chart(
-    "Detection error trade-off",
-    "Misses against false alarms as the threshold moves, both on probit axes. Nearer the lower "
-    "left corner is better.",
-    plotting.det,
-    {},
-    curves.roc,
-)
-_ROC = _Chart(
-    "Receiver operating characteristic",
-    "Hits against false alarms as the threshold moves. Nearer the upper left corner is better; the "
-    "dotted line is chance.",
-    plotting.roc,
-    {},
-    curves.roc,
-)
-_BAYES = _Chart(
-    "Normalized Bayes error",
-    "Error of decisions at each prior, with costs of 1, divided by that of the better constant "
-    "decision. Solid: at the threshold that the prior asks for; dashed: at the best threshold. The "
-    "gap is what calibration would save.",
-    plotting.bayes_error,
-    {},
-    curves.bayes_error,
-)
-_MINIMUM = _Chart(
-    "Normalized Bayes error",
-    "Least error of decisions at each prior, with costs of 1, divided by that of the better "
-    "constant decision: what the scores could reach once calibrated.",
-    plotting.bayes_error,
-    {},
-    curves.bayes_error,
-)
-_CROSS_ENTROPY = _Chart(
-    "Empirical cross-entropy",
-    "Uncertainty that is left at each prior. Solid: with the LLRs as they are; dashed: after the "
-    "best monotone map (PAV); dotted: without the system. The gap between solid and dashed is "
-    "miscalibration.",
-    plotting.empirical_cross_entropy,
-    {},
-)
-_RELIABILITY = _Chart(
-    "Reliability",
-    "How often class 1 was true, by the posterior it was given. Calibrated posteriors follow the "
-    "diagonal.",
-    plotting.reliability,
-    {"band": "consistency", "seed": 0},
-    curves.pav_steps,
-)
-_HISTOGRAM = _Chart(
-    "Score histogram",
-    "How the scores of each class are spread. The less the classes overlap the better.",
-    plotting.score_histogram,
-    {},
-)
-_TIPPETT = _Chart(
-    "Tippett plot",
-    "Share of the trials of each class with at least this likelihood ratio. Targets below 0 and "
-    "non-targets above are misleading evidence.",
-    plotting.tippett,
-    {},
-)
-_PAV = _Chart(
-    "PAV map",
-    "What the best monotone map makes of each score. Calibrated LLRs follow the identity.",
-    plotting.pav_map,
-    {},
-    curves.pav_steps,
-)
-_RAW_PAV = replace(_PAV, caption="The LLR that the best monotone map makes of each score.")
-_CONFIDENCE = _Chart(
-    "Reliability of the confidence",
-    "How often the most probable class was the true one, by the posterior it was given. Calibrated "
-    "posteriors follow the diagonal.",
-    plotting.reliability,
-    {"on": "confidence", "band": "consistency", "seed": 0},
-    curves.pav_steps,
-)
-_BINS = _Chart(
-    "Reliability of the confidence in bins",
-    "The same in bins of equal width, which the ECEmc averages, with the number of samples in each "
-    "above.",
-    plotting.reliability_bins,
-    {},
-)
+def _with_operating_points(report: Report) -> tuple[Mapping[str, Any], str]:
+    """Return options and words that mark the operating points of the report, if it has some."""
+    minima = report.operating_points
+    if not minima:
+        return {}, ""
+    words = " Hollow marks: where the cost is lowest"
+    if report.is_raw:
+        return {"operating_points": minima}, f"{words}."
+    actual = [ActDCF(each.p_target, each.c_miss, each.c_fa) for each in minima]
+    return (
+        {"operating_points": [*minima, *actual]},
+        f"{words}; filled marks: Bayes decisions with the scores as they are.",
+    )
+
+
+def _with_spoofs(report: Report) -> tuple[Mapping[str, Any], str]:
+    """Return options and words that show spoofed trials apart, if the report has some."""
+    if not report.spoof:
+        return {}, ""
+    return {"spoof": report.spoof}, " Spoofed trials are apart from the non-targets."
+
+
+#: In the order in which they are shown.
+_CHARTS = (
+    _Chart(
+        "Detection error trade-off",
+        "Misses against false alarms as the threshold moves, both on probit axes. Nearer the lower "
+        "left corner is better.",
+        plotting.det, ("llrs", "ranks"), curve=curves.roc, from_report=_with_operating_points,
+    ),
+    _Chart(
+        "Receiver operating characteristic",
+        "Hits against false alarms as the threshold moves. Nearer the upper left corner is better.",
+        plotting.roc, ("ranks",), curve=curves.roc,
+    ),
+    _Chart(
+        "Normalized Bayes error",
+        "Error of decisions at each prior, with costs of 1, divided by that of the better constant "
+        "decision. Solid: at the threshold that the prior asks for; dashed: at the best threshold. "
+        "The gap is what calibration would save.",
+        plotting.bayes_error, ("llrs",), curve=curves.bayes_error,
+    ),
+    _Chart(
+        "Normalized Bayes error",
+        "Least error of decisions at each prior, with costs of 1, divided by that of the better "
+        "constant decision: what the scores could reach once calibrated.",
+        plotting.bayes_error, ("ranks",), curve=curves.bayes_error,
+    ),
+    _Chart(
+        "Empirical cross-entropy",
+        "Uncertainty that is left at each prior. Solid: with the LLRs as they are; dashed: after "
+        "the best monotone map (PAV); dotted: without the system. The gap between solid and dashed "
+        "is miscalibration.",
+        plotting.empirical_cross_entropy, ("llrs",),
+    ),
+    _Chart(
+        "Reliability",
+        "How often class 1 was true, by the posterior it was given. Calibrated posteriors follow "
+        "the diagonal.",
+        plotting.reliability, ("llrs",), {"band": "consistency", "seed": 0}, curves.pav_steps,
+    ),
+    _Chart(
+        "Score histogram",
+        "How the scores of each class are spread. The less the classes overlap the better.",
+        plotting.score_histogram, ("llrs", "ranks"), from_report=_with_spoofs,
+    ),
+    _Chart(
+        "Tippett plot",
+        "Share of the trials of each class with at least this likelihood ratio. Targets below 0 "
+        "and non-targets above are misleading evidence.",
+        plotting.tippett, ("llrs",), from_report=_with_spoofs,
+    ),
+    _Chart(
+        "PAV map",
+        "What the best monotone map makes of each score. Calibrated LLRs follow the identity.",
+        plotting.pav_map, ("llrs",), curve=curves.pav_steps,
+    ),
+    _Chart(
+        "PAV map",
+        "The LLR that the best monotone map makes of each score.",
+        plotting.pav_map, ("ranks",), curve=curves.pav_steps,
+    ),
+    _Chart(
+        "Reliability of the confidence",
+        "How often the most probable class was the true one, by the posterior it was given. "
+        "Calibrated posteriors follow the diagonal.",
+        plotting.reliability, ("classes",),
+        {"on": "confidence", "band": "consistency", "seed": 0}, curves.pav_steps,
+    ),
+    _Chart(
+        "Reliability of the confidence in bins",
+        "The same in bins of equal width, which the ECEmc averages, with the number of samples in "
+        "each above.",
+        plotting.reliability_bins, ("classes",),
+    ),
+)  # fmt: skip
+
+
+def figures(report: Report) -> Mapping[str, Any] | None:
+    """Return the section of figures, None if nothing can be drawn."""
+    drawn = draw(report)
+    return {"figures": drawn} if drawn else None
 
 
 def draw(report: Report) -> list[Drawn]:
     """Return the figures of a report."""
     pen = _Pen()
-    names = _short(report.systems)
+    names = shorten(report.systems)
     for part, some in _parts(report.systems):
         _metrics(pen, report, {name: names[name] for name in some}, part)
     for part, some in _parts(report.systems):
@@ -149,12 +186,14 @@ def draw(report: Report) -> list[Drawn]:
     if report.drawn:
         bands = _Bands(report)
         n_classes = next(iter(report.drawn.values())).n_classes
-        for chart in _charts(report, n_classes):
+        what = "classes" if n_classes > 2 else "ranks" if report.is_raw else "llrs"
+        for chart in (each.adapted(report) for each in _CHARTS if what in each.of):
             for part, some in _parts(list(report.drawn)):
+                shown = {name: names[name] for name in some}
+                options, shaded = bands.around(chart, shown)
                 systems = {names[name]: report.drawn[name] for name in some}
-                options, shaded = bands.around(chart, {name: names[name] for name in some})
                 with new_axes() as ax:
-                    chart.draw(systems, ax=ax, **options)
+                    chart.draw(systems, ax=ax, **_renamed(options, shown))
                     pen.keep(ax, chart.title + part, chart.caption + shaded, list(systems))
             if chart.draw is plotting.det:
                 _det_by_condition(pen, report, names, chart)
@@ -219,9 +258,10 @@ class _Pen:
         """Add a figure, with words for those who cannot see it."""
         notes = take_notes(ax)
         legend_above(ax)
-        what = f"{title} of {', '.join(systems)}: {ax.get_ylabel() or 'value'}"
-        if ax.get_xlabel():
-            what += f" against {ax.get_xlabel()}"
+        x_label, y_label = (" ".join(label.split()) for label in (ax.get_xlabel(), ax.get_ylabel()))
+        what = f"{title} of {', '.join(systems)}: {y_label or 'value'}"
+        if x_label:
+            what += f" against {x_label}"
         said = " ".join(notes.split()) or "The metrics tell the same in numbers."
         svg = inline_svg(ax, f"figure{len(self.drawn)}", f"{what}. {said}")
         self.drawn.append(Drawn(title, caption, svg, notes))
@@ -235,42 +275,38 @@ def _parts(names: Sequence[str], what: str = "systems") -> Iterator[tuple[str, S
         yield "" if len(names) <= _MOST_SYSTEMS else called, some
 
 
-def _charts(report: Report, n_classes: int) -> list[_Chart]:
-    if n_classes > 2:
-        return [_CONFIDENCE, _BINS]
-    det = _det(report.operating_points, report.is_raw)
-    if report.is_raw:
-        return [det, _ROC, _MINIMUM, _HISTOGRAM, _RAW_PAV]
-    return [det, _BAYES, _CROSS_ENTROPY, _RELIABILITY, _HISTOGRAM, _TIPPETT, _PAV]
-
-
-def _det(minima: Sequence[MinDCF], raw: bool) -> _Chart:
-    """Return the chart of DET curves with marks at the operating points."""
-    if not minima:
-        return _DET
-    caption = f"{_DET.caption} Hollow marks: where the cost is lowest"
-    if raw:
-        return replace(_DET, caption=f"{caption}.", options={"operating_points": minima})
-    actual = [ActDCF(each.p_target, each.c_miss, each.c_fa) for each in minima]
-    return replace(
-        _DET,
-        caption=f"{caption}; filled marks: Bayes decisions with the scores as they are.",
-        options={"operating_points": [*minima, *actual]},
-    )
+def _renamed(options: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return options whose masks of spoofed trials are by the names in legends."""
+    if "spoof" not in options:
+        return options
+    spoof = {names[name]: mask for name, mask in options["spoof"].items() if name in names}
+    return {**options, "spoof": spoof}
 
 
 def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart: _Chart) -> None:
-    """Draw a figure for each system, with the DET curves of its conditions."""
-    for system, samples in report.by_condition.items():
-        if not 1 < len(samples) <= _MOST_CONDITIONS:
-            continue
-        _, conditions = _by_column(list(samples))
-        for part, some in _parts(list(samples), "conditions"):
-            curves = {conditions[name]: samples[name] for name in some}
+    """Draw DET curves of all systems in each condition; of one system, of all its conditions."""
+    conditions = list(dict.fromkeys(name for some in report.by_condition.values() for name in some))
+    if not 1 < len(conditions) <= _MOST_CONDITIONS:
+        return
+    column, short = by_column(conditions)
+    if len(report.by_condition) == 1:
+        ((system, samples),) = report.by_condition.items()
+        title = f"{chart.title} of {names[system]} by condition"
+        curves_of = {title: {short[name]: each for name, each in samples.items()}}
+    else:
+        curves_of = {
+            f"{chart.title}, {f'{column} ' if column else ''}{short[condition]}": {
+                names[system]: samples[condition]
+                for system, samples in report.by_condition.items()
+                if condition in samples
+            }
+            for condition in conditions
+        }
+    for title, curves_in in curves_of.items():
+        for part, some in _parts(list(curves_in), "curves"):
             with new_axes() as ax:
-                chart.draw(curves, ax=ax, **chart.options)
-                title = f"{chart.title} of {names[system]} by condition{part}"
-                pen.keep(ax, title, chart.caption, list(curves))
+                chart.draw({name: curves_in[name] for name in some}, ax=ax, **chart.options)
+                pen.keep(ax, title + part, chart.caption, list(some))
 
 
 def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int) -> None:
@@ -281,8 +317,8 @@ def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int
     for system, samples in report.predictions.items():
         by_size = np.argsort(-samples.class_weights, kind="stable")[:_MOST_CLASSES]
         classes = sorted(by_size.tolist())
-        for first in range(0, len(classes), _MOST_SYSTEMS):
-            some = classes[first : first + _MOST_SYSTEMS]
+        for first in range(0, len(classes), _MOST_CURVES):
+            some = classes[first : first + _MOST_CURVES]
             with new_axes() as ax:
                 plotting.reliability(samples, on="class", classes=some, band=None, ax=ax)
                 title = f"Reliability of {names[system]}, classes {', '.join(map(str, some))}"
@@ -291,7 +327,7 @@ def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int
 
 def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
     """Draw the metrics that are 1 for a system that knows the priors alone, as bars."""
-    metrics = _short([row.metric for result in report.results for row in result.rows])
+    metrics = shorten([row.metric for result in report.results for row in result.rows])
     systems = {}
     for result in report.pooled:
         rows = [row for row in result.rows if row.reference_value == 1.0]
@@ -312,12 +348,11 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:
     """Draw the most telling metrics by condition, as bars."""
-    column, conditions = _by_column([result.condition for result in report.results])
+    column, conditions = by_column([result.condition for result in report.results])
     if not 1 < len(conditions) <= _MOST_CONDITIONS:
         return
-    names_of_metrics = (row.metric for result in report.results for row in result.rows)
-    eer = next((name for name in names_of_metrics if name.startswith("EER")), "EER")
-    for metric in (eer, "minCllr" if report.is_raw else "Cllr"):
+    found = (report.metric_of(role) for role in ("EER", "minCllr" if report.is_raw else "Cllr"))
+    for metric in filter(None, found):
         systems: dict[str, list[Row]] = {}
         for result in report.results:
             row = result.row(metric)
@@ -331,29 +366,3 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
                 ax.set_ylabel(f"{metric}{unit}")
                 ax.set_xlabel(column, parse_math=False)
                 pen.keep(ax, f"{metric} by condition{part}", "Lower is better.", list(systems))
-
-
-def _by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the column that all conditions name (as "column=value"), and short names of these."""
-    columns = {name.partition("=")[0] for name in conditions if "=" in name}
-    column = columns.pop() if len(columns) == 1 else ""
-    values = {name: name.removeprefix(f"{column}=") for name in conditions}
-    if not column or len(set(values.values())) < len(values):
-        return "", _short(conditions, _LONGEST_CONDITION)
-    short = _short(list(values.values()), _LONGEST_CONDITION)
-    (shown,) = _short([column]).values()
-    return shown, {name: short[value] for name, value in values.items()}
-
-
-def _short(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
-    """Return for each name one that fits in a legend, all different."""
-    short: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        shown = clean(" ".join(name.split())) or "(no name)"
-        if len(shown) > longest:
-            half = (longest - 1) // 2
-            shown = f"{shown[:half]}\u2026{shown[-half:]}"
-        if shown in short.values():
-            shown = f"{shown} ({len(short) + 1})"
-        short[name] = shown
-    return short

@@ -3,10 +3,8 @@
 import base64
 import hashlib
 import os
-import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
@@ -14,18 +12,17 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fastpsr import __version__
-from fastpsr.evaluation.layout import simultaneous
 from fastpsr.files import check_place, whole_file
 from fastpsr.report.content import Report
-from fastpsr.report.differences import difference_tables
-from fastpsr.report.drawing import draw
+from fastpsr.report.differences import differences
+from fastpsr.report.drawing import figures
+from fastpsr.report.origin import made, read
+from fastpsr.report.overview import overview
 from fastpsr.report.svg import clean
-from fastpsr.report.tables import metric_tables, normalized, operating_points, verdict_table
-from fastpsr.report.verdict import verdicts
+from fastpsr.report.tables import metrics
+from fastpsr.report.verdict import calibration
 
 __all__ = ["render", "write_report"]
-
-_LIBRARIES = ("numpy", "scipy", "numba", "polars", "matplotlib")
 
 
 def write_report(path: str | os.PathLike[str], report: Report) -> None:
@@ -74,24 +71,15 @@ def render(report: Report) -> str:
         HTML that needs no other file, no network and no script. Whatever stands in the report is
         shown as text.
     """
-    said = verdicts(report)
-    first = {result.place for result in report.pooled}
-    script = _script()
+    script = _text("script.js")
+    found = {name: section(report) for name, section in _SECTIONS.items()}
     page: str = _template().render(
         report=report,
-        verdicts=[verdict for verdict in said if verdict.result.place in first],
-        verdict_table=verdict_table(said),
-        tables=metric_tables(report),
-        differences=difference_tables(report),
-        simultaneous=simultaneous(report.evaluation.differences, report.evaluation.intervals),
-        normalized=normalized(report),
-        operating_points=operating_points(report),
-        figures=draw(report),
-        versions=_versions(),
+        sections={name: content for name, content in found.items() if content is not None},
+        version=__version__,
         style=Markup(_text("style.css")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        svg=Markup,
     )
     return page
 
@@ -114,16 +102,13 @@ def _text(name: str) -> str:
     return files("fastpsr.report").joinpath(name).read_text("utf-8")
 
 
-def _script() -> str:
-    return _text("script.js")
-
-
-def _versions() -> Mapping[str, str]:
-    """Return the versions of what the numbers and figures come from."""
-    found = {"fastpsr": __version__, "Python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found | {"system": f"{platform.system()} {platform.machine()}"}
+#: What returns the content of each section, None to leave it out, for the template of that name.
+_SECTIONS: Mapping[str, Callable[[Report], Mapping[str, Any] | None]] = {
+    "overview": overview,
+    "read": read,
+    "calibration": calibration,
+    "metrics": metrics,
+    "differences": differences,
+    "figures": figures,
+    "made": made,
+}

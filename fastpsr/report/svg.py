@@ -12,6 +12,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fastpsr.plotting.canvas import legend_columns
+
 __all__ = ["clean", "inline_svg", "legend_above", "new_axes"]
 
 _LOOK: dict[Any, Any] = {
@@ -29,8 +31,7 @@ _LOOK: dict[Any, Any] = {
     "text.usetex": False,
 }
 _INCHES = (4.7, 3.5)  # so small that text stays legible at the width of a phone
-_LEGEND_WIDTH = 68  # characters across a figure
-_HANDLE_WIDTH = 6  # characters that a handle and the space around it take
+_LEGEND_WIDTH = 3.4  # inches
 _LEGEND_ROW = 0.19  # inches
 _CHILD = 0.7  # inches, of axes above the axes
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -64,7 +65,7 @@ def legend_above(ax: Axes) -> None:
     if legend is None:
         return
     labels = [text.get_text() for text in legend.get_texts()]
-    columns = max(1, _LEGEND_WIDTH // (max(map(len, labels)) + _HANDLE_WIDTH))
+    columns = legend_columns(labels, _LEGEND_WIDTH)
     rows = -(-len(labels) // columns)
     highest = ax.child_axes[0] if ax.child_axes else ax
     legend = ax.legend(

@@ -1,22 +1,24 @@
 """The tables of a report, as cells."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fastpsr.evaluation import Row
 from fastpsr.evaluation.layout import number, with_interval
 from fastpsr.report.content import Report, Result
-from fastpsr.report.verdict import Verdict
 
 __all__ = [
     "Cell",
     "Table",
     "metric_tables",
+    "metrics",
     "narrow_tables",
     "normalized",
     "operating_points",
-    "verdict_table",
+    "value_cell",
+    "without_conditions",
 ]
 
 _MOST_COLUMNS = 6  # of numbers in a table, which is what a printed page has room for
@@ -29,6 +31,7 @@ class Cell:
     text: str
     number: float | None = None
     small: tuple[str, ...] = ()
+    is_best: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,17 @@ class Table:
         return any(line[place].number is not None for line in self.lines)
 
 
+def metrics(report: Report) -> Mapping[str, Any]:
+    """Return the section of all metrics."""
+    intervals = report.evaluation.intervals
+    costs = operating_points(report)
+    return {
+        "settings": None if intervals is None else report.evaluation.settings,
+        "normalized": normalized(report),
+        "tables": [*([] if costs is None else [costs]), *metric_tables(report)],
+    }
+
+
 def metric_tables(report: Report) -> list[Table]:
     """Return the metrics: by name for one result, else a line per result; then meanings."""
     if len(report.results) == 1:
@@ -57,22 +71,6 @@ def metric_tables(report: Report) -> list[Table]:
         header = ["system and condition", "metrics", "why there is no finite value"]
         tables.append(Table("What could not be computed", header, gaps))
     return tables
-
-
-def verdict_table(verdicts: Sequence[Verdict]) -> Table | None:
-    """Return the calibration loss by system and condition, None if there is too little to tell."""
-    lines = []
-    for verdict in verdicts:
-        row = verdict.result.row("RCL")
-        if row is not None:
-            names = [Cell(verdict.result.system), Cell(verdict.result.condition)]
-            best = verdict.result.best_calibrator
-            found = "" if best is None else f"{best.name}, {number(best.saving, best.unit)}"
-            lines.append([*names, _value(row), Cell(verdict.short), Cell(found)])
-    if len(lines) < 2:
-        return None
-    header = ["system", "condition", "relative calibration loss", "in words", "best calibrator"]
-    return _without_conditions(Table("Relative calibration loss", header, lines))
 
 
 def _of_one(result: Result) -> Table:
@@ -126,12 +124,12 @@ def _of_many(report: Report) -> list[Table]:
             cells.append(Cell("") if n is None else Cell(f"{n:,}", n))
         for metric in metrics:
             row = result.row(metric)
-            cells.append(Cell("") if row is None else _value(row))
+            cells.append(Cell("") if row is None else value_cell(row))
         lines.append(cells)
     heads = [[Cell(result.system), Cell(result.condition)] for result in report.results]
     header = ["system", "condition"], [*counts, *metrics]
     tables = narrow_tables("Metrics by system and condition", *header, heads, lines)
-    return [_without_conditions(table) for table in tables]
+    return [without_conditions(table) for table in tables]
 
 
 def narrow_tables(
@@ -152,8 +150,8 @@ def narrow_tables(
     return tables
 
 
-def _without_conditions(table: Table) -> Table:
-    """Return a table without its column of conditions, if these are not given."""
+def without_conditions(table: Table) -> Table:
+    """Return a table without its second column, of conditions, if these are not given."""
     if any(line[1].text for line in table.lines):
         return table
     lines = [[line[0], *line[2:]] for line in table.lines]
@@ -161,7 +159,8 @@ def _without_conditions(table: Table) -> Table:
     return Table(caption, [table.header[0], *table.header[2:]], lines)
 
 
-def _value(row: Row) -> Cell:
+def value_cell(row: Row) -> Cell:
+    """Return the value of a row, above its interval."""
     value, interval = with_interval(row.value, row.low, row.high, row.unit)
     return Cell(value, row.value, (*([interval] if interval else []), *_undefined(row)))
 

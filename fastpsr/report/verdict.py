@@ -1,18 +1,21 @@
 """Assessment of calibration, and of the effect of calibrating, as sentences."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.evaluation import Intervals, Row
+from fastpsr.evaluation.layout import number
 from fastpsr.metrics import CalibrationLoss
 from fastpsr.plans import run
 from fastpsr.predictions import Predictions
 from fastpsr.report.content import Report, Result
+from fastpsr.report.tables import Cell, Table, value_cell, without_conditions
 from fastpsr.rules import Log
 
-__all__ = ["Verdict", "verdicts"]
+__all__ = ["Verdict", "calibration", "verdict_table", "verdicts"]
 
 _SLIGHT = 1.0  # percent of the cross-entropy: less is hardly worth a calibrator
 _LARGE = 5.0
@@ -36,12 +39,20 @@ class Verdict:
     words: tuple[str, ...]
 
 
+def calibration(report: Report) -> Mapping[str, Any] | None:
+    """Return the section on calibration: of all samples in words, and a table of all results."""
+    found = verdicts(report)
+    first = {result.place for result in report.pooled}
+    said = [verdict for verdict in found if verdict.result.place in first]
+    return {"verdicts": said, "table": verdict_table(found)} if said else None
+
+
 def verdicts(report: Report) -> list[Verdict]:
     """Return a verdict for each result that knows its calibration loss, or only ranks."""
     bounds = {result.place: _bound(result, report.predictions) for result in report.pooled}
     found = []
     for result in report.results:
-        row = result.row("RCL")
+        row = result.of_role("RCL")
         if row is not None:
             found.append(_judge(result, row, bounds.get(result.place), report.evaluation.intervals))
         elif report.is_raw:
@@ -49,10 +60,26 @@ def verdicts(report: Report) -> list[Verdict]:
     return found
 
 
+def verdict_table(verdicts: Sequence[Verdict]) -> Table | None:
+    """Return the calibration loss by system and condition, None if there is too little to tell."""
+    lines = []
+    for verdict in verdicts:
+        row = verdict.result.of_role("RCL")
+        if row is not None:
+            names = [Cell(verdict.result.system), Cell(verdict.result.condition)]
+            best = verdict.result.best_calibrator
+            found = "" if best is None else f"{best.name}, {number(best.saving, best.unit)}"
+            lines.append([*names, value_cell(row), Cell(verdict.short), Cell(found)])
+    if len(lines) < 2:
+        return None
+    header = ["system", "condition", "relative calibration loss", "in words", "best calibrator"]
+    return without_conditions(Table("Relative calibration loss", header, lines))
+
+
 def _judge(result: Result, rcl: Row, bound: float | None, intervals: Intervals | None) -> Verdict:
     if math.isnan(rcl.value):
         return Verdict(result, "not known", (f"It is not known: {_lower(rcl.note)}.",))
-    nce = result.row("NCE")
+    nce = result.of_role("NCE")
     if nce is not None and math.isinf(nce.value):
         why = (
             "Its cross-entropy is infinite: some samples have posterior 0 for the class that was "
@@ -129,7 +156,7 @@ def _best(result: Result) -> tuple[str, ...]:
 
 
 def _of_raw(result: Result) -> str:
-    best = result.row("minCllr")
+    best = result.of_role("minCllr")
     text = "Raw scores only rank, so that calibration cannot be judged."
     if best is None or not math.isfinite(best.value):
         return text
@@ -138,7 +165,7 @@ def _of_raw(result: Result) -> str:
 
 def _bound(result: Result, predictions: Mapping[str, Predictions]) -> float | None:
     """Return what PAV would save at most, in percent; None where there is no such bound."""
-    row = result.row("RCL bound")
+    row = result.of_role("RCL bound")
     if row is not None:
         return row.value
     samples = predictions.get(result.system)

@@ -1,0 +1,36 @@
+"""Names of systems and conditions as figures and tables have room for them."""
+
+from collections.abc import Sequence
+
+from fastpsr.report.svg import clean
+
+__all__ = ["by_column", "shorten"]
+
+_LONGEST = 32  # characters of a name in a legend
+_LONGEST_CONDITION = 20  # characters of a condition
+
+
+def by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """Return the column that all conditions name (as "column=value"), and short names of these."""
+    columns = {name.partition("=")[0] for name in conditions if "=" in name}
+    column = columns.pop() if len(columns) == 1 else ""
+    values = {name: name.removeprefix(f"{column}=") for name in conditions}
+    if not column or len(set(values.values())) < len(values):
+        return "", shorten(conditions, _LONGEST_CONDITION)
+    short = shorten(list(values.values()), _LONGEST_CONDITION)
+    (shown,) = shorten([column]).values()
+    return shown, {name: short[value] for name, value in values.items()}
+
+
+def shorten(names: Sequence[str], longest: int = _LONGEST) -> dict[str, str]:
+    """Return for each name one that fits in a legend, all different."""
+    short: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        shown = clean(" ".join(name.split())) or "(no name)"
+        if len(shown) > longest:
+            half = (longest - 1) // 2
+            shown = f"{shown[:half]}\u2026{shown[-half:]}"
+        if shown in short.values():
+            shown = f"{shown} ({len(short) + 1})"
+        short[name] = shown
+    return short
