@@ -705,7 +705,7 @@ def test_targets_and_nontargets_in_two_files(tmp_path, layout):
         with pytest.raises(ValueError, match=r"targets has ids of trials, and .*bare has none"):
             trials.read_classes(sides[0], save(tmp_path / "bare", "1\n2\n"))
     with pytest.raises(ValueError, match=r"has labels \(target/nontarget\)"):
-        trials.read_classes(save(tmp_path / "labeled", text("etsl")), sides[1])
+        trials.read_classes(save(tmp_path / "labeled", text(layout + "l")), sides[1])
     with pytest.raises(ValueError, match="of must be 'scores' or 'pairs', not 'x'"):
         trials.read_classes(*sides, of="x")
 

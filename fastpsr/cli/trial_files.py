@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,7 +134,7 @@ class TrialReader:
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
-                scores = self._read_file(path, "scores", self.score_options, twins=key.ids)
+                scores = self._read_file(path, "scores", self.score_options, known=key.ids)
             tell(scores.taken)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
@@ -206,12 +206,10 @@ class TrialReader:
     ) -> Reading:
         """Read a file, and show how much of it was read."""
         columns = options.columns or {}
-        request = Request(
-            wanted, options.format, columns, options.transpose, prefix, self.progress, **more
-        )
-        return read_file(path, request)
+        request = Request(wanted, options.format, columns, options.transpose, prefix=prefix)
+        return read_file(path, request, self.progress, **more)
 
-    def _of_classes(self, of: Wanted, format: str | None) -> Reading:
+    def _of_classes(self, of: Literal["scores", "pairs"], format: str | None) -> Reading:
         """Read the files of targets and of non-targets."""
         assert self.classes is not None
         self.progress(f"reading {' and '.join(map(str, self.classes))}")

@@ -132,7 +132,7 @@ def encode(series: "Series") -> Coded:
 def as_column(series: "Series") -> Column:
     """Turn a Series into codes if it holds text, else into an array of numbers; nulls are ""."""
     pl = polars()
-    if isinstance(series.dtype, pl.Categorical) and series.null_count() == 0:
+    if isinstance(series.dtype, pl.Categorical | pl.Enum) and series.null_count() == 0:
         return encode(series)
     if series.dtype.is_decimal():
         series = series.cast(pl.Float64)

@@ -22,10 +22,11 @@ from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.mismatch import Sides, nothing_in_common, why_ids_differ
 from fastpsr.trials.optional import duckdb, polars, pyarrow
 from fastpsr.trials.policies import Findings, Policies, Trials
+from fastpsr.trials.reading import open_file
 from fastpsr.trials.repeats import Repeats, hashes_of
-from fastpsr.trials.request import Request, Wanted
+from fastpsr.trials.request import Label, Request, Wanted
 from fastpsr.trials.speakers import SPEAKER_COLUMNS, SpeakerFinder, taken_as_conditions
-from fastpsr.trials.streams import Feed, TrialFile, TrialFiles
+from fastpsr.trials.trial_file import TrialFile, TrialFiles
 from fastpsr.wording import counted
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = ["JoinedFile", "join"]
 AnyPath = str | os.PathLike[str]
 Progress = Callable[[str, int, int], object]
 Mask = NDArray[np.bool_]
-Label = Literal["target", "nontarget"]
 
 _MOST_IDS = 1_000_000  # of a side, to find out why ids differ
 _GROUP_ROWS = 10**6
@@ -164,20 +164,31 @@ def join(
         if os.path.realpath(path) == os.path.realpath(output):
             raise ArgumentError("output", f"must not be an input too: {output}")
     wanted: Wanted = "key" if labels[0] is None else "pairs"
-    request = Request(wanted, key_format, key_columns or {}, None, "key_")
     files = [
-        TrialFile(path, request, piece, label) for path, label in zip(keys, labels, strict=True)
+        _opened(path, Request(wanted, key_format, key_columns or {}, label=label, prefix="key_"))
+        for path, label in zip(keys, labels, strict=True)
     ]
     of_key = files[0] if len(files) == 1 else TrialFiles(files)
-    systems = [
-        System(name, TrialFile(path, Request("scores", score_format, score_columns or {},
-                                             None, "score_"), piece))
-        for name, path in paths.items()
-    ]  # fmt: skip
-    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern, of_key.conditions)
+    request = Request("scores", score_format, score_columns or {}, prefix="score_")
+    systems = [System(name, _opened(path, request)) for name, path in paths.items()]
+    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
+    if finder is not None:
+        finder.check_columns(of_key.conditions)
     with _Workshop(Path(output), budget) as workshop:
-        job = _Job(of_key, systems, finder, policies, workshop, Path(output), progress)
+        job = _Job(of_key, systems, finder, policies, workshop, Path(output), progress, piece)
         return job.run()
+
+
+def _opened(path: AnyPath, request: Request) -> TrialFile:
+    file = open_file(path, request)
+    if file.n_held > memory_budget():
+        raise ValueError(
+            f"{path} must be a regular file, as text of a pipe is held in memory and this has "
+            f"{file.n_held:,} bytes: save it, or raise FASTPSR_MEMORY"
+        )
+    if "enroll" not in file.roles or "test" not in file.roles:
+        raise ValueError(f"{path}: {file.format} has no ids of trials to join on")
+    return file
 
 
 def _with_labels(
@@ -289,7 +300,9 @@ class _Job:
         workshop: "_Workshop",
         output: Path,
         progress: Progress | None,
+        piece: int,
     ) -> None:
+        self.piece = workshop.piece = piece
         self.key, self.systems, self.finder = key, systems, finder
         self.policies, self.workshop, self.output = policies, workshop, output
         self.progress = progress
@@ -307,9 +320,9 @@ class _Job:
                 raise ValueError(self._why_nothing())
         names = {str(s.file.path): s.name for s in self.systems}
         orders = {str(s.file.path): s.in_order for s in self.systems}
-        taken = (self.key.taken, *(s.file.taken for s in self.systems), *self.notes)
+        taken = (self.key.notes, *(s.file.notes for s in self.systems), *self.notes)
         if self.finder is not None:
-            taken = (*taken, self.finder.taken)
+            taken = (*taken, self.finder.note)
         elif not {*SPEAKER_COLUMNS} <= {*self.columns}:  # which are speakers to those who read
             taken = (*taken, *taken_as_conditions(self.columns, "speaker_columns={}"))
         return JoinedFile(
@@ -324,7 +337,7 @@ class _Job:
         """
         repeats = self.workshop.repeats("key")
         sources = {
-            s: _InOrder(s.file, self.ids) for s in self.systems
+            s: _InOrder(s.file, self.ids, self.piece) for s in self.systems
         }  # dropped at the first difference
         self._write(part, sources, False, lambda frame: repeats.add(self._hashes(frame)))
         if not all(s.in_order for s in self.systems):
@@ -357,7 +370,7 @@ class _Job:
             if n_matched == 0:
                 raise ValueError(self._nothing_in_common(system, f"scores{k}"))
         sources = {
-            s: _InOrder(s.file, self.ids) if s.in_order else _Matched(shop, tables[s])
+            s: _InOrder(s.file, self.ids, self.piece) if s.in_order else _Matched(shop, tables[s])
             for s in self.systems
         }
         for system in self.systems:
@@ -383,7 +396,9 @@ class _Job:
             if self.finder is not None:
                 self.finder.start()
             first = 0
-            for block in self.key.frames(True, self._tell(self.key)):
+            for block in self.key.frames(
+                self.piece, with_conditions=True, progress=self._tell(self.key)
+            ):
                 n = block.height
                 rows = np.arange(first, first + n)
                 again = np.zeros(n, bool)
@@ -475,7 +490,12 @@ class _Job:
 
             def add(file: TrialFile, what: _Found, *words: str, found: Findings = found) -> None:
                 names = dict(zip(what.rows, what.names, strict=True))
-                found.add_some(Trials([names], file.where), what.count, what.rows, *words)
+                found.add_some(
+                    Trials([names], file.where if file.has_places else None),
+                    what.count,
+                    what.rows,
+                    *words,
+                )
 
             if again:
                 differ, same = shop.again("key", self.ids)
@@ -559,11 +579,35 @@ class _Slice:
     rows: NDArray[np.int64]  # of the score file
 
 
+class Feed:
+    """Rows of frames, taken as many at a time as asked for."""
+
+    def __init__(self, frames: Iterator["DataFrame"]) -> None:
+        self._frames = frames
+        self._held: list[DataFrame] = []
+        self._n_held = 0
+
+    def take(self, n: int) -> "DataFrame | None":
+        """Return the next n rows, fewer at the end, None after it."""
+        while self._n_held < n:
+            frame = next(self._frames, None)
+            if frame is None:
+                break
+            self._held.append(frame)
+            self._n_held += frame.height
+        if not self._held:
+            return None
+        whole: DataFrame = self._held[0] if len(self._held) == 1 else polars().concat(self._held)
+        rest = whole[n:]
+        self._held, self._n_held = ([rest], rest.height) if rest.height else ([], 0)
+        return whole[:n]
+
+
 class _InOrder:
     """Scores in the key's order."""
 
-    def __init__(self, file: TrialFile, ids: Sequence[str]) -> None:
-        self._feed, self._ids, self._first = Feed(file.frames()), ids, 0
+    def __init__(self, file: TrialFile, ids: Sequence[str], n_bytes: int) -> None:
+        self._feed, self._ids, self._first = Feed(file.frames(n_bytes)), ids, 0
 
     def take(self, block: "DataFrame") -> _Slice | None:
         """Return the scores of the next rows of the key, None if their ids are others."""
@@ -690,6 +734,7 @@ class _Workshop:
         self._path: Path | None = None
         self._duckdb: Any = None
         self._thread = ThreadPoolExecutor(1)
+        self.piece = 0
         self.group_rows = max(1, min(_GROUP_ROWS, budget // _BYTES_PER_ROW))
         self._has_label: dict[str, bool] = {}
 
@@ -734,7 +779,7 @@ class _Workshop:
     ) -> NDArray[np.uint64]:
         """Load ids, and scores with their labels, with row numbers; return repeated hashes."""
         of_scores = table != "key"
-        has_label = of_scores and file.has_labels
+        has_label = of_scores and "label" in file.roles
         self._has_label[table] = has_label
         values = ["score", *(["label"] if has_label else [])] if of_scores else []
         kinds = {"score": "DOUBLE", "label": "BOOLEAN"}
@@ -742,7 +787,7 @@ class _Workshop:
         self._run(f"CREATE TABLE {table} (row BIGINT, {', '.join(columns)})")
         repeats = self.repeats(table)
         first = 0
-        for frame in file.frames(progress=tell(file)):
+        for frame in file.frames(self.piece, progress=tell(file)):
             repeats.add(np.asarray(hashes_of(frame, ids).to_numpy()))
             self._insert(table, frame.select(*ids, *values), first)
             first += frame.height
@@ -764,7 +809,7 @@ class _Workshop:
         if repeated.size:
             wanted = pl.Series(repeated)
             first = 0
-            for frame in file.frames():
+            for frame in file.frames(self.piece):
                 rows = pl.Series("row", np.arange(first, first + frame.height))
                 first += frame.height
                 among = hashes_of(frame, ids).is_in(wanted.implode())

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import pick
+from fastpsr.trials.coded import Coded, pick
 from fastpsr.trials.detect import is_of_matrices
 from fastpsr.trials.join_in_memory import Joined, Rows, join, keep_numbers
 from fastpsr.trials.policies import Policies
@@ -107,7 +107,7 @@ def read(
     wanted: Wanted = "labeled scores" if alone else "scores"
     given = isinstance(scores, Reading)
     if key is None:
-        request = Request(wanted, score_format, score_columns or {}, transpose, "score_")
+        request = Request(wanted, score_format, score_columns or {}, transpose, prefix="score_")
         scores = _read(scores, request)
     else:
         keys = [key] if isinstance(key, Reading | str | os.PathLike) else [*key]
@@ -116,16 +116,14 @@ def read(
         *turns, transpose = _of_hdf5(transpose, *keys, scores)
         key = concatenated(
             [
-                _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
+                _read(each, Request("key", key_format, key_columns or {}, turn, prefix="key_"))
                 for each, turn in zip(keys, turns, strict=True)
             ]
         )
-        request = Request(
-            wanted, score_format, score_columns or {}, transpose, "score_", twins=key.ids
-        )
+        request = Request(wanted, score_format, score_columns or {}, transpose, prefix="score_")
         with ThreadPoolExecutor(1) as beside:  # what the join needs of the key
             beside.submit(lambda: key.hashes)
-            scores = _read(scores, request)
+            scores = _read(scores, request, key.ids)
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
     if key is not None:
@@ -144,9 +142,11 @@ def _of_hdf5(transpose: bool | None, *files: AnyPath | Reading) -> list[bool | N
     return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]
 
 
-def _read(file: AnyPath | Reading, request: Request) -> Reading:
+def _read(
+    file: AnyPath | Reading, request: Request, known: Mapping[str, Coded] | None = None
+) -> Reading:
     if not isinstance(file, Reading):
-        return read_file(file, request)
+        return read_file(file, request, known=known)
     if request.format or request.columns or request.transpose is not None:
         raise ArgumentError(
             f"{request.prefix}format",

@@ -1,17 +1,19 @@
 """Several files as one: keys in turn, or the targets and the non-targets of a list."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-
-import numpy as np
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded, Column, recode
+from fastpsr.trials.coded import Coded
 from fastpsr.trials.optional import polars
-from fastpsr.trials.reading import Reading, read_file
-from fastpsr.trials.request import Request, Wanted
-from fastpsr.wording import counted
+from fastpsr.trials.reading import Progress, Reading, collect, open_file
+from fastpsr.trials.request import CLASSES, Request
+from fastpsr.trials.trial_file import TrialFile, TrialFiles
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 __all__ = ["concatenated", "read_classes"]
 
@@ -20,9 +22,9 @@ def read_classes(
     targets: str | os.PathLike[str],
     nontargets: str | os.PathLike[str],
     *,
-    of: Wanted = "scores",
+    of: Literal["scores", "pairs"] = "scores",
     format: str | None = None,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Reading:
     r"""Read the targets and the non-targets of a list, which are in two files.
 
@@ -62,18 +64,11 @@ def read_classes(
     """
     if of not in ("scores", "pairs"):
         raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
-    readings = []
-    for label, path in ((1, targets), (0, nontargets)):
-        found = read_file(path, Request(of, format, progress=progress))
-        if found.y_true is not None:
-            raise ValueError(
-                f"{found.path} has labels ({found.vocabulary}): targets and non-targets in two "
-                "files have none; read it on its own"
-            )
-        y_true = np.full(len(found), label, np.uint8)
-        said = f"{found.taken}; all are {('non-targets', 'targets')[label]}"
-        readings.append(replace(found, y_true=y_true, taken=said))
-    return concatenated(readings)
+    files = [
+        open_file(path, Request(of, format, label=label))
+        for label, path in zip(CLASSES, (targets, nontargets), strict=True)
+    ]
+    return collect(TrialFiles(files), progress)
 
 
 def concatenated(readings: Sequence[Reading]) -> Reading:
@@ -84,68 +79,55 @@ def concatenated(readings: Sequence[Reading]) -> Reading:
     ValueError
         If only some have ids, or a column holds text here and numbers there.
     """
-    first = readings[0]
     if len(readings) == 1:
-        return first
-    for other in readings[1:]:
-        if (other.enroll is None) != (first.enroll is None):
-            bare, full = (other, first) if other.enroll is None else (first, other)
-            raise ValueError(f"{full.path} has ids of trials, and {bare.path} has none")
-    shared = [name for name in first.columns if all(name in r.columns for r in readings)]
-    lost = [
-        f"left out: column {name} of {reading.path}, which others lack"
-        for reading in readings
-        for name in reading.columns
-        if name not in shared
-    ]
-    ends = np.cumsum([len(reading) for reading in readings])
-
-    def where(rows: Sequence[int]) -> list[str]:
-        places = []
-        for row in rows:
-            k = int(np.searchsorted(ends, row, side="right"))
-            of_file = readings[k].where
-            inside = row - (int(ends[k - 1]) if k else 0)
-            places.append(readings[k].path if of_file is None else of_file([inside])[0])
-        return places
-
-    def stacked(role: str) -> Column | None:
-        parts = [getattr(reading, role) for reading in readings]
-        return None if any(part is None for part in parts) else _stacked(parts, readings, role)
-
-    names = {
-        role: name
-        for role, name in first.names.items()
-        if all(reading.names.get(role) == name for reading in readings)
-    }
-    made = {role: stacked(role) for role in ("enroll", "test", "y_true", "score")}
-    return replace(
-        first,
-        path=" and ".join(reading.path for reading in readings),
-        taken="\n".join([*(reading.taken for reading in readings), *lost]),
-        columns={
-            name: _stacked([r.columns[name] for r in readings], readings, name) for name in shared
-        },
-        names=names,
-        where=where,
-        **made,  # type: ignore[arg-type]
-    )
+        return readings[0]
+    return collect(TrialFiles([HeldFile(reading) for reading in readings]))
 
 
-def _stacked(parts: Sequence[Column], readings: Sequence[Reading], name: str) -> Column:
-    """Return columns one below the other."""
-    coded = [part for part in parts if isinstance(part, Coded)]
-    if not coded:
-        return np.concatenate([part for part in parts if not isinstance(part, Coded)])
-    if len(coded) < len(parts):
-        text = next(r.path for r, p in zip(readings, parts, strict=True) if isinstance(p, Coded))
-        raise ValueError(
-            f"column {name} is text in {text} and numbers elsewhere: of "
-            f"{counted(len(parts), 'file')} it must be of one kind"
+class HeldFile(TrialFile):
+    """A file that is in memory."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.path, self.format, self.columns = Path(reading.path), reading.format, reading.order
+        self._reading, self.names_columns = reading, bool(reading.names)
+        has = {**reading.ids, "label": reading.y_true, "score": reading.score}
+        self.roles = {r: reading.names.get(r, r) for r, column in has.items() if column is not None}
+        if "side" in reading.names:
+            self.roles["side"] = reading.names["side"]
+        self.conditions = [*reading.columns]
+        self.has_places = reading.where is not None
+        self.n_rows = len(reading)
+
+    @property
+    def vocabulary(self) -> str | None:
+        return self._reading.vocabulary
+
+    @property
+    def notes(self) -> str:
+        return self._reading.taken
+
+    def frames(self, n_bytes: int | None = None, **options: Any) -> "Iterator[DataFrame]":
+        """Yield all rows at once."""
+        pl, reading = polars(), self._reading
+        own = {**reading.ids, "label": reading.y_true, "score": reading.score}
+        if "side" in self.roles:
+            own["side"] = reading.columns[self.roles["side"]]
+        own |= {f":{name}": column for name, column in reading.columns.items()}
+        frame = pl.DataFrame(
+            {
+                name: c.series() if isinstance(c, Coded) else c
+                for name, c in own.items()
+                if c is not None
+            }
         )
-    uncoded = [part.uncoded for part in coded if part.uncoded is not None]
-    if len(uncoded) == len(parts):
-        return Coded.of(polars().concat(uncoded))
-    names = polars().concat([part.names for part in coded]).unique().sort()
-    codes = np.concatenate([recode(part, names) for part in coded])
-    return Coded(codes.astype(np.int32), names)
+        yield frame.with_columns(pl.col("label").cast(pl.Boolean)) if "label" in frame else frame
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        assert self._reading.where is not None
+        return self._reading.where(rows)
+
+    def _pieces(self, n_bytes: int | None) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def _split(self, piece: Any, text: Any) -> "DataFrame":
+        raise NotImplementedError
