@@ -18,7 +18,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
-from fastpsr.trials import join_on_disk
+from fastpsr.trials.joining import database, on_disk, parquet_writer, repeats, steps
 from tests.commands import surroundings
 
 pytest.importorskip("pyarrow")
@@ -42,7 +42,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 def pieces(request, monkeypatch):
     """Files that are read whole, and in pieces of a line or two."""
     if request.param == "tiny pieces":
-        monkeypatch.setattr(join_on_disk, "_PIECE_BYTES", 50)
+        monkeypatch.setattr(on_disk, "_PIECE_BYTES", 50)
 
 
 def save(name, lines, *, ending="\n", bom=False, encoding="utf-8"):
@@ -342,9 +342,9 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
     save("key", KEY)
     for name, lines in (("same", LINES), ("other", SHUFFLED)):
         save(name, lines)
-        for roles in (join_on_disk, sys.modules["fastpsr.trials.repeats"]):
+        for module in (database, repeats, steps):
             monkeypatch.setattr(
-                roles, "hashes_of",
+                module, "hashes_of",
                 lambda frame, roles: pl.Series(np.zeros(frame.height, np.uint64)),
             )  # fmt: skip
         _, frame = joined("key", name)
@@ -356,9 +356,9 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
 def test_hashes_on_disk_and_small_row_groups(lines, monkeypatch):
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(join_on_disk._Workshop, "repeats",
-                        lambda shop, name: join_on_disk.Repeats(64, shop.folder, name))  # fmt: skip
-    monkeypatch.setattr(join_on_disk, "_GROUP_ROWS", 10)
+    monkeypatch.setattr(database.Database, "repeats",
+                        lambda self, name: repeats.Repeats(64, self.folder, name))  # fmt: skip
+    monkeypatch.setattr(parquet_writer, "_GROUP_ROWS", 10)
     save("key", [*KEY, KEY[4]])
     save("scores", lines)
     result, frame = joined("key", "scores", duplicates="first")
@@ -567,7 +567,7 @@ def test_a_signal_ends_a_query(tmp_path):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
 
     def work():
-        with join_on_disk._Workshop(tmp_path / "o", 1 << 28) as shop:
+        with database.Database(tmp_path / "o", 1 << 28, 1 << 20) as shop:
             shop.folder()
             timer.start()
             shop._run(endless)

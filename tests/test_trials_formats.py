@@ -344,8 +344,8 @@ def test_bad_hdf5(tmp_path):
     with pytest.raises(ValueError, match=r"columns is for files that name theirs, .* is bosaris"):
         trials.read_key(path, columns={"enroll": "x"})
     with pytest.raises(
-        ValueError, match=r"1 nan score \('ann z'\): pass nan='drop'"
-    ):  # ids tell where
+        ValueError, match=r"1 nan score \('ann z' at \S+: row 0, column 2\): pass nan='drop'"
+    ):
         trials.read(
             path,
             matrices(
@@ -639,9 +639,11 @@ def test_dca_plda(tmp_path):
         assert key.y_true.tolist() == [1, 0, 0, 1]
         assert key.format == "dca-plda"
     scores = write("scores", scores=np.arange(6.0).reshape(2, 3))  # as it saves them: no mask
-    with pytest.raises(ValueError, match=r"2 scores of no trial in the key .*extra='ignore'"):
-        trials.read(key, scores)
-    found = trials.read(key, scores, extra="ignore")
+    found = trials.read(key, scores)  # which is full: it has scores of other pairs, too
+    assert found.taken[-1] == (
+        "left out: 2 scores of no trial in the key ('ann z', 'bob x'): a full matrix has one for "
+        "every pair"
+    )
     assert found.score.tolist() == [0.0, 1.0, 3.0, 4.0]
     both = write("both", scores=np.arange(6.0).reshape(2, 3), mask=mask)
     assert trials.read(both, both).score.tolist() == found.score.tolist()

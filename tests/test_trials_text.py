@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from fastpsr import trials
-from fastpsr.trials import pieces, repeats, text
+from fastpsr.trials import pieces, text
+from fastpsr.trials.joining import repeats
 from fastpsr.trials.reading import read_file
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample

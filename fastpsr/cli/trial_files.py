@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,9 @@ from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats import endings_of, may_end_in
-from fastpsr.trials.reading import read_file
-from fastpsr.trials.request import Request, Wanted
-from fastpsr.trials.several import concatenated
+from fastpsr.trials.reading import collect, read_file
+from fastpsr.trials.request import CLASSES, Label, Request, Wanted
+from fastpsr.trials.several import open_as_one
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
 __all__ = [
@@ -188,16 +188,17 @@ class TrialReader:
 
     @cached_property
     def _key(self) -> Reading | None:
-        found = []
+        files: list[tuple[Path, Label | None]] = [(path, None) for path in self.keys]
         if self.classes is not None and self.has_scores:
-            found.append(self._of_classes("pairs", self.key_options.format))
-        for path in self.keys:
-            self.progress(f"reading {path}")
-            with self.clock.on("read"), worded(of_key=True):
-                found.append(self._read_file(path, "key", self.key_options))
-        if not found:
+            files = [*zip(self.classes, CLASSES, strict=True), *files]
+        if not files:
             return None
-        key = concatenated(found)
+        options = self.key_options
+        request = Request("key", options.format, options.columns or {})
+        self.progress(f"reading {' and '.join(str(path) for path, _ in files)}")
+        with self.clock.on("read"), worded(of_key=True):
+            turns = [options.transpose] * len(files)
+            key = collect(open_as_one(files, request, turns), self.progress)
         self._print(key.taken.splitlines())
         return key
 
@@ -209,16 +210,13 @@ class TrialReader:
         request = Request(wanted, options.format, columns, options.transpose, prefix=prefix)
         return read_file(path, request, self.progress, **more)
 
-    def _of_classes(self, of: Literal["scores", "pairs"], format: str | None) -> Reading:
-        """Read the files of targets and of non-targets."""
-        assert self.classes is not None
-        self.progress(f"reading {' and '.join(map(str, self.classes))}")
-        with self.clock.on("read"), worded(of_key=of == "pairs"):
-            return trials.read_classes(*self.classes, of=of, format=format, progress=self.progress)
-
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
         if self.classes is not None:
-            found = self._of_classes("scores", self.score_options.format)
+            self.progress(f"reading {' and '.join(map(str, self.classes))}")
+            with self.clock.on("read"), worded():
+                found = trials.read_classes(
+                    *self.classes, format=self.score_options.format, progress=self.progress
+                )
             policies = {name: self._policies[name] for name in ("duplicates", "nan")}
             made = trials.read(found, **policies)
             return replace(made, taken=(*found.taken.splitlines(), *made.taken[1:]))

@@ -2,7 +2,7 @@
 
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats import FORMATS
-from fastpsr.trials.join_on_disk import JoinedFile, join
+from fastpsr.trials.joining.on_disk import JoinedFile, join
 from fastpsr.trials.read import read
 from fastpsr.trials.reading import Reading, read_key, read_scores
 from fastpsr.trials.several import read_classes

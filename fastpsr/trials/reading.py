@@ -1,7 +1,7 @@
 """Read one file of trials into memory: a key, or scores, or both."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from fastpsr.caching import cached_property
 from fastpsr.trials.coded import Coded, Column, as_column, categories
 from fastpsr.trials.detect import detect
+from fastpsr.trials.joining.repeats import distinct_hashes
 from fastpsr.trials.optional import polars
-from fastpsr.trials.repeats import distinct_hashes
 from fastpsr.trials.request import Request
-from fastpsr.trials.text import Where
 from fastpsr.trials.trial_file import TrialFile
 
 if TYPE_CHECKING:
@@ -53,15 +52,14 @@ class Reading:
         Names of the columns in the file, by role, where it names them.
     order : tuple of str
         Names of all columns of the file from left to right; for text without names their roles.
-    where : callable or None
-        Names the file and the line or row of given trials; None for HDF5. It reads the file again.
-    is_full : bool
-        Whether there is a score for every pair of ids, as in matrices.
+    file : TrialFile
+        The file, which can be read again.
     """
 
     path: str
     format: str
     taken: str
+    file: TrialFile
     enroll: Coded | None = None
     test: Coded | None = None
     y_true: NDArray[np.uint8] | None = None
@@ -70,8 +68,6 @@ class Reading:
     vocabulary: str | None = None
     names: dict[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
-    where: Where | None = None
-    is_full: bool = False
 
     @property
     def ids(self) -> dict[str, Coded]:
@@ -83,6 +79,10 @@ class Reading:
     def hashes(self) -> NDArray[np.int64] | None:
         """A number for each pair of ids, all different; None where pairs repeat or are coded."""
         return distinct_hashes([*self.ids.values()])
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the lines or rows of trials; it reads the file again."""
+        return self.file.where(rows)
 
     def __len__(self) -> int:
         sizes = (len(x) for x in (self.enroll, self.y_true, self.score) if x is not None)
@@ -114,15 +114,14 @@ def collect(
         str(file.path),
         file.format,
         file.notes,
+        file,
         **ids,  # type: ignore[arg-type]
         y_true=None if label is None else label.view(np.uint8),
         score=score,
         columns={name.removeprefix(":"): column for name, column in held.items()},
         vocabulary=file.vocabulary,
-        names=file.roles if file.names_columns else {},
+        names=file.names,
         order=file.columns,
-        where=file.where if file.has_places else None,
-        is_full=file.is_full,
     )
 
 

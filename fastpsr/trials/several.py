@@ -1,21 +1,36 @@
 """Several files as one: keys in turn, or the targets and the non-targets of a list."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded
-from fastpsr.trials.optional import polars
+from fastpsr.trials.detect import is_of_matrices
 from fastpsr.trials.reading import Progress, Reading, collect, open_file
-from fastpsr.trials.request import CLASSES, Request
+from fastpsr.trials.request import CLASSES, Label, Request, Wanted
 from fastpsr.trials.trial_file import TrialFile, TrialFiles
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    pass
 
-__all__ = ["concatenated", "read_classes"]
+__all__ = [
+    "AnyPath",
+    "Files",
+    "files_of",
+    "open_as_one",
+    "read_classes",
+    "transposes",
+]
+
+AnyPath = str | os.PathLike[str]
+#: A file, several that make one, or those of both classes.
+Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath]
+
+_WITHOUT_LABELS: dict[Wanted, Wanted] = {
+    "key": "pairs", "pairs": "pairs", "scores": "scores", "labeled scores": "scores",
+}  # fmt: skip
 
 
 def read_classes(
@@ -64,70 +79,43 @@ def read_classes(
     """
     if of not in ("scores", "pairs"):
         raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
-    files = [
-        open_file(path, Request(of, format, label=label))
-        for label, path in zip(CLASSES, (targets, nontargets), strict=True)
-    ]
-    return collect(TrialFiles(files), progress)
+    files = [*zip((targets, nontargets), CLASSES, strict=True)]
+    return collect(open_as_one(files, Request(of, format)), progress)
 
 
-def concatenated(readings: Sequence[Reading]) -> Reading:
-    """Return the trials of several files in turn, with the columns that all of them have.
+def files_of(argument: str, given: Files) -> list[tuple[AnyPath | Reading, Label | None]]:
+    """Return the files that an argument names, each with the label of all its trials."""
+    if isinstance(given, Mapping):
+        if {*given} != {*CLASSES}:
+            found = ", ".join(map(repr, given)) or "none"
+            rule = f"must have files of 'target' and 'nontarget', not {found}"
+            raise ArgumentError(argument, rule)
+        return [(path, label) for label, path in given.items()]
+    files = [given] if isinstance(given, Reading | str | os.PathLike) else [*given]
+    if not files:
+        raise ArgumentError(argument, "must name at least one file")
+    return [(file, None) for file in files]
 
-    Raises
-    ------
-    ValueError
-        If only some have ids, or a column holds text here and numbers there.
-    """
-    if len(readings) == 1:
-        return readings[0]
-    return collect(TrialFiles([HeldFile(reading) for reading in readings]))
+
+def open_as_one(
+    files: Sequence[tuple[AnyPath | Reading, Label | None]],
+    request: Request,
+    transpose: Sequence[bool | None] | None = None,
+) -> TrialFile:
+    """Open files that are one: keys in turn, or those of both classes, which have no labels."""
+    opened: list[TrialFile] = []
+    for (file, label), turn in zip(files, transpose or [None] * len(files), strict=True):
+        if isinstance(file, Reading):
+            opened.append(file.file)
+            continue
+        wanted = request.wanted if label is None else _WITHOUT_LABELS[request.wanted]
+        opened.append(open_file(file, replace(request, wanted=wanted, label=label, transpose=turn)))
+    return opened[0] if len(opened) == 1 else TrialFiles(opened)
 
 
-class HeldFile(TrialFile):
-    """A file that is in memory."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.path, self.format, self.columns = Path(reading.path), reading.format, reading.order
-        self._reading, self.names_columns = reading, bool(reading.names)
-        has = {**reading.ids, "label": reading.y_true, "score": reading.score}
-        self.roles = {r: reading.names.get(r, r) for r, column in has.items() if column is not None}
-        if "side" in reading.names:
-            self.roles["side"] = reading.names["side"]
-        self.conditions = [*reading.columns]
-        self.has_places = reading.where is not None
-        self.n_rows = len(reading)
-
-    @property
-    def vocabulary(self) -> str | None:
-        return self._reading.vocabulary
-
-    @property
-    def notes(self) -> str:
-        return self._reading.taken
-
-    def frames(self, n_bytes: int | None = None, **options: Any) -> "Iterator[DataFrame]":
-        """Yield all rows at once."""
-        pl, reading = polars(), self._reading
-        own = {**reading.ids, "label": reading.y_true, "score": reading.score}
-        if "side" in self.roles:
-            own["side"] = reading.columns[self.roles["side"]]
-        own |= {f":{name}": column for name, column in reading.columns.items()}
-        frame = pl.DataFrame(
-            {
-                name: c.series() if isinstance(c, Coded) else c
-                for name, c in own.items()
-                if c is not None
-            }
-        )
-        yield frame.with_columns(pl.col("label").cast(pl.Boolean)) if "label" in frame else frame
-
-    def where(self, rows: Sequence[int]) -> list[str]:
-        assert self._reading.where is not None
-        return self._reading.where(rows)
-
-    def _pieces(self, n_bytes: int | None) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def _split(self, piece: Any, text: Any) -> "DataFrame":
-        raise NotImplementedError
+def transposes(transpose: bool | None, files: Sequence[AnyPath | Reading]) -> list[bool | None]:
+    """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
+    if transpose is None:
+        return [None] * len(files)
+    are = [not isinstance(f, Reading) and is_of_matrices(Path(f)) for f in files]
+    return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]

@@ -190,7 +190,7 @@ class SpeakerFinder:
                     "must be a pair of names, of the enrollment side's column and the test "
                     f"side's, not {columns!r}",
                 )
-            return cls(lambda names, side: names, (columns[0], columns[1]))
+            return cls(lambda names, side: names, (columns[0], columns[1]), arguments[1])
         if mapping is not None:
             ids, speakers = _mapped(mapping)
             source = "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
@@ -212,8 +212,8 @@ class SpeakerFinder:
         for name in self.columns or ():
             if name not in conditions:
                 known = ", ".join(conditions) or "none"
-                rule = f"must be among those of the key ({known}), not {name!r}"
-                raise ArgumentError("speaker_columns", rule)
+                rule = f"must be among those of the files ({known}), not {name!r}"
+                raise ArgumentError(self._argument, rule)
 
     def start(self) -> None:
         """Begin with the first trial."""

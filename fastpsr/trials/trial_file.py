@@ -15,15 +15,13 @@ from fastpsr.trials.text import Progress, Where
 if TYPE_CHECKING:
     from polars import DataFrame, Series
 
-__all__ = ["TrialFile", "TrialFiles"]
+__all__ = ["PieceFile", "TrialFile", "TrialFiles"]
 
 _CLASSES = {"target": "targets", "nontarget": "non-targets"}
 
 
 class TrialFile(ABC):
     """A key or scores: columns by role, in frames.
-
-    A format says how a file falls into pieces, and how a piece becomes a frame.
 
     Attributes
     ----------
@@ -38,14 +36,68 @@ class TrialFile(ABC):
         Names of the other columns, and of the side; in frames they follow a colon.
     names_columns : bool
         Whether the file names its columns.
+    vocabulary : str or None
+        Name of the words that its labels are, as far as it was read.
     n_rows : int
         Rows, once the file was read.
+    n_held : int
+        Bytes of text from a pipe, which are in memory.
     """
 
-    #: Whether places of rows can be named.
-    has_places = True
-    #: Bytes of text from a pipe, which are in memory.
+    path: Path
+    format: str
+    columns: tuple[str, ...]
+    roles: dict[str, str]
+    conditions: list[str]
+    names_columns: bool
+    vocabulary: str | None = None
+    n_rows = 0
     n_held = 0
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of columns by role, where the file names its columns."""
+        return self.roles if self.names_columns else {}
+
+    @property
+    @abstractmethod
+    def notes(self) -> str:
+        """What each column was taken for, in words, once the file was read."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is a score for every pair of ids, once the file was read."""
+        return False
+
+    def tell_kinds(self) -> bool:
+        """Make the kinds of trials a condition if there are spoofed ones; whether that is new."""
+        return False
+
+    @abstractmethod
+    def frames(
+        self,
+        n_bytes: int | None = None,
+        *,
+        text: Any = None,
+        with_conditions: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator["DataFrame"]:
+        """Yield all rows in turn: a frame has a column per role, and those of conditions.
+
+        Labels are whether it is a target. Frames are of about so many bytes of the file; without
+        `n_bytes`, of as many as are read fast, and some are made at a time. `text` is the type of
+        polars of what is neither number nor id. `progress` is called with the rows so far and about
+        how many there are.
+        """
+
+    @abstractmethod
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the places of rows; takes a pass over the file, which was read."""
+
+
+class PieceFile(TrialFile):
+    """A file on disk: its format says how it falls into pieces, and how one becomes a frame."""
+
     #: What a file without trials is.
     nothing = "the file is empty"
 
@@ -67,7 +119,6 @@ class TrialFile(ABC):
         own = {name for role, name in roles.items() if role != "side"}
         self.conditions = [name for name in self.columns if name not in own]
         self._words = LabelWords()
-        self.n_rows = 0
         self._n_bytes: int | None = None
         self._heights: list[int] = []
 
@@ -82,23 +133,16 @@ class TrialFile(ABC):
     def _split(self, piece: Any, text: Any) -> "DataFrame":
         """Return a piece's columns by name; text other than ids may be of a type of polars."""
 
+    @abstractmethod
     def _where_in(self, piece: Any) -> Where:
         """Return what names the file and places of rows of a piece."""
-        return lambda rows: [str(self.path)] * len(rows)
 
     @property
-    def is_full(self) -> bool:
-        """Whether there is a score for every pair of ids, once the file was read."""
-        return False
-
-    @property
-    def vocabulary(self) -> str | None:
-        """Name of the words that the labels of the file are, as far as it was read."""
+    def vocabulary(self) -> str | None:  # type: ignore[override]
         return self._words.vocabulary if "label" in self.roles and self._label is None else None
 
     @property
     def notes(self) -> str:
-        """What each column was taken for, in words, once the file was read."""
         roles = {name: role for role, name in self.roles.items()}
         said = [self.format]
         for k, name in enumerate(self.columns):
@@ -117,7 +161,6 @@ class TrialFile(ABC):
         return "" if self._label is None else f"; all are {_CLASSES[self._label]}"
 
     def tell_kinds(self) -> bool:
-        """Make the kinds of trials a condition if there are spoofed ones; whether that is new."""
         is_new = self.vocabulary == WITH_SPOOF and KIND not in self.conditions
         if is_new:
             self.conditions.append(KIND)
@@ -131,21 +174,15 @@ class TrialFile(ABC):
         with_conditions: bool = False,
         progress: Progress | None = None,
     ) -> Iterator["DataFrame"]:
-        """Yield all rows in turn: a frame has a column per role, and those of conditions.
-
-        Labels are whether it is a target. Frames are of about so many bytes of the file; without
-        `n_bytes`, of as many as are read fast, and some are made at a time. `text` is the type of
-        polars of what is neither number nor id. `progress` is called with the rows so far and about
-        how many there are.
-        """
-
         def split(piece: Any) -> "tuple[Any, DataFrame]":
             return piece, self._split(piece, text or polars().String)
 
-        self._n_bytes, self._heights, n_rows = n_bytes, [], 0
+        self._n_bytes, n_rows = n_bytes, 0
+        heights: list[int] = []
+        self._heights = heights
         pieces = self._pieces(n_bytes)
         for piece, frame in side_by_side(split, pieces) if n_bytes is None else map(split, pieces):
-            self._heights.append(frame.height)
+            heights.append(frame.height)
             if frame.is_empty():
                 continue
             n_rows += frame.height
@@ -176,7 +213,6 @@ class TrialFile(ABC):
         return whole
 
     def where(self, rows: Sequence[int]) -> list[str]:
-        """Name the file and the places of rows; takes a pass over the file, which was read."""
         found: dict[int, str] = {}
         for piece, inside in rows_by_piece(self._pieces(self._n_bytes), self._heights, rows):
             found |= dict(zip(inside, self._where_in(piece)([*inside.values()]), strict=True))
@@ -193,16 +229,16 @@ class TrialFiles(TrialFile):
                 bare, full = (first, other) if "enroll" in other.roles else (other, first)
                 raise ValueError(f"{full.path} has ids of trials, and {bare.path} has none")
         self.path = Path(" and ".join(str(file.path) for file in files))
-        self.format, self.columns, self.names_columns = first.format, first.columns, False
-        self.has_places = all(file.has_places for file in files)
+        self.format, self.columns = first.format, first.columns
         self.roles = {
             role: name for role, name in first.roles.items()
             if all(role in f.roles and (role != "side" or f.roles[role] == name) for f in files)
         }  # fmt: skip
-        self.names_columns = all(
-            file.names_columns and {*self.roles.items()} <= {*file.roles.items()} for file in files
-        )
-        self.n_rows = 0
+
+    @property
+    def names(self) -> dict[str, str]:
+        first, *others = (file.names for file in self._files)
+        return {r: name for r, name in first.items() if all(o.get(r) == name for o in others)}
 
     @property
     def conditions(self) -> list[str]:  # type: ignore[override]
@@ -210,12 +246,11 @@ class TrialFiles(TrialFile):
         return [name for name in first.conditions if all(name in f.conditions for f in others)]
 
     @property
-    def vocabulary(self) -> str | None:
+    def vocabulary(self) -> str | None:  # type: ignore[override]
         return self._files[0].vocabulary
 
     @property
     def notes(self) -> str:
-        """What each column of each file was taken for."""
         lost = [
             f"left out: column {name} of {file.path}, which others lack"
             for file in self._files
@@ -238,7 +273,6 @@ class TrialFiles(TrialFile):
         with_conditions: bool = False,
         progress: Progress | None = None,
     ) -> Iterator["DataFrame"]:
-        """Yield all rows of all files in turn, as those of one file."""
         kept = [*self.roles, *(f":{name}" for name in self.conditions if with_conditions)]
         pl, before = polars(), 0
         is_number: dict[str, bool] = {}
@@ -263,14 +297,7 @@ class TrialFiles(TrialFile):
             before += file.n_rows
         self.n_rows = before
 
-    def _pieces(self, n_bytes: int | None) -> Iterator[Any]:
-        raise NotImplementedError  # those of each file are its own
-
-    def _split(self, piece: Any, text: Any) -> "DataFrame":
-        raise NotImplementedError
-
     def where(self, rows: Sequence[int]) -> list[str]:
-        """Name the file and the place of rows."""
         heights = [file.n_rows for file in self._files]
         found: dict[int, str] = {}
         for file, inside in rows_by_piece(self._files, heights, rows):

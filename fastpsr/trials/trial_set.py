@@ -259,7 +259,12 @@ class TrialSet:
         finder = SpeakerFinder.of(mapping, column, pattern, arguments)
         if finder is None:
             raise ValueError("with_speakers needs exactly one of mapping, column and pattern")
+        return self.with_found(finder)
+
+    def with_found(self, finder: SpeakerFinder) -> "TrialSet":
+        """Return the same trials with the speakers that are found in any way."""
         if finder.columns is not None:
+            finder.check_columns([*self.columns])
             sides = [self._column(name) for name in finder.columns]
         else:
             sides = [finder.find(ids, side) for side, ids in enumerate(self.ids)]

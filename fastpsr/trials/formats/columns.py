@@ -17,7 +17,7 @@ from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import Where
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class _Rows(NamedTuple):
     share: float
 
 
-class _ColumnFile(TrialFile):
+class _ColumnFile(PieceFile):
     """Columns that polars reads, some rows at a time."""
 
     def __init__(self, path: Path, format: Format, rows: "LazyFrame", request: Request) -> None:

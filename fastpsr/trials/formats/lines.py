@@ -19,7 +19,7 @@ from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample, fields_of
 from fastpsr.trials.text import Where, places_in, split_lines
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Lines(Format):
         write_text(path, self.columns(trials, scores), self.name, separator, header=False)
 
 
-class _LinesFile(TrialFile):
+class _LinesFile(PieceFile):
     """Columns apart by runs of blanks and tabs."""
 
     def __init__(self, path: Path, format: Format, sample: Sample, request: Request) -> None:

@@ -1,6 +1,6 @@
 """Files of BOSARIS, sidekit and DCA-PLDA: matrices of models and segments in HDF5."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -15,7 +15,8 @@ from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import h5py, polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.text import Where
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted
 
@@ -101,10 +102,9 @@ class _Block(NamedTuple):
     share: float
 
 
-class _MatrixFile(TrialFile):
+class _MatrixFile(PieceFile):
     """Matrices, of which masks tell what is a trial."""
 
-    has_places = False
     nothing = "the masks hold no trial"
 
     def __init__(self, path: Path, format: Matrices, request: Request) -> None:
@@ -168,6 +168,15 @@ class _MatrixFile(TrialFile):
             columns["label"] = words.gather(np.where(value > 0, 0, -value))
         frame: DataFrame = pl.DataFrame(columns)
         return frame.cast({pl.Enum: pl.String}) if text == pl.String else frame
+
+    def _where_in(self, piece: _Block) -> Where:
+        def where(rows: Sequence[int]) -> list[str]:
+            models, segments, _ = self._trials(piece.parts)
+            places = [(models[row] + piece.first, segments[row]) for row in rows]
+            places = [place[::-1] for place in places] if self._is_turned else places
+            return [f"{self.path}: row {i}, column {j}" for i, j in places]
+
+        return where
 
     def _trials(self, parts: dict[str, NDArray[Any]]) -> Any:
         """Return rows, columns and values of trials: scores, or 1, -1 and -2 of a key."""

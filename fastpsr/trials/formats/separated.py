@@ -21,7 +21,7 @@ from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample
 from fastpsr.trials.text import Where, utf8_error
 from fastpsr.trials.too_large import first_too_large
-from fastpsr.trials.trial_file import TrialFile
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted, shorten
 
@@ -65,7 +65,7 @@ class Nist(_Separated):
     }  # fmt: skip
 
 
-class SeparatedFile(TrialFile):
+class SeparatedFile(PieceFile):
     """Columns apart by one character, with a header line unless the format has roles.
 
     Quotes have their meaning in CSV; in TSV they are characters of an id.
