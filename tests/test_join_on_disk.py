@@ -192,6 +192,115 @@ def test_several_systems_each_in_an_order_of_its_own():
     )
 
 
+def write_binary(key, format, frame, score):
+    """Write a key or scores in a binary format; HDF5 in the order of its rows."""
+    if format == "parquet":
+        frame.write_parquet(key)
+    elif format == "npz":
+        np.savez(key, **{name: frame[name].to_numpy().astype(
+            float if name in ("score", "snr") else str) for name in frame.columns})  # fmt: skip
+    else:
+        h5py = pytest.importorskip("h5py")
+        sides = [sorted({*frame[side]}) for side in ("enroll", "test")]
+        places = [[ids.index(x) for x in frame[side]]
+                  for side, ids in zip(("enroll", "test"), sides, strict=True)]  # fmt: skip
+        matrix = np.zeros([len(ids) for ids in sides])
+        mask = np.zeros(matrix.shape, np.int8)
+        matrix[tuple(places)] = 0.0 if score is None else frame[score]
+        mask[tuple(places)] = 1 if score else np.where(frame["label"] == "target", 1, -1)
+        with h5py.File(key, "w") as file:
+            file.attrs["fastpsr_rows_are_models"] = True
+            for name, ids in zip(("ID/row_ids", "ID/column_ids"), sides, strict=True):
+                file[name] = np.array([x.encode() for x in ids])
+            if score:
+                file["scores"] = matrix
+            file["score_mask" if score else "trial_mask"] = mask
+    return key
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("order", ["same", "other"])
+@pytest.mark.parametrize("format", ["parquet", "npz", "bosaris"])
+def test_binary_formats_are_joined(format, order):
+    pairs = {"enroll": [e for e, _ in PAIRS], "test": [t for _, t in PAIRS]}
+    frame = pl.DataFrame(pairs | {"label": WORDS, "snr": [k % 4 + 0.5 for k in range(len(PAIRS))]})
+    scored = pl.DataFrame(pairs | {"score": SCORES})[:-3]
+    scored = scored if order == "same" else scored[::-1]
+    suffix = {"parquet": ".parquet", "npz": ".npz", "bosaris": ".h5"}[format]
+    key = write_binary(f"key{suffix}", format, frame, None)
+    scores = write_binary(f"scores{suffix}", format, scored, "score")
+    expected = dict(zip(PAIRS, SCORES, strict=True))
+    text_key, text_scores = save("key", KEY), save("scores", LINES)
+    for of_key, of_scores in ((key, scores), (key, text_scores), (text_key, scores)):
+        result, joint = joined(of_key, of_scores, missing="drop")
+        made = require_as_read(joint, of_key, of_scores, missing="drop")
+        assert result.taken == made.taken
+        ids = zip(joint["enroll"], joint["test"], strict=True)
+        assert joint["llr"].to_list() == [expected[pair] for pair in ids]
+        assert joint.height == len(PAIRS) - 3 * (of_scores is scores)
+        if of_key is key and format != "bosaris":
+            assert joint["snr"].to_list() == made.columns["snr"].tolist()
+    assert refused(key, scores) == message_of(lambda: trials.read(key, scores))
+    assert "3 trials without a score" in refused(key, scores)
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("form", ["numbers", "labeled", "repeated"])
+def test_scores_without_ids_in_the_order_of_the_key(form):
+    again = KEY[:5] if form == "repeated" else []
+    save("key", [*KEY, *again])
+    numbers = [str(s) for s in SCORES] + [str(s) for s in SCORES[: len(again)]]
+    if form == "labeled":
+        numbers = [f"{s} {word}" for s, word in zip(numbers, WORDS, strict=True)]
+    save("scores", numbers)
+    options = {"duplicates": "first", "in_order": True}
+    result, frame = joined("key", "scores", **options)
+    made = require_as_read(frame, "key", "scores", **options)
+    assert made.score.tolist() == SCORES
+    assert result.taken == made.taken
+    assert result.in_order == {"scores": True}
+    with pytest.raises(ValueError, match="has no ids of trials to join on"):
+        trials.read("key", "scores")
+    for wrong in (numbers[:-1], [*numbers, numbers[0]]):
+        save("scores", wrong)
+        found = refused("key", "scores", **options)
+        assert found == message_of(lambda: trials.read("key", "scores", **options))
+        assert found == (
+            f"scores has {len(wrong)} scores and key has {len(numbers)} trials: in the key's "
+            "order there must be one for each"
+        )
+    save("scores", LINES)
+    found = refused("key", "scores", in_order=True)
+    assert found == message_of(lambda: trials.read("key", "scores", in_order=True))
+    assert found.startswith("in_order is for scores without ids, and scores has some")
+    with pytest.raises(ValueError, match="in_order is for scores in the order of a key"):
+        trials.read(None, "scores", in_order=True)
+
+
+@pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
+@pytest.mark.filterwarnings("ignore:speaker .* is in all")
+def test_reading_and_joining_take_the_same_arguments():
+    ids = {word: [" ".join(p) for p, w in zip(PAIRS, WORDS, strict=True) if w == word]
+           for word in SITW}  # fmt: skip
+    key = {word: save(word, lines) for word, lines in ids.items()}
+    save("scores", SHUFFLED)
+    heard = []
+    options = {"speaker_pattern": "^.{4}", "progress": lambda *said: heard.append(said)}
+    result, frame = joined(key, "scores", **options)
+    made = require_as_read(frame, key, "scores", **options)
+    assert result.taken == made.taken
+    names = np.array(made.speaker_names)
+    assert frame["enroll_speaker"].to_list() == names[made.speakers[0]].tolist()
+    assert heard.count(("reading scores", 81, 81)) >= 2
+    numbers = {word: save(f"{word}_scores", ["1.5", "2.5"]) for word in SITW}
+    assert trials.read(numbers).y_true.tolist() == [1, 1, 0, 0]
+    for join in (trials.read, lambda *given, **more: trials.join(*given, "o.parquet", **more)):
+        with pytest.raises(ValueError, match="give exactly one of them"):
+            join(key, "scores", speakers={}, speaker_pattern=".")
+        with pytest.raises(ValueError, match="speaker_columns must be among those of the files"):
+            join(key, "scores", speaker_columns=("a", "b"))
+
+
 def test_names_of_columns():
     for folder in ("dev", "eval"):
         os.mkdir(folder)

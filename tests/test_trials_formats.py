@@ -641,7 +641,7 @@ def test_dca_plda(tmp_path):
     scores = write("scores", scores=np.arange(6.0).reshape(2, 3))  # as it saves them: no mask
     found = trials.read(key, scores)  # which is full: it has scores of other pairs, too
     assert found.taken[-1] == (
-        "left out: 2 scores of no trial in the key ('ann z', 'bob x'): a full matrix has one for "
+        "left out: 2 scores of no trial in the key ('ann z', 'bob z'): a full matrix has one for "
         "every pair"
     )
     assert found.score.tolist() == [0.0, 1.0, 3.0, 4.0]

@@ -194,9 +194,9 @@ class TrialReader:
         if not files:
             return None
         options = self.key_options
-        request = Request("key", options.format, options.columns or {})
         self.progress(f"reading {' and '.join(str(path) for path, _ in files)}")
         with self.clock.on("read"), worded(of_key=True):
+            request = Request("key", options.format, options.columns or {})
             turns = [options.transpose] * len(files)
             key = collect(open_as_one(files, request, turns), self.progress)
         self._print(key.taken.splitlines())

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.formats import FORMATS, REGISTRY, check_format
+from fastpsr.trials.formats import REGISTRY, check_format
 from fastpsr.trials.formats.format import Format, Tolerance
-from fastpsr.trials.formats.lines import fields, usual_length
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, look
-from fastpsr.wording import counted, shorten
+from fastpsr.trials.unknown import what_was_seen
+from fastpsr.wording import shorten
 
 __all__ = ["detect", "is_of_matrices"]
 
@@ -74,14 +74,7 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
     if request.format is not None or sample.kind != "text":
         listed = " or ".join(dict.fromkeys(map(str, known)))
         raise ValueError(f"{path}: the content is not that of {listed}")
-    n_columns = usual_length(fields(sample.lines, ""))
-    raise request.unclear(
-        path,
-        f"no known format has {counted(n_columns, 'column')} like those of "
-        f"{shorten(sample.lines[0])!r}; formats are {', '.join(FORMATS)}; columns in another "
-        "order need a header that names them",
-        "format",
-    )
+    raise request.unclear(path, what_was_seen(sample, request), "format")
 
 
 def _fitting(

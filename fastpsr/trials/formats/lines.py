@@ -25,7 +25,7 @@ from fastpsr.trials.trial_set import TrialSet
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = ["Lines", "fields", "usual_length"]
+__all__ = ["Lines", "fields", "is_number", "usual_length"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Column:
         for word, count in counts.items():
             for name in vocabularies_of([word]):
                 vocabularies[name] += count
-        numbers = {word: count for word, count in counts.items() if _is_number(word)}
+        numbers = {word: count for word, count in counts.items() if is_number(word)}
         decimals = (c for word, c in numbers.items() if not word.lstrip("+-").isdigit())
         return cls(
             max(vocabularies.values(), default=0) / n,
@@ -146,7 +146,8 @@ def _look_at(lines: tuple[str, ...], separator: str) -> _Look:
     return _Look(len(regular) / len(rows), tuple(columns))
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Whether a word is a number, as polars reads it."""
     try:
         float(word)
     except ValueError:
