@@ -292,6 +292,11 @@ def test_reading_and_joining_take_the_same_arguments():
     names = np.array(made.speaker_names)
     assert frame["enroll_speaker"].to_list() == names[made.speakers[0]].tolist()
     assert heard.count(("reading scores", 81, 81)) >= 2
+    again = trials.read(trials.read_key(key), "scores", speaker_pattern="^.{4}")
+    assert again.taken == made.taken
+    assert again.score.tolist() == made.score.tolist()
+    listed = trials.read([trials.read_key(save("key", KEY[:40])), save("key2", KEY[40:])], "scores")
+    assert sorted(listed.score) == sorted(made.score)
     numbers = {word: save(f"{word}_scores", ["1.5", "2.5"]) for word in SITW}
     assert trials.read(numbers).y_true.tolist() == [1, 1, 0, 0]
     for join in (trials.read, lambda *given, **more: trials.join(*given, "o.parquet", **more)):

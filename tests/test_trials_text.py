@@ -130,9 +130,19 @@ WRONG = {
     "unknown header": ("spk utt truth\n" + KEY, "key:1: a label must be .*, not 'truth'"),
     "CSV without header, uneven": (
         KEY.replace(" ", ",") + "x,y\n",
-        "no known format has 1 column like",
+        r"has 3 columns apart by commas like .*; nearest is bare-csv \(enroll test label\), but "
+        "line 4 has 2 columns; formats are kaldi",
     ),
-    "semicolons": (KEY.replace(" ", ";"), "no known format has 1 column like"),
+    "semicolons": (
+        KEY.replace(" ", ";"),
+        "has 3 columns apart by semicolons like those of 'ann;a;target'; columns must be apart by "
+        "blanks, tabs or commas; formats are kaldi",
+    ),
+    "strange labels": (
+        "\n" + KEY.replace(" target", " yes").replace("nontarget", "no"),
+        r"has 3 columns like .*; nearest is kaldi-trials \(enroll test label\), but line 2 has "
+        "'yes' as its label; formats are",
+    ),
     "CSV, blanks": (
         "enroll, test, label\nann, a, target\n",
         "key:2: a label must be .*, not ' target'",

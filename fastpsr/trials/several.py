@@ -1,19 +1,16 @@
-"""Several files as one: keys in turn, or the targets and the non-targets of a list."""
+"""Read files into memory; several as one: keys in turn, or the two classes of a list."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.detect import is_of_matrices
-from fastpsr.trials.reading import Progress, Reading, collect, open_file
+from fastpsr.trials.reading import Progress, Reading, collect, open_file, read_file
 from fastpsr.trials.request import CLASSES, Label, Request, Wanted
 from fastpsr.trials.trial_file import TrialFile, TrialFiles
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "AnyPath",
@@ -21,6 +18,8 @@ __all__ = [
     "files_of",
     "open_as_one",
     "read_classes",
+    "read_key",
+    "read_scores",
     "transposes",
 ]
 
@@ -31,6 +30,80 @@ Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath
 _WITHOUT_LABELS: dict[Wanted, Wanted] = {
     "key": "pairs", "pairs": "pairs", "scores": "scores", "labeled scores": "scores",
 }  # fmt: skip
+
+
+def read_key(
+    path: Files,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read a trial key: pairs of ids with labels.
+
+    Parameters
+    ----------
+    path : path, list of paths, or dict of label to path
+        The file; text may be compressed by gzip. Several make one key, and a dict has the ids of
+        the trials "target" and "nontarget" in a file each.
+    format : str, optional
+        Name of the format; by default it is detected from the content.
+    columns : mapping of str to str, optional
+        Names of columns by role (enroll, test, label, score, side), for files that name theirs; by
+        default usual names are looked for.
+    transpose : bool, optional
+        For HDF5 files with as many models as segments: whether the columns are models.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    ValueError
+        If no format or more than one format fits, or a line is invalid (with file and line).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "trials")
+    ...     _ = path.write_text("ann a.wav target\nann b.wav nontarget\n")
+    ...     key = read_key(path)
+    >>> key.format, key.y_true.tolist(), key.test.strings().tolist()
+    ('kaldi-trials', [1, 0], ['a.wav', 'b.wav'])
+    >>> key.taken.split(": ", 1)[1]
+    'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
+    """
+    files = files_of("path", path)
+    turns = transposes(transpose, [file for file, _ in files])
+    return collect(open_as_one(files, Request("key", format, columns or {}), turns), progress)
+
+
+def read_scores(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read a score file, with labels or without; otherwise as :func:`read_key`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "scores")
+    ...     _ = path.write_text("ann a 2.5\nann b -3\n")
+    ...     scores = read_scores(path)
+    >>> scores.format, scores.score.tolist(), scores.y_true
+    ('kaldi-scores', [2.5, -3.0], None)
+    """
+    return read_file(path, Request("scores", format, columns or {}, transpose), progress)
 
 
 def read_classes(

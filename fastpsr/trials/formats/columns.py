@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -45,7 +45,7 @@ class Parquet(_Columns):
     magic: ClassVar[bytes] = b"PAR1"
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
-        return _ColumnFile(path, self, polars().scan_parquet(path, glob=False), request)
+        return _ColumnFile(path, self, lambda: polars().scan_parquet(path, glob=False), request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         frame_of(self.columns(trials, scores)).write_parquet(path)
@@ -59,6 +59,9 @@ class Npz(_Columns):
     magic: ClassVar[bytes] = b"PK\x03\x04"
 
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        return _ColumnFile(path, self, lambda: self._read(path), request)
+
+    def _read(self, path: Path) -> "LazyFrame":
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
@@ -87,7 +90,8 @@ class Npz(_Columns):
             name: array.tolist() if array.dtype.kind == "U" else array
             for name, array in arrays.items()
         }
-        return _ColumnFile(path, self, polars().DataFrame(series).lazy(), request)
+        frame: DataFrame = polars().DataFrame(series)
+        return frame.lazy()
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         with zipfile.ZipFile(path, "w") as archive:  # as numpy.savez, whatever the names are
@@ -108,8 +112,12 @@ class _Rows(NamedTuple):
 class _ColumnFile(PieceFile):
     """Columns that polars reads, some rows at a time."""
 
-    def __init__(self, path: Path, format: Format, rows: "LazyFrame", request: Request) -> None:
-        self.path, self._rows, pl = path, rows, polars()
+    def __init__(
+        self, path: Path, format: Format, read: "Callable[[], LazyFrame]", request: Request
+    ) -> None:
+        self.path, self._read, pl = path, read, polars()
+        rows = read()
+        self._first: LazyFrame | None = rows  # for the first pass; npz is not held beyond it
         schema = self._whole(rows.collect_schema)
         roles = find_roles(path, schema.names(), request)
         super().__init__(path, format.name, schema.names(), roles, request, names_columns=True)
@@ -124,17 +132,17 @@ class _ColumnFile(PieceFile):
             if role == "score":
                 kinds[name] = pl.Float64
             elif kind.is_float():
-                kinds[name] = pl.Int64 if self._are_whole(name) else pl.String
+                kinds[name] = pl.Int64 if self._are_whole(rows, name) else pl.String
         self._kinds = kinds
         if "label" in roles and self._label is None:
             words = self._whole(rows.select(pl.col(roles["label"])).head(_FIRST).collect)
             if format.may_tell_kinds(words.to_series().cast(pl.String).to_list()):
                 self.conditions.append(KIND)
 
-    def _are_whole(self, name: str) -> bool:
+    def _are_whole(self, rows: "LazyFrame", name: str) -> bool:
         """Whether numbers that stand for text are all whole: then they have no decimal point."""
         column = polars().col(name)
-        return bool(self._whole(self._rows.select((column == column.round()).all()).collect).item())
+        return bool(self._whole(rows.select((column == column.round()).all()).collect).item())
 
     def _whole(self, read: Callable[[], Any]) -> Any:
         pl = polars()
@@ -145,13 +153,15 @@ class _ColumnFile(PieceFile):
             raise ValueError(f"{self.path} {rule}") from None
 
     def _pieces(self, n_bytes: int | None) -> Iterator[_Rows]:
+        rows = self._read() if self._first is None else self._first
+        self._first = None
         if n_bytes is None:
-            yield _Rows(0, self._whole(self._rows.collect), 1.0)
+            yield _Rows(0, self._whole(rows.collect), 1.0)
             return
-        n_rows = int(self._whole(self._rows.select(polars().len()).collect).item())
+        n_rows = int(self._whole(rows.select(polars().len()).collect).item())
         step = max(1, n_bytes // _BYTES_PER_ROW)
         for first in range(0, n_rows, step):
-            frame = self._whole(self._rows.slice(first, step).collect)
+            frame = self._whole(rows.slice(first, step).collect)
             yield _Rows(first, frame, min((first + step) / n_rows, 1.0))
 
     def _split(self, piece: _Rows, text: Any) -> "DataFrame":
@@ -164,4 +174,7 @@ class _ColumnFile(PieceFile):
         return frame
 
     def _where_in(self, piece: _Rows) -> Where:
-        return lambda rows: [f"{self.path}: row {piece.first + row}" for row in rows]
+        return lambda rows: self.where([piece.first + row for row in rows])
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        return [f"{self.path}: row {row}" for row in rows]

@@ -47,18 +47,18 @@ def _names_of_columns(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
         yield os.path.realpath(path)
 
     choices = [list(candidates(path)) for path in paths]
-    chosen = [0] * len(paths)
+    ranks = [0] * len(paths)
     while True:
-        names = [choice[k] for choice, k in zip(choices, chosen, strict=True)]
+        names = [choice[k] for choice, k in zip(choices, ranks, strict=True)]
         again = [
             place for place, name in enumerate(names)
             if (names.count(name) > 1 or name in _OWN_NAMES)
-            and chosen[place] + 1 < len(choices[place])
+            and ranks[place] + 1 < len(choices[place])
         ]  # fmt: skip
         if not again:
             return dict(zip(names, paths, strict=True))
         for place in again:
-            chosen[place] += 1
+            ranks[place] += 1
 
 
 def column_names(names: Sequence[str], key: TrialFile, finder: SpeakerFinder | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -141,25 +141,19 @@ def join(
     """
     policies = Policies(missing, extra, duplicates, nan)
     polars(), pyarrow()
-    paths = named(scores)
-    check_place(output)
-    keys = files_of("key", key)
-    for path in (*(file for file, _ in keys), *paths.values()):
-        if isinstance(path, Reading):
-            raise ArgumentError("key", "must be a path: what was read before is in memory")
-        if os.path.realpath(path) == os.path.realpath(output):
-            raise ArgumentError("output", f"must not be an input too: {output}")
-    turns = transposes(transpose, [*(file for file, _ in keys), *paths.values()])
+    keys, paths = files_of("key", key), named(scores)
+    inputs = [*(file for file, _ in keys), *paths.values()]
+    _check_output(output, inputs)
+    turns = transposes(transpose, inputs)
     request = Request("key", key_format, key_columns or {}, prefix="key_")
     of_key = open_as_one(keys, request, turns[: len(keys)])
-    _check(of_key)
+    _check_input(of_key)
+    request = Request("scores", score_format, score_columns or {}, prefix="score_")
     systems = []
     for (name, path), turn in zip(paths.items(), turns[len(keys) :], strict=True):
-        request = Request("scores", score_format, score_columns or {}, turn, prefix="score_")
-        file = open_file(path, request)
-        file = WithIdsOf(of_key, file) if in_order else file
-        _check(file)
-        systems.append(System(name, file))
+        file = open_file(path, replace(request, transpose=turn))
+        systems.append(System(name, WithIdsOf(of_key, file) if in_order else file))
+        _check_input(systems[-1].file)
     finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
     if finder is not None:
         finder.check_columns(of_key.conditions)
@@ -171,12 +165,7 @@ def join(
     with Database(Path(output), budget, n_bytes) as database, whole_file(Path(output)) as part:
         tell = partial(_tell, progress)
         job = Job(of_key, systems, columns, ids, finder, policies, database, tell)
-        notes = job.run(part)
-    notes = (of_key.notes, *(system.file.notes for system in systems), *notes)
-    if finder is not None:
-        notes = (*notes, finder.note)
-    elif not {*SPEAKER_COLUMNS} <= {*columns}:  # which are speakers to those who read
-        notes = (*notes, *taken_as_conditions(columns, "speaker_columns={}"))
+        left_out = job.run(part)
     return JoinedFile(
         str(output),
         job.written.n_rows,
@@ -184,11 +173,20 @@ def join(
         tuple(columns),
         {str(system.file.path): system.name for system in systems},
         {str(system.file.path): system.in_order for system in systems},
-        notes,
+        (of_key.notes, *(s.file.notes for s in systems), *left_out, *_on_speakers(finder, columns)),
     )
 
 
-def _check(file: TrialFile) -> None:
+def _check_output(output: AnyPath, inputs: Sequence[AnyPath | Reading]) -> None:
+    check_place(output)
+    for path in inputs:
+        if isinstance(path, Reading):
+            raise ArgumentError("key", "must be a path: what was read before is in memory")
+        if os.path.realpath(path) == os.path.realpath(output):
+            raise ArgumentError("output", f"must not be an input too: {output}")
+
+
+def _check_input(file: TrialFile) -> None:
     if file.n_held > memory_budget():
         raise ValueError(
             f"{file.path} must be a regular file, as text of a pipe is held in memory and this has "
@@ -196,6 +194,14 @@ def _check(file: TrialFile) -> None:
         )
     if "enroll" not in file.roles or "test" not in file.roles:
         raise ValueError(f"{file.path}: {file.format} has no ids of trials to join on")
+
+
+def _on_speakers(finder: SpeakerFinder | None, columns: Sequence[str]) -> tuple[str, ...]:
+    if finder is not None:
+        return (finder.note,)
+    if {*SPEAKER_COLUMNS} <= {*columns}:  # which are speakers to those who read
+        return ()
+    return taken_as_conditions(columns, "speaker_columns={}")
 
 
 def _tell(progress: Progress | None, file: TrialFile) -> Told | None:
