@@ -102,6 +102,8 @@ def collect(
     `known` are ids of another file by role: where this one has the same in the same order, it has
     these, which are not held twice.
     """
+    if "label" in file.roles:
+        file.look()
     columns, known = _columns(file, progress, known or {})
     if file.tell_kinds():  # the first spoofed trials came late
         columns, known = _columns(file, progress, known)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PieceFile", "TrialFile", "TrialFiles"]
 
+_FIRST_BYTES = 1 << 16
 _CLASSES = {"target": "targets", "nontarget": "non-targets"}
 
 
@@ -70,7 +71,10 @@ class TrialFile(ABC):
         return False
 
     def tell_kinds(self) -> bool:
-        """Make the kinds of trials a condition if there are spoofed ones; whether that is new."""
+        """Make the kinds of trials a condition if spoofed ones were read; whether that is new.
+
+        It is asked after a pass, which is made again then, and after a look at the first rows.
+        """
         return False
 
     @abstractmethod
@@ -89,6 +93,11 @@ class TrialFile(ABC):
         polars of what is neither number nor id. `progress` is called with the rows so far and about
         how many there are.
         """
+
+    def look(self) -> None:
+        """Read the first rows, which most often tell the kinds of trials."""
+        next(self.frames(_FIRST_BYTES), None)
+        self.tell_kinds()
 
     @abstractmethod
     def where(self, rows: Sequence[int]) -> list[str]:
@@ -196,17 +205,17 @@ class PieceFile(TrialFile):
     def _by_role(self, frame: "DataFrame", where: Where, with_conditions: bool) -> "DataFrame":
         pl = polars()
         made = {role: frame[name] for role, name in self.roles.items() if name in frame}
-        if with_conditions:
-            of = {KIND: made["label"]} if KIND in self.conditions else {}
-            of |= {name: frame[name] for name in frame.columns}
-            made |= {f":{name}": _filled(of[name]) for name in self.conditions}
+        of = {name: frame[name] for name in frame.columns}
         if "label" in made:
+            of.setdefault(KIND, made["label"])
             made["label"] = self._words.decode(made["label"], where)
             if self._label is not None:
                 raise ValueError(
                     f"{self.path} has labels ({self._words.vocabulary}): targets and non-targets "
                     "in two files have none; give it on its own"
                 )
+        if with_conditions:
+            made |= {f":{name}": _filled(of[name]) for name in self.conditions}
         if self._label is not None:
             made["label"] = pl.repeat(self._label == "target", frame.height, eager=True)
         whole: DataFrame = pl.DataFrame(made)
@@ -258,6 +267,10 @@ class TrialFiles(TrialFile):
             if name not in self.conditions
         ]
         return "\n".join([*(file.notes for file in self._files), *lost])
+
+    def look(self) -> None:
+        for file in self._files:
+            file.look()
 
     def tell_kinds(self) -> bool:
         before = self.conditions

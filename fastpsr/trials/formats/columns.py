@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Format, Tolerance, frame_of
-from fastpsr.trials.names import KIND, check_roles, find_roles
+from fastpsr.trials.names import check_roles, find_roles
 from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Npz", "Parquet"]
 
-_FIRST = 500  # rows that may tell kinds of trials
 _BYTES_PER_ROW = 100  # of a piece: about what text has
 
 
@@ -134,10 +133,6 @@ class _ColumnFile(PieceFile):
             elif kind.is_float():
                 kinds[name] = pl.Int64 if self._are_whole(rows, name) else pl.String
         self._kinds = kinds
-        if "label" in roles and self._label is None:
-            words = self._whole(rows.select(pl.col(roles["label"])).head(_FIRST).collect)
-            if format.may_tell_kinds(words.to_series().cast(pl.String).to_list()):
-                self.conditions.append(KIND)
 
     def _are_whole(self, rows: "LazyFrame", name: str) -> bool:
         """Whether numbers that stand for text are all whole: then they have no decimal point."""
@@ -154,15 +149,16 @@ class _ColumnFile(PieceFile):
 
     def _pieces(self, n_bytes: int | None) -> Iterator[_Rows]:
         rows = self._read() if self._first is None else self._first
-        self._first = None
         if n_bytes is None:
             yield _Rows(0, self._whole(rows.collect), 1.0)
+            self._first = None
             return
         n_rows = int(self._whole(rows.select(polars().len()).collect).item())
         step = max(1, n_bytes // _BYTES_PER_ROW)
         for first in range(0, n_rows, step):
             frame = self._whole(rows.slice(first, step).collect)
             yield _Rows(first, frame, min((first + step) / n_rows, 1.0))
+        self._first = None
 
     def _split(self, piece: _Rows, text: Any) -> "DataFrame":
         pl = polars()

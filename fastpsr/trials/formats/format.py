@@ -1,7 +1,7 @@
 """What a format of trial files has to offer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -90,10 +90,6 @@ class Format(ABC):
     def label_words(self, sample: Sample) -> list[str]:
         """Return the labels in the sample, if the format says where they are."""
         return []
-
-    def may_tell_kinds(self, labels: Sequence[str]) -> bool:
-        """Whether the first labels are of the vocabulary with spoofed trials, or the format is."""
-        return self.words == WITH_SPOOF or WITH_SPOOF.split("/")[-1] in labels
 
     @abstractmethod
     def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:

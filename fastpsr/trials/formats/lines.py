@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastpsr.trials.formats.format import Format, Tolerance
 from fastpsr.trials.formats.separated import SeparatedFile, write_text
 from fastpsr.trials.labels import vocabularies_of
-from fastpsr.trials.names import KIND, NORM_COLUMNS
+from fastpsr.trials.names import NORM_COLUMNS
 from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample, fields_of
@@ -70,8 +70,6 @@ class _LinesFile(PieceFile):
         roles = {role: role for role in format.roles if role in ROLES}
         super().__init__(path, format.name, format.roles, roles, request, names_columns=False)
         self._sample, self.n_held = sample, len(sample.content or b"")
-        if format.may_tell_kinds(format.label_words(sample)):
-            self.conditions.append(KIND)
 
     def _pieces(self, n_bytes: int | None) -> Iterator[Piece]:
         return pieces(self.path, self._sample, n_bytes)

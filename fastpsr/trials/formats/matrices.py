@@ -27,7 +27,6 @@ __all__ = ["Matrices"]
 
 _BLOCK = 1 << 22  # entries of a matrix read at a time
 _BYTES_PER_TRIAL = 100  # as strings
-_FIRST_BYTES = 1 << 22  # that may tell kinds of trials
 _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices
 
 
@@ -125,10 +124,6 @@ class _MatrixFile(PieceFile):
             self._is_turned, said = _orientation(path, file, parts, shape, request.transpose)
             self._shape = shape
             self._ids = [_categories(each) for each in ids]
-            if value == "label" and "key" in parts:
-                first = next(self._blocks(file, _FIRST_BYTES)).parts["key"]
-                if (first < -1).any():
-                    self.conditions.append(KIND)
         self._said = f"{format.ids[0]}: enroll; {format.ids[1]}: test; {said}"
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats.format import Columns, Format, Tolerance, frame_of
-from fastpsr.trials.names import KIND, check_roles, find_roles, has_usual_names
+from fastpsr.trials.names import check_roles, find_roles, has_usual_names
 from fastpsr.trials.optional import polars
 from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
@@ -88,15 +88,6 @@ class SeparatedFile(PieceFile):
         first = (*sample.numbers[has_header : has_header + 1], sample.numbers[0] + 1)[0]
         self._n_skipped = first - 1
         self.nothing = "there is no trial" + " below the header" * has_header
-        if format.may_tell_kinds(self._first_labels()):
-            self.conditions.append(KIND)
-
-    def _first_labels(self) -> list[str]:
-        if "label" not in self.roles or self._label is not None:
-            return []
-        place = self.columns.index(self.roles["label"])
-        rows = csv.reader(self._sample.lines[self._has_header :], delimiter=self._separator)
-        return [row[place].lower() for row in rows if len(row) > place]
 
     def _pieces(self, n_bytes: int | None) -> Iterator[Piece]:
         quotes = self._separator == ","

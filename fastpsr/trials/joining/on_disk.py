@@ -157,15 +157,20 @@ def join(
     finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
     if finder is not None:
         finder.check_columns(of_key.conditions)
-    columns = column_names([*paths], of_key, finder)
     sided = all("side" in file.roles for file in (of_key, *(s.file for s in systems)))
     ids = ["enroll", "test", *(["side"] if sided else [])]
     budget = memory_budget()
     n_bytes = min(_PIECE_BYTES, max(budget // 64, 1 << 16))
-    with Database(Path(output), budget, n_bytes) as database, whole_file(Path(output)) as part:
-        tell = partial(_tell, progress)
-        job = Job(of_key, systems, columns, ids, finder, policies, database, tell)
-        left_out = job.run(part)
+    of_key.look()
+    tell = partial(_tell, progress)
+    with whole_file(Path(output)) as part:
+        while True:
+            columns = column_names([*paths], of_key, finder)
+            with Database(Path(output), budget, n_bytes) as database:
+                job = Job(of_key, systems, columns, ids, finder, policies, database, tell)
+                left_out = job.run(part)
+            if not of_key.tell_kinds():  # else the first spoofed trials came late
+                break
     return JoinedFile(
         str(output),
         job.written.n_rows,

@@ -63,6 +63,8 @@ class Job:
 
     def run(self, part: Path) -> tuple[str, ...]:
         """Write the file, and return what was left out, in words."""
+        for system in self.systems:
+            system.in_order, system.mismatches = True, Mismatches()
         repeated = self._while_reading(part)
         notes = self._judge({}, {}) if repeated is None else self._on_disk(part, repeated)
         if self.written.n_rows == 0:
