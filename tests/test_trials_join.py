@@ -223,16 +223,16 @@ def test_join_is_what_a_dictionary_does(tmp_path_factory, data):
         return
     key_text = "".join(f"{a} {b} {'tar' if y else 'non'}\n" for (a, b), y in key.items())
     score_text = "".join(f"{a} {b} {s}\n" for (a, b), s in scores)
-    found = trials.read(
-        save(folder / "key", key_text),
-        save(folder / "scores", score_text),
-        score_format="kaldi-scores",
-        missing="drop",
-        extra="ignore",
-        duplicates="first",
-    )
+    files = save(folder / "key", key_text), save(folder / "scores", score_text)
+    options = {"missing": "drop", "extra": "ignore", "duplicates": "first"}
+    found = trials.read(*files, score_format="kaldi-scores", **options)
     assert found.score.tolist() == expected
     assert found.y_true.tolist() == [key[ids] for ids in key if ids in known]
+    if len(key) % 3 == 0:  # DuckDB takes longer
+        joined = trials.join(*files, folder / "out", score_format="kaldi-scores", **options)
+        assert pl.read_parquet(joined.path)["llr"].to_list() == expected
+        assert joined.n_targets == found.y_true.sum()
+        assert joined.taken == found.taken
 
 
 NIST = (
