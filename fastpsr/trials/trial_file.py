@@ -208,7 +208,8 @@ class PieceFile(TrialFile):
         of = {name: frame[name] for name in frame.columns}
         if "label" in made:
             of.setdefault(KIND, made["label"])
-            made["label"] = self._words.decode(made["label"], where)
+            if made["label"].dtype != pl.Boolean:
+                made["label"] = self._words.decode(made["label"], where)
             if self._label is not None:
                 raise ValueError(
                     f"{self.path} has labels ({self._words.vocabulary}): targets and non-targets "

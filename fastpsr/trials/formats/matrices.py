@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Matrices"]
 
-_BLOCK = 1 << 22  # entries of a matrix read at a time
+_BLOCK = 1 << 20  # entries of a matrix read at a time
 _BYTES_PER_TRIAL = 100  # as strings
 _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices
 
@@ -158,6 +158,8 @@ class _MatrixFile(PieceFile):
         columns = {"enroll": models.gather(row + piece.first), "test": segments.gather(column)}
         if "score" in self.roles:
             columns["score"] = pl.Series(value)
+        elif KIND not in self.conditions and not (value < -1).any():
+            columns["label"] = pl.Series(value > 0)
         else:
             words = pl.Series(VOCABULARIES[WITH_SPOOF])
             columns["label"] = words.gather(np.where(value > 0, 0, -value))
