@@ -157,7 +157,7 @@ class SpeakerFinder:
 
     def __init__(
         self,
-        of_names: "Callable[[Series, int], Series]",
+        of_names: "Callable[[Series, int], Series] | None",
         columns: tuple[str, str] | None,
         argument: str = "",
         source: str = "",
@@ -190,7 +190,7 @@ class SpeakerFinder:
                     "must be a pair of names, of the enrollment side's column and the test "
                     f"side's, not {columns!r}",
                 )
-            return cls(lambda names, side: names, (columns[0], columns[1]), arguments[1])
+            return cls(None, (columns[0], columns[1]), arguments[1])
         if mapping is not None:
             ids, speakers = _mapped(mapping)
             source = "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
@@ -224,6 +224,7 @@ class SpeakerFinder:
     def find(self, ids: Coded, side: int) -> Coded:
         """Return the speaker of each id; "" where none is found, which :meth:`check` raises."""
         used = polars().Series(np.bincount(ids.codes, minlength=len(ids.names)) > 0)
+        assert self._of_names is not None
         found = self._of_names(ids.names, side).fill_null("")
         without = ids.names.filter(used & (found == ""))
         self._lacking[side].update(dict.fromkeys(without.to_list()))
@@ -233,9 +234,12 @@ class SpeakerFinder:
 
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
-        names = self.columns or ("enroll", "test")
-        sides = [self.find(encode(trials[name].cast(polars().String)), k).series()
-                 for k, name in enumerate(names)]  # fmt: skip
+        if self.columns is None:
+            ids = [encode(trials[side]) for side in ("enroll", "test")]
+            sides = [self.find(each, side).series() for side, each in enumerate(ids)]
+        else:
+            sides = [trials[name].cast(polars().String) for name in self.columns]
+            self._names.update(*(side.unique() for side in sides))
         if len(trials):
             self._agreement.see(sides[0], sides[1], trials["target"])
         return trials.with_columns(
@@ -249,8 +253,6 @@ class SpeakerFinder:
 
     def check_found(self) -> None:
         """Raise if an id had no speaker."""
-        if self.columns is not None:  # "" is a name as good as others
-            return
         lacking = [
             f"{counted(len(ids), f'{side} id')} ({', '.join(map(repr, sorted(ids)[:3]))}"
             f"{', ...' * (len(ids) > 3)})"
