@@ -57,7 +57,7 @@ def test_join_says_what_it_did():
         "key: kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)",
         "a: kaldi-scores; column 1: enroll; column 2: test; column 3: score",
         "b: kaldi-scores; column 1: enroll; column 2: test; column 3: score",
-        made.taken[-1],
+        made.notes[-1],
         "a: in the order of the key; column a",
         "b: in another order than the key; column b",
         f"trials.parquet: 600 trials, {int(made.y_true.sum())} of them targets; "

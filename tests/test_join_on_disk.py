@@ -96,8 +96,8 @@ def test_several_keys_are_one(order):
     made = require_as_read(frame, keys, "scores")
     assert frame["snr"].to_list() == ["5"] * 30 + ["6"] * 51
     assert result.columns == ("target", "llr", "enroll", "test", "snr")
-    assert result.taken == made.taken
-    assert result.taken[0].endswith("\nleft out: column mic of one, which others lack")
+    assert result.notes == made.notes
+    assert result.notes[0].endswith("\nleft out: column mic of one, which others lack")
     assert max(done for name, done, _ in seen if "one" in name) == 81
     save("scores", LINES[:-1] if order == "same" else [x for x in SHUFFLED if x != LINES[-1]])
     assert f"1 trial without a score ({' '.join(rows[-1][:2])!r} at two:52)" in refused(
@@ -121,8 +121,8 @@ def test_spoofed_trials_have_a_column_wherever_they_are(late, monkeypatch):
     result, frame = joined("key", "scores")
     assert frame["target"].sum() == 300
     assert frame["kind"].to_list() == kinds
-    assert "told apart by kind" in result.taken[0]
-    assert result.taken == trials.read("key", "scores").taken
+    assert "told apart by kind" in result.notes[0]
+    assert result.notes == trials.read("key", "scores").notes
 
 
 @pytest.mark.usefixtures("pieces")
@@ -143,7 +143,7 @@ def test_as_in_memory(order, written):
     assert result.in_order == {names[1]: order == "same"}
     assert result.columns == tuple(frame.columns) == ("target", "llr", "enroll", "test")
     assert (result.n_trials, result.n_targets) == (81, 21)
-    assert result.taken == trials.read(*names).taken
+    assert result.notes == trials.read(*names).notes
     data = fp.scan_parquet("out.parquet")
     assert fp.EER()(data) == fp.EER()(trials.read(*names).predictions())
 
@@ -172,7 +172,7 @@ def test_formats():
             result, frame = joined(key, scores)
             require_as_read(frame, key, scores)
             assert result.in_order == {scores: True}
-            assert result.taken == trials.read(key, scores).taken
+            assert result.notes == trials.read(key, scores).notes
 
 
 @pytest.mark.usefixtures("pieces")
@@ -237,7 +237,7 @@ def test_binary_formats_are_joined(format, order):
     for of_key, of_scores in ((key, scores), (key, text_scores), (text_key, scores)):
         result, joint = joined(of_key, of_scores, missing="drop")
         made = require_as_read(joint, of_key, of_scores, missing="drop")
-        assert result.taken == made.taken
+        assert result.notes == made.notes
         ids = zip(joint["enroll"], joint["test"], strict=True)
         assert joint["llr"].to_list() == [expected[pair] for pair in ids]
         assert joint.height == len(PAIRS) - 3 * (of_scores is scores)
@@ -260,7 +260,7 @@ def test_scores_without_ids_in_the_order_of_the_key(form):
     result, frame = joined("key", "scores", **options)
     made = require_as_read(frame, "key", "scores", **options)
     assert made.score.tolist() == SCORES
-    assert result.taken == made.taken
+    assert result.notes == made.notes
     assert result.in_order == {"scores": True}
     with pytest.raises(ValueError, match="has no ids of trials to join on"):
         trials.read("key", "scores")
@@ -291,12 +291,12 @@ def test_reading_and_joining_take_the_same_arguments():
     options = {"speaker_pattern": "^.{4}", "progress": lambda *said: heard.append(said)}
     result, frame = joined(key, "scores", **options)
     made = require_as_read(frame, key, "scores", **options)
-    assert result.taken == made.taken
+    assert result.notes == made.notes
     names = np.array(made.speaker_names)
     assert frame["enroll_speaker"].to_list() == names[made.speakers[0]].tolist()
     assert heard.count(("reading scores", 81, 81)) >= 2
     again = trials.read(trials.read_key(key), "scores", speaker_pattern="^.{4}")
-    assert again.taken == made.taken
+    assert again.notes == made.notes
     assert again.score.tolist() == made.score.tolist()
     listed = trials.read([trials.read_key(save("key", KEY[:40])), save("key2", KEY[40:])], "scores")
     assert sorted(listed.score) == sorted(made.score)
@@ -353,7 +353,7 @@ def test_conditions_and_speakers_travel(lines):
         names = np.array(known.speaker_names)
         for column, places in zip(("enroll_speaker", "test_speaker"), known.speakers, strict=True):
             assert frame[column].to_list() == names[places].tolist()
-        assert result.taken[-1] == known.taken[-1]
+        assert result.notes[-1] == known.notes[-1]
     with pytest.warns(RuntimeWarning, match="^all 21 target trials are of two speakers: the names"):
         joined("key", "scores", speaker_pattern=("^.{4}", "(.)$"))
     assert refused("key", "scores", speakers={"x": "y"}) == "speakers" + message_of(
@@ -406,7 +406,7 @@ def test_what_does_not_fit_is_refused_or_left_out_as_in_memory(faults, lines):
     assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
     result, frame = joined("key", "scores", **ALLOWING)
     made = require_as_read(frame, "key", "scores", **ALLOWING)
-    assert result.taken == made.taken
+    assert result.notes == made.notes
     for fault in {"duplicates" if fault == "key" else fault for fault in faults.split()}:
         others = {name: word for name, word in ALLOWING.items() if name != fault}
         assert refused("key", "scores", **others) == message_of(
@@ -422,7 +422,7 @@ def test_repeats_in_the_same_order(again):
     assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
     result, frame = joined("key", "scores", duplicates="first")
     assert result.in_order == {"scores": True}
-    assert result.taken == require_as_read(frame, "key", "scores", duplicates="first").taken
+    assert result.notes == require_as_read(frame, "key", "scores", duplicates="first").notes
     assert frame.height == len(KEY)
 
 
@@ -447,7 +447,7 @@ def test_a_trial_left_out_of_one_system_is_left_out_of_all():
     save("b", [line for line in SHUFFLED if line != LINES[4]])
     result, frame = joined("key", ["a", "b"], missing="drop")
     assert frame.height == len(KEY) - 2
-    assert [line for line in result.taken if "left out" in line] == [
+    assert [line for line in result.notes if "left out" in line] == [
         f"{path}: left out: 1 trial without a score ('{' '.join(PAIRS[k])}'): missing=drop"
         for path, k in (("a", 0), ("b", 4))
     ]
@@ -479,7 +479,7 @@ def test_hashes_on_disk_and_small_row_groups(lines, monkeypatch):
     save("key", [*KEY, KEY[4]])
     save("scores", lines)
     result, frame = joined("key", "scores", duplicates="first")
-    assert result.taken == require_as_read(frame, "key", "scores", duplicates="first").taken
+    assert result.notes == require_as_read(frame, "key", "scores", duplicates="first").notes
     groups = pq.ParquetFile("out.parquet").metadata
     sizes = [groups.row_group(k).num_rows for k in range(groups.num_row_groups)]
     assert sizes == [10] * 8 + [1]
@@ -709,7 +709,7 @@ def test_targets_and_nontargets_in_two_files(lines, pieces):
     result, frame = joined(key, scores)
     _, expected = joined(save("key", [KEY[k] for k in order]), scores)
     assert frame.equals(expected)
-    assert result.taken[0].splitlines() == [
+    assert result.notes[0].splitlines() == [
         "target: pairs; column 1: enroll; column 2: test; all are targets",
         "nontarget: pairs; column 1: enroll; column 2: test; all are non-targets",
     ]

@@ -135,15 +135,15 @@ class TrialReader:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
                 scores = self._read_file(path, "scores", self.score_options, known=key.ids)
-            tell(scores.taken)  # printed before the join, since it may explain an error
+            tell(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
                 made, n_printed = trials.read(key, scores, **self._policies), 2
-        before = {*made.taken} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
-        self._print([line for line in made.taken[n_printed:] if line in before])
+        before = {*made.notes} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
+        self._print([line for line in made.notes[n_printed:] if line in before])
         with self.clock.on("join"):
             made = _with_speakers(made, self.speakers)
-        of_speakers = [line for line in made.taken if line not in before | self._of_speakers]
+        of_speakers = [line for line in made.notes if line not in before | self._of_speakers]
         self._print(of_speakers)
         self._of_speakers.update(of_speakers)
         return made
@@ -183,7 +183,7 @@ class TrialReader:
     def read_unlabeled(self, path: Path) -> TrialSet:
         """Read scores without a key."""
         made = self._read_alone(path, labeled=False)
-        self._print(made.taken)
+        self._print(made.notes)
         return made
 
     @cached_property
@@ -199,7 +199,7 @@ class TrialReader:
             request = Request("key", options.format, options.columns or {})
             turns = [options.transpose] * len(files)
             key = collect(open_as_one(files, request, turns), self.progress)
-        self._print(key.taken.splitlines())
+        self._print(key.notes.splitlines())
         return key
 
     def _read_file(
@@ -219,7 +219,7 @@ class TrialReader:
                 )
             policies = {name: self._policies[name] for name in ("duplicates", "nan")}
             made = trials.read(found, **policies)
-            return replace(made, taken=(*found.taken.splitlines(), *made.taken[1:]))
+            return replace(made, notes=(*found.notes.splitlines(), *made.notes[1:]))
         self.progress(f"reading {path}")
         policies = {name: self._policies[name] for name in ("duplicates", "nan")}
         with self.clock.on("read"):

@@ -89,7 +89,7 @@ def read(
     Returns
     -------
     TrialSet
-        In the order of the key. Its attribute `taken` describes how the columns were interpreted
+        In the order of the key. Its attribute `notes` describes how the columns were interpreted
         and which trials were left out.
 
     Raises
@@ -206,7 +206,7 @@ def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> 
     for name, column in scores.columns.items():
         if name not in columns:
             columns[name] = pick(column, score_rows)
-    taken = (key.taken,) if key is scores else (key.taken, scores.taken)
+    taken = (key.notes,) if key is scores else (key.notes, scores.notes)
     hidden = set() if key is scores else {*key.columns} & {*scores.columns}
     hidden -= {key.names.get("side")} & {scores.names.get("side")}  # they were joined on it
     order = tuple(name for name in scores.order if name not in hidden)

@@ -36,7 +36,7 @@ class Reading:
         The file.
     format : str
         Name of its format.
-    taken : str
+    notes : str
         Message on how each column was interpreted.
     enroll, test : Coded or None
         Ids of models and segments; None where the format has none.
@@ -58,7 +58,7 @@ class Reading:
 
     path: str
     format: str
-    taken: str
+    notes: str
     file: TrialFile
     enroll: Coded | None = None
     test: Coded | None = None

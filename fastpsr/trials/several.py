@@ -75,7 +75,7 @@ def read_key(
     ...     key = read_key(path)
     >>> key.format, key.y_true.tolist(), key.test.strings().tolist()
     ('kaldi-trials', [1, 0], ['a.wav', 'b.wav'])
-    >>> key.taken.split(": ", 1)[1]
+    >>> key.notes.split(": ", 1)[1]
     'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
     """
     files = files_of("path", path)

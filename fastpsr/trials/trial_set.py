@@ -65,7 +65,7 @@ class TrialSet:
         Scores, never nan.
     columns : dict of Coded or ndarray
         All other columns of the files, by name; :meth:`column` gives the values.
-    taken : tuple of str
+    notes : tuple of str
         Messages on the files, the interpretation of their columns, and what was left out.
     source : Source
         The layout of the score file.
@@ -90,7 +90,7 @@ class TrialSet:
     y_true: NDArray[np.uint8] | None
     score: NDArray[np.float64]
     columns: dict[str, Column]
-    taken: tuple[str, ...]
+    notes: tuple[str, ...]
     source: Source
     _speakers: Speakers | None = field(default=None, repr=False)
 
@@ -276,8 +276,8 @@ class TrialSet:
         agreement.check(speakers.names, lambda one: speakers.names[one])
         said = agreement.note(len(speakers.names), has_labels=is_target is not None)
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
-        taken = [line for line in self.taken if line not in untrue]
-        return replace(self, _speakers=speakers, taken=(*taken, said))
+        taken = [line for line in self.notes if line not in untrue]
+        return replace(self, _speakers=speakers, notes=(*taken, said))
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.

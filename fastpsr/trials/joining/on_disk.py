@@ -46,7 +46,7 @@ class JoinedFile:
         Column of each score file, by its path.
     in_order : dict of bool
         By path, whether each score file lists the trials in the order of the key.
-    taken : tuple of str
+    notes : tuple of str
         Messages on how the columns of each file were interpreted, and what was left out.
     """
 
@@ -56,7 +56,7 @@ class JoinedFile:
     columns: tuple[str, ...]
     scores: dict[str, str]
     in_order: dict[str, bool]
-    taken: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def join(
