@@ -57,7 +57,7 @@ def test_join_says_what_it_did():
         "key: kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)",
         "a: kaldi-scores; column 1: enroll; column 2: test; column 3: score",
         "b: kaldi-scores; column 1: enroll; column 2: test; column 3: score",
-        made.taken[-1],
+        made.notes[-1],
         "a: in the order of the key; column a",
         "b: in another order than the key; column b",
         f"trials.parquet: 600 trials, {int(made.y_true.sum())} of them targets; "
@@ -147,9 +147,10 @@ def test_refusals(arguments, message):
 SLOW = """
 import signal, sys
 from fastpsr.cli import app
-from fastpsr.trials import join_on_disk
+from fastpsr.trials.joining.database import Database
+from fastpsr.trials.joining.parquet_writer import ParquetWriter
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
-where, kind = sys.argv.pop(), getattr(join_on_disk, sys.argv.pop())
+where, kind = sys.argv.pop(), globals()[sys.argv.pop()]
 before = getattr(kind, where)
 def slow(*given, **options):
     import os, time
@@ -167,10 +168,10 @@ sys.exit(app.run())
 @pytest.mark.parametrize(
     ("scores", "kind", "where"),
     [
-        ("a", "_Writer", "add"),
-        ("b", "_Workshop", "load"),
-        ("b", "_Workshop", "match"),
-        ("b", "_Workshop", "rows_between"),
+        ("a", "ParquetWriter", "add"),
+        ("b", "Database", "load"),
+        ("b", "Database", "match"),
+        ("b", "Database", "rows_between"),
     ],
 )
 def test_stopped_it_leaves_nothing(how, scores, kind, where):
@@ -203,7 +204,7 @@ def test_stopped_at_any_time_it_leaves_nothing_half_written(how, scores, seconds
     )
     code = code.replace("import signal, sys", 'import signal, sys\nprint("ready", flush=True)', 1)
     run = subprocess.Popen(
-        [sys.executable, "-P", "-c", code, *JOIN, scores, "--output", "o.parquet", "_Writer",
+        [sys.executable, "-P", "-c", code, *JOIN, scores, "--output", "o.parquet", "ParquetWriter",
          "add"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=surroundings(),
     )  # fmt: skip

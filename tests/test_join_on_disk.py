@@ -18,7 +18,8 @@ import pytest
 
 import fastpsr as fp
 from fastpsr import trials
-from fastpsr.trials import join_on_disk
+from fastpsr.trials import trial_file
+from fastpsr.trials.joining import database, on_disk, parquet_writer, repeats, steps
 from tests.commands import surroundings
 
 pytest.importorskip("pyarrow")
@@ -42,7 +43,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 def pieces(request, monkeypatch):
     """Files that are read whole, and in pieces of a line or two."""
     if request.param == "tiny pieces":
-        monkeypatch.setattr(join_on_disk, "_PIECE_BYTES", 50)
+        monkeypatch.setattr(on_disk, "_PIECE_BYTES", 50)
 
 
 def save(name, lines, *, ending="\n", bom=False, encoding="utf-8"):
@@ -95,8 +96,8 @@ def test_several_keys_are_one(order):
     made = require_as_read(frame, keys, "scores")
     assert frame["snr"].to_list() == ["5"] * 30 + ["6"] * 51
     assert result.columns == ("target", "llr", "enroll", "test", "snr")
-    assert result.taken == made.taken
-    assert result.taken[0].endswith("\nleft out: column mic of one, which others lack")
+    assert result.notes == made.notes
+    assert result.notes[0].endswith("\nleft out: column mic of one, which others lack")
     assert max(done for name, done, _ in seen if "one" in name) == 81
     save("scores", LINES[:-1] if order == "same" else [x for x in SHUFFLED if x != LINES[-1]])
     assert f"1 trial without a score ({' '.join(rows[-1][:2])!r} at two:52)" in refused(
@@ -109,17 +110,19 @@ def test_several_keys_are_one(order):
         trials.join([], "scores", "out.parquet")
 
 
+@pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize("late", [False, True])
-def test_spoofed_trials_have_a_column_where_the_first_lines_tell(late):
+def test_spoofed_trials_have_a_column_wherever_they_are(late, monkeypatch):
+    monkeypatch.setattr(trial_file, "_FIRST_BYTES", 1000)
     kinds = ["target", "nontarget"] * 300 + ["spoof"]
     kinds = kinds if late else kinds[::-1]
     save("key", [f"m {k} {kind}" for k, kind in enumerate(kinds)])
     save("scores", [f"m {k} {k}" for k in range(len(kinds))])
     result, frame = joined("key", "scores")
     assert frame["target"].sum() == 300
-    assert ("kind" in frame.columns) is not late
-    assert ("told apart by kind" in result.taken[0]) is not late
-    assert late or frame["kind"].to_list() == kinds
+    assert frame["kind"].to_list() == kinds
+    assert "told apart by kind" in result.notes[0]
+    assert result.notes == trials.read("key", "scores").notes
 
 
 @pytest.mark.usefixtures("pieces")
@@ -140,7 +143,7 @@ def test_as_in_memory(order, written):
     assert result.in_order == {names[1]: order == "same"}
     assert result.columns == tuple(frame.columns) == ("target", "llr", "enroll", "test")
     assert (result.n_trials, result.n_targets) == (81, 21)
-    assert result.taken == trials.read(*names).taken
+    assert result.notes == trials.read(*names).notes
     data = fp.scan_parquet("out.parquet")
     assert fp.EER()(data) == fp.EER()(trials.read(*names).predictions())
 
@@ -169,7 +172,7 @@ def test_formats():
             result, frame = joined(key, scores)
             require_as_read(frame, key, scores)
             assert result.in_order == {scores: True}
-            assert result.taken == trials.read(key, scores).taken
+            assert result.notes == trials.read(key, scores).notes
 
 
 @pytest.mark.usefixtures("pieces")
@@ -190,6 +193,120 @@ def test_several_systems_each_in_an_order_of_its_own():
     assert fp.EER()(fp.scan_parquet("out.parquet", llrs="two")) == fp.EER()(
         trials.read("key", "a.txt").predictions()
     )
+
+
+def write_binary(key, format, frame, score):
+    """Write a key or scores in a binary format; HDF5 in the order of its rows."""
+    if format == "parquet":
+        frame.write_parquet(key)
+    elif format == "npz":
+        np.savez(key, **{name: frame[name].to_numpy().astype(
+            float if name in ("score", "snr") else str) for name in frame.columns})  # fmt: skip
+    else:
+        h5py = pytest.importorskip("h5py")
+        sides = [sorted({*frame[side]}) for side in ("enroll", "test")]
+        places = [[ids.index(x) for x in frame[side]]
+                  for side, ids in zip(("enroll", "test"), sides, strict=True)]  # fmt: skip
+        matrix = np.zeros([len(ids) for ids in sides])
+        mask = np.zeros(matrix.shape, np.int8)
+        matrix[tuple(places)] = 0.0 if score is None else frame[score]
+        mask[tuple(places)] = 1 if score else np.where(frame["label"] == "target", 1, -1)
+        with h5py.File(key, "w") as file:
+            file.attrs["fastpsr_rows_are_models"] = True
+            for name, ids in zip(("ID/row_ids", "ID/column_ids"), sides, strict=True):
+                file[name] = np.array([x.encode() for x in ids])
+            if score:
+                file["scores"] = matrix
+            file["score_mask" if score else "trial_mask"] = mask
+    return key
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("order", ["same", "other"])
+@pytest.mark.parametrize("format", ["parquet", "npz", "bosaris"])
+def test_binary_formats_are_joined(format, order):
+    pairs = {"enroll": [e for e, _ in PAIRS], "test": [t for _, t in PAIRS]}
+    frame = pl.DataFrame(pairs | {"label": WORDS, "snr": [k % 4 + 0.5 for k in range(len(PAIRS))]})
+    scored = pl.DataFrame(pairs | {"score": SCORES})[:-3]
+    scored = scored if order == "same" else scored[::-1]
+    suffix = {"parquet": ".parquet", "npz": ".npz", "bosaris": ".h5"}[format]
+    key = write_binary(f"key{suffix}", format, frame, None)
+    scores = write_binary(f"scores{suffix}", format, scored, "score")
+    expected = dict(zip(PAIRS, SCORES, strict=True))
+    text_key, text_scores = save("key", KEY), save("scores", LINES)
+    for of_key, of_scores in ((key, scores), (key, text_scores), (text_key, scores)):
+        result, joint = joined(of_key, of_scores, missing="drop")
+        made = require_as_read(joint, of_key, of_scores, missing="drop")
+        assert result.notes == made.notes
+        ids = zip(joint["enroll"], joint["test"], strict=True)
+        assert joint["llr"].to_list() == [expected[pair] for pair in ids]
+        assert joint.height == len(PAIRS) - 3 * (of_scores is scores)
+        if of_key is key and format != "bosaris":
+            assert joint["snr"].to_list() == made.columns["snr"].tolist()
+    assert refused(key, scores) == message_of(lambda: trials.read(key, scores))
+    assert "3 trials without a score" in refused(key, scores)
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("form", ["numbers", "labeled", "repeated"])
+def test_scores_without_ids_in_the_order_of_the_key(form):
+    again = KEY[:5] if form == "repeated" else []
+    save("key", [*KEY, *again])
+    numbers = [str(s) for s in SCORES] + [str(s) for s in SCORES[: len(again)]]
+    if form == "labeled":
+        numbers = [f"{s} {word}" for s, word in zip(numbers, WORDS, strict=True)]
+    save("scores", numbers)
+    options = {"duplicates": "first", "in_order": True}
+    result, frame = joined("key", "scores", **options)
+    made = require_as_read(frame, "key", "scores", **options)
+    assert made.score.tolist() == SCORES
+    assert result.notes == made.notes
+    assert result.in_order == {"scores": True}
+    with pytest.raises(ValueError, match="has no ids of trials to join on"):
+        trials.read("key", "scores")
+    for wrong in (numbers[:-1], [*numbers, numbers[0]]):
+        save("scores", wrong)
+        found = refused("key", "scores", **options)
+        assert found == message_of(lambda: trials.read("key", "scores", **options))
+        assert found == (
+            f"scores has {len(wrong)} scores and key has {len(numbers)} trials: in the key's "
+            "order there must be one for each"
+        )
+    save("scores", LINES)
+    found = refused("key", "scores", in_order=True)
+    assert found == message_of(lambda: trials.read("key", "scores", in_order=True))
+    assert found.startswith("in_order is for scores without ids, and scores has some")
+    with pytest.raises(ValueError, match="in_order is for scores in the order of a key"):
+        trials.read(None, "scores", in_order=True)
+
+
+@pytest.mark.filterwarnings("ignore:all .* target trials are of two speakers")
+@pytest.mark.filterwarnings("ignore:speaker .* is in all")
+def test_reading_and_joining_take_the_same_arguments():
+    ids = {word: [" ".join(p) for p, w in zip(PAIRS, WORDS, strict=True) if w == word]
+           for word in SITW}  # fmt: skip
+    key = {word: save(word, lines) for word, lines in ids.items()}
+    save("scores", SHUFFLED)
+    heard = []
+    options = {"speaker_pattern": "^.{4}", "progress": lambda *said: heard.append(said)}
+    result, frame = joined(key, "scores", **options)
+    made = require_as_read(frame, key, "scores", **options)
+    assert result.notes == made.notes
+    names = np.array(made.speaker_names)
+    assert frame["enroll_speaker"].to_list() == names[made.speakers[0]].tolist()
+    assert heard.count(("reading scores", 81, 81)) >= 2
+    again = trials.read(trials.read_key(key), "scores", speaker_pattern="^.{4}")
+    assert again.notes == made.notes
+    assert again.score.tolist() == made.score.tolist()
+    listed = trials.read([trials.read_key(save("key", KEY[:40])), save("key2", KEY[40:])], "scores")
+    assert sorted(listed.score) == sorted(made.score)
+    numbers = {word: save(f"{word}_scores", ["1.5", "2.5"]) for word in SITW}
+    assert trials.read(numbers).y_true.tolist() == [1, 1, 0, 0]
+    for join in (trials.read, lambda *given, **more: trials.join(*given, "o.parquet", **more)):
+        with pytest.raises(ValueError, match="give exactly one of them"):
+            join(key, "scores", speakers={}, speaker_pattern=".")
+        with pytest.raises(ValueError, match="speaker_columns must be among those of the files"):
+            join(key, "scores", speaker_columns=("a", "b"))
 
 
 def test_names_of_columns():
@@ -236,7 +353,7 @@ def test_conditions_and_speakers_travel(lines):
         names = np.array(known.speaker_names)
         for column, places in zip(("enroll_speaker", "test_speaker"), known.speakers, strict=True):
             assert frame[column].to_list() == names[places].tolist()
-        assert result.taken[-1] == known.taken[-1]
+        assert result.notes[-1] == known.notes[-1]
     with pytest.warns(RuntimeWarning, match="^all 21 target trials are of two speakers: the names"):
         joined("key", "scores", speaker_pattern=("^.{4}", "(.)$"))
     assert refused("key", "scores", speakers={"x": "y"}) == "speakers" + message_of(
@@ -246,7 +363,7 @@ def test_conditions_and_speakers_travel(lines):
         lambda: made.with_speakers(pattern="^ä")
     )
     assert "not 'nope'" in refused("key", "scores", speaker_columns=("spk", "nope"))
-    assert "give one" in refused("key", "scores", speaker_pattern=".", speakers={"x": "y"})
+    assert "give exactly one" in refused("key", "scores", speaker_pattern=".", speakers={"x": "y"})
 
 
 def message_of(call):
@@ -289,7 +406,7 @@ def test_what_does_not_fit_is_refused_or_left_out_as_in_memory(faults, lines):
     assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
     result, frame = joined("key", "scores", **ALLOWING)
     made = require_as_read(frame, "key", "scores", **ALLOWING)
-    assert result.taken == made.taken
+    assert result.notes == made.notes
     for fault in {"duplicates" if fault == "key" else fault for fault in faults.split()}:
         others = {name: word for name, word in ALLOWING.items() if name != fault}
         assert refused("key", "scores", **others) == message_of(
@@ -305,7 +422,7 @@ def test_repeats_in_the_same_order(again):
     assert refused("key", "scores") == message_of(lambda: trials.read("key", "scores"))
     result, frame = joined("key", "scores", duplicates="first")
     assert result.in_order == {"scores": True}
-    assert result.taken == require_as_read(frame, "key", "scores", duplicates="first").taken
+    assert result.notes == require_as_read(frame, "key", "scores", duplicates="first").notes
     assert frame.height == len(KEY)
 
 
@@ -330,7 +447,7 @@ def test_a_trial_left_out_of_one_system_is_left_out_of_all():
     save("b", [line for line in SHUFFLED if line != LINES[4]])
     result, frame = joined("key", ["a", "b"], missing="drop")
     assert frame.height == len(KEY) - 2
-    assert [line for line in result.taken if "left out" in line] == [
+    assert [line for line in result.notes if "left out" in line] == [
         f"{path}: left out: 1 trial without a score ('{' '.join(PAIRS[k])}'): missing=drop"
         for path, k in (("a", 0), ("b", 4))
     ]
@@ -342,9 +459,9 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
     save("key", KEY)
     for name, lines in (("same", LINES), ("other", SHUFFLED)):
         save(name, lines)
-        for roles in (join_on_disk, sys.modules["fastpsr.trials.repeats"]):
+        for module in (database, repeats, steps):
             monkeypatch.setattr(
-                roles, "hashes_of",
+                module, "hashes_of",
                 lambda frame, roles: pl.Series(np.zeros(frame.height, np.uint64)),
             )  # fmt: skip
         _, frame = joined("key", name)
@@ -356,13 +473,13 @@ def test_collisions_of_hashes_are_no_duplicates(monkeypatch):
 def test_hashes_on_disk_and_small_row_groups(lines, monkeypatch):
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(join_on_disk._Workshop, "repeats",
-                        lambda shop, name: join_on_disk.Repeats(64, shop.folder, name))  # fmt: skip
-    monkeypatch.setattr(join_on_disk, "_GROUP_ROWS", 10)
+    monkeypatch.setattr(database.Database, "repeats",
+                        lambda self, name: repeats.Repeats(64, self.folder, name))  # fmt: skip
+    monkeypatch.setattr(parquet_writer, "_GROUP_ROWS", 10)
     save("key", [*KEY, KEY[4]])
     save("scores", lines)
     result, frame = joined("key", "scores", duplicates="first")
-    assert result.taken == require_as_read(frame, "key", "scores", duplicates="first").taken
+    assert result.notes == require_as_read(frame, "key", "scores", duplicates="first").notes
     groups = pq.ParquetFile("out.parquet").metadata
     sizes = [groups.row_group(k).num_rows for k in range(groups.num_row_groups)]
     assert sizes == [10] * 8 + [1]
@@ -419,7 +536,6 @@ def test_what_is_wrong_with_a_file():
     save("targets", [f"{e} {t} target" for e, t in PAIRS])
     save("table", ["enroll,test,score", *(f"{e},{t},{k}" for k, (e, t) in enumerate(PAIRS)), "a,b"])
     save("quoted", ["enroll,test,score", *(f'{e},"{t}\n",{k}' for k, (e, t) in enumerate(PAIRS))])
-    fp.trials.write_scores("s.npz", trials.read("key", "scores"), format="npz")
     for key, scores, options in [
         ("key", "latin", {}),
         ("key", "cut.gz", {}),
@@ -441,7 +557,6 @@ def test_what_is_wrong_with_a_file():
         assert found == message_of(
             lambda key=key, scores=scores, options=options: trials.read(key, scores, **options)
         )
-    assert "only text is joined" in refused("key", "s.npz")
     with pytest.raises(FileNotFoundError):
         trials.join("key", "none", "out.parquet")
     with pytest.raises(FileNotFoundError):
@@ -569,7 +684,7 @@ def test_a_signal_ends_a_query(tmp_path):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
 
     def work():
-        with join_on_disk._Workshop(tmp_path / "o", 1 << 28) as shop:
+        with database.Database(tmp_path / "o", 1 << 28, 1 << 20) as shop:
             shop.folder()
             timer.start()
             shop._run(endless)
@@ -594,7 +709,7 @@ def test_targets_and_nontargets_in_two_files(lines, pieces):
     result, frame = joined(key, scores)
     _, expected = joined(save("key", [KEY[k] for k in order]), scores)
     assert frame.equals(expected)
-    assert result.taken[0].splitlines() == [
+    assert result.notes[0].splitlines() == [
         "target: pairs; column 1: enroll; column 2: test; all are targets",
         "nontarget: pairs; column 1: enroll; column 2: test; all are non-targets",
     ]
@@ -605,7 +720,10 @@ def test_targets_and_nontargets_in_two_files(lines, pieces):
     [
         ({"target": "a"}, "key must have files of 'target' and 'nontarget', not 'target'"),
         ({}, "key must have files of 'target' and 'nontarget', not none"),
-        ({"target": "a", "nontarget": "t"}, "t has labels: targets and non-targets in two files"),
+        (
+            {"target": "a", "nontarget": "t"},
+            r"t has labels \(target/nontarget\): targets and non-targets in two",
+        ),
     ],
 )
 def test_files_that_are_no_targets_and_nontargets(key, message):

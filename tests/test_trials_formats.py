@@ -94,7 +94,7 @@ def test_labels_of_each_kind(tmp_path, words):
     found = trials.read_key(key)
     assert found.y_true.tolist() == Y
     assert found.vocabulary == words
-    assert f"column 3: label ({words})" in found.taken
+    assert f"column 3: label ({words})" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_named_columns(tmp_path, name, label):
     assert found.y_true.tolist() == Y
     assert found.score.tolist() == SCORES
     assert found.column("snr").tolist() == [5, 5, 10, 10, 5]
-    assert "what: test; ok: label" in found.taken[0]
+    assert "what: test; ok: label" in found.notes[0]
     with pytest.raises(ValueError, match=r"pass columns=\{'enroll': \.\.\.\}$"):
         trials.read_key(path)
     with pytest.raises(ValueError, match=r"key_columns must name roles .*, not 'nope'"):
@@ -269,8 +269,8 @@ def test_matrices(tmp_path, kind, turn, old):
     assert found.test.tolist() == ["x", "z", "x", "y"]
     assert found.y_true.tolist() == [1, 0, 0, 1]
     assert found.score.tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert ("transposed: columns are models" in found.taken[0]) == turn
-    assert kind in found.taken[0]
+    assert ("transposed: columns are models" in found.notes[0]) == turn
+    assert kind in found.notes[0]
     trials.write_scores(tmp_path / "new", found)
     assert trials.read(key, tmp_path / "new").score.tolist() == found.score.tolist()
 
@@ -344,8 +344,8 @@ def test_bad_hdf5(tmp_path):
     with pytest.raises(ValueError, match=r"columns is for files that name theirs, .* is bosaris"):
         trials.read_key(path, columns={"enroll": "x"})
     with pytest.raises(
-        ValueError, match=r"1 nan score \('ann z'\): pass nan='drop'"
-    ):  # ids tell where
+        ValueError, match=r"1 nan score \('ann z' at \S+: row 0, column 2\): pass nan='drop'"
+    ):
         trials.read(
             path,
             matrices(
@@ -525,7 +525,7 @@ def test_spoofed_trials_of_matrices(tmp_path):
     key = trials.read_key(matrices(tmp_path / "key", "bosaris", trial_mask=mask))
     assert key.y_true.tolist() == [1, 0, 0, 1]
     assert key.columns["kind"].strings().tolist() == ["target", "spoof", "nontarget", "target"]
-    assert key.taken.endswith("-2 are spoofed: non-targets, told apart by kind")
+    assert key.notes.endswith("-2 are spoofed: non-targets, told apart by kind")
     plain = trials.read_key(matrices(tmp_path / "plain", "bosaris", trial_mask=TRIAL_MASK))
     assert plain.columns == {}
 
@@ -577,7 +577,7 @@ def test_csv_without_a_header(tmp_path, layout, start):
     found = trials.read(key, scores)
     check(found)
     assert trials.read_key(key).format == "bare-csv"
-    assert "bare-csv; column 1: " in found.taken[0]
+    assert "bare-csv; column 1: " in found.notes[0]
     check(trials.read(key, scores, key_format="bare-csv", score_format="bare-csv"))
     trials.write_scores(tmp_path / "new", found)
     assert (tmp_path / "new").read_text().splitlines()[0] == "ann,a/1.wav,1.25"
@@ -608,7 +608,7 @@ def test_lists_with_spoofed_trials(tmp_path, columns):
     assert found.y_true.tolist() == [1, 0, 0, 0]
     assert found.columns["kind"].strings().tolist() == [row[3] for row in SASV]
     assert (
-        "(target/nontarget/spoof: both others are non-targets, told apart by kind)" in found.taken
+        "(target/nontarget/spoof: both others are non-targets, told apart by kind)" in found.notes
     )
     if len(columns) == 4:
         assert found.columns["attack"].strings().tolist() == [row[2] for row in SASV]
@@ -639,9 +639,11 @@ def test_dca_plda(tmp_path):
         assert key.y_true.tolist() == [1, 0, 0, 1]
         assert key.format == "dca-plda"
     scores = write("scores", scores=np.arange(6.0).reshape(2, 3))  # as it saves them: no mask
-    with pytest.raises(ValueError, match=r"2 scores of no trial in the key .*extra='ignore'"):
-        trials.read(key, scores)
-    found = trials.read(key, scores, extra="ignore")
+    found = trials.read(key, scores)  # which is full: it has scores of other pairs, too
+    assert found.notes[-1] == (
+        "left out: 2 scores of no trial in the key ('ann z', 'bob z'): a full matrix has one for "
+        "every pair"
+    )
     assert found.score.tolist() == [0.0, 1.0, 3.0, 4.0]
     both = write("both", scores=np.arange(6.0).reshape(2, 3), mask=mask)
     assert trials.read(both, both).score.tolist() == found.score.tolist()
@@ -668,7 +670,7 @@ def test_several_keys_are_one(tmp_path):
     scores = save(tmp_path / "scores", SCORE_FILES["kaldi-scores"])
     found = trials.read([one, trials.read_key(other)], scores)
     check(found)
-    assert f"left out: column snr of {other}, which others lack" in found.taken[0]
+    assert f"left out: column snr of {other}, which others lack" in found.notes[0]
     with pytest.raises(
         ValueError, match=r"2 duplicate trials in the key .*one:1.*duplicates='first'"
     ):
@@ -690,7 +692,7 @@ def test_targets_and_nontargets_in_two_files(tmp_path, layout):
     found = trials.read(trials.read_classes(*sides))
     assert found.y_true.tolist() == [1, 1, 0, 0, 0]
     assert found.score.tolist() == [1.25, 3e-7, -0.5, float("-inf"), 1 / 3]
-    assert found.taken[0].splitlines()[1].endswith("; all are non-targets")
+    assert found.notes[0].splitlines()[1].endswith("; all are non-targets")
     ids = [
         save(
             tmp_path / f"{label}.lst",
@@ -705,7 +707,7 @@ def test_targets_and_nontargets_in_two_files(tmp_path, layout):
         with pytest.raises(ValueError, match=r"targets has ids of trials, and .*bare has none"):
             trials.read_classes(sides[0], save(tmp_path / "bare", "1\n2\n"))
     with pytest.raises(ValueError, match=r"has labels \(target/nontarget\)"):
-        trials.read_classes(save(tmp_path / "labeled", text("etsl")), sides[1])
+        trials.read_classes(save(tmp_path / "labeled", text(layout + "l")), sides[1])
     with pytest.raises(ValueError, match="of must be 'scores' or 'pairs', not 'x'"):
         trials.read_classes(*sides, of="x")
 
@@ -747,6 +749,6 @@ def test_a_column_that_key_and_scores_have_is_the_keys(tmp_path):
     key = save(tmp_path / "key", "enroll,test,label,snr\na,b,1,5\na,c,0,6\n")
     scores = save(tmp_path / "scores", "enroll,test,score,snr\na,b,1,7\na,c,0,8\n")
     found = trials.read(key, scores)
-    assert found.taken[-1] == "left out: column snr of the scores: the key has one too"
+    assert found.notes[-1] == "left out: column snr of the scores: the key has one too"
     trials.write_scores(tmp_path / "new", found)
     assert (tmp_path / "new").read_text().startswith("enroll,test,score\n")

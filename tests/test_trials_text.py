@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from fastpsr import trials
-from fastpsr.trials import pieces, repeats, text
-from fastpsr.trials.formats import separated
+from fastpsr.trials import pieces, text
+from fastpsr.trials.joining import repeats
 from fastpsr.trials.reading import read_file
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
@@ -130,9 +130,19 @@ WRONG = {
     "unknown header": ("spk utt truth\n" + KEY, "key:1: a label must be .*, not 'truth'"),
     "CSV without header, uneven": (
         KEY.replace(" ", ",") + "x,y\n",
-        "no known format has 1 column like",
+        r"has 3 columns apart by commas like .*; nearest is bare-csv \(enroll test label\), but "
+        "line 4 has 2 columns; formats are kaldi",
     ),
-    "semicolons": (KEY.replace(" ", ";"), "no known format has 1 column like"),
+    "semicolons": (
+        KEY.replace(" ", ";"),
+        "has 3 columns apart by semicolons like those of 'ann;a;target'; columns must be apart by "
+        "blanks, tabs or commas; formats are kaldi",
+    ),
+    "strange labels": (
+        "\n" + KEY.replace(" target", " yes").replace("nontarget", "no"),
+        r"has 3 columns like .*; nearest is kaldi-trials \(enroll test label\), but line 2 has "
+        "'yes' as its label; formats are",
+    ),
     "CSV, blanks": (
         "enroll, test, label\nann, a, target\n",
         "key:2: a label must be .*, not ' target'",
@@ -376,7 +386,6 @@ def test_regular_text_is_read_as_any_text_is(tmp_path, roles):
 @pytest.mark.parametrize("size", [1, 5, 40])
 def test_pieces_are_read_as_the_whole(tmp_path, monkeypatch, size):
     rng = np.random.default_rng(size)
-    roles = ("enroll", "test", "score")
     for k in range(100):
         path = save(tmp_path / "key", b"\xef\xbb\xbf" * (k % 3) + hostile(rng, 3) + b"x y 1\n")
         sample = Sample("text", packed=False)
@@ -389,24 +398,20 @@ def test_pieces_are_read_as_the_whole(tmp_path, monkeypatch, size):
             assert before < 0 or len(path.read_bytes().split(b"\n")[:before]) == before
             assert all(a.share <= b.share for a, b in pairwise(parts))
 
-        def read(path=path, sample=sample):
-            columns, where = text.read_text(path, sample, roles)
-            n = len(columns["enroll"])
-            strings = [columns[role].strings().tolist() for role in roles[:2]]
-            return [*strings, columns["score"].tolist(), where([*range(n)])]
+        def read(path=path):
+            found = read_file(path, Request("scores", "kaldi-scores"))
+            strings = [found.enroll.strings().tolist(), found.test.strings().tolist()]
+            return [*strings, found.score.tolist(), found.where([*range(len(found))])]
 
         expected = outcome(read)
         with monkeypatch.context() as patch:
-            patch.setattr(text, "pieces", lambda *given: pieces.pieces(*given, size))
+            patch.setattr(pieces, "PIECE_BYTES", size)
             assert outcome(read) == expected
 
 
 @pytest.mark.parametrize("separator", [" ", ",", "\t"])
 def test_the_share_that_was_read_is_told(tmp_path, monkeypatch, separator):
-    for module in (text, separated):
-        monkeypatch.setattr(
-            module, "pieces", lambda *given, **more: pieces.pieces(*given, n_bytes=1 << 17, **more)
-        )
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 17)
     rows = [(f"speaker{k % 700}", f"test{k}", f"{'non' * (k % 9 > 0)}target")
             for k in range(100_000)]  # fmt: skip
     if separator != " ":
@@ -414,8 +419,8 @@ def test_the_share_that_was_read_is_told(tmp_path, monkeypatch, separator):
     lines = "".join(separator.join(row) + "\n" for row in rows).encode()
     for content in (lines, gzip.compress(lines)):
         path, heard = save(tmp_path / "key", content), []
-        request = Request("key", progress=lambda *said, heard=heard: heard.append(said))
-        assert len(read_file(path, request)) == 100_000
+        found = read_file(path, Request("key"), lambda *said, heard=heard: heard.append(said))
+        assert len(found) == 100_000
         names, done, totals = zip(*heard, strict=True)
         assert set(names) == {f"reading {path}"}
         assert len(done) > 2
@@ -428,8 +433,8 @@ def test_the_share_of_several_files_is_told(tmp_path):
     heard = []
     files = [save(tmp_path / name, f"{name} test\n" * 20_000) for name in ("ann", "bob")]
     trials.read_classes(*files, of="pairs", progress=lambda *said: heard.append(said))
-    assert [*dict.fromkeys(name for name, *_ in heard)] == [f"reading {path}" for path in files]
-    assert heard[-1][1:] == (20_000, 20_000)
+    assert {name for name, *_ in heard} == {f"reading {files[0]} and {files[1]}"}
+    assert heard[-1][1:] == (40_000, 40_000)
 
 
 @pytest.mark.parametrize("n_bytes", [1, 20, 100])
@@ -443,9 +448,8 @@ def test_pieces_of_separated_text_give_the_whole(tmp_path, monkeypatch, name, ab
     content = (above + "\n".join(lines)).encode()
     path = save(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content)
     expected = read_file(path, Request("key"))
-    monkeypatch.setattr(
-        separated, "pieces", lambda *given, **more: pieces.pieces(*given, n_bytes=n_bytes, **more)
-    )
+    places = expected.where([3, 0, 1])
+    monkeypatch.setattr(pieces, "PIECE_BYTES", n_bytes)
     found = read_file(path, Request("key"))
     for own, other in zip(
         (expected.enroll, expected.test, expected.columns["room"]),
@@ -454,7 +458,7 @@ def test_pieces_of_separated_text_give_the_whole(tmp_path, monkeypatch, name, ab
     ):
         assert other.strings().tolist() == own.strings().tolist()
     assert found.y_true.tolist() == expected.y_true.tolist() == [1, 0, 0, 1]
-    assert found.where([3, 0, 1]) == expected.where([3, 0, 1])
+    assert found.where([3, 0, 1]) == places
 
 
 @pytest.mark.parametrize("equal_hashes", [False, True])
@@ -485,7 +489,7 @@ def test_lists_in_any_order_are_matched_without_codes(tmp_path, monkeypatch, equ
 @pytest.mark.parametrize("coded", [False, True])
 @pytest.mark.parametrize("size", [20, 1 << 20])
 def test_ids_in_the_order_of_the_key_are_held_once(tmp_path, monkeypatch, size, coded):
-    monkeypatch.setattr(text, "pieces", lambda *given: pieces.pieces(*given, size))
+    monkeypatch.setattr(pieces, "PIECE_BYTES", size)
     ids = [f"model{k % 7} segment{k}" for k in range(60)]
     key = trials.read_key(
         save(tmp_path / "key", "".join(f"{x} {k % 2}\n" for k, x in enumerate(ids)))
@@ -495,7 +499,7 @@ def test_ids_in_the_order_of_the_key_are_held_once(tmp_path, monkeypatch, size, 
 
     def scores_of(some):
         path = save(tmp_path / "scores", "".join(f"{x} 0.5\n" for x in some))
-        return read_file(path, Request("scores", twins=key.ids))
+        return read_file(path, Request("scores"), known=key.ids)
 
     found = scores_of(ids)
     assert found.enroll is key.enroll

@@ -83,7 +83,7 @@ def join(
             nan=policies.nan.value,
             progress=begin,
         )
-    for line in joined.taken:
+    for line in joined.notes:
         tell(note_in_options(line))
     for path, in_order in joined.in_order.items():
         order = "in the order of the key" if in_order else "in another order than the key"

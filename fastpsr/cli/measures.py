@@ -111,7 +111,7 @@ class TableMeasure:
 
     def predictions(self, table: Table) -> Predictions:
         """Return the labeled predictions of a file; print how its columns were interpreted."""
-        tell(f"{table.taken}; taken as {self.scale}")
+        tell(f"{table.notes}; taken as {self.scale}")
         table.require_labels()
         predictions = cast(Predictions, table.predictions(self.priors))
         if self.folds_are_given:

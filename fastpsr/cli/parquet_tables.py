@@ -34,7 +34,7 @@ def evaluate_parts(
         )
     data = cast(PartitionedPredictions, table.predictions(measure.priors))
     metrics = measure.metrics(data.n_classes)
-    tell(f"{table.taken}; taken as {measure.scale}")
+    tell(f"{table.notes}; taken as {measure.scale}")
     n_files, n_parts = counted(len(table.files), "file"), counted(data.n_parts, "part")
     tell(f"{table.path}: {n_files}, read in {n_parts}")
     if explain:

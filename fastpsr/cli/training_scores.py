@@ -64,7 +64,7 @@ class TableScores:
     def _read(self, path: Path, in_parts: bool | None = False) -> Table:
         where = (self.labels, self.columns, self.weights, self.clusters)
         table = read_scores(path, self.scale, *where, in_parts=in_parts)
-        console.print(f"{path}: {table.taken}; taken as {self.scale}")
+        console.print(f"{path}: {table.notes}; taken as {self.scale}")
         return table
 
 

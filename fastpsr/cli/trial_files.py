@@ -20,9 +20,9 @@ from fastpsr.predictions import Predictions
 from fastpsr.trials import Reading, TrialSet
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats import endings_of, may_end_in
-from fastpsr.trials.reading import read_file
-from fastpsr.trials.request import Request, Wanted
-from fastpsr.trials.several import concatenated
+from fastpsr.trials.reading import collect, read_file
+from fastpsr.trials.request import CLASSES, Label, Request, Wanted
+from fastpsr.trials.several import open_as_one
 from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
 
 __all__ = [
@@ -134,16 +134,16 @@ class TrialReader:
         else:
             self.progress(f"reading {path}")
             with self.clock.on("read"):
-                scores = self._read_file(path, "scores", self.score_options, twins=key.ids)
-            tell(scores.taken)  # printed before the join, since it may explain an error
+                scores = self._read_file(path, "scores", self.score_options, known=key.ids)
+            tell(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
                 made, n_printed = trials.read(key, scores, **self._policies), 2
-        before = {*made.taken} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
-        self._print([line for line in made.taken[n_printed:] if line in before])
+        before = {*made.notes} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
+        self._print([line for line in made.notes[n_printed:] if line in before])
         with self.clock.on("join"):
             made = _with_speakers(made, self.speakers)
-        of_speakers = [line for line in made.taken if line not in before | self._of_speakers]
+        of_speakers = [line for line in made.notes if line not in before | self._of_speakers]
         self._print(of_speakers)
         self._of_speakers.update(of_speakers)
         return made
@@ -183,22 +183,23 @@ class TrialReader:
     def read_unlabeled(self, path: Path) -> TrialSet:
         """Read scores without a key."""
         made = self._read_alone(path, labeled=False)
-        self._print(made.taken)
+        self._print(made.notes)
         return made
 
     @cached_property
     def _key(self) -> Reading | None:
-        found = []
+        files: list[tuple[Path, Label | None]] = [(path, None) for path in self.keys]
         if self.classes is not None and self.has_scores:
-            found.append(self._of_classes("pairs", self.key_options.format))
-        for path in self.keys:
-            self.progress(f"reading {path}")
-            with self.clock.on("read"), worded(of_key=True):
-                found.append(self._read_file(path, "key", self.key_options))
-        if not found:
+            files = [*zip(self.classes, CLASSES, strict=True), *files]
+        if not files:
             return None
-        key = concatenated(found)
-        self._print(key.taken.splitlines())
+        options = self.key_options
+        self.progress(f"reading {' and '.join(str(path) for path, _ in files)}")
+        with self.clock.on("read"), worded(of_key=True):
+            request = Request("key", options.format, options.columns or {})
+            turns = [options.transpose] * len(files)
+            key = collect(open_as_one(files, request, turns), self.progress)
+        self._print(key.notes.splitlines())
         return key
 
     def _read_file(
@@ -206,24 +207,19 @@ class TrialReader:
     ) -> Reading:
         """Read a file, and show how much of it was read."""
         columns = options.columns or {}
-        request = Request(
-            wanted, options.format, columns, options.transpose, prefix, self.progress, **more
-        )
-        return read_file(path, request)
-
-    def _of_classes(self, of: Wanted, format: str | None) -> Reading:
-        """Read the files of targets and of non-targets."""
-        assert self.classes is not None
-        self.progress(f"reading {' and '.join(map(str, self.classes))}")
-        with self.clock.on("read"), worded(of_key=of == "pairs"):
-            return trials.read_classes(*self.classes, of=of, format=format, progress=self.progress)
+        request = Request(wanted, options.format, columns, options.transpose, prefix=prefix)
+        return read_file(path, request, self.progress, **more)
 
     def _read_alone(self, path: Path, *, labeled: bool) -> TrialSet:
         if self.classes is not None:
-            found = self._of_classes("scores", self.score_options.format)
+            self.progress(f"reading {' and '.join(map(str, self.classes))}")
+            with self.clock.on("read"), worded():
+                found = trials.read_classes(
+                    *self.classes, format=self.score_options.format, progress=self.progress
+                )
             policies = {name: self._policies[name] for name in ("duplicates", "nan")}
             made = trials.read(found, **policies)
-            return replace(made, taken=(*found.taken.splitlines(), *made.taken[1:]))
+            return replace(made, notes=(*found.notes.splitlines(), *made.notes[1:]))
         self.progress(f"reading {path}")
         policies = {name: self._policies[name] for name in ("duplicates", "nan")}
         with self.clock.on("read"):

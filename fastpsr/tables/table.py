@@ -56,7 +56,7 @@ class Table:
     clusters: tuple[Any, ...]
 
     @property
-    def taken(self) -> str:
+    def notes(self) -> str:
         """The interpretation of the columns, as text."""
         of_samples = f"labels: {self.labels or 'none'}; weights: {self.weights or 'none'}"
         clusters = f"; clusters: {', '.join(self.ids)}" if self.ids else ""

@@ -2,10 +2,10 @@
 
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.formats import FORMATS
-from fastpsr.trials.join_on_disk import JoinedFile, join
+from fastpsr.trials.joining.on_disk import JoinedFile, join
 from fastpsr.trials.read import read
-from fastpsr.trials.reading import Reading, read_key, read_scores
-from fastpsr.trials.several import read_classes
+from fastpsr.trials.reading import Reading
+from fastpsr.trials.several import read_classes, read_key, read_scores
 from fastpsr.trials.trial_set import Source, TrialSet
 from fastpsr.trials.write import write_scores
 

@@ -119,7 +119,10 @@ def encode(series: "Series") -> Coded:
     """
     pl = polars()
     physical = series.cast(_categorical()) if series.dtype == pl.String else series
-    distinct = physical.unique()
+    # most of an enumeration are in use: to find which would take longer
+    dtype: Any = physical.dtype
+    is_enum = isinstance(dtype, pl.Enum)
+    distinct = pl.Series(dtype.categories, dtype=dtype) if is_enum else physical.unique()
     table = pl.DataFrame(
         {"name": distinct.cast(pl.String), "code": distinct.to_physical().cast(pl.UInt32)}
     ).sort("name")
@@ -132,7 +135,7 @@ def encode(series: "Series") -> Coded:
 def as_column(series: "Series") -> Column:
     """Turn a Series into codes if it holds text, else into an array of numbers; nulls are ""."""
     pl = polars()
-    if isinstance(series.dtype, pl.Categorical) and series.null_count() == 0:
+    if isinstance(series.dtype, pl.Categorical | pl.Enum) and series.null_count() == 0:
         return encode(series)
     if series.dtype.is_decimal():
         series = series.cast(pl.Float64)

@@ -5,19 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.formats import FORMATS, REGISTRY, check_format
-from fastpsr.trials.formats.format import Format, Rigor
-from fastpsr.trials.formats.lines import fields, usual_length
+from fastpsr.trials.formats import REGISTRY, check_format
+from fastpsr.trials.formats.format import Format, Tolerance
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample, look
-from fastpsr.wording import counted, shorten
+from fastpsr.trials.unknown import what_was_seen
+from fastpsr.wording import shorten
 
 __all__ = ["detect", "is_of_matrices"]
 
 _KINDS = {format.magic: format.kind for format in REGISTRY if format.magic}
-_EVERY_LINE = (Rigor(1.0, any_ids=False), Rigor(1.0, any_ids=True))
-_MOST_LINES = (Rigor(0.5, any_ids=False), Rigor(0.5, any_ids=True))
-_ANYTHING = Rigor(0.0, any_ids=True)  # of as many columns
+_EVERY_LINE = (Tolerance(1.0, any_ids=False), Tolerance(1.0, any_ids=True))
+_MOST_LINES = (Tolerance(0.5, any_ids=False), Tolerance(0.5, any_ids=True))
+_ANYTHING = Tolerance(0.0, any_ids=True)  # of as many columns
 
 
 def is_of_matrices(path: Path) -> bool:
@@ -52,9 +52,9 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
 
 def _found(path: Path, sample: Sample, request: Request) -> Format:
     known = [format for format in REGISTRY if format.kind == sample.kind]
-    turns = [(0, _EVERY_LINE), (1, _EVERY_LINE), (2, _EVERY_LINE), (0, _MOST_LINES)]
+    ranks = [(0, _EVERY_LINE), (1, _EVERY_LINE), (2, _EVERY_LINE), (0, _MOST_LINES)]
     if request.wanted == "pairs":  # any words may be ids, those of a header too
-        turns.insert(0, turns.pop(1))
+        ranks.insert(0, ranks.pop(1))
     if request.format is not None:
         allowed = "text" if sample.kind == "text" else " or ".join(f.name for f in known)
         known = [format for format in known if format.name == request.format]
@@ -63,25 +63,18 @@ def _found(path: Path, sample: Sample, request: Request) -> Format:
         known = _fitting(path, sample, request, known, (_ANYTHING,)) or known
         if len(known) == 1:  # what does not fit is an error of reading, with the line
             return known[0]
-        turns = [(known[0].turn, _MOST_LINES)]
-    for turn, rigors in turns:
-        if rigors is _MOST_LINES and request.format is None:
+        ranks = [(known[0].rank, _MOST_LINES)]
+    for rank, tolerances in ranks:
+        if tolerances is _MOST_LINES and request.format is None:
             _check_first_line(path, sample, request, known)
-        asked = [format for format in known if format.turn == turn]
-        fitting = _fitting(path, sample, request, asked, rigors)
+        asked = [format for format in known if format.rank == rank]
+        fitting = _fitting(path, sample, request, asked, tolerances)
         if fitting:
             return _the_one(path, sample, request, fitting, asked)
     if request.format is not None or sample.kind != "text":
         listed = " or ".join(dict.fromkeys(map(str, known)))
         raise ValueError(f"{path}: the content is not that of {listed}")
-    n_columns = usual_length(fields(sample.lines, ""))
-    raise request.unclear(
-        path,
-        f"no known format has {counted(n_columns, 'column')} like those of "
-        f"{shorten(sample.lines[0])!r}; formats are {', '.join(FORMATS)}; columns in another "
-        "order need a header that names them",
-        "format",
-    )
+    raise request.unclear(path, what_was_seen(sample, request), "format")
 
 
 def _fitting(
@@ -89,11 +82,11 @@ def _fitting(
     sample: Sample,
     request: Request,
     formats: Sequence[Format],
-    rigors: Sequence[Rigor],
+    tolerances: Sequence[Tolerance],
 ) -> list[Format]:
-    """Return the formats that fit at the first rigor at which any does."""
-    for rigor in rigors:
-        found = [format for format in formats if format.fits(path, sample, request, rigor)]
+    """Return the formats that fit at the first tolerance at which any does."""
+    for tolerance in tolerances:
+        found = [format for format in formats if format.fits(path, sample, request, tolerance)]
         if found:
             return found
     return []

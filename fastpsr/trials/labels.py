@@ -3,17 +3,13 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fastpsr.trials.coded import Coded
 from fastpsr.trials.names import header_hint
 from fastpsr.trials.text import Where
 
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["VOCABULARIES", "LabelWords", "decode_labels", "vocabularies_of"]
+__all__ = ["VOCABULARIES", "LabelWords", "vocabularies_of"]
 
 #: The word for target, then those for non-targets, of each vocabulary by its name.
 VOCABULARIES: dict[str, tuple[str, ...]] = {
@@ -31,9 +27,6 @@ VOCABULARIES: dict[str, tuple[str, ...]] = {
     ]
 }
 
-_FIRST = 1000
-_MOST_WORDS = 100  # a label may be in upper and lower case
-
 
 def vocabularies_of(words: Iterable[str]) -> list[str]:
     """Return the vocabularies that hold all words; upper and lower case are the same.
@@ -47,30 +40,11 @@ def vocabularies_of(words: Iterable[str]) -> list[str]:
     return [name for name, known in VOCABULARIES.items() if lowered <= set(known)]
 
 
-def decode_labels(labels: Coded, where: Where) -> tuple[NDArray[np.uint8], str | None]:
-    """Return 1 for target and 0 for non-target, and the vocabulary; errors name file and line."""
-    series = labels.series()
-    words = series.head(_FIRST).unique()  # most often all there are, which takes less time to check
-    rows_of = {word: series == word for word in words[:_MOST_WORDS]}
-    if sum(rows.sum() for rows in rows_of.values()) < len(series):
-        words = series.unique()
-        rows_of = {word: series == word for word in words[:_MOST_WORDS]}
-    fitting = vocabularies_of(words) if len(words) <= _MOST_WORDS else []
-    if not fitting:
-        raise ValueError(_what_is_wrong(labels, where))
-    target = VOCABULARIES[fitting[0]][0]
-    is_target = np.zeros(len(labels), bool)
-    for word, rows in rows_of.items():
-        if word.lower() == target:
-            is_target |= rows.to_numpy()
-    return is_target.view(np.uint8), fitting[0]
-
-
 class LabelWords:
     """The words that the labels of a file are, as far as it was read."""
 
     def __init__(self) -> None:
-        self._seen: list[str] = []
+        self._seen: list[str] = []  # as they are spelled
 
     @property
     def vocabulary(self) -> str:
@@ -79,24 +53,36 @@ class LabelWords:
 
     def decode(self, labels: "Series", where: Where) -> "Series":
         """Return whether each of some more labels is target; errors name file and line."""
-        words = labels.unique().to_list()
-        lowered = {word.lower() for word in words}
-        if not lowered <= set(self._seen):
+        n_known, is_target = self._look_up(labels)
+        if n_known < len(labels):
             self._meet(labels, where)
-        target = VOCABULARIES[self.vocabulary][0]
-        return labels.is_in([word for word in words if word.lower() == target])
+            _, is_target = self._look_up(labels)
+        return is_target
+
+    def _look_up(self, labels: "Series") -> "tuple[int, Series]":
+        """Return how many labels are known words, and which are the word for target.
+
+        A few comparisons take less time than to find distinct words.
+        """
+        n_known, is_target = 0, labels.is_null()
+        target = VOCABULARIES[self.vocabulary][0] if self._seen else ""
+        for word in self._seen:
+            rows = labels == word
+            n_known += int(rows.sum())
+            if word.lower() == target:
+                is_target = is_target | rows
+        return n_known, is_target
 
     def _meet(self, labels: "Series", where: Where) -> None:
         """Add words in the order of the file, or raise at the first that does not fit."""
         for word in labels.unique(maintain_order=True).to_list():
-            lowered = word.lower()
-            if lowered in self._seen:
+            if word in self._seen:
                 continue
-            if not vocabularies_of([*self._seen, lowered]):
+            if not vocabularies_of([*self._seen, word]):
                 place = where([int((labels == word).arg_max() or 0)])[0]
-                fits = bool(vocabularies_of([lowered]))
+                fits = bool(vocabularies_of([word]))
                 raise ValueError(_mixed(place, word, self._seen) if fits else _unknown(place, word))
-            self._seen.append(lowered)
+            self._seen.append(word)
 
 
 def _unknown(place: str, word: str) -> str:
@@ -109,20 +95,3 @@ def _mixed(place: str, word: str, before: Iterable[str]) -> str:
         f"{place}: labels must be of one kind, but {word!r} follows "
         f"{' and '.join(map(repr, before))}"
     )
-
-
-def _what_is_wrong(labels: Coded, where: Where) -> str:
-    known = {word for words in VOCABULARIES.values() for word in words}
-    in_use = labels.names.str.to_lowercase().is_in(list(known)).to_numpy()
-    unknown = ~in_use[labels.codes]
-    if unknown.any():
-        row = int(unknown.argmax())
-        return _unknown(where([row])[0], labels[row])
-    before = ""
-    for code in labels.codes[np.sort(np.unique(labels.codes, return_index=True)[1])]:
-        word = str(labels.names[int(code)])
-        if before and not vocabularies_of([*before.split(), word]):
-            row = int((labels.codes == code).argmax())
-            return _mixed(where([row])[0], word, before.split())
-        before = f"{before} {word}"
-    return f"{where([0])[0]}: there is no label"

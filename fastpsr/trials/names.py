@@ -47,7 +47,7 @@ _USUAL = {
 }
 #: Names that count where a role is needed and no column has a usual name for it; else a column
 #: called so may be something else. All but the first are those of ASVspoof 5.
-_OF_NEED = {
+_IF_NEEDED = {
     "label": ("trial", "asv-label", "asv_label"),
     "enroll": ("spk",),
     "test": ("filename",),
@@ -63,7 +63,7 @@ def header_hint(word: str) -> str:
 
 def has_usual_names(words: Sequence[str], chosen: Mapping[str, str]) -> bool:
     """Whether at least two words are names of columns for different roles, usual or chosen."""
-    roles = {name: role for known in (_OF_NEED, _USUAL) for role in known for name in known[role]}
+    roles = {name: role for known in (_IF_NEEDED, _USUAL) for role in known for name in known[role]}
     roles |= {name.lower(): role for role, name in chosen.items()}
     lowered = (word.strip().strip('"').lower() for word in words)
     return len({roles[word] for word in lowered if word in roles}) >= 2
@@ -86,7 +86,7 @@ def find_roles(path: Path, names: Sequence[str], request: Request) -> dict[str, 
         present = [lowered[name] for name in usual if name in lowered]
         present = [name for name in present if name not in chosen.values()]
         if role in needed and not present:
-            present = [lowered[name] for name in _OF_NEED.get(role, ()) if name in lowered]
+            present = [lowered[name] for name in _IF_NEEDED.get(role, ()) if name in lowered]
         if role == "score" and role not in needed:
             continue  # nobody asks a key for scores
         if len(present) > 1:

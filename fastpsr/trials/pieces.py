@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from fastpsr.trials.sample import Sample, broken_gzip
 
-__all__ = ["PIECE_BYTES", "Piece", "pieces", "places_of", "side_by_side"]
+__all__ = ["PIECE_BYTES", "Piece", "pieces", "rows_by_piece", "side_by_side"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,7 +49,7 @@ class Piece:
 def pieces(
     path: Path,
     sample: Sample,
-    n_bytes: int = PIECE_BYTES,
+    n_bytes: int | None = None,
     *,
     skipped: int = 0,
     quotes: bool = False,
@@ -59,6 +59,7 @@ def pieces(
     Gzip is unpacked, and a byte order mark left out. With `quotes`, a line break within quotes ends
     no line.
     """
+    n_bytes = PIECE_BYTES if n_bytes is None else n_bytes
 
     def n_lines(n_pieces: int, more: int) -> int:
         above = islice(_contents(path, sample, n_bytes, quotes), n_pieces)
@@ -95,24 +96,18 @@ def _contents(
             yield content, max(min(raw.tell() / max(size, 1), 1.0), 1e-9)
 
 
-def places_of(
-    again: Callable[[], Iterable[Piece]],
-    heights: Sequence[int],
-    where_in: Callable[[Piece], Callable[[Sequence[int]], list[str]]],
-    rows: Sequence[int],
-) -> list[str]:
-    """Name the file and the line of rows, of pieces with so many; text is read again."""
-    found: dict[int, str] = {}
+def rows_by_piece(
+    pieces: Iterable[Item], heights: Sequence[int], rows: Sequence[int]
+) -> Iterator[tuple[Item, dict[int, int]]]:
+    """Yield the pieces that hold any of `rows`, with the place of each of these in it."""
     first = 0
-    for piece, height in zip(again(), heights, strict=True):
-        mine = [row for row in rows if first <= row < first + height]
-        if mine:
-            places = where_in(piece)([row - first for row in mine])
-            found |= dict(zip(mine, places, strict=True))
+    for piece, height in zip(pieces, heights, strict=False):
+        inside = {row: row - first for row in rows if first <= row < first + height}
+        if inside:
+            yield piece, inside
         first += height
-        if len(found) == len(set(rows)):
-            break
-    return [found[row] for row in rows]
+        if first > max(rows):
+            return
 
 
 def side_by_side(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -3,30 +3,31 @@
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import pick
-from fastpsr.trials.detect import is_of_matrices
-from fastpsr.trials.join_in_memory import Joined, Rows, join, keep_numbers
-from fastpsr.trials.policies import Policies
-from fastpsr.trials.reading import Reading, read_file
-from fastpsr.trials.request import Request, Wanted
-from fastpsr.trials.several import concatenated
-from fastpsr.trials.speakers import AS_SPEAKERS, taken_as_conditions
+from fastpsr.trials.coded import Coded, pick
+from fastpsr.trials.joining.findings import (
+    Policies,
+    check_as_many,
+    check_classes,
+    check_without_ids,
+)
+from fastpsr.trials.joining.in_memory import Joined, Rows, join, keep_numbers
+from fastpsr.trials.reading import Progress, Reading, collect
+from fastpsr.trials.request import Label, Request, Wanted
+from fastpsr.trials.several import AnyPath, Files, files_of, open_as_one, transposes
+from fastpsr.trials.speakers import AS_SPEAKERS, SpeakerFinder, taken_as_conditions
 from fastpsr.trials.trial_set import Source, TrialSet
-from fastpsr.wording import counted
 
 __all__ = ["read"]
 
-AnyPath = str | os.PathLike[str]
-
 
 def read(
-    key: AnyPath | Reading | Sequence[AnyPath | Reading] | None,
+    key: Files | None,
     scores: AnyPath | Reading | None = None,
     *,
     key_format: str | None = None,
@@ -34,18 +35,24 @@ def read(
     key_columns: Mapping[str, str] | None = None,
     score_columns: Mapping[str, str] | None = None,
     transpose: bool | None = None,
+    in_order: bool = False,
+    speakers: AnyPath | Mapping[str, str] | None = None,
+    speaker_columns: tuple[str, str] | None = None,
+    speaker_pattern: str | tuple[str, str] | None = None,
     missing: Literal["error", "drop"] = "error",
     extra: Literal["error", "ignore"] = "error",
     duplicates: Literal["error", "first"] = "error",
     nan: Literal["error", "drop"] = "error",
+    progress: Progress | None = None,
 ) -> TrialSet:
     r"""Read a trial key and a score file, and join them on (enroll, test).
 
     Parameters
     ----------
-    key : path, Reading, list of these, or None
-        The key, or several that make one; or, without `scores`, a score file with labels. None for
-        scores without labels.
+    key : path, Reading, list of these, dict of label to path, or None
+        The key, or several that make one; or, without `scores`, a score file with labels. A dict
+        has the ids (without `scores`: the scores) of the trials "target" and "nontarget" in a file
+        each, without labels. None for scores without labels.
     scores : path or Reading, optional
         The scores, in any order.
     key_format, score_format : str, optional
@@ -56,20 +63,33 @@ def read(
     transpose : bool, optional
         For HDF5 files with as many models as segments: whether the columns are models. It is for
         both files if both are HDF5; :func:`read_key` and :func:`read_scores` take it apart.
+    in_order : bool
+        Whether the scores have no ids and are those of the key's trials in its order. There must
+        be as many.
+    speakers : path or mapping of str to str, optional
+        Speaker of each id: a file of lines ``id speaker``, or a mapping.
+    speaker_columns : pair of str, optional
+        Columns with the speakers of models and segments.
+    speaker_pattern : str or pair of str, optional
+        Regular expression that is searched in each id; its first group, or else the whole match, is
+        the speaker. As :meth:`TrialSet.with_speakers` has it.
     missing : {"error", "drop"}
         What to do with trials of the key that have no score.
     extra : {"error", "ignore"}
-        What to do with scores of no trial in the key.
+        What to do with scores of no trial in the key. Those of a full matrix (HDF5) are left out
+        in any case, since it has scores of all pairs.
     duplicates : {"error", "first"}
         What to do with trials that occur twice, in the key or the scores. Different labels of the
         same trial are always an error.
     nan : {"error", "drop"}
         What to do with scores that are nan.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
 
     Returns
     -------
     TrialSet
-        In the order of the key. Its attribute `taken` describes how the columns were interpreted
+        In the order of the key. Its attribute `notes` describes how the columns were interpreted
         and which trials were left out.
 
     Raises
@@ -96,73 +116,86 @@ def read(
     ([2.5, -3.0], [1, 0])
     """
     policies = Policies(missing, extra, duplicates, nan)
-    alone = scores is None
-    if alone:
-        if not (key is None or isinstance(key, Reading | str | os.PathLike)):
+    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
+    wanted: Wanted = "scores"
+    if scores is None:
+        if not (key is None or isinstance(key, Reading | Mapping | str | os.PathLike)):
             raise ArgumentError("key", "must be one file of scores with labels, not a list")
-        key, scores = None, key
+        wanted, key, scores = "labeled scores", None, key
         score_format, score_columns = key_format or score_format, key_columns or score_columns
     if scores is None:
         raise ArgumentError("scores", "must be given", name="key or scores")
-    wanted: Wanted = "labeled scores" if alone else "scores"
-    given = isinstance(scores, Reading)
+    key_files = [] if key is None else files_of("key", key)
+    score_files = files_of("scores", scores)
+    turns = transposes(transpose, [file for file, _ in (*key_files, *score_files)])
+    n_keys = len(key_files)
+    of_key = of_scores = None
+    if key_files:
+        request = Request("key", key_format, key_columns or {}, prefix="key_")
+        of_key = _read(key_files, request, turns[:n_keys], progress)
+    request = Request(wanted, score_format, score_columns or {}, prefix="score_")
+    with ThreadPoolExecutor(1) as beside:
+        if of_key is not None:
+            beside.submit(lambda: of_key.hashes)  # what the join needs of the key
+        known = None if of_key is None else of_key.ids
+        of_scores = _read(score_files, request, turns[n_keys:], progress, known)
+    if in_order:
+        of_scores = _in_order(of_key, of_scores)
+    made = _joined(of_key, of_scores, wanted, policies, given=isinstance(scores, Reading))
+    return made if finder is None else made.with_found(finder)
+
+
+def _read(
+    files: Sequence[tuple[AnyPath | Reading, Label | None]],
+    request: Request,
+    turns: Sequence[bool | None],
+    progress: Progress | None,
+    known: Mapping[str, Coded] | None = None,
+) -> Reading:
+    """Read files that are one."""
+    for (file, _), turn in zip(files, turns, strict=True):
+        if isinstance(file, Reading):
+            if request.format or request.columns or turn is not None:
+                raise ArgumentError(
+                    f"{request.prefix}format",
+                    f"say how to read a file, and {file.path} was read before",
+                    name=f"{request.prefix}format, {request.prefix}columns and transpose",
+                )
+            if len(files) == 1:
+                return file
+    return collect(open_as_one(files, request, turns), progress, known)
+
+
+def _in_order(key: Reading | None, scores: Reading) -> Reading:
+    """Return scores without ids with those of the key."""
     if key is None:
-        request = Request(wanted, score_format, score_columns or {}, transpose, "score_")
-        scores = _read(scores, request)
-    else:
-        keys = [key] if isinstance(key, Reading | str | os.PathLike) else [*key]
-        if not keys:
-            raise ArgumentError("key", "must name at least one file")
-        *turns, transpose = _of_hdf5(transpose, *keys, scores)
-        key = concatenated(
-            [
-                _read(each, Request("key", key_format, key_columns or {}, turn, "key_"))
-                for each, turn in zip(keys, turns, strict=True)
-            ]
-        )
-        request = Request(
-            wanted, score_format, score_columns or {}, transpose, "score_", twins=key.ids
-        )
-        with ThreadPoolExecutor(1) as beside:  # what the join needs of the key
-            beside.submit(lambda: key.hashes)
-            scores = _read(scores, request)
+        raise ArgumentError("in_order", "is for scores in the order of a key: give the key, too")
+    check_without_ids(scores.path, has_ids=bool(scores.ids))
+    check_as_many(scores.path, len(scores), key.path, len(key))
+    side = {role: name for role, name in key.names.items() if role == "side"}
+    columns = {name: key.columns[name] for name in side.values()}
+    return replace(
+        scores,
+        enroll=key.enroll,
+        test=key.test,
+        columns=columns | scores.columns,
+        names=side | scores.names,
+    )
+
+
+def _joined(
+    key: Reading | None, scores: Reading, wanted: Wanted, policies: Policies, *, given: bool
+) -> TrialSet:
+    """Join what was read, and check that there are both classes."""
     if scores.score is None:
         raise ValueError(f"{scores.path}: there are no scores")
-    if key is not None:
-        _check_classes(key)
-        return _assemble(key, scores, join(key, scores, policies), given=given)
-    if alone:
-        _check_classes(scores)
-    return _assemble(scores, scores, keep_numbers(scores, policies), given=given)
-
-
-def _of_hdf5(transpose: bool | None, *files: AnyPath | Reading) -> list[bool | None]:
-    """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
-    if transpose is None:
-        return [None] * len(files)
-    are = [not isinstance(f, Reading) and is_of_matrices(Path(f)) for f in files]
-    return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]
-
-
-def _read(file: AnyPath | Reading, request: Request) -> Reading:
-    if not isinstance(file, Reading):
-        return read_file(file, request)
-    if request.format or request.columns or request.transpose is not None:
-        raise ArgumentError(
-            f"{request.prefix}format",
-            f"say how to read a file, and {file.path} was read before",
-            name=f"{request.prefix}format, {request.prefix}columns and transpose",
-        )
-    return file
-
-
-def _check_classes(key: Reading) -> None:
-    if key.y_true is None:
-        raise ValueError(f"{key.path}: there are no labels")
-    if not key.y_true.any():
-        raise ValueError(f"{key.path}: there are no targets among {counted(len(key), 'trial')}")
-    if key.y_true.all():
-        raise ValueError(f"{key.path}: there are no non-targets among {counted(len(key), 'trial')}")
+    labeled = scores if key is None else key
+    if key is not None or wanted == "labeled scores":
+        if labeled.y_true is None:
+            raise ValueError(f"{labeled.path}: there are no labels")
+        check_classes(labeled.path, int(labeled.y_true.sum()), len(labeled))
+    joined = keep_numbers(scores, policies) if key is None else join(key, scores, policies)
+    return _assemble(labeled, scores, joined, given=given)
 
 
 def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> TrialSet:
@@ -173,7 +206,7 @@ def _assemble(key: Reading, scores: Reading, joined: Joined, *, given: bool) -> 
     for name, column in scores.columns.items():
         if name not in columns:
             columns[name] = pick(column, score_rows)
-    taken = (key.taken,) if key is scores else (key.taken, scores.taken)
+    taken = (key.notes,) if key is scores else (key.notes, scores.notes)
     hidden = set() if key is scores else {*key.columns} & {*scores.columns}
     hidden -= {key.names.get("side")} & {scores.names.get("side")}  # they were joined on it
     order = tuple(name for name in scores.order if name not in hidden)

@@ -1,84 +1,206 @@
-"""Read one file of trials: a key, or scores, or both."""
+"""Content of a file of trials in memory: a key, or scores, or both."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from fastpsr.trials.content import Reading
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.caching import cached_property
+from fastpsr.trials.coded import Coded, Column, as_column, categories
 from fastpsr.trials.detect import detect
+from fastpsr.trials.joining.repeats import distinct_hashes
+from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
+from fastpsr.trials.trial_file import TrialFile
 
-__all__ = ["Reading", "read_file", "read_key", "read_scores"]
+if TYPE_CHECKING:
+    from polars import DataFrame, Series
+
+__all__ = ["Progress", "Reading", "collect", "open_file", "read_file"]
+
+#: Is called with the name of a step, the rows done and about how many there are.
+Progress = Callable[[str, int, int], object]
 
 
-def read_key(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    transpose: bool | None = None,
-) -> Reading:
-    r"""Read a trial key: pairs of ids with labels.
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Content of a file, and the interpretation of its columns.
 
-    Parameters
+    Attributes
     ----------
-    path : path
-        The file; text may be compressed by gzip.
-    format : str, optional
-        Name of the format; by default it is detected from the content.
-    columns : mapping of str to str, optional
-        Names of columns by role (enroll, test, label, score, side), for files that name theirs; by
-        default usual names are looked for.
-    transpose : bool, optional
-        For HDF5 files with as many models as segments: whether the columns are models.
-
-    Returns
-    -------
-    Reading
-
-    Raises
-    ------
-    ValueError
-        If no format or more than one format fits, or a line is invalid (with file and line).
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "trials")
-    ...     _ = path.write_text("ann a.wav target\nann b.wav nontarget\n")
-    ...     key = read_key(path)
-    >>> key.format, key.y_true.tolist(), key.test.strings().tolist()
-    ('kaldi-trials', [1, 0], ['a.wav', 'b.wav'])
-    >>> key.taken.split(": ", 1)[1]
-    'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
+    path : str
+        The file.
+    format : str
+        Name of its format.
+    notes : str
+        Message on how each column was interpreted.
+    enroll, test : Coded or None
+        Ids of models and segments; None where the format has none.
+    y_true : ndarray of uint8, shape (N,), or None
+        1 for target, 0 for non-target.
+    score : ndarray of float64, shape (N,), or None
+        Scores as they are in the file; may be nan or infinite.
+    columns : dict of Coded or ndarray
+        All other columns, by name.
+    vocabulary : str or None
+        The words for the labels, such as "tgt/imp".
+    names : dict of str
+        Names of the columns in the file, by role, where it names them.
+    order : tuple of str
+        Names of all columns of the file from left to right; for text without names their roles.
+    file : TrialFile
+        The file, which can be read again.
     """
-    return read_file(path, Request("key", format, columns or {}, transpose))
+
+    path: str
+    format: str
+    notes: str
+    file: TrialFile
+    enroll: Coded | None = None
+    test: Coded | None = None
+    y_true: NDArray[np.uint8] | None = None
+    score: NDArray[np.float64] | None = None
+    columns: dict[str, Column] = field(default_factory=dict)
+    vocabulary: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> dict[str, Coded]:
+        """The ids that it has, by role."""
+        both = {"enroll": self.enroll, "test": self.test}
+        return {role: column for role, column in both.items() if column is not None}
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int64] | None:
+        """A number for each pair of ids, all different; None where pairs repeat or are coded."""
+        return distinct_hashes([*self.ids.values()])
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Name the file and the lines or rows of trials; it reads the file again."""
+        return self.file.where(rows)
+
+    def __len__(self) -> int:
+        sizes = (len(x) for x in (self.enroll, self.y_true, self.score) if x is not None)
+        return next(sizes)
+
+    def __repr__(self) -> str:
+        return f"<Reading: {len(self):,} trials, {self.format}, {self.path}>"
 
 
-def read_scores(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    transpose: bool | None = None,
+def collect(
+    file: TrialFile,
+    progress: Progress | None = None,
+    known: Mapping[str, Coded] | None = None,
 ) -> Reading:
-    r"""Read a score file, with labels or without; otherwise as :func:`read_key`.
+    """Read a file into memory.
 
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "scores")
-    ...     _ = path.write_text("ann a 2.5\nann b -3\n")
-    ...     scores = read_scores(path)
-    >>> scores.format, scores.score.tolist(), scores.y_true
-    ('kaldi-scores', [2.5, -3.0], None)
+    `known` are ids of another file by role: where this one has the same in the same order, it has
+    these, which are not held twice.
     """
-    return read_file(path, Request("scores", format, columns or {}, transpose))
+    if "label" in file.roles:
+        file.look()
+    columns, known = _columns(file, progress, known or {})
+    if file.tell_kinds():  # the first spoofed trials came late
+        columns, known = _columns(file, progress, known)
+    held = {f":{name}": columns.pop(f":{name}") for name in file.conditions}
+    ids = {side: columns[side] for side in ("enroll", "test") if side in columns} | {**known}
+    label, score = columns.get("label"), columns.get("score")
+    assert not isinstance(label, Coded)
+    assert not isinstance(score, Coded)
+    return Reading(
+        str(file.path),
+        file.format,
+        file.notes,
+        file,
+        **ids,  # type: ignore[arg-type]
+        y_true=None if label is None else label.view(np.uint8),
+        score=score,
+        columns={name.removeprefix(":"): column for name, column in held.items()},
+        vocabulary=file.vocabulary,
+        names=file.names,
+        order=file.columns,
+    )
 
 
-def read_file(path: str | os.PathLike[str], request: Request) -> Reading:
-    """Read a file as requested."""
+def _columns(
+    file: TrialFile, progress: Progress | None, known: Mapping[str, Coded]
+) -> tuple[dict[str, Column], dict[str, Coded]]:
+    """Return the columns by role, and those of `known` that stand for columns of the file."""
+    frames: list[DataFrame] = []
+    same = {role: ids for role, ids in known.items() if role in file.roles}
+    numbers: dict[str, _Numbers] = {}
+    n_rows = expected = 0
+
+    def tell(done: int, out_of: int) -> None:
+        nonlocal expected
+        expected = out_of
+        if progress is not None:
+            progress(f"reading {file.path}", done, out_of)
+
+    pl = polars()
+    with categories() as text:
+        for frame in file.frames(text=text, with_conditions=True, progress=tell):
+            end = n_rows + frame.height
+            for role, ids in [*same.items()]:
+                alike = ids.rows(n_rows, end)
+                if frame[role].dtype == pl.String and frame[role].equals(alike):
+                    frame = frame.with_columns(alike.alias(role))
+                else:
+                    del same[role]
+            for name, kind in frame.schema.items():
+                if kind in (pl.Float64, pl.Boolean):
+                    held = numbers.setdefault(name, _Numbers(kind == pl.Boolean))
+                    held.add(frame.drop_in_place(name), expected)
+            frames.append(frame)
+            n_rows = end
+        same = {role: ids for role, ids in same.items() if len(ids) == n_rows}
+        whole = pl.concat(frames, how="vertical_relaxed")
+        del frames
+        columns: dict[str, Column] = {name: held.all() for name, held in numbers.items()}
+        for name in whole.columns:
+            column = whole.drop_in_place(name)
+            if name not in same and name != "side":  # which is a condition, too
+                columns[name] = as_column(column)
+    return columns, same
+
+
+class _Numbers:
+    """A column of numbers, copied into one array while its pieces are in the cache."""
+
+    def __init__(self, is_mask: bool) -> None:
+        self._held, self._n = np.empty(0, bool if is_mask else np.float64), 0
+
+    def add(self, some: "Series", expected: int) -> None:
+        """Add numbers, of about so many."""
+        end = self._n + len(some)
+        if end > self._held.size:
+            grown = np.empty(max(round(1.01 * expected), end) + 1, self._held.dtype)
+            grown[: self._n] = self.all()
+            self._held = grown
+        self._held[self._n : end] = some.to_numpy()
+        self._n = end
+
+    def all(self) -> NDArray[Any]:
+        """Return the numbers of all pieces."""
+        return self._held[: self._n]
+
+
+def open_file(path: str | os.PathLike[str], request: Request) -> TrialFile:
+    """Open a file as requested, to be read part by part."""
     format, sample = detect(Path(path), request)
-    return format.read(Path(path), sample, request)
+    return format.open(Path(path), sample, request)
+
+
+def read_file(
+    path: str | os.PathLike[str],
+    request: Request,
+    progress: Progress | None = None,
+    known: Mapping[str, Coded] | None = None,
+) -> Reading:
+    """Read a file as requested; :func:`collect` has the other arguments."""
+    return collect(open_file(path, request), progress, known)

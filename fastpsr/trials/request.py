@@ -1,18 +1,19 @@
 """The purpose of reading a file, and the caller's arguments about its format."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded
 
-__all__ = ["ROLES", "Request", "Wanted"]
+__all__ = ["CLASSES", "ROLES", "Label", "Request", "Wanted"]
 
 #: What a column can be.
 ROLES = ("enroll", "test", "side", "label", "score")
 
+Label = Literal["target", "nontarget"]
+CLASSES: tuple[Label, Label] = ("target", "nontarget")
 Wanted = Literal["key", "pairs", "scores", "labeled scores"]
 _NEEDED = {
     "key": ("enroll", "test", "label"),
@@ -36,21 +37,18 @@ class Request:
         Names of columns by role.
     transpose : bool or None
         Whether the columns of a square matrix are models.
+    label : {"target", "nontarget"} or None
+        Label of all trials of a file that has none of its own.
     prefix : str
         Of the caller's names for these arguments, "key_" or "score_": errors speak of them.
-    progress : callable or None
-        Called with (name of the step, rows done, approximate total number of rows) as text is read.
-    twins : mapping of str to Coded
-        Ids of another file by role: where this one has the same in the same order, it has these.
     """
 
     wanted: Wanted
     format: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     transpose: bool | None = None
+    label: Label | None = None
     prefix: str = ""
-    progress: Callable[[str, int, int], object] | None = None
-    twins: Mapping[str, Coded] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.columns if role not in ROLES]
@@ -62,13 +60,6 @@ class Request:
     def needed(self) -> tuple[str, ...]:
         """Roles that the file must have."""
         return _NEEDED[self.wanted]
-
-    def progress_of(self, path: Path) -> Callable[[int, int], object] | None:
-        """Return what to call with rows done and about how many there are as `path` is read."""
-        progress = self.progress
-        if progress is None:
-            return None
-        return lambda done, out_of: progress(f"reading {path}", done, out_of)
 
     def unclear(self, path: Path, rule: str, argument: str, value: object = ...) -> ArgumentError:
         """Return the error of a file that does not tell what `argument` could say."""

@@ -40,12 +40,6 @@ class Sample:
     numbers: tuple[int, ...] = ()
     content: bytes | None = None
 
-    def source(self, path: Path) -> Path | bytes:
-        """Return what the text is read from: the file, or its content where that is in memory."""
-        if self.content is not None:
-            return self.content
-        return _unpacked(path) if self.packed else path
-
 
 def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
     """Look at the beginning of a file; errors say what is wrong with it as a whole.
@@ -65,10 +59,10 @@ def look(path: Path, kinds: Mapping[bytes, str]) -> Sample:
             )
     packed = head.startswith(b"\x1f\x8b")
     if packed and content is not None:
-        content = _unpacked(path, content)
+        content = _unpacked(path, BytesIO(content))
         head = content[:_SIZE]
     elif packed:
-        head = _unpacked_head(path)
+        head = _unpacked(path, path, _SIZE)
     for magic, kind in kinds.items():
         if head.startswith(magic):
             if packed:
@@ -100,19 +94,11 @@ def fields_of(line: str) -> list[str]:
     return re.split("[ \t]+", line.strip(" \t\r"))
 
 
-def _unpacked(path: Path, content: bytes | None = None) -> bytes:
-    """Return the whole text of a gzip file, or of its content, or raise: never a part of it."""
+def _unpacked(path: Path, packed: Path | BytesIO, size: int = -1) -> bytes:
+    """Return the text of a gzip file, or its beginning; raise if it is damaged up to there."""
     try:
-        with gzip.open(path if content is None else BytesIO(content)) as file:
-            return file.read()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(broken_gzip(path, error)) from None
-
-
-def _unpacked_head(path: Path) -> bytes:
-    try:
-        with gzip.open(path) as file:
-            return file.read(_SIZE)
+        with gzip.open(packed) as file:
+            return file.read(size)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(broken_gzip(path, error)) from None
 

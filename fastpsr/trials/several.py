@@ -1,28 +1,118 @@
-"""Several files as one: keys in turn, or the targets and the non-targets of a list."""
+"""Read files into memory; several as one: keys in turn, or the two classes of a list."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-import numpy as np
+from pathlib import Path
+from typing import Literal
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded, Column, recode
-from fastpsr.trials.optional import polars
-from fastpsr.trials.reading import Reading, read_file
-from fastpsr.trials.request import Request, Wanted
-from fastpsr.wording import counted
+from fastpsr.trials.detect import is_of_matrices
+from fastpsr.trials.reading import Progress, Reading, collect, open_file, read_file
+from fastpsr.trials.request import CLASSES, Label, Request, Wanted
+from fastpsr.trials.trial_file import TrialFile, TrialFiles
 
-__all__ = ["concatenated", "read_classes"]
+__all__ = [
+    "AnyPath",
+    "Files",
+    "files_of",
+    "open_as_one",
+    "read_classes",
+    "read_key",
+    "read_scores",
+    "transposes",
+]
+
+AnyPath = str | os.PathLike[str]
+#: A file, several that make one, or those of both classes.
+Files = AnyPath | Reading | Sequence[AnyPath | Reading] | Mapping[Label, AnyPath]
+
+_WITHOUT_LABELS: dict[Wanted, Wanted] = {
+    "key": "pairs", "pairs": "pairs", "scores": "scores", "labeled scores": "scores",
+}  # fmt: skip
+
+
+def read_key(
+    path: Files,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read a trial key: pairs of ids with labels.
+
+    Parameters
+    ----------
+    path : path, list of paths, or dict of label to path
+        The file; text may be compressed by gzip. Several make one key, and a dict has the ids of
+        the trials "target" and "nontarget" in a file each.
+    format : str, optional
+        Name of the format; by default it is detected from the content.
+    columns : mapping of str to str, optional
+        Names of columns by role (enroll, test, label, score, side), for files that name theirs; by
+        default usual names are looked for.
+    transpose : bool, optional
+        For HDF5 files with as many models as segments: whether the columns are models.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    ValueError
+        If no format or more than one format fits, or a line is invalid (with file and line).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "trials")
+    ...     _ = path.write_text("ann a.wav target\nann b.wav nontarget\n")
+    ...     key = read_key(path)
+    >>> key.format, key.y_true.tolist(), key.test.strings().tolist()
+    ('kaldi-trials', [1, 0], ['a.wav', 'b.wav'])
+    >>> key.notes.split(": ", 1)[1]
+    'kaldi-trials; column 1: enroll; column 2: test; column 3: label (target/nontarget)'
+    """
+    files = files_of("path", path)
+    turns = transposes(transpose, [file for file, _ in files])
+    return collect(open_as_one(files, Request("key", format, columns or {}), turns), progress)
+
+
+def read_scores(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    r"""Read a score file, with labels or without; otherwise as :func:`read_key`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "scores")
+    ...     _ = path.write_text("ann a 2.5\nann b -3\n")
+    ...     scores = read_scores(path)
+    >>> scores.format, scores.score.tolist(), scores.y_true
+    ('kaldi-scores', [2.5, -3.0], None)
+    """
+    return read_file(path, Request("scores", format, columns or {}, transpose), progress)
 
 
 def read_classes(
     targets: str | os.PathLike[str],
     nontargets: str | os.PathLike[str],
     *,
-    of: Wanted = "scores",
+    of: Literal["scores", "pairs"] = "scores",
     format: str | None = None,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: Progress | None = None,
 ) -> Reading:
     r"""Read the targets and the non-targets of a list, which are in two files.
 
@@ -62,90 +152,43 @@ def read_classes(
     """
     if of not in ("scores", "pairs"):
         raise ArgumentError("of", f"must be 'scores' or 'pairs', not {of!r}")
-    readings = []
-    for label, path in ((1, targets), (0, nontargets)):
-        found = read_file(path, Request(of, format, progress=progress))
-        if found.y_true is not None:
-            raise ValueError(
-                f"{found.path} has labels ({found.vocabulary}): targets and non-targets in two "
-                "files have none; read it on its own"
-            )
-        y_true = np.full(len(found), label, np.uint8)
-        said = f"{found.taken}; all are {('non-targets', 'targets')[label]}"
-        readings.append(replace(found, y_true=y_true, taken=said))
-    return concatenated(readings)
+    files = [*zip((targets, nontargets), CLASSES, strict=True)]
+    return collect(open_as_one(files, Request(of, format)), progress)
 
 
-def concatenated(readings: Sequence[Reading]) -> Reading:
-    """Return the trials of several files in turn, with the columns that all of them have.
-
-    Raises
-    ------
-    ValueError
-        If only some have ids, or a column holds text here and numbers there.
-    """
-    first = readings[0]
-    if len(readings) == 1:
-        return first
-    for other in readings[1:]:
-        if (other.enroll is None) != (first.enroll is None):
-            bare, full = (other, first) if other.enroll is None else (first, other)
-            raise ValueError(f"{full.path} has ids of trials, and {bare.path} has none")
-    shared = [name for name in first.columns if all(name in r.columns for r in readings)]
-    lost = [
-        f"left out: column {name} of {reading.path}, which others lack"
-        for reading in readings
-        for name in reading.columns
-        if name not in shared
-    ]
-    ends = np.cumsum([len(reading) for reading in readings])
-
-    def where(rows: Sequence[int]) -> list[str]:
-        places = []
-        for row in rows:
-            k = int(np.searchsorted(ends, row, side="right"))
-            of_file = readings[k].where
-            inside = row - (int(ends[k - 1]) if k else 0)
-            places.append(readings[k].path if of_file is None else of_file([inside])[0])
-        return places
-
-    def stacked(role: str) -> Column | None:
-        parts = [getattr(reading, role) for reading in readings]
-        return None if any(part is None for part in parts) else _stacked(parts, readings, role)
-
-    names = {
-        role: name
-        for role, name in first.names.items()
-        if all(reading.names.get(role) == name for reading in readings)
-    }
-    made = {role: stacked(role) for role in ("enroll", "test", "y_true", "score")}
-    return replace(
-        first,
-        path=" and ".join(reading.path for reading in readings),
-        taken="\n".join([*(reading.taken for reading in readings), *lost]),
-        columns={
-            name: _stacked([r.columns[name] for r in readings], readings, name) for name in shared
-        },
-        names=names,
-        where=where,
-        **made,  # type: ignore[arg-type]
-    )
+def files_of(argument: str, given: Files) -> list[tuple[AnyPath | Reading, Label | None]]:
+    """Return the files that an argument names, each with the label of all its trials."""
+    if isinstance(given, Mapping):
+        if {*given} != {*CLASSES}:
+            found = ", ".join(map(repr, given)) or "none"
+            rule = f"must have files of 'target' and 'nontarget', not {found}"
+            raise ArgumentError(argument, rule)
+        return [(path, label) for label, path in given.items()]
+    files = [given] if isinstance(given, Reading | str | os.PathLike) else [*given]
+    if not files:
+        raise ArgumentError(argument, "must name at least one file")
+    return [(file, None) for file in files]
 
 
-def _stacked(parts: Sequence[Column], readings: Sequence[Reading], name: str) -> Column:
-    """Return columns one below the other."""
-    coded = [part for part in parts if isinstance(part, Coded)]
-    if not coded:
-        return np.concatenate([part for part in parts if not isinstance(part, Coded)])
-    if len(coded) < len(parts):
-        text = next(r.path for r, p in zip(readings, parts, strict=True) if isinstance(p, Coded))
-        raise ValueError(
-            f"column {name} is text in {text} and numbers elsewhere: of "
-            f"{counted(len(parts), 'file')} it must be of one kind"
-        )
-    uncoded = [part.uncoded for part in coded if part.uncoded is not None]
-    if len(uncoded) == len(parts):
-        return Coded.of(polars().concat(uncoded))
-    names = polars().concat([part.names for part in coded]).unique().sort()
-    codes = np.concatenate([recode(part, names) for part in coded])
-    return Coded(codes.astype(np.int32), names)
+def open_as_one(
+    files: Sequence[tuple[AnyPath | Reading, Label | None]],
+    request: Request,
+    transpose: Sequence[bool | None] | None = None,
+) -> TrialFile:
+    """Open files that are one: keys in turn, or those of both classes, which have no labels."""
+    opened: list[TrialFile] = []
+    for (file, label), turn in zip(files, transpose or [None] * len(files), strict=True):
+        if isinstance(file, Reading):
+            opened.append(file.file)
+            continue
+        wanted = request.wanted if label is None else _WITHOUT_LABELS[request.wanted]
+        opened.append(open_file(file, replace(request, wanted=wanted, label=label, transpose=turn)))
+    return opened[0] if len(opened) == 1 else TrialFiles(opened)
+
+
+def transposes(transpose: bool | None, files: Sequence[AnyPath | Reading]) -> list[bool | None]:
+    """Return `transpose` for each file that is HDF5; for all if none is, to be refused."""
+    if transpose is None:
+        return [None] * len(files)
+    are = [not isinstance(f, Reading) and is_of_matrices(Path(f)) for f in files]
+    return [transpose if is_hdf5 or not any(are) else None for is_hdf5 in are]

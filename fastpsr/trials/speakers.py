@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
+from fastpsr.trials.pieces import pieces, rows_by_piece
 from fastpsr.trials.sample import look
-from fastpsr.trials.text import read_text
+from fastpsr.trials.text import places_in, split_lines
 from fastpsr.wording import counted
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AS_SPEAKERS",
     "SPEAKER_COLUMNS",
+    "Agreement",
     "SpeakerFinder",
     "Speakers",
-    "find_speakers",
     "taken_as_conditions",
 ]
 
@@ -70,21 +71,6 @@ class Speakers:
         """Return the speakers of the trials that a mask or row numbers pick."""
         return Speakers(self.enroll[index], self.test[index], self.names)
 
-    def taken(self, y_true: NDArray[np.uint8] | None) -> str:
-        """Say how many there are, and whether labels and speakers agree; warn if they cannot be."""
-        everywhere = {
-            self.names[one]
-            for one in (self.enroll[0], self.test[0])
-            if np.all((self.enroll == one) | (self.test == one))
-        }
-        _warn_of_one(everywhere, len(self.names), self.enroll.size)
-        if y_true is None:
-            return f"speakers: {len(self.names):,}"
-        same = self.enroll == self.test
-        n_of_two = int((~same & (y_true == 1)).sum())
-        _warn_of_two(n_of_two, int((y_true == 1).sum()))
-        return _say(len(self.names), n_of_two, int((same & (y_true == 0)).sum()))
-
 
 def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
     """Say that a pair of columns named for speakers are conditions, in a line if there is one."""
@@ -100,39 +86,64 @@ def taken_as_conditions(columns: Iterable[str], remedy: str) -> tuple[str, ...]:
     return (f"{said} {remedy.format(pair)}",)
 
 
-def _warn_of_one(everywhere: Iterable[str], n_speakers: int, n_trials: int) -> None:
-    """Warn where a speaker is in all trials: speakers cannot be resampled then."""
-    if n_speakers == 1:
-        (name,) = everywhere
-        warn(
-            f"all {n_trials:,} trials are of one speaker, {name!r}: speakers cannot be resampled, "
-            "and the names found may not be those of speakers",
-            RuntimeWarning,
+class Agreement:
+    """How speakers and labels agree in trials that are seen part by part."""
+
+    def __init__(self) -> None:
+        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
+        self._everywhere: set[Any] | None = None  # speakers in all trials so far
+
+    def see(self, enroll: Any, test: Any, is_target: Any) -> None:
+        """Add trials: the speakers of both sides, and whether they are targets, if that is known.
+
+        These are Series or arrays.
+        """
+        if self._everywhere is None:
+            self._everywhere = {enroll[0], test[0]}
+        self._everywhere = {
+            one for one in self._everywhere if bool(((enroll == one) | (test == one)).all())
+        }
+        self._n_trials += len(enroll)
+        if is_target is not None:
+            same = enroll == test
+            self._n_targets += int(is_target.sum())
+            self._n_of_two += int((~same & is_target).sum())
+            self._n_of_one += int((same & ~is_target).sum())
+
+    def check(self, names: Sequence[str], everywhere: Callable[[Any], str] = str) -> None:
+        """Warn where speakers cannot be resampled, or names cannot be those of speakers.
+
+        `names` are all there are; `everywhere` names a speaker that was seen.
+        """
+        present = sorted(everywhere(one) for one in self._everywhere or ())
+        if len(names) == 1:
+            warn(
+                f"all {self._n_trials:,} trials are of one speaker, {present[0]!r}: speakers "
+                "cannot be resampled, and the names found may not be those of speakers",
+                RuntimeWarning,
+            )
+            present = []
+        for name in present:
+            warn(
+                f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
+                "without it are empty, so draw the speakers of the other side alone, as clusters",
+                RuntimeWarning,
+            )
+        if self._n_of_two and self._n_of_two == self._n_targets:
+            warn(
+                f"all {self._n_targets:,} target trials are of two speakers: the names found on "
+                "both sides must be those of speakers, not of segments or models",
+                RuntimeWarning,
+            )
+
+    def note(self, n_speakers: int, *, has_labels: bool) -> str:
+        """Say how many there are, and whether labels and speakers agree."""
+        if not has_labels:
+            return f"speakers: {n_speakers:,}"
+        return (
+            f"speakers: {n_speakers:,}; target trials of two speakers: {self._n_of_two:,}; "
+            f"non-target trials of one speaker: {self._n_of_one:,}"
         )
-        return
-    for name in sorted(everywhere):
-        warn(
-            f"speaker {name!r} is in all {n_trials:,} trials: replicates of speakers without it "
-            "are empty, so draw the speakers of the other side alone, as clusters",
-            RuntimeWarning,
-        )
-
-
-def _warn_of_two(n_of_two: int, n_targets: int) -> None:
-    """Warn where no target trial is of one speaker: names cannot be those of speakers then."""
-    if n_of_two and n_of_two == n_targets:
-        warn(
-            f"all {n_targets:,} target trials are of two speakers: the names found on both sides "
-            "must be those of speakers, not of segments or models",
-            RuntimeWarning,
-        )
-
-
-def _say(n_speakers: int, n_of_two: int, n_of_one: int) -> str:
-    return (
-        f"speakers: {n_speakers:,}; target trials of two speakers: {n_of_two:,}; "
-        f"non-target trials of one speaker: {n_of_one:,}"
-    )
 
 
 class SpeakerFinder:
@@ -146,13 +157,13 @@ class SpeakerFinder:
 
     def __init__(
         self,
-        mapping: tuple["Series", "Series"] | None,
+        of_names: "Callable[[Series, int], Series] | None",
         columns: tuple[str, str] | None,
-        patterns: tuple[str, str] | None,
+        argument: str = "",
         source: str = "",
     ) -> None:
-        self._mapping, self.columns, self._patterns = mapping, columns, patterns
-        self._source = source
+        self._of_names, self.columns = of_names, columns
+        self._argument, self._source = argument, source
         self.start()
 
     @classmethod
@@ -161,142 +172,101 @@ class SpeakerFinder:
         mapping: str | os.PathLike[str] | Mapping[str, str] | None,
         columns: tuple[str, str] | None,
         pattern: str | tuple[str, str] | None,
-        conditions: Sequence[str],
+        arguments: tuple[str, str, str] = ("speakers", "speaker_columns", "speaker_pattern"),
     ) -> "SpeakerFinder | None":
-        """Return what finds speakers in one way, None where no way is given."""
-        ways = [way for way in (mapping, columns, pattern) if way is not None]
-        if not ways:
-            return None
-        if len(ways) > 1:
-            raise ArgumentError(
-                "speakers",
-                "must not be given together: give one",
-                name="speakers, speaker_columns and speaker_pattern",
-            )
+        """Return what finds speakers in one way, None where no way is given.
+
+        `arguments` are what the caller calls the three, for errors.
+        """
+        n_ways = sum(way is not None for way in (mapping, columns, pattern))
+        if n_ways > 1:
+            listed = f"{arguments[0]}, {arguments[1]} and {arguments[2]}"
+            rule = "must not be given together: give exactly one of them"
+            raise ArgumentError(arguments[0], rule, name=listed)
         if columns is not None:
-            for name in columns:
-                if name not in conditions:
-                    known = ", ".join(conditions) or "none"
-                    raise ArgumentError(
-                        "speaker_columns", f"must be among those of the key ({known}), not {name!r}"
-                    )
-            return cls(None, (columns[0], columns[1]), None)
-        if mapping is None:
-            patterns = _pair(pattern, "speaker_pattern")
-            for one in patterns:
-                _extract(polars().Series([""]), one, "speaker_pattern")  # raises if it is none
-            return cls(None, None, patterns, repr(pattern))
-        return cls(_mapped(mapping), None, None, _name_of(mapping))
+            if isinstance(columns, str) or len(columns) != 2:
+                raise ArgumentError(
+                    arguments[1],
+                    "must be a pair of names, of the enrollment side's column and the test "
+                    f"side's, not {columns!r}",
+                )
+            return cls(None, (columns[0], columns[1]), arguments[1])
+        if mapping is not None:
+            ids, speakers = _mapped(mapping)
+            source = "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
+            return cls(
+                lambda names, side: _look_up(names, ids, speakers), None, arguments[0], source
+            )
+        if pattern is None:
+            return None
+        patterns, argument = _pair(pattern, arguments[2]), arguments[2]
+        for one in patterns:
+            _extract(polars().Series([""]), one, argument)  # raises if it is none
+        return cls(
+            lambda names, side: _extract(names, patterns[side], argument),
+            None, argument, repr(pattern),
+        )  # fmt: skip
+
+    def check_columns(self, conditions: Sequence[str]) -> None:
+        """Raise unless there are the columns."""
+        for name in self.columns or ():
+            if name not in conditions:
+                known = ", ".join(conditions) or "none"
+                rule = f"must be among those of the files ({known}), not {name!r}"
+                raise ArgumentError(self._argument, rule)
 
     def start(self) -> None:
         """Begin with the first trial."""
         self._names: set[str] = set()
         self._lacking: tuple[dict[str, None], dict[str, None]] = ({}, {})  # sets that keep order
-        self._n_trials = self._n_targets = self._n_of_two = self._n_of_one = 0
-        self._everywhere: set[str] | None = None  # speakers in all trials so far
+        self._agreement = Agreement()
+
+    def find(self, ids: Coded, side: int) -> Coded:
+        """Return the speaker of each id; "" where none is found, which :meth:`check` raises."""
+        used = polars().Series(np.bincount(ids.codes, minlength=len(ids.names)) > 0)
+        assert self._of_names is not None
+        found = self._of_names(ids.names, side).fill_null("")
+        without = ids.names.filter(used & (found == ""))
+        self._lacking[side].update(dict.fromkeys(without.to_list()))
+        self._names.update(found.filter(used).unique())
+        speakers = encode(found)
+        return Coded(speakers.codes[ids.codes], speakers.names)
 
     def add_to(self, trials: "DataFrame") -> "DataFrame":
         """Return trials (enroll, test, target) with `enroll_speaker` and `test_speaker`."""
-        pl = polars()
-        sides = []
-        for k, side in enumerate(("enroll", "test")):
-            if self.columns is not None:
-                speakers = trials[self.columns[k]].cast(pl.String)
-                self._names.update(speakers.unique())
-            else:
-                ids = encode(trials[side])
-                of_names = self._find(ids, k)
-                lacking = of_names.fill_null("") == ""
-                if lacking.any():
-                    self._lacking[k].update(dict.fromkeys(ids.names.filter(lacking).to_list()))
-                self._names.update(of_names.drop_nulls().to_list())
-                speakers = of_names.gather(ids.codes)
-            sides.append(speakers.alias(f"{side}_speaker"))
-        if self._everywhere is None:
-            self._everywhere = {side[0] for side in sides if len(side)} - {None}
-        self._everywhere = {
-            one for one in self._everywhere if ((sides[0] == one) | (sides[1] == one)).all()
-        }
-        self._n_trials += len(trials)
-        same, is_target = sides[0] == sides[1], trials["target"]
-        self._n_targets += int(is_target.sum())
-        self._n_of_two += int((~same & is_target).sum())
-        self._n_of_one += int((same & ~is_target).sum())
-        return trials.with_columns(sides)
+        if self.columns is None:
+            ids = [encode(trials[side]) for side in ("enroll", "test")]
+            sides = [self.find(each, side).series() for side, each in enumerate(ids)]
+        else:
+            sides = [trials[name].cast(polars().String) for name in self.columns]
+            self._names.update(*(side.unique() for side in sides))
+        if len(trials):
+            self._agreement.see(sides[0], sides[1], trials["target"])
+        return trials.with_columns(
+            side.alias(name) for side, name in zip(sides, SPEAKER_COLUMNS, strict=True)
+        )
 
     def check(self) -> None:
-        """Raise if an id had no speaker; warn if no target trial is of one."""
+        """Raise if an id had no speaker; warn if names seem to be those of others."""
+        self.check_found()
+        self._agreement.check([*self._names])
+
+    def check_found(self) -> None:
+        """Raise if an id had no speaker."""
         lacking = [
-            _lack(side, sorted(ids))
+            f"{counted(len(ids), f'{side} id')} ({', '.join(map(repr, sorted(ids)[:3]))}"
+            f"{', ...' * (len(ids) > 3)})"
             for side, ids in zip(("enroll", "test"), self._lacking, strict=True)
             if ids
         ]
         if lacking:
-            argument = "speakers" if self._patterns is None else "speaker_pattern"
-            raise _no_speaker(lacking, argument, self._source)
-        _warn_of_one(self._everywhere or (), len(self._names), self._n_trials)
-        _warn_of_two(self._n_of_two, self._n_targets)
+            rule = f"must give every id a speaker, but {self._source} gives none to "
+            raise ArgumentError(self._argument, f"{rule}{' and '.join(lacking)}")
 
     @property
-    def taken(self) -> str:
+    def note(self) -> str:
         """Say how many there are, and whether labels and speakers agree."""
-        return _say(len(self._names), self._n_of_two, self._n_of_one)
-
-    def _find(self, ids: Coded, side: int) -> "Series":
-        if self._mapping is not None:
-            return _look_up(ids, *self._mapping)
-        assert self._patterns is not None
-        return _extract(ids.names, self._patterns[side], "speaker_pattern")
-
-
-def find_speakers(
-    enroll: Coded,
-    test: Coded,
-    mapping: str | os.PathLike[str] | Mapping[str, str] | None,
-    pattern: str | tuple[str, str] | None,
-) -> Speakers:
-    """Find the speaker of every id by a mapping or a pattern."""
-    if mapping is not None:
-        ids, speakers = _mapped(mapping)
-        found = [_look_up(side, ids, speakers) for side in (enroll, test)]
-    else:
-        sides = zip((enroll, test), _pair(pattern, "pattern"), strict=True)
-        found = [_extract(side.names, one, "pattern") for side, one in sides]
-    lacking = [
-        said
-        for side, ids_of, speakers_of in zip(("enroll", "test"), (enroll, test), found, strict=True)
-        if (said := _without(side, ids_of, speakers_of))
-    ]
-    if lacking:
-        if mapping is None:
-            raise _no_speaker(lacking, "pattern", repr(pattern))
-        raise _no_speaker(lacking, "mapping", _name_of(mapping))
-    columns = []
-    for ids_of, speakers_of in zip((enroll, test), found, strict=True):
-        names = encode(speakers_of.fill_null(""))
-        columns.append(Coded(names.codes[ids_of.codes], names.names))
-    return Speakers.of_columns(columns[0], columns[1])
-
-
-def _name_of(mapping: str | os.PathLike[str] | Mapping[str, str]) -> str:
-    return "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
-
-
-def _no_speaker(lacking: Sequence[str], argument: str, source: str) -> ArgumentError:
-    rule = f"must give every id a speaker, but {source} gives none to {' and '.join(lacking)}"
-    return ArgumentError(argument, rule)
-
-
-def _without(side: str, ids: Coded, speakers: "Series") -> str:
-    """Count and show the ids in use that have no speaker."""
-    used = polars().Series(np.bincount(ids.codes, minlength=len(ids.names)) > 0)
-    without = ids.names.filter(used & (speakers.fill_null("") == ""))
-    return "" if without.is_empty() else _lack(side, without.to_list())
-
-
-def _lack(side: str, ids: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, ids[:3])) + ", ..." * (len(ids) > 3)
-    return f"{counted(len(ids), f'{side} id')} ({shown})"
+        return self._agreement.note(len(self._names), has_labels=True)
 
 
 def _pair(pattern: str | tuple[str, str] | None, argument: str) -> tuple[str, str]:
@@ -314,27 +284,25 @@ def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Serie
         speakers = [None if x is None else str(x) for x in mapping.values()]
         return ids, pl.Series(speakers, dtype=pl.String)
     path = Path(mapping)
-    columns, where = read_text(path, look(path, {}), ("id", "speaker"))
-    id, speaker = columns["id"], columns["speaker"]
-    assert isinstance(id, Coded)
-    assert isinstance(speaker, Coded)
-    table = pl.DataFrame({"id": id.codes, "speaker": speaker.codes}).with_row_index("row")
-    table = table.unique(["id", "speaker"], keep="first", maintain_order=True)
+    sample = look(path, {})
+    split = [split_lines(path, piece, ("id", "speaker")) for piece in pieces(path, sample)]
+    whole = pl.concat(split).with_row_index("row")
+    table = whole.unique(["id", "speaker"], keep="first", maintain_order=True)
     again = table.filter(~table["id"].is_first_distinct())
     if len(again):
-        row = again["row"][0]
-        first = table.filter(table["id"] == again["id"][0])["speaker"][0]
+        row, id, speaker = again.row(0)
+        (piece, inside), *_ = rows_by_piece(pieces(path, sample), [*map(len, split)], [row])
+        before = table.filter(table["id"] == id)["speaker"][0]
         raise ValueError(
-            f"{where([row])[0]}: id {id[row]!r} has two speakers: {speaker[row]!r} after "
-            f"{speaker.names[first]!r}"
+            f"{places_in(path, piece, [inside[row]])[0]}: id {id!r} has two speakers: {speaker!r} "
+            f"after {before!r}"
         )
-    return id.series(), speaker.series()
+    return table["id"], table["speaker"]
 
 
-def _look_up(side: Coded, ids: "Series", speakers: "Series") -> "Series":
-    names = Coded(np.arange(len(side.names), dtype=np.int32), side.names)
-    places = recode(names, ids)
+def _look_up(names: "Series", ids: "Series", speakers: "Series") -> "Series":
     pl = polars()
+    places = recode(Coded(np.arange(len(names), dtype=np.int32), names), ids)
     at = pl.Series(places).cast(pl.UInt32, strict=False)  # -1 becomes null
     found: Series = speakers.gather(at)
     return found

@@ -14,8 +14,9 @@ from fastpsr.predictions import Predictions, ScoreKind
 from fastpsr.trials.coded import Coded, Column, pick
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
+    Agreement,
+    SpeakerFinder,
     Speakers,
-    find_speakers,
     taken_as_conditions,
 )
 from fastpsr.trials.weights import equalized_weights
@@ -64,7 +65,7 @@ class TrialSet:
         Scores, never nan.
     columns : dict of Coded or ndarray
         All other columns of the files, by name; :meth:`column` gives the values.
-    taken : tuple of str
+    notes : tuple of str
         Messages on the files, the interpretation of their columns, and what was left out.
     source : Source
         The layout of the score file.
@@ -89,7 +90,7 @@ class TrialSet:
     y_true: NDArray[np.uint8] | None
     score: NDArray[np.float64]
     columns: dict[str, Column]
-    taken: tuple[str, ...]
+    notes: tuple[str, ...]
     source: Source
     _speakers: Speakers | None = field(default=None, repr=False)
 
@@ -254,23 +255,29 @@ class TrialSet:
         >>> [side.tolist() for side in found.speakers], found.speaker_names
         ([[0, 1], [0, 2]], ['s1', 's2', 's3'])
         """
-        given = [x is not None for x in (mapping, column, pattern)]
-        if sum(given) != 1:
+        arguments = ("mapping", "column", "pattern")
+        finder = SpeakerFinder.of(mapping, column, pattern, arguments)
+        if finder is None:
             raise ValueError("with_speakers needs exactly one of mapping, column and pattern")
-        if column is not None:
-            if isinstance(column, str) or len(column) != 2:
-                raise ArgumentError(
-                    "column",
-                    "must be a pair of names, of the enrollment side's column and the test "
-                    f"side's, not {column!r}",
-                )
-            speakers = Speakers.of_columns(self._column(column[0]), self._column(column[1]))
+        return self.with_found(finder)
+
+    def with_found(self, finder: SpeakerFinder) -> "TrialSet":
+        """Return the same trials with the speakers that are found in any way."""
+        if finder.columns is not None:
+            finder.check_columns([*self.columns])
+            sides = [self._column(name) for name in finder.columns]
         else:
-            speakers = find_speakers(*self.ids, mapping, pattern)
-        said = speakers.taken(self.y_true)
+            sides = [finder.find(ids, side) for side, ids in enumerate(self.ids)]
+        finder.check_found()
+        speakers = Speakers.of_columns(*sides)
+        agreement = Agreement()
+        is_target = None if self.y_true is None else self.y_true == 1
+        agreement.see(speakers.enroll, speakers.test, is_target)
+        agreement.check(speakers.names, lambda one: speakers.names[one])
+        said = agreement.note(len(speakers.names), has_labels=is_target is not None)
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
-        taken = [line for line in self.taken if line not in untrue]
-        return replace(self, _speakers=speakers, taken=(*taken, said))
+        taken = [line for line in self.notes if line not in untrue]
+        return replace(self, _speakers=speakers, notes=(*taken, said))
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.

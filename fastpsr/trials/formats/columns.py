@@ -2,35 +2,37 @@
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.content import Reading, reading_of
-from fastpsr.trials.formats.format import Format, Rigor
-from fastpsr.trials.formats.frames import as_table, frame_of
-from fastpsr.trials.names import find_roles
+from fastpsr.trials.formats.format import Format, Tolerance, frame_of
+from fastpsr.trials.names import check_roles, find_roles
 from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
+from fastpsr.trials.text import Where
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
 if TYPE_CHECKING:
-    from polars import DataFrame, Series
+    from polars import DataFrame, LazyFrame
 
 __all__ = ["Npz", "Parquet"]
+
+_BYTES_PER_ROW = 100  # of a piece: about what text has
 
 
 @dataclass(frozen=True)
 class _Columns(Format):
     """A kind of file that is one format."""
 
-    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
         return True
 
 
@@ -41,15 +43,8 @@ class Parquet(_Columns):
     kind: ClassVar[str] = "Parquet"
     magic: ClassVar[bytes] = b"PAR1"
 
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        pl = polars()
-        try:
-            frame = pl.read_parquet(path, glob=False)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise ValueError(
-                f"{path} must be a whole Parquet file ({error}): copy it again"
-            ) from None
-        return _from_frame(self, path, frame, request)
+    def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        return _ColumnFile(path, self, lambda: polars().scan_parquet(path, glob=False), request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         frame_of(self.columns(trials, scores)).write_parquet(path)
@@ -62,8 +57,10 @@ class Npz(_Columns):
     kind: ClassVar[str] = "npz"
     magic: ClassVar[bytes] = b"PK\x03\x04"
 
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        pl = polars()
+    def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        return _ColumnFile(path, self, lambda: self._read(path), request)
+
+    def _read(self, path: Path) -> "LazyFrame":
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
@@ -92,7 +89,8 @@ class Npz(_Columns):
             name: array.tolist() if array.dtype.kind == "U" else array
             for name, array in arrays.items()
         }
-        return _from_frame(self, path, pl.DataFrame(series), request)
+        frame: DataFrame = polars().DataFrame(series)
+        return frame.lazy()
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         with zipfile.ZipFile(path, "w") as archive:  # as numpy.savez, whatever the names are
@@ -102,28 +100,77 @@ class Npz(_Columns):
                     np.lib.format.write_array(file, array, allow_pickle=False)
 
 
-def _from_frame(format: Format, path: Path, frame: "DataFrame", request: Request) -> Reading:
-    pl = polars()
+class _Rows(NamedTuple):
+    """Some rows of a file."""
 
-    def where(rows: Sequence[int]) -> list[str]:
-        return [f"{path}: row {row}" for row in rows]
-
-    if frame.is_empty():
-        raise ValueError(f"{path}: the file is empty")
-    roles = find_roles(path, frame.columns, request)
-    for role, name in roles.items():
-        series = frame[name]
-        if role == "score" and series.dtype != pl.Float64:
-            if not series.dtype.is_numeric():
-                raise ValueError(f"{path}: scores must be numbers, but {name} is {series.dtype}")
-            frame = frame.with_columns(series.cast(pl.Float64))
-        elif role != "score" and (series.dtype.is_numeric() or series.dtype == pl.Boolean):
-            frame = frame.with_columns(_as_text(series))
-    return reading_of(path, format.name, *as_table(frame, roles, where), by_name=True)
+    first: int
+    frame: "DataFrame"
+    share: float
 
 
-def _as_text(series: "Series") -> "Series":
-    pl = polars()
-    if series.dtype.is_float() and (series == series.round()).all():
-        series = series.cast(pl.Int64)
-    return series.cast(pl.String)
+class _ColumnFile(PieceFile):
+    """Columns that polars reads, some rows at a time."""
+
+    def __init__(
+        self, path: Path, format: Format, read: "Callable[[], LazyFrame]", request: Request
+    ) -> None:
+        self.path, self._read, pl = path, read, polars()
+        rows = read()
+        self._first: LazyFrame | None = rows  # for the first pass; npz is not held beyond it
+        schema = self._whole(rows.collect_schema)
+        roles = find_roles(path, schema.names(), request)
+        super().__init__(path, format.name, schema.names(), roles, request, names_columns=True)
+        for name, kind in schema.items():
+            if kind.is_nested() or kind in (pl.Object, pl.Binary):
+                raise ValueError(f"{path}: column {name} must hold numbers or text, not {kind}")
+        kinds = {name: pl.Float64 for name, kind in schema.items() if kind.is_decimal()}
+        for role, name in roles.items():
+            kind = schema[name]
+            if role == "score" and not kind.is_numeric():
+                raise ValueError(f"{path}: scores must be numbers, but {name} is {kind}")
+            if role == "score":
+                kinds[name] = pl.Float64
+            elif kind.is_float():
+                kinds[name] = pl.Int64 if self._are_whole(rows, name) else pl.String
+        self._kinds = kinds
+
+    def _are_whole(self, rows: "LazyFrame", name: str) -> bool:
+        """Whether numbers that stand for text are all whole: then they have no decimal point."""
+        column = polars().col(name)
+        return bool(self._whole(rows.select((column == column.round()).all()).collect).item())
+
+    def _whole(self, read: Callable[[], Any]) -> Any:
+        pl = polars()
+        try:
+            return read()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            rule = f"must be a whole Parquet file ({error}): copy it again"
+            raise ValueError(f"{self.path} {rule}") from None
+
+    def _pieces(self, n_bytes: int | None) -> Iterator[_Rows]:
+        rows = self._read() if self._first is None else self._first
+        if n_bytes is None:
+            yield _Rows(0, self._whole(rows.collect), 1.0)
+            self._first = None
+            return
+        n_rows = int(self._whole(rows.select(polars().len()).collect).item())
+        step = max(1, n_bytes // _BYTES_PER_ROW)
+        for first in range(0, n_rows, step):
+            frame = self._whole(rows.slice(first, step).collect)
+            yield _Rows(first, frame, min((first + step) / n_rows, 1.0))
+        self._first = None
+
+    def _split(self, piece: _Rows, text: Any) -> "DataFrame":
+        pl = polars()
+        frame = piece.frame.cast(self._kinds)
+        texts = {*self.roles.values()} - {self.roles.get("score")}
+        texts |= {name for name, kind in frame.schema.items() if not kind.is_numeric()}
+        frame = frame.cast({name: pl.String for name in texts if name in frame})
+        check_roles(frame, self.roles, self._where_in(piece))
+        return frame
+
+    def _where_in(self, piece: _Rows) -> Where:
+        return lambda rows: self.where([piece.first + row for row in rows])
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        return [f"{self.path}: row {row}" for row in rows]

@@ -4,27 +4,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.content import Reading
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
+from fastpsr.trials.trial_file import TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["Columns", "Format", "Rigor"]
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+__all__ = ["Columns", "Format", "Tolerance", "frame_of"]
 
 Columns = dict[str, Coded | NDArray[Any]]
 
 
-class Rigor(NamedTuple):
+class Tolerance(NamedTuple):
     """How well a file must fit a format of text: a share of its lines, and what ids may be."""
 
     share: float
@@ -45,12 +48,15 @@ class Format(ABC):
         Roles of the columns from left to right, for files that do not name theirs; else empty.
     words : str
         The vocabulary of labels to write, where the scores had none.
+    separator : str
+        What is between columns of text; "" for runs of blanks and tabs.
     """
 
     name: str
     endings: tuple[str, ...]
     roles: tuple[str, ...] = ()
     words: str = "target/nontarget"
+    separator: str = ""
 
     #: What files are by their first bytes, and these bytes; text begins with any.
     kind: ClassVar[str] = "text"
@@ -64,13 +70,13 @@ class Format(ABC):
         "enroll": "enroll", "test": "test", "side": "side", "score": "llr", "label": "label"
     }  # fmt: skip
 
-    #: What is between columns of text; "" for runs of blanks and tabs.
-    separator: ClassVar[str] = ""
-    #: Which formats are asked first whether a file fits; bytes tell kinds apart before.
-    turn: ClassVar[int] = 1
-
     def __str__(self) -> str:
         return f"{self.name} ({' '.join(self.roles)})" if self.roles else self.name
+
+    @property
+    def rank(self) -> int:
+        """Which formats are asked first whether a file fits; bytes tell kinds apart before."""
+        return 1
 
     @property
     def holds_scores(self) -> bool:
@@ -78,7 +84,7 @@ class Format(ABC):
         return not self.roles or "score" in self.roles
 
     @abstractmethod
-    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
         """Whether a file of this kind may be of this format."""
 
     def label_words(self, sample: Sample) -> list[str]:
@@ -86,8 +92,8 @@ class Format(ABC):
         return []
 
     @abstractmethod
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        """Read a file."""
+    def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        """Return a file, of which nothing but its names is read yet."""
 
     @abstractmethod
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
@@ -127,3 +133,11 @@ class Format(ABC):
         codes = trials.y_true.astype(np.int32)
         names = [nontarget, target] if nontarget < target else [target, nontarget]
         return Coded(codes if nontarget < target else 1 - codes, polars().Series(names))
+
+
+def frame_of(columns: Columns) -> "DataFrame":
+    """Return columns as a data frame."""
+    frame: DataFrame = polars().DataFrame(
+        {name: c.series() if isinstance(c, Coded) else c for name, c in columns.items()}
+    )
+    return frame

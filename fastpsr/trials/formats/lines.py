@@ -2,43 +2,50 @@
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.trials.content import Reading, reading_of
-from fastpsr.trials.formats.format import Format, Rigor
-from fastpsr.trials.formats.separated import read_separated, write_text
+from fastpsr.trials.formats.format import Format, Tolerance
+from fastpsr.trials.formats.separated import SeparatedFile, write_text
 from fastpsr.trials.labels import vocabularies_of
 from fastpsr.trials.names import NORM_COLUMNS
+from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample, fields_of
-from fastpsr.trials.text import read_text
+from fastpsr.trials.text import Where, places_in, split_lines
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["BareCsv", "Lines", "fields", "usual_length"]
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+__all__ = ["Lines", "fields", "is_number", "usual_length"]
 
 
 @dataclass(frozen=True)
 class Lines(Format):
-    """Columns apart by runs of blanks and tabs."""
+    """Columns without names, apart by runs of blanks and tabs or by commas."""
 
     names_columns: ClassVar[bool] = False
-    turn: ClassVar[int] = 0
 
-    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+    @property
+    def rank(self) -> int:
+        return 2 if self.separator else 0
+
+    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
         if ("label" in self.roles or "score" in self.roles) == (request.wanted == "pairs"):
             return False  # any words may be ids: looked for only where nothing else can be
         found = _look_at(sample.lines, self.separator)
-        if len(self.roles) != len(found.columns) or found.share < rigor.share:
+        if len(self.roles) != len(found.columns) or found.share < tolerance.share:
             return False
         pairs = zip(self.roles, found.columns, strict=True)
-        return all(column.may_be(role, rigor) for role, column in pairs)
+        return all(column.may_be(role, tolerance) for role, column in pairs)
 
     def label_words(self, sample: Sample) -> list[str]:
         if "label" not in self.roles:
@@ -47,27 +54,31 @@ class Lines(Format):
         regular = [row for row in rows if len(row) == len(self.roles)]
         return [row[self.roles.index("label")].lower() for row in regular]
 
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        twins = {role: twin for role, twin in request.twins.items() if role in self.roles}
-        columns, where = read_text(path, sample, self.roles, request.progress_of(path), twins)
-        names = {role: role for role in self.roles if role in ROLES}
-        return reading_of(path, self.name, columns, names, where, by_name=False)
+    def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        file = SeparatedFile if self.separator else _LinesFile
+        return file(path, self, sample, request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         separator = self.separator or " "
         write_text(path, self.columns(trials, scores), self.name, separator, header=False)
 
 
-@dataclass(frozen=True)
-class BareCsv(Lines):
-    """Columns apart by commas."""
+class _LinesFile(PieceFile):
+    """Columns apart by runs of blanks and tabs."""
 
-    turn: ClassVar[int] = 2
-    separator: ClassVar[str] = ","
+    def __init__(self, path: Path, format: Format, sample: Sample, request: Request) -> None:
+        roles = {role: role for role in format.roles if role in ROLES}
+        super().__init__(path, format.name, format.roles, roles, request, names_columns=False)
+        self._sample, self.n_held = sample, len(sample.content or b"")
 
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        table = read_separated(path, sample, self.separator, request, self.roles)
-        return reading_of(path, self.name, *table, by_name=False)
+    def _pieces(self, n_bytes: int | None) -> Iterator[Piece]:
+        return pieces(self.path, self._sample, n_bytes)
+
+    def _split(self, piece: Piece, text: Any) -> "DataFrame":
+        return split_lines(self.path, piece, self.columns)
+
+    def _where_in(self, piece: Piece) -> Where:
+        return partial(places_in, self.path, piece)
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ class _Column:
         for word, count in counts.items():
             for name in vocabularies_of([word]):
                 vocabularies[name] += count
-        numbers = {word: count for word, count in counts.items() if _is_number(word)}
+        numbers = {word: count for word, count in counts.items() if is_number(word)}
         decimals = (c for word, c in numbers.items() if not word.lstrip("+-").isdigit())
         return cls(
             max(vocabularies.values(), default=0) / n,
@@ -93,17 +104,17 @@ class _Column:
             sum(decimals) / n,
         )
 
-    def may_be(self, role: str, rigor: Rigor) -> bool:
-        if not rigor.share:
+    def may_be(self, role: str, tolerance: Tolerance) -> bool:
+        if not tolerance.share:
             return True
-        is_label, is_number = self.labels >= rigor.share, self.numbers >= rigor.share
+        is_label, is_number = self.labels >= tolerance.share, self.numbers >= tolerance.share
         if role == "label":
             return is_label
         if role == "score" or role in NORM_COLUMNS:
             return is_number
         if role == "attack":
             return not is_number
-        return rigor.any_ids or not (self.decimals > 0.5 or (is_label and not is_number))
+        return tolerance.any_ids or not (self.decimals > 0.5 or (is_label and not is_number))
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,8 @@ def _look_at(lines: tuple[str, ...], separator: str) -> _Look:
     return _Look(len(regular) / len(rows), tuple(columns))
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Whether a word is a number, as polars reads it."""
     try:
         float(word)
     except ValueError:

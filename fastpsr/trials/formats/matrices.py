@@ -1,28 +1,32 @@
 """Files of BOSARIS, sidekit and DCA-PLDA: matrices of models and segments in HDF5."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded, recode
-from fastpsr.trials.content import Reading
-from fastpsr.trials.formats.format import Format, Rigor
+from fastpsr.trials.formats.format import Format, Tolerance
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.optional import h5py, polars
 from fastpsr.trials.request import Request
 from fastpsr.trials.sample import Sample
+from fastpsr.trials.text import Where
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted
 
+if TYPE_CHECKING:
+    from polars import DataFrame, Series
+
 __all__ = ["Matrices"]
 
-_BLOCK = 1 << 22  # entries of a matrix read at a time
+_BLOCK = 1 << 20  # entries of a matrix read at a time
+_BYTES_PER_TRIAL = 100  # as strings
 _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices
 
 
@@ -53,49 +57,12 @@ class Matrices(Format):
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.ids)})"
 
-    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
         with _opened(path) as file:
             return all(part in file for part in self.ids)
 
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        wanted = request.wanted
-        if wanted == "labeled scores":
-            raise ValueError(f"{path}: an HDF5 file of scores has no labels: give the key too")
-        with _opened(path) as file:
-            if not all(part in file for part in self.ids):
-                raise ValueError(f"{path}: the names are not those of {self}: {', '.join(file)}")
-            models, segments = (_ids(path, file[part]) for part in self.ids)
-            parts = self._parts(path, file, wanted)
-            shape = (len(models), len(segments))
-            if 0 in shape:
-                raise ValueError(f"{path}: there are no {'segments' if shape[0] else 'models'}")
-            turned, said = _orientation(path, file, parts, shape, request.transpose)
-            rows, columns, values = [], [], []
-            for first, blocks in _blocks(parts, shape, turned):
-                row, column, value = _trials(path, parts, blocks, wanted)
-                rows.append(row + first)
-                columns.append(column)
-                values.append(value)
-        row, column, value = (np.concatenate(each) for each in (rows, columns, values))
-        if row.size == 0:
-            raise ValueError(f"{path}: the masks hold no trial")
-        kinds: dict[str, Any] = {}
-        if wanted == "key" and value.min() < -1:
-            words = VOCABULARIES[WITH_SPOOF]
-            names = polars().Series(sorted(words))
-            places = np.array([sorted(words).index(word) for word in words], np.int32)
-            kinds = {KIND: Coded(places[np.where(value > 0, 0, -value)], names)}
-            said = f"{said}; trials marked -2 are spoofed: non-targets, told apart by {KIND}"
-        return Reading(
-            str(path),
-            self.name,
-            f"{path}: {self.name}; {self.ids[0]}: enroll; {self.ids[1]}: test; {said}",
-            _rows_of(models, row),
-            _rows_of(segments, column),
-            (value > 0).astype(np.uint8) if wanted == "key" else None,
-            None if wanted == "key" else value,
-            kinds,
-        )
+    def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        return _MatrixFile(path, self, request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         """Write a matrix of scores, and the mask of those that are trials."""
@@ -125,19 +92,125 @@ class Matrices(Format):
                 mask_block[inside] = 1
                 matrix[first:last], mask[first:last] = block, mask_block
 
-    def _parts(self, path: Path, file: Any, wanted: str) -> dict[str, Any]:
-        """Return the matrices that hold a key or scores; a mask is "key" or "mask"."""
-        if wanted == "key":
-            choices = [{"key": name} for name in self.key_masks]
-            choices.append({name: name for name in ("target_mask", "nontarget_mask")})
+
+class _Block(NamedTuple):
+    """Some models with all segments: a part of each matrix."""
+
+    first: int  # model
+    parts: dict[str, NDArray[Any]]
+    share: float
+
+
+class _MatrixFile(PieceFile):
+    """Matrices, of which masks tell what is a trial."""
+
+    nothing = "the masks hold no trial"
+
+    def __init__(self, path: Path, format: Matrices, request: Request) -> None:
+        if request.wanted == "labeled scores":
+            raise ValueError(f"{path}: an HDF5 file of scores has no labels: give the key too")
+        value = "label" if request.wanted == "key" else "score"
+        roles = {role: role for role in ("enroll", "test", value)}
+        super().__init__(path, format.name, (), roles, request, names_columns=False)
+        with _opened(path) as file:
+            if not all(part in file for part in format.ids):
+                raise ValueError(f"{path}: the names are not those of {format}: {', '.join(file)}")
+            ids = [_ids(path, file[part]) for part in format.ids]
+            shape = (len(ids[0]), len(ids[1]))
+            if 0 in shape:
+                raise ValueError(f"{path}: there are no {'segments' if shape[0] else 'models'}")
+            self._parts = _parts_of(path, file, format, request)
+            parts = {part: file[name] for part, name in self._parts.items()}
+            self._is_turned, said = _orientation(path, file, parts, shape, request.transpose)
+            self._shape = shape
+            self._ids = [_categories(each) for each in ids]
+        self._said = f"{format.ids[0]}: enroll; {format.ids[1]}: test; {said}"
+
+    @property
+    def is_full(self) -> bool:
+        return "score" in self.roles and self.n_rows == self._shape[0] * self._shape[1]
+
+    @property
+    def notes(self) -> str:
+        spoofed = f"; trials marked -2 are spoofed: non-targets, told apart by {KIND}"
+        return f"{self.path}: {self.format}; {self._said}{spoofed * (KIND in self.conditions)}"
+
+    def _pieces(self, n_bytes: int | None) -> Iterator[_Block]:
+        with _opened(self.path) as file:
+            yield from self._blocks(file, n_bytes)
+
+    def _blocks(self, file: Any, n_bytes: int | None = None) -> Iterator[_Block]:
+        entries = _BLOCK if n_bytes is None else n_bytes // _BYTES_PER_TRIAL
+        n_models, n_segments = self._shape
+        step = max(1, entries // n_segments)
+        for first in range(0, n_models, step):
+            here = slice(first, min(first + step, n_models))
+            parts = {
+                part: file[name][:, here].T if self._is_turned else file[name][here, :]
+                for part, name in self._parts.items()
+            }
+            yield _Block(first, parts, here.stop / n_models)
+
+    def _split(self, piece: _Block, text: Any) -> "DataFrame":
+        pl = polars()
+        row, column, value = self._trials(piece.parts)
+        models, segments = self._ids
+        columns = {"enroll": models.gather(row + piece.first), "test": segments.gather(column)}
+        if "score" in self.roles:
+            columns["score"] = pl.Series(value)
+        elif KIND not in self.conditions and not (value < -1).any():
+            columns["label"] = pl.Series(value > 0)
         else:
-            choices = [{"scores": "scores", "mask": name} for name in self.score_masks]
-            choices = [{part: name for part, name in c.items() if name} for c in choices]
-        for names in choices:
-            if all(name in file for name in names.values()):
-                return {part: _numbers(path, file[name]) for part, name in names.items()}
-        needed = " or ".join(" and ".join(names.values()) for names in choices)
-        raise ValueError(f"{path}: there must be {needed}, not {', '.join(file)}")
+            words = pl.Series(VOCABULARIES[WITH_SPOOF])
+            columns["label"] = words.gather(np.where(value > 0, 0, -value))
+        frame: DataFrame = pl.DataFrame(columns)
+        return frame.cast({pl.Enum: pl.String}) if text == pl.String else frame
+
+    def _where_in(self, piece: _Block) -> Where:
+        def where(rows: Sequence[int]) -> list[str]:
+            models, segments, _ = self._trials(piece.parts)
+            places = [(models[row] + piece.first, segments[row]) for row in rows]
+            places = [place[::-1] for place in places] if self._is_turned else places
+            return [f"{self.path}: row {i}, column {j}" for i, j in places]
+
+        return where
+
+    def _trials(self, parts: dict[str, NDArray[Any]]) -> Any:
+        """Return rows, columns and values of trials: scores, or 1, -1 and -2 of a key."""
+        if "scores" in parts:
+            mask = parts.get("mask", np.broadcast_to(True, parts["scores"].shape))
+            row, column = np.nonzero(mask)
+            return row, column, parts["scores"][row, column].astype(np.float64)
+        if "key" in parts:
+            mask = parts["key"]
+            odd = ~np.isin(mask, (-2, -1, 0, 1))
+            if odd.any():
+                rule = "must hold 1, 0, -1 and, for spoofed trials, -2"
+                raise ValueError(f"{self.path}: {self._parts['key']} {rule}, not {mask[odd][0]}")
+            row, column = np.nonzero(mask)
+            return row, column, mask[row, column].astype(np.int8)
+        targets, nontargets = parts["target_mask"] != 0, parts["nontarget_mask"] != 0
+        if (targets & nontargets).any():
+            raise ValueError(f"{self.path}: a trial is in both target_mask and nontarget_mask")
+        row, column = np.nonzero(targets | nontargets)
+        return row, column, np.where(targets[row, column], np.int8(1), np.int8(-1))
+
+
+def _parts_of(path: Path, file: Any, format: Matrices, request: Request) -> dict[str, str]:
+    """Return the names of the matrices of a key or scores; a mask is "key" or "mask"."""
+    if request.wanted == "key":
+        choices = [{"key": name} for name in format.key_masks]
+        choices.append({name: name for name in ("target_mask", "nontarget_mask")})
+    else:
+        choices = [{"scores": "scores", "mask": name} for name in format.score_masks]
+        choices = [{part: name for part, name in c.items() if name} for c in choices]
+    for names in choices:
+        if all(name in file for name in names.values()):
+            for name in names.values():
+                _check_numbers(path, file[name])
+            return names
+    needed = " or ".join(" and ".join(names.values()) for names in choices)
+    raise ValueError(f"{path}: there must be {needed}, not {', '.join(file)}")
 
 
 def _opened(path: Path) -> Any:
@@ -148,11 +221,10 @@ def _opened(path: Path) -> Any:
         raise ValueError(f"{path} must be a whole HDF5 file ({error}): copy it again") from None
 
 
-def _numbers(path: Path, dataset: Any) -> Any:
+def _check_numbers(path: Path, dataset: Any) -> None:
     dtype = getattr(dataset, "dtype", None)  # a group has none
     if dtype is None or dtype.kind not in "biuf":
         raise ValueError(f"{path}: {dataset.name} must hold numbers, not {dtype or 'a group'}")
-    return dataset
 
 
 def _ids(path: Path, dataset: Any) -> list[str]:
@@ -171,12 +243,11 @@ def _as_str(value: object) -> str:
     return value
 
 
-def _rows_of(ids: list[str], rows: NDArray[np.int64]) -> Coded:
+def _categories(ids: list[str]) -> "Series":
+    """Return ids as categories, which take less memory and time than strings."""
     pl = polars()
-    given = pl.Series(ids, dtype=pl.String)
-    names = given.unique().sort()
-    places = recode(Coded(np.arange(len(ids), dtype=np.int32), given), names)
-    return Coded(places.astype(np.int32)[rows], names)
+    given: Series = pl.Series(ids, dtype=pl.String)
+    return given.cast(pl.Enum(given.unique(maintain_order=True)))
 
 
 def _orientation(
@@ -211,38 +282,3 @@ def _orientation(
             name=f"{path}:",
         )
     return turned, "transposed: columns are models" if turned else "rows are models"
-
-
-def _blocks(
-    parts: dict[str, Any], shape: tuple[int, int], turned: bool
-) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-    """Give some models at a time, each block with models in its rows."""
-    step = max(1, _BLOCK // max(1, shape[1]))
-    for first in range(0, shape[0], step):
-        here = slice(first, min(first + step, shape[0]))
-        yield (
-            first,
-            {n: part[:, here].T if turned else part[here, :] for n, part in parts.items()},
-        )
-
-
-def _trials(path: Path, parts: dict[str, Any], blocks: dict[str, NDArray[Any]], wanted: str) -> Any:
-    """Return rows, columns and values of trials: scores, or 1, -1 and -2 of a key."""
-    if wanted != "key":
-        mask = blocks.get("mask", np.broadcast_to(True, blocks["scores"].shape))
-        row, column = np.nonzero(mask)
-        return row, column, blocks["scores"][row, column].astype(np.float64)
-    if "key" in parts:
-        mask = blocks["key"]
-        odd = ~np.isin(mask, (-2, -1, 0, 1))
-        if odd.any():
-            name = parts["key"].name.strip("/")
-            rule = "must hold 1, 0, -1 and, for spoofed trials, -2"
-            raise ValueError(f"{path}: {name} {rule}, not {mask[odd][0]}")
-        row, column = np.nonzero(mask)
-        return row, column, mask[row, column].astype(np.int8)
-    targets, nontargets = blocks["target_mask"] != 0, blocks["nontarget_mask"] != 0
-    if (targets & nontargets).any():
-        raise ValueError(f"{path}: a trial is in both target_mask and nontarget_mask")
-    row, column = np.nonzero(targets | nontargets)
-    return row, column, np.where(targets[row, column], np.int8(1), np.int8(-1))

@@ -9,7 +9,7 @@ from pathlib import Path
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.formats.columns import Npz, Parquet
 from fastpsr.trials.formats.format import Format
-from fastpsr.trials.formats.lines import BareCsv, Lines
+from fastpsr.trials.formats.lines import Lines
 from fastpsr.trials.formats.matrices import Matrices
 from fastpsr.trials.formats.separated import Csv, Nist
 from fastpsr.trials.names import NORM_COLUMNS, WITH_SPOOF
@@ -44,7 +44,7 @@ REGISTRY: tuple[Format, ...] = (
     *_LINES,
     Nist("nist", _ANY_TEXT),
     Csv("csv", _COMMAS),
-    *(BareCsv("bare-csv", _COMMAS, lines.roles, lines.words) for lines in _LINES),
+    *(Lines("bare-csv", _COMMAS, lines.roles, lines.words, ",") for lines in _LINES),
     Parquet("parquet", (".parquet", ".pq")),
     Npz("npz", (".npz",)),
     Matrices("bosaris", _HDF5, ids=("ID/row_ids", "ID/column_ids")),

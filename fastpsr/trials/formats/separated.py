@@ -3,10 +3,8 @@
 import csv
 import gzip
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,47 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.trials.coded import Coded, categories
-from fastpsr.trials.content import Reading, reading_of
-from fastpsr.trials.formats.format import Columns, Format, Rigor
-from fastpsr.trials.formats.frames import Table, as_table, frame_of
-from fastpsr.trials.names import find_roles, has_usual_names
+from fastpsr.trials.coded import Coded
+from fastpsr.trials.formats.format import Columns, Format, Tolerance, frame_of
+from fastpsr.trials.names import check_roles, find_roles, has_usual_names
 from fastpsr.trials.optional import polars
-from fastpsr.trials.pieces import Piece, pieces, places_of, side_by_side
+from fastpsr.trials.pieces import Piece, pieces
 from fastpsr.trials.request import ROLES, Request
 from fastpsr.trials.sample import Sample
-from fastpsr.trials.text import utf8_error
+from fastpsr.trials.text import Where, utf8_error
 from fastpsr.trials.too_large import first_too_large
+from fastpsr.trials.trial_file import PieceFile, TrialFile
 from fastpsr.trials.trial_set import TrialSet
 from fastpsr.wording import counted, shorten
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-__all__ = [
-    "Csv",
-    "Nist",
-    "Rows",
-    "check_names",
-    "header_of",
-    "read_separated",
-    "split_rows",
-    "write_text",
-]
+__all__ = ["Csv", "Nist", "SeparatedFile", "write_text"]
 
 
 @dataclass(frozen=True)
 class _Separated(Format):
     """Text with a header line."""
 
-    def fits(self, path: Path, sample: Sample, request: Request, rigor: Rigor) -> bool:
+    def fits(self, path: Path, sample: Sample, request: Request, tolerance: Tolerance) -> bool:
         line = sample.lines[0]
         is_mine = self.separator == ("\t" if "\t" in line else ",")
         return is_mine and has_usual_names(line.split(self.separator), request.columns)
 
-    def read(self, path: Path, sample: Sample, request: Request) -> Reading:
-        table = read_separated(path, sample, self.separator, request)
-        return reading_of(path, self.name, *table, by_name=True)
+    def open(self, path: Path, sample: Sample, request: Request) -> TrialFile:
+        return SeparatedFile(path, self, sample, request)
 
     def write(self, path: Path, trials: TrialSet, scores: NDArray[np.float64]) -> None:
         columns = self.columns(trials, scores)
@@ -65,60 +52,62 @@ class _Separated(Format):
 class Csv(_Separated):
     """Columns apart by commas."""
 
-    separator: ClassVar[str] = ","
+    separator: str = ","
 
 
 @dataclass(frozen=True)
 class Nist(_Separated):
     """Columns apart by tabs, as in NIST's evaluations."""
 
-    separator: ClassVar[str] = "\t"
+    separator: str = "\t"
     usual_names: ClassVar[Mapping[str, str]] = {
         "enroll": "modelid", "test": "segmentid", "side": "side", "score": "LLR"
     }  # fmt: skip
 
 
-def read_separated(
-    path: Path, sample: Sample, separator: str, request: Request, own_roles: Sequence[str] = ()
-) -> Table:
-    """Read text whose columns are apart by one character, with a header line or `own_roles`.
+class SeparatedFile(PieceFile):
+    """Columns apart by one character, with a header line unless the format has roles.
 
     Quotes have their meaning in CSV; in TSV they are characters of an id.
     """
-    has_header = not own_roles
-    columns = header_of(sample, separator) if has_header else tuple(own_roles)
-    if has_header:
-        roles = find_roles(path, columns, request)
-    else:
-        roles = {role: role for role in own_roles if role in ROLES}
-    check_names(path, columns)
-    # lines above the first that is not blank, below the header if there is one
-    first = (*sample.numbers[has_header : has_header + 1], sample.numbers[0] + 1)[0]
-    all_pieces = partial(pieces, path, sample, skipped=first - 1, quotes=separator == ",")
 
-    def rows_of(piece: Piece) -> Rows:
-        return Rows.of_piece(path, piece, separator, columns, has_header=has_header)
+    def __init__(self, path: Path, format: Format, sample: Sample, request: Request) -> None:
+        has_header = not format.roles
+        columns = _header_of(sample, format.separator) if has_header else format.roles
+        roles = (
+            find_roles(path, columns, request)
+            if has_header
+            else {role: role for role in columns if role in ROLES}
+        )
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"{path}:1: names of columns must differ: {', '.join(columns)}")
+        super().__init__(path, format.name, columns, roles, request, names_columns=has_header)
+        self.n_held = len(sample.content or b"")
+        self._sample, self._separator, self._has_header = sample, format.separator, has_header
+        # lines above the first that is not blank, below the header if there is one
+        first = (*sample.numbers[has_header : has_header + 1], sample.numbers[0] + 1)[0]
+        self._n_skipped = first - 1
+        self.nothing = "there is no trial" + " below the header" * has_header
 
-    def split(piece: Piece) -> "tuple[DataFrame, float]":
-        return split_rows(piece.content, rows_of(piece), columns, roles, ids), piece.share
+    def _pieces(self, n_bytes: int | None) -> Iterator[Piece]:
+        quotes = self._separator == ","
+        return pieces(self.path, self._sample, n_bytes, skipped=self._n_skipped, quotes=quotes)
 
-    frames: list[DataFrame] = []
-    n_rows = 0
-    progress = request.progress_of(path)
-    with categories() as ids:
-        for frame, share in side_by_side(split, all_pieces()):
-            frames.append(frame)
-            n_rows += frame.height
-            if progress is not None:
-                progress(n_rows, round(n_rows / share))
-        if n_rows == 0:
-            raise ValueError(f"{path}: there is no trial" + " below the header" * has_header)
-        heights = [frame.height for frame in frames]
-        where = partial(places_of, all_pieces, heights, lambda piece: rows_of(piece).where)
-        return as_table(polars().concat(frames), roles, where)
+    def _split(self, piece: Piece, text: Any) -> "DataFrame":
+        rows = self._rows(piece)
+        frame = _split_rows(piece.content, rows, self.columns, self.roles, text)
+        check_roles(frame, self.roles, rows.where)
+        return frame
+
+    def _where_in(self, piece: Piece) -> Where:
+        return self._rows(piece).where
+
+    def _rows(self, piece: Piece) -> "Rows":
+        has_header = self._has_header
+        return Rows(self.path, piece, self._separator, self.columns, has_header=has_header)
 
 
-def header_of(sample: Sample, separator: str) -> tuple[str, ...]:
+def _header_of(sample: Sample, separator: str) -> tuple[str, ...]:
     """Return the names in the header line."""
     lines = csv.reader(
         [sample.lines[0]],
@@ -128,17 +117,17 @@ def header_of(sample: Sample, separator: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in next(lines))
 
 
-def split_rows(
-    content: bytes, rows: "Rows", header: Sequence[str], roles: Mapping[str, str], ids: Any
+def _split_rows(
+    content: bytes, rows: "Rows", header: Sequence[str], roles: Mapping[str, str], text: Any
 ) -> "DataFrame":
-    """Return the columns of separated text without its header; those of text of a type of polars.
+    """Return the columns of some lines; those of text, other than ids, of a type of polars.
 
-    `rows` are the same with the header, for errors.
+    `rows` are the same, for errors.
     """
     pl = polars()
-    kinds_of_roles = {"score": pl.Float64, "enroll": pl.String, "test": pl.String}
-    kinds = {name: kinds_of_roles.get(role, ids) for role, name in roles.items()}
-    schema = {name: kinds.get(name, ids) for name in header}
+    kinds_of_roles = dict.fromkeys(("enroll", "test", "label"), pl.String) | {"score": pl.Float64}
+    kinds = {name: kinds_of_roles.get(role, text) for role, name in roles.items()}
+    schema = {name: kinds.get(name, text) for name in header}
     nothing: DataFrame = pl.DataFrame(schema=schema)
     content = content.lstrip(b"\r\n")  # polars counts columns in the first line
     if not content:
@@ -157,12 +146,12 @@ def split_rows(
     try:
         frame = read(schema)
     except (pl.exceptions.PolarsError, OSError):
-        raise ValueError(rows.what_is_wrong(header, roles)) from None
+        raise ValueError(rows.what_is_wrong(roles)) from None
     if frame.is_empty() or frame[header[-1]].null_count():  # a line may be short, or blank
-        n_rows = rows.check_lengths(len(header))
+        n_rows = rows.check_lengths()
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
         if n_rows != frame.height:
-            raise ValueError(rows.what_is_wrong(header, roles))
+            raise ValueError(rows.what_is_wrong(roles))
     if "score" in roles:
         scores = frame[roles["score"]]
         found = None
@@ -177,12 +166,6 @@ def split_rows(
                 f"{shorten(word)!r}"
             )
     return frame
-
-
-def check_names(path: Path, header: Sequence[str]) -> None:
-    """Raise where names of columns repeat."""
-    if len(set(header)) < len(header):
-        raise ValueError(f"{path}:1: names of columns must differ: {', '.join(header)}")
 
 
 def write_text(path: Path, columns: Columns, name: str, separator: str, *, header: bool) -> None:
@@ -216,101 +199,70 @@ def _check_ids(column: Coded, forbidden: str, name: str) -> None:
 
 
 class Rows:
-    """Rows of separated text with their line numbers in it, for errors: slow and exact.
-
-    A `header` comes first if it is not in the text itself.
-    """
+    """Rows of a piece of separated text with their line numbers, for errors: slow and exact."""
 
     def __init__(
-        self,
-        path: Path,
-        source: Path | bytes,
-        separator: str,
-        lines_before: Callable[[], int] = lambda: 0,
-        header: Sequence[str] = (),
+        self, path: Path, piece: Piece, separator: str, columns: Sequence[str], *, has_header: bool
     ) -> None:
-        self.path, self.source, self.separator = path, source, separator
-        self._lines_before, self.header = lines_before, list(header)
-
-    @classmethod
-    def of_piece(
-        cls, path: Path, piece: Piece, separator: str, columns: Sequence[str], *, has_header: bool
-    ) -> "Rows":
-        """Return the rows of a piece, below a line like that of the header if there is one."""
-        before = piece.lines_before
-        if not has_header:
-            return cls(path, piece.content, separator, before, columns)
-        header = separator.join("x" for _ in columns).encode() + b"\n"
-        return cls(path, header + piece.content, separator, lambda: before() - 1)
+        self._path, self._piece, self.separator = path, piece, separator
+        self._columns, self._has_header = columns, has_header
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        if self.header:
-            yield 0, self.header
-        with ExitStack() as open_files:
-            source = self.source
-            binary = (
-                io.BytesIO(source)
-                if isinstance(source, bytes)
-                else open_files.enter_context(source.open("rb"))
-            )
-            text = open_files.enter_context(
-                io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-            )
-            dialect: dict[str, Any] = {"strict": True, "quotechar": '"'}
-            if self.separator != ",":
-                dialect = {"quoting": csv.QUOTE_NONE}
-            lines = csv.reader(text, delimiter=self.separator, **dialect)
-            line = 1
-            try:
-                for fields in lines:
-                    if fields:
-                        yield line, fields
-                    line = lines.line_num + 1
-            except csv.Error as error:
-                raise ValueError(f"{self._place(line)}: {error}") from None
-            except UnicodeDecodeError:
-                raise ValueError(utf8_error(self.path, source, self._lines_before())) from None
+        dialect: dict[str, Any] = {"strict": True, "quotechar": '"'}
+        if self.separator != ",":
+            dialect = {"quoting": csv.QUOTE_NONE}
+        text = io.TextIOWrapper(io.BytesIO(self._piece.content), encoding="utf-8", newline="")
+        lines = csv.reader(text, delimiter=self.separator, **dialect)
+        line = 1
+        try:
+            for fields in lines:
+                if fields:
+                    yield line, fields
+                line = lines.line_num + 1
+        except csv.Error as error:
+            raise ValueError(f"{self._place(line)}: {error}") from None
+        except UnicodeDecodeError:
+            before = self._piece.lines_before()
+            raise ValueError(utf8_error(self._path, self._piece.content, before)) from None
 
     def _place(self, line: int) -> str:
-        return f"{self.path}:{self._lines_before() + line}"
+        return f"{self._path}:{self._piece.lines_before() + line}"
 
     def where(self, rows: Sequence[int]) -> list[str]:
-        """Name the file and the lines of rows below the header."""
+        """Name the file and the lines of rows."""
         wanted, found = set(rows), {}
-        for row, (line, _) in enumerate(self, -1):
+        for row, (line, _) in enumerate(self):
             if row in wanted:
                 found[row] = self._place(line)
         return [found[row] for row in rows]
 
-    def check_lengths(self, n_columns: int) -> int:
-        """Return the number of rows below the header; raise if one is short or long."""
-        n_rows = -1
+    def check_lengths(self) -> int:
+        """Return the number of rows; raise if one is short or long."""
+        n_rows, n_columns = 0, len(self._columns)
         for line, fields in self:
             n_rows += 1
             if len(fields) != n_columns:
-                rule = f" ({' '.join(self.header)})" if self.header else ", as in the header"
+                rule = ", as in the header" if self._has_header else f" ({' '.join(self._columns)})"
                 raise ValueError(
                     f"{self._place(line)}: there must be {counted(n_columns, 'column')}{rule}, "
                     f"not {len(fields)}: {shorten(self.separator.join(fields))!r}"
                 )
         return n_rows
 
-    def what_is_wrong(self, header: Sequence[str], roles: Mapping[str, str]) -> str:
+    def what_is_wrong(self, roles: Mapping[str, str]) -> str:
         """Say what polars could not read: a line's length, or a score that is no number."""
         try:
-            if self.check_lengths(len(header)) == 0:
-                return f"{self.path}: there is no trial" + " below the header" * (not self.header)
+            self.check_lengths()
         except ValueError as error:
             return str(error)
-        score = header.index(roles["score"]) if "score" in roles else 0
+        score = self._columns.index(roles["score"]) if "score" in roles else None
         pl = polars()
-        for k, (line, fields) in enumerate(self):
-            if k and not any(fields):
+        for line, fields in self:
+            if not any(fields):
                 return f"{self._place(line)}: all columns are empty"
             if (
-                k
-                and "score" in roles
+                score is not None
                 and pl.Series([fields[score]]).cast(pl.Float64, strict=False).null_count()
             ):
                 return f"{self._place(line)}: a score must be a number, not {fields[score]!r}"
-        return f"{self.path}: the columns cannot be read"
+        return f"{self._path}: the columns cannot be read"

@@ -1,0 +1,264 @@
+"""What does not fit of a key and scores, and what is said of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks
+from fastpsr.errors import ArgumentError
+from fastpsr.trials.joining.why_ids_differ import FEW
+from fastpsr.trials.text import Where
+from fastpsr.wording import counted
+
+__all__ = [
+    "EXAMPLES",
+    "OF_SCORES",
+    "Found",
+    "Mask",
+    "Mismatches",
+    "Policies",
+    "Some",
+    "Verdict",
+    "check_as_many",
+    "check_classes",
+    "check_without_ids",
+]
+
+EXAMPLES = 3
+_ALLOWING = {"missing": "drop", "extra": "ignore", "duplicates": "first", "nan": "drop"}
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What to do about mismatches; all are errors unless the caller allows them.
+
+    Attributes
+    ----------
+    missing : {"error", "drop"}
+        Trials of the key without a score.
+    extra : {"error", "ignore"}
+        Scores of no trial of the key.
+    duplicates : {"error", "first"}
+        Trials that occur twice in the key, or in the scores.
+    nan : {"error", "drop"}
+        Scores that are nan.
+    """
+
+    missing: Literal["error", "drop"] = "error"
+    extra: Literal["error", "ignore"] = "error"
+    duplicates: Literal["error", "first"] = "error"
+    nan: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        for name, allowing in _ALLOWING.items():
+            checks.check_choice(name, getattr(self, name), ("error", allowing))
+
+    def allow(self, name: str) -> bool:
+        """Whether what a policy is for is left out."""
+        return bool(name) and getattr(self, name) == _ALLOWING[name]
+
+
+class _Kind(NamedTuple):
+    """A kind of mismatch, in words."""
+
+    noun: str
+    rest: str
+    policy: str = ""
+    in_key: bool = False  # whether rows are those of the key
+
+
+#: Kinds for a key and scores, in the order in which they are said.
+OF_BOTH = {
+    "other label": _Kind("duplicate trial", "in the key with another label", in_key=True),
+    "trial again": _Kind("duplicate trial", "in the key", "duplicates", in_key=True),
+    "other score": _Kind("duplicate score", "with another value", "duplicates"),
+    "score again": _Kind("duplicate score", "with the same value", "duplicates"),
+    "missing": _Kind("trial", "without a score", "missing", in_key=True),
+    "extra": _Kind("score", "of no trial in the key", "extra"),
+    "nan": _Kind("nan score", "", "nan"),
+    "label at odds": _Kind("label", "of the scores unlike the key's"),
+}
+#: Kinds for scores without a key.
+OF_SCORES = {
+    "nan": _Kind("nan score", "", "nan"),
+    "other label": _Kind("duplicate trial", "with another label"),
+    "other score": _Kind("duplicate trial", "with another score", "duplicates"),
+    "score again": _Kind("duplicate trial", "with the same score", "duplicates"),
+}
+
+
+@dataclass
+class Found:
+    """Rows of one kind: how many, and the first, with the ids that errors show."""
+
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int64], ids: Sequence[Any]) -> "Found":
+        """Return rows of columns of ids."""
+        some = rows[:EXAMPLES].tolist()
+        return cls(rows.size, some, [_name(ids, row, row) for row in some])
+
+    def see(self, mask: Mask, rows: Any, ids: Sequence[Any]) -> None:
+        """Add rows where a mask is; `rows` are their numbers, `ids` those of the same trials."""
+        places = np.flatnonzero(mask)
+        self.count += places.size
+        for place in places[: EXAMPLES - len(self.rows)].tolist():
+            self.rows.append(int(rows[place]))
+            self.names.append(_name(ids, place, self.rows[-1]))
+
+    def show(self, where: Where | None) -> str:
+        """Return the first rows, with their places where they are asked for."""
+        shown = self.names
+        if where is not None:
+            shown = [f"{name} at {at}" for name, at in zip(shown, where(self.rows), strict=True)]
+        return ", ".join(shown) + ", ..." * (self.count > len(self.rows))
+
+
+def _name(ids: Sequence[Any], place: int, row: int) -> str:
+    return repr(" ".join(str(column[place]) for column in ids)) if ids else f"row {row}"
+
+
+@dataclass(frozen=True, eq=False)
+class Some:
+    """Scores of some rows of the key."""
+
+    score: NDArray[np.float64]
+    present: Mask
+    is_target: Mask | None  # as the scores have it
+    rows: Any  # of the scores
+
+
+class Mismatches:
+    """What does not fit of a key and the scores of one system, by kind."""
+
+    def __init__(self) -> None:
+        self.found = {kind: Found() for kind in OF_BOTH}
+        self.n_matched = 0
+
+    def see(
+        self, some: Some, first_row: int, ids: Sequence[Any], is_first: Mask, is_target: Mask
+    ) -> Mask:
+        """Note what does not fit among some rows of the key, and return those that do.
+
+        `ids` are theirs; `is_first` is whether they did not occur before.
+        """
+        found = self.found
+        present = is_first & some.present
+        self.n_matched += int(present.sum())
+        if not some.present.all():
+            rows = range(first_row, first_row + present.size)
+            found["missing"].see(is_first & ~some.present, rows, ids)
+        is_nan = np.isnan(some.score)
+        if is_nan.any():
+            found["nan"].see(present & is_nan, some.rows, ids)
+        if some.is_target is not None:
+            found["label at odds"].see(present & (some.is_target != is_target), some.rows, ids)
+        return np.asarray(present & ~is_nan)
+
+    def has_errors(self, policies: Policies) -> bool:
+        """Whether anything found so far is an error."""
+        return any(
+            found.count and not policies.allow(OF_BOTH[kind].policy)
+            for kind, found in self.found.items()
+        )
+
+
+@dataclass
+class Verdict:
+    """Errors with the policies that allow them, and notes of what is allowed."""
+
+    errors: list[str] = field(default_factory=list)
+    allowing: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        found: Mapping[str, Found],
+        policies: Policies,
+        where: tuple[Where | None, Where | None],
+        kinds: Mapping[str, _Kind] = OF_BOTH,
+        *,
+        is_full: bool = False,
+    ) -> "Verdict":
+        """Judge what was found; `where` names places in the scores and in the key.
+
+        A matrix that `is_full` has scores of no trial in the key since it has one of every pair.
+        """
+        verdict = cls()
+        for name, kind in kinds.items():
+            some = found.get(name, Found())
+            if not some.count:
+                continue
+            why = f"{kind.policy}={_ALLOWING.get(kind.policy)}"
+            allowed = policies.allow(kind.policy)
+            if name == "extra" and is_full and not allowed:
+                allowed, why = True, "a full matrix has one for every pair"
+            # finding places takes a pass over the file
+            shown = some.show(None if allowed else where[kind.in_key])
+            said = f"{counted(some.count, kind.noun, kind.rest)} ({shown})"
+            if allowed:
+                verdict.notes.append(f"left out: {said}: {why}")
+                continue
+            verdict.errors.append(said)
+            if kind.policy:
+                verdict.allowing[kind.policy] = _ALLOWING[kind.policy]
+        return verdict
+
+    def see_how_few(self, found: Mismatches, why: Callable[[], str]) -> None:
+        """Where few trials have a score, say so and why; to drop the others is not offered."""
+        n_trials = found.n_matched + found.found["missing"].count
+        if not self.errors or found.n_matched >= FEW * n_trials:
+            return
+        self.allowing.pop("missing", None)
+        self.allowing.pop("extra", None)
+        reason = why()
+        said = f"only {found.n_matched:,} of {n_trials:,} trials have a score"
+        self.errors.append(f"{said}: {reason}" if reason else said)
+
+    @staticmethod
+    def settle(key: str, verdicts: Mapping[str, "Verdict"]) -> tuple[str, ...]:
+        """Raise the errors of all systems, by the path of their scores, or return the notes."""
+        wrong = {f"{key} and {path}": v for path, v in verdicts.items() if v.errors}
+        if wrong:
+            said = [f"do not fit: {'; '.join(verdict.errors)}" for verdict in wrong.values()]
+            first, *others = wrong
+            rule = "; ".join([said[0], *map(" ".join, zip(others, said[1:], strict=True))])
+            allowing = {k: v for verdict in wrong.values() for k, v in verdict.allowing.items()}
+            raise ArgumentError("scores", rule, pass_=allowing, name=first)
+        return tuple(
+            f"{path}: {note}" if len(verdicts) > 1 else note
+            for path, verdict in verdicts.items()
+            for note in verdict.notes
+        )
+
+
+def check_classes(path: object, n_targets: int, n_trials: int) -> None:
+    """Raise unless there are targets and non-targets."""
+    for count, noun in ((n_targets, "targets"), (n_trials - n_targets, "non-targets")):
+        if count == 0:
+            among = counted(n_trials, "trial")
+            raise ValueError(f"{path}: there are no {noun} among {among}")
+
+
+def check_without_ids(path: object, *, has_ids: bool) -> None:
+    """Raise if scores that are to be taken in the key's order have ids."""
+    if has_ids:
+        rule = f"is for scores without ids, and {path} has some: they are joined on them"
+        raise ArgumentError("in_order", rule)
+
+
+def check_as_many(path: object, n_scores: int, key: object, n_trials: int) -> None:
+    """Raise unless there are as many scores as trials."""
+    if n_scores != n_trials:
+        raise ValueError(
+            f"{path} has {counted(n_scores, 'score')} and {key} has {counted(n_trials, 'trial')}: "
+            "in the key's order there must be one for each"
+        )

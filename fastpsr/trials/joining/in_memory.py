@@ -1,0 +1,124 @@
+"""Join a key and scores in memory on (enroll, test)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.errors import ArgumentError
+from fastpsr.trials.coded import Coded
+from fastpsr.trials.joining.findings import OF_SCORES, Found, Mismatches, Policies, Some, Verdict
+from fastpsr.trials.joining.matching import match, repeated
+from fastpsr.trials.joining.repeats import distinct_hashes
+from fastpsr.trials.joining.why_ids_differ import nothing_in_common, why_ids_differ
+from fastpsr.trials.reading import Reading
+
+__all__ = ["Joined", "Rows", "join", "keep_numbers"]
+
+Rows = NDArray[np.int64] | slice
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Rows of the key with their rows among the scores, and what was left out, in words.
+
+    A slice stands for all rows in turn.
+    """
+
+    key_rows: Rows
+    score_rows: Rows
+    left_out: tuple[str, ...]
+
+
+def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
+    """Find the score of each trial of the key.
+
+    Raises
+    ------
+    ValueError
+        One line with the count and examples of everything that does not fit and is not allowed.
+    """
+    assert key.y_true is not None
+    assert scores.score is not None
+    both_sides = "side" in key.names and "side" in scores.names
+    key_ids, score_ids = (_ids(reading, with_side=both_sides) for reading in (key, scores))
+    matched = match(key_ids, score_ids, distinct_hashes(key_ids) if both_sides else key.hashes)
+    mismatches, score_of = Mismatches(), matched.score_of
+    found, n = mismatches.found, len(key)
+
+    def why() -> str:
+        ours, theirs = ([ids.names.to_list() for ids in side[:2]] for side in (key_ids, score_ids))
+        return why_ids_differ((ours[0], ours[1]), (theirs[0], theirs[1]))
+
+    is_target = key.y_true.view(bool)
+    labels = None if scores.y_true is None else scores.y_true.view(bool)
+    if score_of is None:
+        some = Some(scores.score, np.ones(n, bool), labels, range(n))
+    else:
+        twice, differ = repeated(matched.key_pairs, matched.key_first, key.y_true)
+        found["other label"] = Found.of(twice[differ], key_ids)
+        found["trial again"] = Found.of(twice[~differ], key_ids)
+        twice, differ = repeated(matched.score_pairs, matched.score_first, scores.score)
+        found["other score"] = Found.of(twice[differ], score_ids)
+        found["score again"] = Found.of(twice[~differ], score_ids)
+        present = score_of >= 0
+        unused = matched.score_first.copy()
+        unused[score_of[present]] = False
+        found["extra"] = Found.of(np.flatnonzero(unused), score_ids)
+        if not present.any():
+            ours, theirs = ((ids[0][0], ids[1][0]) for ids in (key_ids, score_ids))
+            raise ValueError(nothing_in_common((key.path, scores.path), (ours, theirs), why()))
+        some = Some(
+            scores.score[score_of], present, None if labels is None else labels[score_of], score_of
+        )
+    keep = mismatches.see(some, 0, key_ids, matched.key_first, is_target)
+    where = (scores.where, key.where)
+    verdict = Verdict.of(found, policies, where, is_full=scores.file.is_full)
+    verdict.see_how_few(mismatches, why)
+    notes = Verdict.settle(key.path, {scores.path: verdict})
+    if not keep.any():
+        raise ValueError(f"{scores.path}: all scores of trials in the key are nan")
+    rows = slice(None) if keep.all() else np.flatnonzero(keep)
+    if score_of is None:
+        return Joined(rows, rows, notes)
+    return Joined(rows, score_of[rows], notes)
+
+
+def keep_numbers(scores: Reading, policies: Policies) -> Joined:
+    """Return the rows of a score file that is read without a key."""
+    assert scores.score is not None
+    has_ids = scores.enroll is not None or scores.test is not None
+    ids = _ids(scores, with_side="side" in scores.names) if has_ids else []
+    keep = ~np.isnan(scores.score)
+    found = {"nan": Found.of(np.flatnonzero(~keep), ids)}
+    if has_ids:
+        matched = match(ids, ids, distinct_hashes(ids))
+        pairs, first = matched.key_pairs, matched.key_first
+        twice, differ = repeated(pairs, first, scores.score)
+        if scores.y_true is not None:
+            _, at_odds = repeated(pairs, first, scores.y_true)
+            found["other label"] = Found.of(twice[at_odds], ids)
+            twice, differ = twice[~at_odds], differ[~at_odds]
+        found["other score"] = Found.of(twice[differ], ids)
+        found["score again"] = Found.of(twice[~differ], ids)
+        keep &= first
+    verdict = Verdict.of(found, policies, (scores.where, None), OF_SCORES)
+    if verdict.errors:
+        rule, name = "; ".join(verdict.errors), f"{scores.path}:"
+        raise ArgumentError("scores", rule, pass_=verdict.allowing, name=name)
+    if not keep.any():
+        raise ValueError(f"{scores.path}: all scores are nan")
+    rows = slice(None) if keep.all() else np.flatnonzero(keep)
+    return Joined(rows, rows, tuple(verdict.notes))
+
+
+def _ids(reading: Reading, *, with_side: bool) -> Sequence[Coded]:
+    if reading.enroll is None or reading.test is None:
+        raise ValueError(f"{reading.path}: {reading.format} has no ids of trials to join on")
+    ids = [reading.enroll, reading.test]
+    if with_side:
+        side = reading.columns[reading.names["side"]]
+        assert isinstance(side, Coded)
+        ids.append(side)
+    return ids

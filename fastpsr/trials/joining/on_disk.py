@@ -1,0 +1,213 @@
+"""Join a key and scores of any size into one Parquet file, in bounded memory."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from fastpsr.errors import ArgumentError
+from fastpsr.files import check_place, whole_file
+from fastpsr.plans.budget import memory_budget
+from fastpsr.trials.joining.columns import column_names, named
+from fastpsr.trials.joining.database import Database
+from fastpsr.trials.joining.findings import Policies
+from fastpsr.trials.joining.sources import WithIdsOf
+from fastpsr.trials.joining.steps import Job, System
+from fastpsr.trials.optional import polars, pyarrow
+from fastpsr.trials.reading import Progress, Reading, open_file
+from fastpsr.trials.request import Label, Request
+from fastpsr.trials.several import files_of, open_as_one, transposes
+from fastpsr.trials.speakers import SPEAKER_COLUMNS, SpeakerFinder, taken_as_conditions
+from fastpsr.trials.text import Progress as Told
+from fastpsr.trials.trial_file import TrialFile
+
+__all__ = ["JoinedFile", "join"]
+
+AnyPath = str | os.PathLike[str]
+
+_PIECE_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class JoinedFile:
+    """Result of a join: the file and its content.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    n_trials, n_targets : int
+        Rows, and how many of them are targets.
+    columns : tuple of str
+        Names in the file.
+    scores : dict of str
+        Column of each score file, by its path.
+    in_order : dict of bool
+        By path, whether each score file lists the trials in the order of the key.
+    notes : tuple of str
+        Messages on how the columns of each file were interpreted, and what was left out.
+    """
+
+    path: str
+    n_trials: int
+    n_targets: int
+    columns: tuple[str, ...]
+    scores: dict[str, str]
+    in_order: dict[str, bool]
+    notes: tuple[str, ...]
+
+
+def join(
+    key: AnyPath | Sequence[AnyPath] | Mapping[Label, AnyPath],
+    scores: AnyPath | Sequence[AnyPath] | Mapping[str, AnyPath],
+    output: AnyPath,
+    *,
+    key_format: str | None = None,
+    score_format: str | None = None,
+    key_columns: Mapping[str, str] | None = None,
+    score_columns: Mapping[str, str] | None = None,
+    transpose: bool | None = None,
+    in_order: bool = False,
+    speakers: AnyPath | Mapping[str, str] | None = None,
+    speaker_columns: tuple[str, str] | None = None,
+    speaker_pattern: str | tuple[str, str] | None = None,
+    missing: Literal["error", "drop"] = "error",
+    extra: Literal["error", "ignore"] = "error",
+    duplicates: Literal["error", "first"] = "error",
+    nan: Literal["error", "drop"] = "error",
+    progress: Progress | None = None,
+) -> JoinedFile:
+    r"""Join a trial key and score files of any size into one Parquet file.
+
+    Parameters
+    ----------
+    key : path, list of paths, or dict of label to path
+        The key, or several that make one. A dict has the ids of the trials "target" and
+        "nontarget" in a file each, without labels.
+    scores : path, list of paths, or dict of name to path
+        A score file of each system.
+    output : path
+        The Parquet file to write. After an error it is not created.
+    key_format, score_format, key_columns, score_columns, transpose, in_order
+        As for :func:`fastpsr.trials.read`.
+    speakers : path or mapping of str to str, optional
+        Speaker of each id: a file of lines ``id speaker``, or a mapping.
+    speaker_columns : pair of str, optional
+        Columns of the key with the speakers of models and segments.
+    speaker_pattern : str or pair of str, optional
+        Regular expression that is searched in each id; its first group, or else the whole match, is
+        the speaker.
+    missing, extra, duplicates, nan
+        As for :func:`fastpsr.trials.read`. With several systems, a trial that is left out of one is
+        left out of all.
+    progress : callable, optional
+        Called with (name of the step, rows done, approximate total number of rows).
+
+    Returns
+    -------
+    JoinedFile
+
+    Raises
+    ------
+    ValueError
+        As :func:`fastpsr.trials.read`: if a file is invalid, or if key and scores do not match.
+    OSError
+        If the disk is full or cannot be written to.
+
+    Notes
+    -----
+    Columns are ``target`` (boolean), the scores (``llr`` for one system; for several the name, or
+    that of the file without its ending), ``enroll``, ``test``, ``enroll_speaker`` and
+    ``test_speaker`` where speakers are known, and the other columns of the key. Rows are in the
+    order of the key. :func:`fastpsr.scan_parquet` reads it.
+
+    Scores in the key's order are joined as both are read, which compares all ids. Others are joined
+    by DuckDB, in files of a folder beside `output` that is removed. Memory is bounded by
+    ``FASTPSR_MEMORY`` and what the libraries take, about 0.3 GB; speakers are held by id.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, fastpsr as fp
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "key").write_text("ann a target\nann b nontarget\nbob b target\n")
+    >>> _ = (folder / "scores").write_text("bob b 1.5\nann b -3\nann a 2.5\n")
+    >>> done = join(folder / "key", folder / "scores", folder / "trials.parquet")
+    >>> done.n_trials, done.columns
+    (3, ('target', 'llr', 'enroll', 'test'))
+    >>> fp.EER()(fp.scan_parquet(folder / "trials.parquet"))
+    0.0
+    """
+    policies = Policies(missing, extra, duplicates, nan)
+    polars(), pyarrow()
+    keys, paths = files_of("key", key), named(scores)
+    inputs = [*(file for file, _ in keys), *paths.values()]
+    _check_output(output, inputs)
+    turns = transposes(transpose, inputs)
+    request = Request("key", key_format, key_columns or {}, prefix="key_")
+    of_key = open_as_one(keys, request, turns[: len(keys)])
+    _check_input(of_key)
+    request = Request("scores", score_format, score_columns or {}, prefix="score_")
+    systems = []
+    for (name, path), turn in zip(paths.items(), turns[len(keys) :], strict=True):
+        file = open_file(path, replace(request, transpose=turn))
+        systems.append(System(name, WithIdsOf(of_key, file) if in_order else file))
+        _check_input(systems[-1].file)
+    finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
+    if finder is not None:
+        finder.check_columns(of_key.conditions)
+    sided = all("side" in file.roles for file in (of_key, *(s.file for s in systems)))
+    ids = ["enroll", "test", *(["side"] if sided else [])]
+    budget = memory_budget()
+    n_bytes = min(_PIECE_BYTES, max(budget // 64, 1 << 16))
+    of_key.look()
+    tell = partial(_tell, progress)
+    with whole_file(Path(output)) as part:
+        while True:
+            columns = column_names([*paths], of_key, finder)
+            with Database(Path(output), budget, n_bytes) as database:
+                job = Job(of_key, systems, columns, ids, finder, policies, database, tell)
+                left_out = job.run(part)
+            if not of_key.tell_kinds():  # else the first spoofed trials came late
+                break
+    return JoinedFile(
+        str(output),
+        job.written.n_rows,
+        job.written.n_targets,
+        tuple(columns),
+        {str(system.file.path): system.name for system in systems},
+        {str(system.file.path): system.in_order for system in systems},
+        (of_key.notes, *(s.file.notes for s in systems), *left_out, *_on_speakers(finder, columns)),
+    )
+
+
+def _check_output(output: AnyPath, inputs: Sequence[AnyPath | Reading]) -> None:
+    check_place(output)
+    for path in inputs:
+        if isinstance(path, Reading):
+            raise ArgumentError("key", "must be a path: what was read before is in memory")
+        if os.path.realpath(path) == os.path.realpath(output):
+            raise ArgumentError("output", f"must not be an input too: {output}")
+
+
+def _check_input(file: TrialFile) -> None:
+    if file.n_held > memory_budget():
+        raise ValueError(
+            f"{file.path} must be a regular file, as text of a pipe is held in memory and this has "
+            f"{file.n_held:,} bytes: save it, or raise FASTPSR_MEMORY"
+        )
+    if "enroll" not in file.roles or "test" not in file.roles:
+        raise ValueError(f"{file.path}: {file.format} has no ids of trials to join on")
+
+
+def _on_speakers(finder: SpeakerFinder | None, columns: Sequence[str]) -> tuple[str, ...]:
+    if finder is not None:
+        return (finder.note,)
+    if {*SPEAKER_COLUMNS} <= {*columns}:  # which are speakers to those who read
+        return ()
+    return taken_as_conditions(columns, "speaker_columns={}")
+
+
+def _tell(progress: Progress | None, file: TrialFile) -> Told | None:
+    return None if progress is None else partial(progress, f"reading {file.path}")

@@ -1,0 +1,87 @@
+"""A Parquet file that is written part by part."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastpsr.plans.budget import memory_budget
+from fastpsr.trials.optional import polars, pyarrow
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+__all__ = ["ParquetWriter"]
+
+_GROUP_ROWS = 10**6
+_BYTES_PER_ROW = 300  # of a row group, while it is made
+
+
+class ParquetWriter:
+    """Writes frames as row groups, in a thread of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._group_rows = max(1, min(_GROUP_ROWS, memory_budget() // _BYTES_PER_ROW))
+        self._held: list[DataFrame] = []
+        self._n_held = 0
+        self._writer: Any = None
+        self._thread = ThreadPoolExecutor(1)
+        self._pending: Future[None] | None = None
+        self.n_rows = self.n_targets = 0
+
+    def add(self, frame: "DataFrame") -> None:
+        """Add rows."""
+        if frame.is_empty():
+            return
+        self.n_rows += frame.height
+        self.n_targets += int(frame["target"].sum())
+        self._held.append(frame)
+        self._n_held += frame.height
+        while self._n_held >= self._group_rows:
+            whole = polars().concat(self._held)
+            self._hand_over(whole[: self._group_rows])
+            rest = whole[self._group_rows :]
+            self._held, self._n_held = [rest], rest.height
+
+    def __enter__(self) -> "ParquetWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                if self._n_held:
+                    self._hand_over(polars().concat(self._held))
+                self._wait()
+        finally:
+            self._thread.shutdown()
+            if self._writer is not None:
+                # after an error the file is not kept, and a full disk is known already
+                with suppress(OSError) if kind is not None else nullcontext():
+                    self._writer.close()
+
+    def _hand_over(self, frame: "DataFrame") -> None:
+        self._wait()
+        self._pending = self._thread.submit(self._write, frame)
+        self._held, self._n_held = [], 0
+
+    def _wait(self) -> None:
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending.result()
+
+    def _write(self, frame: "DataFrame") -> None:
+        pa, pq = pyarrow()
+        table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
+        schema = pa.schema(
+            [pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
+             for f in table.schema]
+        )  # fmt: skip
+        table = table.cast(schema)
+        if self._writer is None:
+            words = [f.name for f in schema if pa.types.is_string(f.type)]
+            self._writer = pq.ParquetWriter(
+                self._path, schema, compression="zstd", compression_level=1, use_dictionary=words,
+                dictionary_pagesize_limit=1 << 24,
+            )  # fmt: skip
+        self._writer.write_table(table, row_group_size=table.num_rows)
