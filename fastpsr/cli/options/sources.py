@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fastpsr.cli.options.files import from_stdin, named_files
-from fastpsr.cli.options.panels import TABLES, TRIALS, of
+from fastpsr.cli.options.panels import FILES, TABLES, TRIALS, of
 from fastpsr.trials import FORMATS
 
 __all__ = [
@@ -26,17 +26,15 @@ __all__ = [
 
 Columns = Annotated[
     str | None,
-    typer.Option(
-        help="Columns of scores in the order of the classes, separated by commas; for trials "
-        "ROLE=NAME,... with the roles enroll, test, label, score, side."
+    of(
+        FILES,
+        "Columns of scores in the order of the classes, separated by commas; for trials "
+        "ROLE=NAME,... with the roles enroll, test, label, score, side.",
     ),
 ]
 By = Annotated[
     str | None,
-    typer.Option(
-        help="Column of the key: also compute the metrics for each of its values.",
-        rich_help_panel="Trial lists",
-    ),
+    typer.Option(help="Column of the key: also compute the metrics for each of its values."),
 ]
 
 
@@ -77,7 +75,7 @@ class KeyOptions:
 
     key: Annotated[
         list[Path] | None,
-        of(TRIALS, "Trial list with labels; several make one."),
+        of(None, "Trial list with labels; several make one."),
     ] = None
     targets: Annotated[
         Path | None,
@@ -131,7 +129,7 @@ class SpeakerOptions:
     """Source of the speakers of models and segments; at most one is given."""
 
     speakers: Annotated[
-        Path | None, of(TRIALS, "File with lines `id speaker`, for the ids of both sides.")
+        Path | None, of(None, "File with lines `id speaker`, for the ids of both sides.")
     ] = None
     speaker_columns: Annotated[
         str | None, of(TRIALS, "Two columns of the key with the speakers: enroll,test.")
