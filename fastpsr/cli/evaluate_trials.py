@@ -62,7 +62,7 @@ def evaluate_trials(
             with reader.clock.on("metrics"):
                 evaluation = trials.evaluate(
                     sets, _metrics(options, made, own), scores_are=own, prior=_prior(options),
-                    by=options.by, equalize=options.measures.equalized, differences=pairs,
+                    **options.conditions, equalize=options.measures.equalized, differences=pairs,
                     group_differences=options.pairs_of_groups, progress=begin,
                     **arguments(intervals, options.drawn, made),
                 )  # fmt: skip
@@ -108,15 +108,16 @@ def _print_shared_targets(options: EvaluationOptions, made: TrialSet) -> None:
     """Print where conditions of spoofed trials share the targets."""
     if spoofed_trials(made) is None:
         return
-    for name, each in (conditions(made, options.by) or {}).items():
+    for name, each in (conditions(made, **options.conditions) or {}).items():
         if isinstance(each, SharedTargets) and options.by is None:
             print_line_once(
                 f"spoofed trials: the EER of all trials is SASV-EER; {name}=nontarget (SV-EER) and "
                 f"{name}=spoof (SPF-EER) share all targets"
             )
         elif isinstance(each, SharedTargets):
+            columns = name if isinstance(name, str) else ",".join(name)
             print_line_once(
-                f"--by {name}: conditions share all targets, as some have spoofed trials only"
+                f"--by {columns}: conditions share all targets, as some have spoofed trials only"
             )
 
 
@@ -136,7 +137,9 @@ def _add_figures(
         if weights is not None:
             weighted = predictions_of(made, name, scales[name], prior=prior, weights=weights)
             figures.predictions[name] = weighted
-        groups = groups_of(alike, conditions(made, options.by))
+        groups = groups_of(
+            alike, conditions(made, **options.conditions), options.conditions["bins"]
+        )
         figures.conditions[name] = {each.name: cast(Predictions, each.data) for each in groups}
         if evaluation.intervals is not None:
             figures.resampling[name] = evaluation.intervals.resampling

@@ -61,6 +61,7 @@ def evaluate_systems(
     scales: dict[Path, Any] = {
         path: scale_of(kind) for path, kind in zip(systems, kinds, strict=True)
     }
+    _ = options.conditions  # which may be refused
     for scale in scales.values():
         parse_priors(options.measures.priors, scale, of_trials=of_trials)
         check_names(options.measures, options.loss, scale, of_trials=of_trials)

@@ -12,6 +12,7 @@ __all__ = ["in_options", "in_words", "note_in_options", "worded"]
 
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
+    "bins": "--bins",
     "by": "--by",
     "calibrator": "--calibrator",
     "cluster_ids": "--resample",

@@ -17,6 +17,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import ArgumentError, kept_warnings, warn
+from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -52,6 +53,7 @@ def evaluate(
     metrics: Metrics | None = None,
     *,
     by: By | None = None,
+    bins: Bins | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
     method: Method = "auto",
@@ -74,11 +76,20 @@ def evaluate(
         upper bound, and calibration errors; for raw scores EER, minCllr and AUC.
     by : dict of name to array-like of shape (N,), optional
         Group of each sample, for one or more groupings: the metrics are also computed for the
-        samples of each group alone. For data in parts, the name of a column, or a list of names, or
-        a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each group has all
-        targets.
+        samples of each group alone. A tuple of names with a tuple of ids, as in
+        ``{("gender", "channel"): (genders, channels)}``, has a group for each combination that
+        occurs. For data in parts, the name of a column, or a list of names (in which tuples are
+        combined), or a dict of name to column. ``fp.SharedTargets(ids)`` in place of ids: each
+        group has all targets. Groups are in the natural order of their values: 3s, 10s, 30s.
         LLRs without a prior are completed with the class frequencies of the group, which
         ``predictions[mask]`` does not do.
+    bins : int, sequence of float, "each", or dict of name to one of these, optional
+        Groups of the columns of numbers (also in text): the number of quantile bins, each with
+        about the same sample weight; or ascending edges; or a group of each value, as is the
+        default up to 20 different numbers. Bins hold their lower edge, as ``snr=[0, 5)`` says; the
+        first and last are open-ended, ``snr=[-inf, 0)`` and ``snr=[5, inf]``, and empty ones are
+        left out. Edges of quantile bins are rounded down to few digits; equal values are in one
+        bin, so that there may be fewer bins. In replicates, bins are those of the data.
     n_resamples : int
         Number of bootstrap replicates; with 0 there are no confidence intervals.
     confidence_level, method, resampling, seed
@@ -108,7 +119,9 @@ def evaluate(
     ValueError
         For unlabeled predictions, an empty list of metrics, a resampling or seed without
         `n_resamples`, differences of one system, of other samples or without groups, fewer
-        replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`.
+        replicates than simultaneous intervals need, and as :func:`fastpsr.bootstrap`; for `by` with
+        more than 20 different numbers, or more than 1,000 groups of a grouping, unless `bins` says
+        what to do, and for nan among ids.
 
     Warns
     -----
@@ -138,6 +151,14 @@ def evaluate(
     targets           2       1       1
     non-targets       2       1       1
     AUC          0.7500  1.0000  1.0000
+
+    By bins of a number:
+
+    >>> print(fp.evaluate(data, [fp.AUC()], by={"snr": [3.5, 12.0, 0.5, 17.0]}, bins=[10]))
+                 pooled  snr=[-inf, 10)  snr=[10, inf]
+    targets           2               1              1
+    non-targets       2               1              1
+    AUC          0.7500          1.0000         1.0000
 
     With intervals:
 
@@ -183,7 +204,7 @@ def evaluate(
     checks.check_choice("differences", differences, (None, "first", "all"))
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
     return evaluate_systems(
-        systems, metrics, by=by, intervals=intervals, differences=differences,
+        systems, metrics, by=by, bins=bins, intervals=intervals, differences=differences,
         group_differences=group_differences, progress=progress,
     )  # fmt: skip
 
@@ -193,6 +214,7 @@ def evaluate_systems(
     metrics: Metrics | None = None,
     *,
     by: By | None = None,
+    bins: Bins | None = None,
     intervals: Intervals | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
@@ -217,7 +239,7 @@ def evaluate_systems(
                 _ = data.labels
             named = named_metrics(metrics, data.n_classes, data.kind)
             of_system = tasks_of(
-                system, label, data, named, by, intervals,
+                system, label, data, named, by, bins, intervals,
                 with_whole=group_differences is not None,
             )  # fmt: skip
             of_systems.append(of_system if with_all else of_system[1:])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.best_calibrator import BestCalibrator
+from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.files import write
 from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.layout import (
@@ -352,6 +353,7 @@ class Evaluation:
         predictions: "Predictions | Mapping[str, Predictions] | None" = None,
         *,
         by: By | None = None,
+        bins: Bins | None = None,
         operating_points: "Sequence[MinDCF]" = (),
         title: str = "",
         read: Sequence[str] = (),
@@ -365,7 +367,7 @@ class Evaluation:
         predictions : Predictions, or dict of name to Predictions, optional
             What was evaluated, in memory, for the figures: by default there are tables and bars
             alone. With intervals, curves have bands by the same resampling. All or none are binary.
-        by : dict of name to array-like of shape (N,), optional
+        by, bins : optional
             As it was evaluated, for DET curves of the groups.
         operating_points : sequence of MinDCF
             Stated in a table, and marked on the DET curves.
@@ -407,7 +409,9 @@ class Evaluation:
             read=[*read, *(f"warning: {message}" for message in self.warnings)],
         )  # fmt: skip
         conditions = {
-            name: {group.name: cast("Predictions", group.data) for group in groups_of(each, by)}
+            name: {
+                group.name: cast("Predictions", group.data) for group in groups_of(each, by, bins)
+            }
             for name, each in known.items()
         }
         write_report(path, replace(report, by_condition=conditions))

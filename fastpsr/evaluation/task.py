@@ -16,6 +16,7 @@ from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
 from fastpsr.errors import ArgumentError, SuspicionWarning, keep, kept_warnings, warn
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
+from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.defaults import LossOfTable
 from fastpsr.evaluation.groups import By, Subgroup, groups_of
 from fastpsr.evaluation.layout import corrected
@@ -242,6 +243,7 @@ def tasks_of(
     data: Data,
     metrics: Mapping[str, AnyMetric],
     by: By | None,
+    bins: Bins | None,
     intervals: Intervals | None,
     *,
     with_whole: bool,
@@ -251,7 +253,7 @@ def tasks_of(
     `with_whole` says that groups are drawn with the whole.
     """
     tasks = [Task(system, None, label, label, data, metrics, intervals)]
-    for found in groups_of(data, by):
+    for found in groups_of(data, by, bins):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
             if isinstance(metric, Metric):

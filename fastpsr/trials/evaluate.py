@@ -23,6 +23,7 @@ from fastpsr.evaluation import (
     detection_metrics,
     evaluate_systems,
 )
+from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.evaluate import Metrics, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF, MinDCF
@@ -30,7 +31,7 @@ from fastpsr.plans import run
 from fastpsr.predictions import KINDS, Predictions
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
-from fastpsr.trials.conditions import conditions, known_column, spoofed_trials
+from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
 from fastpsr.trials.trial_set import KINDS_OF_SCALES, Scale, TrialSet
 
 __all__ = ["evaluate", "predictions_of", "units_of", "weights_of"]
@@ -44,7 +45,8 @@ def evaluate(
     *,
     scores_are: Scale | Mapping[str, Scale] = "llr",
     prior: float | None = None,
-    by: str | None = None,
+    by: Conditions | None = None,
+    bins: Bins | None = None,
     equalize: str | Sequence[str] | None = None,
     differences: Pairs | None = None,
     group_differences: GroupPairs | None = None,
@@ -73,10 +75,13 @@ def evaluate(
         Kind of the scores, as for :meth:`TrialSet.predictions`.
     prior : float, optional
         P(target); by default the weighted frequency of targets.
-    by : str, optional
-        Column of conditions: the metrics are also computed for the trials of each value. By default
-        the kinds of trials of a list with spoofed ones. If some value has spoofed trials and no
-        targets, all share the targets.
+    by : str, or list of str or tuple of str, optional
+        Columns of conditions: the metrics are also computed for the trials of each value, or of
+        each combination of values of the columns of a tuple. By default the kinds of trials of a
+        list with spoofed ones. If some value has spoofed trials and no targets, all share the
+        targets.
+    bins : int, sequence of float, "each", or dict of name to one of these, optional
+        Bins of columns of numbers, as for :func:`fastpsr.evaluate`.
     equalize : str or sequence of str, optional
         Columns whose partitions get equal weight in all trials together, as by
         :meth:`TrialSet.equalized_weights`.
@@ -150,8 +155,8 @@ def evaluate(
     together = [systems] if differences is not None else [{n: s} for n, s in systems.items()]
     found = [
         _evaluate(
-            some, metrics, {name: kinds[name] for name in some}, prior, by, equalize, differences,
-            group_differences, intervals, progress, resampling,
+            some, metrics, {name: kinds[name] for name in some}, prior, by, bins, equalize,
+            differences, group_differences, intervals, progress, resampling,
         )
         for some in together
     ]  # fmt: skip
@@ -165,7 +170,8 @@ def _evaluate(
     metrics: Metrics | None,
     kinds: Mapping[Any, Scale],
     prior: float | None,
-    by: str | None,
+    by: Conditions | None,
+    bins: Bins | None,
     equalize: str | Sequence[str] | None,
     differences: Pairs | None,
     group_differences: GroupPairs | None,
@@ -175,7 +181,7 @@ def _evaluate(
 ) -> Evaluation:
     """Evaluate systems on the same trials, all trials before the conditions."""
     (first, made), *_ = systems.items()
-    weights, groups = weights_of(made, equalize), conditions(made, by)
+    weights, groups = weights_of(made, equalize), conditions(made, by, bins)
     named = _metrics_of(made, metrics, kinds)
 
     def predictions(weights: NDArray[np.float64] | None) -> dict[Any, Predictions]:
@@ -194,8 +200,8 @@ def _evaluate(
         group_differences: GroupPairs | None = None, *, with_all: bool = True,
     ) -> Evaluation:  # fmt: skip
         return evaluate_systems(
-            predictions, metrics, by=by, intervals=intervals, differences=differences,
-            group_differences=group_differences, progress=progress, with_all=with_all,
+            predictions, metrics, by=by, bins=bins if by else None, intervals=intervals,
+            differences=differences, group_differences=group_differences, progress=progress, with_all=with_all,
             always_named=first is not None,
         )  # fmt: skip
 

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fastpsr.cli.options.files import OutputOptions, Report
 from fastpsr.cli.options.intervals import ComparisonOptions, IntervalOptions
 from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions
 from fastpsr.cli.options.scores import KindsOfScores
 from fastpsr.cli.options.sources import (
+    Binned,
     By,
     Columns,
     GroupDifferences,
@@ -15,6 +17,8 @@ from fastpsr.cli.options.sources import (
     SpeakerOptions,
     TableOptions,
     TrialOptions,
+    parse_bins,
+    parse_by,
 )
 from fastpsr.evaluation import GroupPairs
 
@@ -37,7 +41,16 @@ class EvaluationOptions:
     columns: Columns = None
     tables: TableOptions = field(default_factory=TableOptions)
     trials: TrialOptions = field(default_factory=TrialOptions)
+    bins: Binned = None
     group_differences: GroupDifferences = None
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """The conditions, as arguments of the library."""
+        by, bins = parse_by(self.by), parse_bins(self.bins)
+        if bins is not None and by is None:
+            raise ValueError("--bins is for conditions: give --by too")
+        return {"by": by, "bins": bins}
 
     @property
     def pairs_of_groups(self) -> GroupPairs | None:
