@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.commands import strict_json, succeed, write_trials
+from tests.commands import check_refusal, strict_json, succeed, write_trials
 
 # small lists: intervals say that few trials or speakers hold the values, or are none
 pytestmark = pytest.mark.filterwarnings(
@@ -173,3 +173,47 @@ def test_refusals_of_sets():
         fp.trials.evaluate({"a": read("a")["a"].predictions()})
     with pytest.raises(ValueError, match="need a dict of two systems or more"):
         fp.trials.evaluate(read("a"), differences="first")
+
+
+def test_conditions_of_several_columns_and_bins():
+    made = read("a")["a"]
+    level = np.random.default_rng(0).normal(size=len(made)).round(2)
+    lines = Path("key").read_text("utf-8").splitlines()
+    rows = [f"{line}\t{x}" for line, x in zip(lines, ["snr", *level.tolist()], strict=True)]
+    Path("key").write_text("\n".join(rows), "utf-8")
+    sets = read("a", "b")
+    given = ("--by", "session,snr", "--by", "snr", "--bins", "snr=0,1", "--bins", "session=each")
+    content = as_command(
+        "evaluate", "--key", "key", "--scores", "a", "b", *given, "--metrics", "EER"
+    )
+    by, bins = [("session", "snr"), "snr"], {"snr": [0.0, 1.0], "session": "each"}
+    assert same(fp.trials.evaluate(sets, ["EER"], by=by, bins=bins), content)
+    groups = [group["group"] for group in content["groups"] if group["system"] == "a"]
+    assert groups[-3:] == ["snr=[-inf, 0)", "snr=[0, 1)", "snr=[1, inf]"]
+    values = {(row["system"], row["group"]): row["value"] for row in content["rows"]}
+    for name, each in sets.items():
+        alone = each.predictions()[level < 0]
+        assert values[name, "snr=[-inf, 0)"] == pytest.approx(fp.EER()(alone), rel=1e-12)
+    for arguments, words in (
+        (("--bins", "3"), "--bins is for conditions: give --by too"),
+        (("--by", "snr", "--bins", "x"), "--bins must be a number of bins, edges with commas"),
+        (("--by", "snr", "--bins", "2", "--bins", "3"), "--bins must be given once, or once for"),
+        (("--by", "snr"), "--bins"),
+    ):
+        check_refusal({}, ["evaluate", "--key", "key", "--scores", "a", *arguments], [words])
+
+
+def test_bins_tell_which_conditions_share_targets():
+    lines = Path("key").read_text("utf-8").splitlines()
+    words = [line.split("\t") for line in lines[1:]]
+    for k, word in enumerate(words):  # no value has both targets and spoofed trials, but bins do
+        is_spoof = word[2] == "nontarget" and k % 3 == 0
+        word[2] = "spoof" if is_spoof else word[2]
+        word.append(f"{k % 4 + 0.5 * is_spoof}")
+    Path("key").write_text("\n".join([f"{lines[0]}\tsnr", *map("\t".join, words)]), "utf-8")
+    made = read("a")["a"]
+    whole = fp.trials.evaluate(made, ["EER"], by="snr", bins=[2.0])
+    sizes = [group.class_sizes for group in whole.groups]
+    assert sizes[1][1] + sizes[2][1] == sizes[0][1]
+    each = fp.trials.evaluate(made, ["EER"], by="snr")
+    assert {group.class_sizes[1] for group in each.groups} == {sizes[0][1]}

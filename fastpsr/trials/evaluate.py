@@ -201,8 +201,8 @@ def _evaluate(
     ) -> Evaluation:  # fmt: skip
         return evaluate_systems(
             predictions, metrics, by=by, bins=bins if by else None, intervals=intervals,
-            differences=differences, group_differences=group_differences, progress=progress, with_all=with_all,
-            always_named=first is not None,
+            differences=differences, group_differences=group_differences, progress=progress,
+            with_all=with_all, always_named=first is not None,
         )  # fmt: skip
 
     of_groups = named
