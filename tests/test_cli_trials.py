@@ -266,7 +266,7 @@ def test_warnings_of_conditions_are_one_line_with_examples():
     outcome = fastpsr(*RUN, "--by", "snr", "--resamples", "40", "--resample", "snr")
     (line,) = [line for line in outcome.err.splitlines() if "no intervals" in line]
     assert line.startswith("warning: s, snr=0: no intervals: ")
-    assert line.endswith(" (and 2 like this: snr=10; snr=5)")
+    assert line.endswith(" (and 2 like this: snr=5; snr=10)")
 
 
 def test_a_condition_of_one_class_says_so():

@@ -91,10 +91,6 @@ def threshold(
         point = metric.operating_point(ranks)
         _print_point(metric, point, scale)
         table = _table(metric, made, intervals, drawn, speakers)
-        if intervals is not None:
-            _print_intervals(table)
-            if caution := drawn.caution(intervals, speakers):
-                print_error(caution)
         if cost is not None and scale in ("llr", "log10-llr"):
             _print_actual(cost, predictions)
         # of what the scores are, not of their ranks
@@ -111,7 +107,7 @@ def _table(
     drawn: IntervalOptions,
     speakers: SpeakerOptions,
 ) -> Evaluation:
-    """Return the threshold and the metric, with intervals if they are asked for."""
+    """Return the threshold and the metric, with intervals, which are printed, if asked for."""
     if intervals is not None:
         intervals = intervals.drawing(units_of(made, drawn.of_trials(made)))
     table = evaluate_systems(
@@ -119,7 +115,12 @@ def _table(
         {"threshold": Threshold(metric), metric.label: metric},
         intervals=intervals,
     )
-    return in_words(table, drawn_name(drawn.scheme, has_speakers=speakers.are_known))
+    table = in_words(table, drawn_name(drawn.scheme, has_speakers=speakers.are_known))
+    if intervals is not None:
+        _print_intervals(table)
+        if caution := drawn.caution(intervals, speakers):
+            print_error(caution)
+    return table
 
 
 def _metric_of(
