@@ -1,82 +1,46 @@
 """Evaluation of probabilistic classifiers by scoring rules, Bayes risks and calibration."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+# The module of a name is imported when the name is first asked for: see `__getattr__`.
 
-from fastpsr import interrupts as _interrupts  # noqa: F401  first: the rest takes a while
+import importlib
+import sys
+from threading import RLock
+from types import ModuleType
+from typing import Any
 
-# isort: split
-from fastpsr import bootstrap as _bootstrap
-from fastpsr import calibration, curves, metrics, rules, simulate
-from fastpsr.bootstrap import *  # noqa: F403  each subpackage defines __all__
-from fastpsr.calibration import *  # noqa: F403
-from fastpsr.costs import CostMatrix, bayes_decisions, expected_cost
-from fastpsr.curves import *  # noqa: F403
-from fastpsr.dask import from_dask
-from fastpsr.errors import ArgumentError, SuspicionWarning
-from fastpsr.evaluation import (
-    Decomposition,
-    Evaluation,
-    Selection,
-    SharedTargets,
-    decompose,
-    evaluate,
-    select,
-)
-from fastpsr.metrics import *  # noqa: F403
-from fastpsr.parallel import threads
-from fastpsr.plans import PartitionedPredictions, from_parts
-from fastpsr.plans.parquet import scan_parquet
-from fastpsr.predictions import Predictions
-from fastpsr.tables import read_table
+from fastpsr.exports import MODULE_OF, SUBPACKAGES, WITH_EXTRAS
 from fastpsr.version import __version__ as __version__
 
-if _TYPE_CHECKING:
-    from fastpsr import plotting as plotting  # not in __all__: needs an extra
-    from fastpsr import trials
+__all__ = [*MODULE_OF, *SUBPACKAGES]
 
-__all__ = [
-    "ArgumentError",
-    "CostMatrix",
-    "Decomposition",
-    "Evaluation",
-    "PartitionedPredictions",
-    "Predictions",
-    "Selection",
-    "SharedTargets",
-    "SuspicionWarning",
-    "bayes_decisions",
-    "calibration",
-    "curves",
-    "decompose",
-    "evaluate",
-    "expected_cost",
-    "from_dask",
-    "from_parts",
-    "metrics",
-    "read_table",
-    "rules",
-    "scan_parquet",
-    "select",
-    "simulate",
-    "threads",
-    "trials",
-]
-#: Subpackages that are imported on first use, some of which need extras.
-_ON_FIRST_USE = ("compat", "plotting", "trials")
-__all__ += metrics.__all__
-__all__ += curves.__all__
-__all__ += calibration.__all__
-__all__ += _bootstrap.__all__
+_one_at_a_time = RLock()  # two threads that import modules of each other's packages may fail
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ON_FIRST_USE, "__version__"})
+    return sorted({*__all__, *WITH_EXTRAS, "__version__"})
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _ON_FIRST_USE:
-        import importlib
+def __getattr__(name: str) -> Any:
+    if name in WITH_EXTRAS:  # which ask for names themselves, so they are not imported in the lock
+        __getattr__("evaluate")  # what they stand on
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in MODULE_OF and name not in SUBPACKAGES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with _one_at_a_time:
+        module = importlib.import_module(f"{__name__}.{MODULE_OF.get(name, name)}")
+    globals()[name] = value = getattr(module, name) if name in MODULE_OF else module
+    return value
 
-        return importlib.import_module(f"fastpsr.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+class _Package(ModuleType):
+    """The package, in which the function `bootstrap` is not hidden by the subpackage `bootstrap`.
+
+    Importing a subpackage sets it as an attribute of the package.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

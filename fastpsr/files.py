@@ -1,14 +1,25 @@
-"""Atomic writing of files."""
+"""Names of files, and atomic writing."""
 
 import errno
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["check_place", "whole_file"]
+__all__ = ["check_names", "check_place", "whole_file"]
 
 _LONGEST_ENDING = 16  # longer file extensions are unknown, and may not fit in a temporary name
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise where a name is no text in the encoding of file names, which libraries need."""
+    for name in names:
+        if not name.isascii() and any("\udc80" <= character <= "\udcff" for character in name):
+            encoding = sys.getfilesystemencoding()
+            shown = ascii(name.encode(encoding, "surrogateescape"))[1:]
+            remedy = "rename the file" if encoding == "utf-8" else "set PYTHONUTF8=1"
+            raise ValueError(f"names must be text in {encoding}, but {shown} is none: {remedy}")
 
 
 def check_place(path: str | os.PathLike[str]) -> None:

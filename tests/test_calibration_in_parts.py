@@ -12,7 +12,7 @@ import fastpsr as fp
 from fastpsr.calibration import CALIBRATORS
 from fastpsr.calibration.base import Calibrator
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Part, begin, run
+from fastpsr.plans import Part, Transform, begin, run
 from fastpsr.plans.reading import parts_of
 
 KINDS = ("posteriors", "log-odds", "llrs", "llrs with prior", "raw scores", "3 posteriors",
@@ -312,7 +312,7 @@ def test_pinned_folds_are_those_of_the_original_rows():
     assert abs(metric(reweighted) - pinned(reweighted)) > 1e-6  # dealt anew
 
 
-class Reweigh(fp.plans.Transform):
+class Reweigh(Transform):
     keeps_rows = False
 
     def __init__(self, weights):

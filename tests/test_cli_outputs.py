@@ -297,26 +297,43 @@ def test_sigterm_leaves_no_part_files():
 
 
 WHILE_IMPORTING = """
-import runpy, sys
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in background
 class Interrupt:
     def find_spec(self, name, *_):
         if name == MODULE:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 sys.meta_path.insert(0, Interrupt())
-sys.argv, sys.orig_argv = ["-m", *sys.argv[1:]], ["python", "-m", "fastpsr", *sys.argv[1:]]
 runpy.run_module("fastpsr", run_name="__main__", alter_sys=True)
 """
 
 
-@pytest.mark.parametrize("module", ["fastpsr.bootstrap", "numpy", "polars", "fastpsr.cli.app"])
+@pytest.mark.parametrize(
+    "module",
+    ["polars", "typer", "fastpsr.cli.app", "rich.console", "fastpsr.cli.evaluate", "numpy",
+     "fastpsr.bootstrap"],
+)  # fmt: skip
 def test_ctrl_c_while_importing(module):
-    done = program("--version", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
+    done = program("evaluate", "--help", code=f"MODULE = {module!r}\n{WHILE_IMPORTING}")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 
-def test_other_programs_keep_their_tracebacks():
-    done = program(code="import sys, fastpsr; assert sys.excepthook is sys.__excepthook__")
-    assert done.returncode == 0, done.stderr
+HOOKS = """
+import signal, sys, threading
+def hooks():
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    return [sys.excepthook, sys.unraisablehook, threading.excepthook, *sys.meta_path, *handlers]
+sys.argv = ["fastpsr", "--help"]
+before = hooks()
+import fastpsr, fastpsr.cli.app
+from fastpsr import *
+assert hooks() == before
+"""
+
+
+def test_importing_sets_no_hooks():
+    done = program(code=HOOKS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 # Locales

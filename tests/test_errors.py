@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
 import fastpsr as fp
 from fastpsr.cli import app, wording
@@ -97,11 +96,10 @@ def test_no_message_of_the_library_names_an_option():
 
 
 def test_options_exist():
-    group = typer.main.get_command(app.app)
     known = {
         option
-        for command in group.commands.values()
-        for parameter in command.params
+        for name in app.COMMANDS
+        for parameter in app.load(name).params
         for option in parameter.opts
     }
     assert set(wording._OPTIONS.values()) | set(wording._OF_KEY.values()) <= known

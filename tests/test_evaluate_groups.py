@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluation import default_metrics, detection_metrics
+from fastpsr.evaluation import default_metrics, detection_metrics, groups_of
 
 N = 400
 
@@ -183,9 +183,7 @@ def test_intervals_of_groups_in_parts_draw_the_same_speakers():
 def test_groups_of_parts_can_be_sent_elsewhere():
     data = columns()
     (group,) = [
-        found
-        for found in fp.evaluation.groups.groups_of(in_parts(data)["a"], "gender")
-        if found.name == "gender=f"
+        found for found in groups_of(in_parts(data)["a"], "gender") if found.name == "gender=f"
     ]
     assert group.rows is group.data._transform
     again = pickle.loads(pickle.dumps(group.rows))

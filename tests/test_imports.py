@@ -5,18 +5,24 @@ import importlib
 import inspect
 import subprocess
 import sys
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.cli import app
 
 PACKAGE = Path(fp.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted(Path(__file__).parent.rglob("*.py"))
-HEAVY = {
-    "numba", "llvmlite", "scipy", "sklearn", "torch", "polars", "pandas", "typer", "rich",
-    "matplotlib", "torchmetrics",
+OF_KERNELS = {"numba", "llvmlite", "scipy"}  # Numba imports SciPy
+OF_COMMANDS = {"typer", "rich"}
+EXTRAS = {
+    "sklearn", "torch", "polars", "pandas", "matplotlib", "torchmetrics", "dask", "distributed",
+    "duckdb", "pyarrow", "fsspec", "h5py", "jinja2",
 }  # fmt: skip
 
 # from the top; an import stays on its floor or goes down
@@ -40,7 +46,7 @@ FLOORS = (
     {"ids"},
     {"compiled", "interval_rule", "options", "parallel"},
     {"caching", "checks", "errors", "wording", "files", "simulate", "results"},
-    {"html", "interrupts", "optional", "strict_json", "version"},
+    {"exports", "html", "optional", "strict_json", "version"},
     {"kernels"},
 )
 #: Methods that users call, and which are computed above: data in parts explain a table of metrics,
@@ -49,9 +55,6 @@ UPWARD = {
     ("fastpsr.plans.partitioned", "fastpsr.evaluation.explain"),
     ("fastpsr.evaluation.table", "fastpsr.report"),
 }
-UNDOCUMENTED = {  # defects: no section Examples
-    "Evaluation", "HeldOut", "TrainOnTest", "load_calibrator", "save_calibrator",
-}  # fmt: skip
 
 
 def name_of(path):
@@ -76,6 +79,12 @@ def imported(source, known):
     return found
 
 
+@cache
+def imports():
+    """The names that each module imports."""
+    return {name_of(path): imported(path.read_text("utf-8"), set(NAMES)) for path in MODULES}
+
+
 def floor(module):
     room = module.split(".")[1] if "." in module else ""
     floors = [number for number, rooms in enumerate(FLOORS) if room in rooms]
@@ -96,78 +105,167 @@ def late():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", MODULES, ids=NAMES)
-def test_imports_go_downwards(path):
-    module = name_of(path)
-    for target in imported(path.read_text("utf-8"), set(NAMES)):
-        if target.split(".")[0] == "fastpsr" and (module, target) not in UPWARD:
-            assert floor(target) >= floor(module), f"{module} imports {target}, which lies above it"
+def test_imports_go_downwards():
+    assert imports().keys() == set(NAMES)
+    upwards = {
+        (module, target)
+        for module, targets in imports().items()
+        for target in targets
+        if target.split(".")[0] == "fastpsr" and floor(target) < floor(module)
+    }
+    assert upwards == UPWARD
 
 
-@pytest.mark.parametrize("path", MODULES, ids=NAMES)
-def test_only_kernels_know_numba(path):
-    module = name_of(path)
-    roots = {t.split(".")[0] for t in imported(path.read_text("utf-8"), set(NAMES))}
-    if not module.startswith("fastpsr.kernels."):
-        assert not roots & {"numba", "llvmlite"}
+def test_only_kernels_know_numba():
+    knowing = {
+        module
+        for module, targets in imports().items()
+        if {target.split(".")[0] for target in targets} & {"numba", "llvmlite"}
+    }
+    assert "fastpsr.kernels.compiler" in knowing
+    assert [name for name in knowing if not name.startswith("fastpsr.kernels.")] == []
 
 
 ADAPTERS = {"sklearn", "torchmetrics"}  # modules of the names of what they need
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_exported_names_exist(name):
-    needed = name.removeprefix("fastpsr.")
-    if needed in ADAPTERS:
-        pytest.importorskip(needed)
-    module = importlib.import_module(name)
-    exported = getattr(module, "__all__", [])
-    assert [each for each in exported if not hasattr(module, each)] == []
-    assert len(set(exported)) == len(exported)
+def not_installed(module):
+    """Whether a module is an adapter of a package that is not installed."""
+    _, _, needed = module.partition(".")
+    return needed in ADAPTERS and find_spec(needed) is None
 
 
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
-def test_names_that_tests_import_exist(path):
-    """Pytest skips a module of tests that cannot be imported, where it looks for doctests too."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        root, *needed = (getattr(node, "module", None) or "").split(".")
-        if not isinstance(node, ast.ImportFrom) or root not in ("fastpsr", "tests", "benchmarks"):
+def test_exported_names_exist():
+    wrong = []
+    for name in NAMES:
+        if not_installed(name):
             continue
-        if root == "fastpsr" and needed[:1] and needed[0] in ADAPTERS:
-            pytest.importorskip(needed[0])
-        module = importlib.import_module(node.module)
-        for alias in node.names:
-            if not hasattr(module, alias.name):
-                importlib.import_module(f"{node.module}.{alias.name}")
+        module = importlib.import_module(name)
+        exported = getattr(module, "__all__", [])
+        wrong += [f"{name}.{each}" for each in exported if not hasattr(module, each)]
+        wrong += [f"{name}.{each} twice" for each in set(exported) if exported.count(each) > 1]
+    assert wrong == []
+
+
+def test_names_that_tests_import_exist():
+    """Pytest skips a module of tests that cannot be imported, where it looks for doctests too."""
+    wrong = []
+    for path in TESTS:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            root = (getattr(node, "module", None) or "").split(".")[0]
+            if (
+                not isinstance(node, ast.ImportFrom)
+                or root not in ("fastpsr", "tests", "benchmarks")
+                or not_installed(node.module)
+            ):
+                continue
+            wrong += [
+                f"{path.name}: {node.module}.{alias.name}"
+                for alias in node.names
+                if not exists(node.module, alias.name)
+            ]
+    assert wrong == []
+
+
+def exists(module, name):
+    """Whether a name can be imported from a module."""
+    try:
+        if not hasattr(importlib.import_module(module), name):
+            importlib.import_module(f"{module}.{name}")
+    except ModuleNotFoundError:
+        return False
+    return True
 
 
 def loaded_by(code):
-    script = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    """The modules that are loaded after a program, which may end itself."""
+    script = """
+import sys
+try:
+    exec(sys.argv.pop())
+except SystemExit:
+    pass
+print("", *sys.modules, sep="\\n", file=sys.stderr)
+"""
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
-    )
-    return set(done.stdout.split())
+        [sys.executable, "-c", script, code],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    return set(done.stderr.split("\n"))
+
+
+def roots(modules):
+    return {name.split(".")[0] for name in modules}
+
+
+def own(modules):
+    return {name for name in modules if name.startswith("fastpsr.")}
+
+
+def command(*arguments):
+    return f"import sys, fastpsr.cli; sys.argv[1:] = {list(arguments)}; fastpsr.cli.main()"
+
+
+def test_the_package_is_imported_with_the_first_name():
+    bare = {"fastpsr.exports", "fastpsr.version"}
+    loaded = loaded_by("import fastpsr as fp; dir(fp); fp.__version__; hasattr(fp, 'unknown')")
+    assert own(loaded) == bare
+    assert not roots(loaded) & {"numpy", *OF_KERNELS, *OF_COMMANDS, *EXTRAS}
+    loaded = loaded_by("import fastpsr.cli")
+    assert own(loaded) == {*bare, "fastpsr.cli"}
+    assert not roots(loaded) & {"numpy", *OF_KERNELS, *OF_COMMANDS, *EXTRAS}
+    loaded = loaded_by("import fastpsr as fp; fp.Predictions")
+    assert {"fastpsr.predictions", "numpy"} <= loaded
+    assert not loaded & {"fastpsr.metrics", "fastpsr.evaluation", "fastpsr.bootstrap"}
 
 
 @pytest.mark.parametrize(
     "code",
     [
-        "import fastpsr",
-        "import fastpsr.cli",
+        "from fastpsr import *",
         "import fastpsr as fp; fp.ECE(); fp.rules.Beta(2, 2); fp.PAV(); fp.CrossFit()",
         "import fastpsr as fp; fp.simulate.gaussian_classes(10)",
     ],
 )
 def test_nothing_heavy_is_imported(code):
-    loaded = loaded_by(code)
+    loaded = roots(loaded_by(code))
     assert {"fastpsr", "numpy"} <= loaded
-    assert not loaded & HEAVY
+    assert not loaded & (OF_KERNELS | OF_COMMANDS | EXTRAS)
 
 
 def test_kernels_bring_numba_only():
-    loaded = loaded_by("import fastpsr as fp; fp.ECE()([0, 1], [0.2, 0.7])")
+    loaded = roots(loaded_by("import fastpsr as fp; fp.ECE()([0, 1], [0.2, 0.7])"))
     assert "numba" in loaded
-    assert not loaded & (HEAVY - {"numba", "llvmlite", "scipy"})  # numba imports scipy
+    assert not loaded & (OF_COMMANDS | EXTRAS)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",), ("--no",), ("no",)])
+def test_what_no_command_answers_needs_no_library(arguments):
+    loaded = loaded_by(command(*arguments))
+    assert "typer" in loaded
+    assert own(loaded) == {
+        f"fastpsr.{name}"
+        for name in ("cli", "cli.app", "cli.show", "cli.wording", "errors", "exports", "files",
+                     "version")
+    }  # fmt: skip
+    assert not roots(loaded) & {"numpy", *OF_KERNELS, *EXTRAS}
+
+
+def test_help_of_a_command_imports_this_command():
+    for name in app.COMMANDS:
+        loaded = loaded_by(command(name, "--help"))
+        assert own(loaded) & {f"fastpsr.cli.{each}" for each in app.COMMANDS} == {
+            f"fastpsr.cli.{name}"
+        }
+        assert not roots(loaded) & (OF_KERNELS | EXTRAS)
+
+
+def test_a_command_imports_what_it_uses(tmp_path):
+    file = tmp_path / "scores.npz"
+    np.savez(file, y_true=np.arange(40) % 2, q=np.linspace(0.25, 0.75, 40))
+    loaded = roots(loaded_by(command("evaluate", str(file))))
+    assert "numba" in loaded
+    assert not loaded & EXTRAS
 
 
 WITHOUT = """
@@ -217,23 +315,16 @@ PUBLIC = {
 }
 
 
-def test_all_is_complete_and_names_nothing_twice():
+def test_public_names_are_documented_by_example():
     assert len(PUBLIC) > 20
-    shown = {name for name in vars(fp) if not name.startswith("_")}
-    modules = {name for name in shown if inspect.ismodule(getattr(fp, name))}
-    assert shown - modules == set(PUBLIC), "a public name is missing from __all__"
-    assert len(fp.__all__) == len(set(fp.__all__))
-
-
-@pytest.mark.parametrize(
-    "name",
-    list(PUBLIC),
-)
-def test_public_names_are_documented_by_example(name):
-    text = inspect.getdoc(PUBLIC[name])
-    assert PUBLIC[name].__module__.startswith("fastpsr.")
-    assert text.splitlines()[0].endswith(".")
-    assert "\nExamples\n--------\n>>> " in text
+    wrong = [
+        name
+        for name, value in PUBLIC.items()
+        if not value.__module__.startswith("fastpsr.")
+        or not (text := inspect.getdoc(value)).splitlines()[0].endswith(".")
+        or "\nExamples\n--------\n>>> " not in text
+    ]
+    assert wrong == []
 
 
 def test_dir_shows_what_users_call():

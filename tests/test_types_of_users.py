@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import fastpsr as fp
+
 GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
 
 PREAMBLE = """\
@@ -22,6 +24,13 @@ value: float = MeanPosterior()(data) + fp.ExpectedScore(Spherical())(data)
 width: float = fp.bootstrap(MeanPosterior(), data).interval.high
 crossed: fp.Predictions = fp.cross_fit(fp.PAV(), data)
 table = fp.evaluate(data, metrics={"own": MeanPosterior()}).to_frame()
+"""
+
+NAMES = """\
+import fastpsr as fp
+from fastpsr import *
+from fastpsr import compat as compat, plotting as plotting
+
 """
 
 CHECKERS = {
@@ -41,12 +50,29 @@ def classes_of_the_guide():
     return "".join(found)
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_classes_of_the_guide_have_types(checker, tmp_path):
+def check(checker, file, text):
+    """Run a type checker on the text of a file, where it is installed."""
     if find_spec(checker) is None:
         pytest.skip(f"{checker} is not installed")
-    file = tmp_path / "own.py"
-    file.write_text(PREAMBLE + classes_of_the_guide() + USES, "utf-8")
+    file.write_text(text, "utf-8")
     command = [sys.executable, "-m", *CHECKERS[checker], file]
     done = subprocess.run(command, capture_output=True, text=True, cwd=GUIDE.parents[1])
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_classes_of_the_guide_have_types(checker, tmp_path):
+    check(checker, tmp_path / "own.py", PREAMBLE + classes_of_the_guide() + USES)
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_all_names_have_types(checker, tmp_path):
+    """None is `Any`, for then it could be an exception, or its ignored error would not be one."""
+    names = sorted({*fp.__all__, "plotting", "compat"})
+    uses = [
+        f"def {mode}_{name}() -> Exact:\n    return {prefix}{name}  # type: ignore[return-value]\n"
+        for name in names
+        for mode, prefix in (("by", "fp."), ("of", ""))
+    ]
+    exact = "class Exact: ...\n\n"
+    check(checker, tmp_path / "names.py", NAMES + exact + "\n".join(uses))

@@ -1,4 +1,4 @@
-"""The commands, and their handling of errors."""
+"""The commands, each imported when it is used, and their handling of errors."""
 
 import os
 import signal
@@ -6,31 +6,64 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from fastpsr import __version__
-from fastpsr.cli import (
-    calibrate,
-    compare,
-    demo,
-    evaluate,
-    join,
-    select,
-    simulate,
-    threshold,
-    warmup,
-)
-from fastpsr.cli.command import Command
+from fastpsr.cli import STOPPED
 from fastpsr.cli.show import console, print_error, warnings_as_lines
 from fastpsr.cli.wording import in_options
-from fastpsr.tables import check_names
+from fastpsr.files import check_names
+from fastpsr.version import __version__
 
-_STOPPED = 130
+__all__ = ["COMMANDS", "app", "load", "run"]
+
 _BY_SIGNAL = 128  # the exit code of a command that a signal ended is this and its number
+
+#: The commands with their help in a line, as `fastpsr --help` lists them.
+COMMANDS = {
+    "demo": "Simulate a speaker-verification test the size of SITW, evaluate it, and explain the "
+    "table.",
+    "evaluate": "Evaluate a table of scores with labels, or systems on a trial list (--key and "
+    "--scores).",
+    "compare": "Compare systems on the same samples: difference of each metric, with an interval.",
+    "calibrate": "Train a calibrator and apply it to other scores, or calibrate by cross-fitting.",
+    "select": "Choose the calibrator that saves most, by nested cross-fitting.",
+    "threshold": "Print the threshold for a prior and costs, or for a limit of an error rate.",
+    "join": "Join a key and score files (text files of any size) into one Parquet file.",
+    "warmup": "Compile all kernels into the cache, so that later commands need not compile.",
+    "simulate": "Write simulated data to a file.",
+}
+
+
+class _Commands(TyperGroup):
+    """A group that lists its commands without importing them."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name of the command that is asked for, the command, and its arguments."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load(name) if listed and name else listed, rest
+
+
+def load(name: str) -> Any:
+    """Import a command, or a group of commands."""
+    from fastpsr.cli.command import Command
+
+    module = import_module(f"fastpsr.cli.{name}")
+    alone = typer.Typer()
+    if hasattr(module, "app"):
+        alone.add_typer(module.app, name=name)
+    else:
+        alone.command(cls=Command)(getattr(module, name))
+    return get_group(alone).commands[name]
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     context_settings={"max_content_width": 100},
@@ -38,15 +71,8 @@ app = typer.Typer(
     help="Evaluate probabilistic classifiers by proper scoring rules, Bayes risks and calibration "
     "loss.",
 )
-app.command(cls=Command)(demo.demo)
-app.command(cls=Command)(evaluate.evaluate)
-app.command(cls=Command)(compare.compare)
-app.command(cls=Command)(calibrate.calibrate)
-app.command(cls=Command)(select.select)
-app.command(cls=Command)(threshold.threshold)
-app.command(cls=Command)(join.join)
-app.add_typer(simulate.app, name="simulate")
-app.command(cls=Command)(warmup.warmup)
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
 @app.callback(invoke_without_command=True)
@@ -69,12 +95,12 @@ def run() -> int:
         with _signals_as_exit(), warnings_as_lines():
             code = int(app(standalone_mode=False) or 0)
             sys.stdout.flush()
-            if code == _STOPPED:  # typer's exit code for Ctrl-C
+            if code == STOPPED:  # typer's exit code for Ctrl-C
                 raise KeyboardInterrupt
             return code
     except (KeyboardInterrupt, typer.Abort):
         print_error("stopped")
-        return _STOPPED
+        return STOPPED
     except MemoryError as error:
         print_error(f"error: not enough memory: {error}")
     except OSError as error:

@@ -1,6 +1,7 @@
 """Tables of scores with labels: a table of metrics, or differences on the same samples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,14 +22,14 @@ from fastpsr.cli.show import (
     print_line,
     print_line_once,
     recorded_lines,
-    rows_shown,
     steps,
     warnings_as_lines,
 )
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Pairs, evaluate_systems
-from fastpsr.plans import PartitionedPredictions, run
+from fastpsr.plans import Data, PartitionedPredictions, run
+from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
 
@@ -82,7 +83,7 @@ def evaluate_tables(
             if pairs:
                 units = intervals.resampling.units
                 run(lambda: units(one))  # raises where there are too few
-        with warnings_as_lines() as known, rows_shown(one), steps(None) as begin:
+        with warnings_as_lines() as known, _rows_shown(one), steps(None) as begin:
             evaluation = evaluate_systems(
                 cast(Any, data if pairs else {None: one}), metrics, intervals=intervals,
                 differences=pairs, progress=None if read[0].table.files else begin,
@@ -136,6 +137,27 @@ def _print_parts(read: ReadTable, data: PartitionedPredictions) -> None:
     print_line(f"{table.taken}; taken as {read.scale}")
     n_files, n_parts = counted(len(table.files), "file"), counted(data.n_parts, "part")
     print_line(f"{table.path}: {n_files}, read in {n_parts}")
+
+
+@contextmanager
+def _rows_shown(data: Data) -> Iterator[None]:
+    """Show the number of rows that have been read, of data in parts."""
+    if not isinstance(data, PartitionedPredictions):
+        yield
+        return
+    n_rows = data.source.n_rows
+    read, n_done = -1, 0
+    with steps(None) as begin:
+
+        def see(progress: Progress) -> None:
+            nonlocal read, n_done
+            if progress.read != read:
+                read, n_done = progress.read, 0
+            n_done += progress.n_rows
+            begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
+
+        with watched(see):
+            yield
 
 
 def _listed(costs: CostMatrix) -> str:

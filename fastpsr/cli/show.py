@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -21,11 +21,10 @@ from rich.text import Text
 
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import LooksLike, SuspicionWarning, warn
-from fastpsr.evaluation import Evaluation, NoIntervalsWarning
-from fastpsr.evaluation.suspicions import suspicions
-from fastpsr.plans import Data, PartitionedPredictions, run
-from fastpsr.plans.watching import Progress as RowsRead
-from fastpsr.plans.watching import watched
+
+if TYPE_CHECKING:
+    from fastpsr.evaluation import Evaluation
+    from fastpsr.plans import Data
 
 __all__ = [
     "console",
@@ -36,7 +35,6 @@ __all__ = [
     "print_suspicions",
     "print_written",
     "recorded_lines",
-    "rows_shown",
     "steps",
     "warnings_as_lines",
 ]
@@ -107,7 +105,7 @@ def _record(line: str) -> None:
 
 
 @contextmanager
-def warnings_as_lines() -> Iterator[list[Evaluation]]:
+def warnings_as_lines() -> "Iterator[list[Evaluation]]":
     """Print the warnings of the block at its end: one line for all of a kind.
 
     Yields a list for evaluations of the block, whose systems, groups and metrics tell which
@@ -130,6 +128,8 @@ def warnings_as_lines() -> Iterator[list[Evaluation]]:
 
 def _worded(warning: Warning | str) -> str:
     """Return a warning with what options remedy it."""
+    from fastpsr.evaluation import NoIntervalsWarning
+
     if isinstance(warning, SuspicionWarning):  # its own remedy is for Python
         return f"{warning.problem}: {_REMEDIES[warning.looks_like]}"
     if isinstance(warning, NoIntervalsWarning):
@@ -170,8 +170,11 @@ def _any_of(names: Collection[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{words})(?!\w)" if words else r"(?!)")
 
 
-def print_suspicions(path: Path, predictions: Data) -> None:
+def print_suspicions(path: Path, predictions: "Data") -> None:
     """Print what labeled scores look like, where that is not what they are taken for."""
+    from fastpsr.evaluation.suspicions import suspicions
+    from fastpsr.plans import run
+
     with warnings_as_lines():
         for each in run(lambda: suspicions(predictions)):
             warn(each.of(str(path)))
@@ -214,24 +217,3 @@ class _TimeLeft(ProgressColumn):
     def render(self, task: Task) -> Text:
         seconds = task.time_remaining
         return Text("" if seconds is None else f"{seconds:.0f} s left")
-
-
-@contextmanager
-def rows_shown(data: Data) -> Iterator[None]:
-    """Show the number of rows that have been read, of data in parts."""
-    if not isinstance(data, PartitionedPredictions):
-        yield
-        return
-    n_rows = data.source.n_rows
-    read, n_done = -1, 0
-    with steps(None) as begin:
-
-        def see(progress: RowsRead) -> None:
-            nonlocal read, n_done
-            if progress.read != read:
-                read, n_done = progress.read, 0
-            n_done += progress.n_rows
-            begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
-
-        with watched(see):
-            yield

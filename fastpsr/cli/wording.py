@@ -4,9 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from fastpsr.evaluation import Evaluation
 
 __all__ = ["in_options", "in_words", "note_in_options", "worded"]
 
@@ -94,7 +97,7 @@ def worded(*, of_key: bool = False, **names: str) -> Iterator[None]:
         raise ValueError(in_options(error, of_key=of_key, names=names)) from None
 
 
-def in_words(evaluation: Evaluation, drawn: str | None = None) -> Evaluation:
+def in_words(evaluation: "Evaluation", drawn: str | None = None) -> "Evaluation":
     """Return an evaluation that names options instead of arguments, and what was drawn."""
     if drawn is not None and evaluation.intervals is not None:
         evaluation = replace(evaluation, intervals=replace(evaluation.intervals, drawn=drawn))

@@ -1,4 +1,4 @@
-"""The module of each kernel, written by ``python -m tests.kernel_exports``."""
+"""The module of each kernel, written by ``python -m tests.exports``."""
 
 MODULE_OF = {
     "add_masked": "axis",

@@ -1,7 +1,6 @@
 """One read of the data: all parts once, for all steps that are asked for."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -217,6 +216,8 @@ class _Rows(Step):
 def _raw_parts(reading: Reading) -> Iterator[dict[int, Part]]:
     def load(number: int) -> dict[int, Part]:
         return reading.parts(number, reading.load(number))
+
+    from concurrent.futures import ThreadPoolExecutor  # costs 9 ms to import
 
     numbers = reading.numbers
     with ThreadPoolExecutor(1, "fastpsr-read") as thread:

@@ -1,14 +1,13 @@
 """Tables of scores with labels: .npz, .npy, .csv and .parquet, in memory or in parts."""
 
 from fastpsr.tables.opening import is_table, open_table
-from fastpsr.tables.parquet_files import check_names, parquet_files
+from fastpsr.tables.parquet_files import parquet_files
 from fastpsr.tables.read import read_table
 from fastpsr.tables.table import OpenTable, Table
 
 __all__ = [
     "OpenTable",
     "Table",
-    "check_names",
     "is_table",
     "open_table",
     "parquet_files",

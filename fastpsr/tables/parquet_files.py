@@ -1,23 +1,12 @@
 """The Parquet files that a path, a folder or a pattern means."""
 
 import glob
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from fastpsr.errors import ArgumentError
+from fastpsr.files import check_names
 
-__all__ = ["check_names", "parquet_files"]
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Raise where a name is no text in the encoding of file names, which libraries need."""
-    for name in names:
-        if not name.isascii() and any("\udc80" <= character <= "\udcff" for character in name):
-            encoding = sys.getfilesystemencoding()
-            shown = ascii(name.encode(encoding, "surrogateescape"))[1:]
-            remedy = "rename the file" if encoding == "utf-8" else "set PYTHONUTF8=1"
-            raise ValueError(f"names must be text in {encoding}, but {shown} is none: {remedy}")
+__all__ = ["parquet_files"]
 
 
 def parquet_files(path: Path) -> list[str]:

@@ -1,0 +1,112 @@
+"""Write what is exported: names of ``fastpsr`` and ``fastpsr.kernels``, with their modules.
+
+``python -m tests.exports`` writes `exports.py` of both, by which the module of a name is found
+without importing it, and `__init__.pyi`, by which type checkers and editors find its type.
+"""
+
+import ast
+import importlib
+from pathlib import Path
+
+import fastpsr
+
+PACKAGE = Path(fastpsr.__file__).parent
+KERNELS = PACKAGE / "kernels"
+_HEAD = '"""{}, written by ``python -m tests.exports``."""\n\n'
+_NO_KERNELS = {"__init__", "blocks", "compiler", "exports", "notice", "sizes", "types"}
+
+#: Modules of which everything in ``__all__`` is a name of the package, or only what is listed.
+_PUBLIC = {
+    "bootstrap": ...,
+    "calibration": ...,
+    "costs": ...,
+    "curves": ...,
+    "dask": ...,
+    "errors": ["ArgumentError", "SuspicionWarning"],
+    "evaluation": [
+        "Decomposition", "Evaluation", "Selection", "SharedTargets", "decompose", "evaluate",
+        "select",
+    ],
+    "metrics": ...,
+    "parallel": ...,
+    "plans": ["PartitionedPredictions", "from_parts"],
+    "plans.parquet": ["scan_parquet"],
+    "predictions": ["Predictions"],
+    "tables": ["read_table"],
+}  # fmt: skip
+_SUBPACKAGES = ["calibration", "curves", "metrics", "rules", "simulate", "trials"]
+#: Subpackages that ``from fastpsr import *`` leaves out: some need what is not installed.
+_WITH_EXTRAS = ["compat", "plotting"]
+
+
+def of_kernels() -> dict[Path, str]:
+    """Return the content of both files of the kernels, none of which is imported."""
+    paths = sorted(path for path in KERNELS.glob("*.py") if path.stem not in _NO_KERNELS)
+    module_of = {name: path.stem for path in paths for name in _names_in_source(path)}
+    modules = sorted(set(module_of.values()))
+    stars = "".join(f"from fastpsr.kernels.{module} import *  # noqa: F403\n" for module in modules)
+    return {
+        KERNELS / "exports.py": _HEAD.format("The module of each kernel")
+        + f"MODULE_OF = {_lines(module_of, '{}')}",
+        KERNELS / "__init__.pyi": _HEAD.format("Types of the kernels") + stars,
+    }
+
+
+def names() -> dict[str, list[str]]:
+    """Return the public names by module, in the order of ruff."""
+    return {module: sorted(_listed_by(module), key=_in_order) for module in _PUBLIC}
+
+
+def of_package() -> dict[Path, str]:
+    """Return the content of both files of the package, after those of the kernels are written."""
+    listed = names()
+    module_of = {name: module for module in listed for name in listed[module]}
+    public = sorted([*module_of, *_SUBPACKAGES], key=_in_order)
+    return {
+        PACKAGE / "exports.py": _HEAD.format("The module of each public name")
+        + f"MODULE_OF = {_lines(module_of, '{}')}"
+        + f"SUBPACKAGES = {_lines(_SUBPACKAGES, '()')}"
+        + f"WITH_EXTRAS = {_lines(_WITH_EXTRAS, '()')}",
+        PACKAGE / "__init__.pyi": _HEAD.format("Types of the public names")
+        + f"from fastpsr import {_lines(_SUBPACKAGES, '()', quote='')}"
+        + "".join(f"from fastpsr import {name} as {name}\n" for name in _WITH_EXTRAS)
+        + "".join(
+            f"from fastpsr.{module} import {_lines(listed[module], '()', quote='')}"
+            for module in listed
+        )
+        + "from fastpsr.version import __version__ as __version__\n\n"
+        + f"__all__ = {_lines(public, '[]')}",
+    }
+
+
+def _names_in_source(path: Path) -> list[str]:
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return sorted(ast.literal_eval(node.value))
+    return []
+
+
+def _listed_by(module: str) -> list[str]:
+    listed = _PUBLIC[module]
+    return importlib.import_module(f"fastpsr.{module}").__all__ if listed is ... else listed
+
+
+def _in_order(name: str) -> tuple[bool, bool, str]:
+    """Sort as ruff does: constants, classes, functions."""
+    return not name.isupper(), not name[0].isupper(), name
+
+
+def _lines(entries: list[str] | dict[str, str], brackets: str, quote: str = '"') -> str:
+    """Return entries in brackets, a line each."""
+    values = entries if isinstance(entries, dict) else dict.fromkeys(entries)
+    lines = [
+        f"    {quote}{name}{quote}{f': {quote}{value}{quote}' if value else ''},\n"
+        for name, value in values.items()
+    ]
+    return f"{brackets[0]}\n{''.join(lines)}{brackets[1]}\n"
+
+
+if __name__ == "__main__":
+    for texts in (of_kernels, of_package):
+        for path, text in texts().items():
+            path.write_text(text, "utf-8")
