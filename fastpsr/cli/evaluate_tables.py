@@ -83,10 +83,10 @@ def evaluate_tables(
             if pairs:
                 units = intervals.resampling.units
                 run(lambda: units(one))  # raises where there are too few
-        with warnings_as_lines() as known, _rows_shown(one), steps(None) as begin:
+        with warnings_as_lines() as known, _steps_of(one) as begin:
             evaluation = evaluate_systems(
                 cast(Any, data if pairs else {None: one}), metrics, intervals=intervals,
-                differences=pairs, progress=None if read[0].table.files else begin,
+                differences=pairs, progress=begin,
             )  # fmt: skip
             known.append(evaluation)
     figures = Figures({} if options.to_report is None else cast(dict[str, Predictions], data))
@@ -140,10 +140,11 @@ def _print_parts(read: ReadTable, data: PartitionedPredictions) -> None:
 
 
 @contextmanager
-def _rows_shown(data: Data) -> Iterator[None]:
-    """Show the number of rows that have been read, of data in parts."""
+def _steps_of(data: Data) -> Iterator[Any]:
+    """Yield what shows the steps of an evaluation; of data in parts, show the rows read."""
     if not isinstance(data, PartitionedPredictions):
-        yield
+        with steps(None) as begin:
+            yield begin
         return
     n_rows = data.source.n_rows
     read, n_done = -1, 0
@@ -157,7 +158,7 @@ def _rows_shown(data: Data) -> Iterator[None]:
             begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
 
         with watched(see):
-            yield
+            yield None
 
 
 def _listed(costs: CostMatrix) -> str:

@@ -133,7 +133,7 @@ def evaluate(
     targets             2            1             1
     non-targets         2            1             1
     EER          25.000 %     50.000 %       0.000 %
-    Cllr           0.6853       1.2885        0.0921
+    Cllr           0.6906       1.2893        0.0920
     """
     checks.check_choice("differences", differences, (None, "first", "all"))
     checks.check_choice("group_differences", group_differences, (None, "pooled", "all"))
