@@ -146,22 +146,30 @@ def _folded(texts: Sequence[str], places: Collection[str], metrics: Collection[s
     ['a: EER is 1 (and 2 like this: b; a)']
     >>> _folded(["a, x=1: EER is 1", "a, x=2: EER is 2"], ["a", "x=1", "x=2"], ["EER"])
     ['a, x=1: EER is 1 (and 1 like this: x=2)']
+    >>> _folded(["EER is 1", "AUC is 1"], [], ["EER", "AUC"])
+    ['EER is 1 (and 1 like this: AUC)']
     """
     kinds: dict[str, list[str]] = {}
     for text in texts:
         bare = _any_of([*places, *metrics]).sub("", text)
         bare = re.sub(r"[\d.,]*\d", "", bare)  # folds have different numbers
         kinds.setdefault(" ".join(re.findall(r"\w+", bare)), []).append(text)
-    lines = []
-    for first, *others in kinds.values():
-        found = [dict.fromkeys(_any_of(places).findall(each)) for each in (first, *others)]
+    return [_as_line(alike, places, metrics) for alike in kinds.values()]
+
+
+def _as_line(texts: Sequence[str], places: Collection[str], metrics: Collection[str]) -> str:
+    """Return the first of texts that are alike, with examples of what the others are of."""
+    first, *others = texts
+    if not others:
+        return first
+    examples: dict[str, None] = {}
+    for names in (places, metrics):
+        found = [dict.fromkeys(_any_of(names).findall(text)) for text in texts]
         of_all = set.intersection(*map(set, found))
-        named = [", ".join(name for name in each if name not in of_all) for each in found[1:]]
-        named = [*dict.fromkeys(filter(None, named))]
-        examples = "; ".join(named[:_MOST_EXAMPLES] + ["..."] * (len(named) > _MOST_EXAMPLES))
-        more = f" (and {len(others):,} like this{': ' * bool(named)}{examples})" if others else ""
-        lines.append(first + more)
-    return lines
+        own = (", ".join(name for name in each if name not in of_all) for each in found[1:])
+        examples = examples or dict.fromkeys(filter(None, own))
+    shown = [*examples][:_MOST_EXAMPLES] + ["..."] * (len(examples) > _MOST_EXAMPLES)
+    return f"{first} (and {len(others):,} like this{': ' * bool(shown)}{'; '.join(shown)})"
 
 
 def _any_of(names: Collection[str]) -> re.Pattern[str]:
