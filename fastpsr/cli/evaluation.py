@@ -43,7 +43,7 @@ def evaluate_systems(
     intervals = options.drawn.parse(context, of_trials=of_trials, speakers=options.speakers)
     inputs = [*systems, *keys.files, options.measures.costs, options.speakers.speakers]
     if not of_trials:
-        clusters = options.drawn.resample if intervals is not None else None
+        clusters = options.drawn.column if intervals is not None else None
         inputs += arrays_beside(tables.labels, tables.weights, clusters)
     inputs = [path for k, path in enumerate(inputs) if has_scores or path not in inputs[:k]]
     check_outputs({**options.outputs.files, "--report": options.to_report}, inputs)

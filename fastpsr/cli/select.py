@@ -104,7 +104,7 @@ def select(
     """
     intervals = _check_options(context, train, options, choice, drawn)
     names, of_trials = choice.names(), options.of_trials
-    beside = None if of_trials or intervals is None else drawn.resample
+    beside = None if of_trials or intervals is None else drawn.column
     inputs = [train, *options.files, *arrays_beside(beside)]
     check_outputs({"--save": choice.save, "--json": choice.to_json}, inputs)
     source = options.source(of_trials=of_trials, drawn=drawn if intervals else None)

@@ -85,6 +85,11 @@ class IntervalOptions:
         column = text.removeprefix(_NESTED)
         return Nested(column) if text.startswith(_NESTED) else Clusters(column)
 
+    @property
+    def column(self) -> str | None:
+        """The name of --resample without what comes before it."""
+        return None if self.resample is None else self.resample.removeprefix(_NESTED)
+
     def parse(
         self, context: typer.Context, *, of_trials: bool, speakers: SpeakerOptions
     ) -> Intervals | None:
