@@ -472,7 +472,7 @@ def test_usage(arguments, words):
 
 
 SEVERAL_TIMES = {
-    "evaluate": {"--by", "--equalize", "--priors", "--ci", "--missing", "--json"},
+    "evaluate": {"--equalize", "--priors", "--ci", "--missing", "--json"},
     "compare": {"--weights", "--resamples"},
     "calibrate": {"--scores", "--apply", "--output", "--calibrator"},
     "threshold": {"--dcf", "--scores"},

@@ -342,7 +342,7 @@ BAD = {
     "no file": (A, TABLES, ["No such file", "b.npz"]),
     "folder": (A | {"b.npz": FOLDER}, TABLES, ["b.npz"]),
     "one argument": (A, ["compare", "a.npz"], ["two systems or more", "a.npz alone"]),
-    "no argument": (A, ["compare"], ["'FILE...'"]),
+    "no argument": (A, ["compare"], ["FILE must name two systems or more, not none"]),
     "no third": (A | {"b.npz": npz()}, [*TABLES, "c.npz"], ["No such file", "c.npz"]),
     "a name twice": (A, ["compare", "x=a.npz", "x=b.npz"], ["name of its own", "x twice"]),
     "kinds": (A, [*TABLES, *["--scores-are", "llr"] * 3], ["each of 2 systems", "3 times"]),
@@ -459,7 +459,9 @@ def test_what_is_said_once():
     assert any(row["n_undefined"] for row in content["differences"])
     warned = [line for line in outcome.err.splitlines() if "is undefined in" in line]
     between = [row for row in content["differences"] if row["n_undefined"]]
-    assert len(warned) == len(undefined) + len(between)  # each has draws of its own
+    n_others = len(undefined) + len(between) - 1  # each has draws of its own
+    assert len(warned) == 1
+    assert f" (and {n_others} like this: " in warned[0]
     said = [line for line in outcome.out.splitlines() if "speakers: " in line]
     assert len(said) == 1, said  # which the key has for all systems
 
@@ -604,3 +606,14 @@ def test_three_tables():
         assert [row["difference"], row["low"], row["high"]] == pytest.approx(
             [found.value, *found.interval], rel=1e-9
         )
+
+
+def test_scores_are_systems_as_files_are():
+    write_trials()
+    succeed(*TRIALS, *FEW, "--json", "t.json")
+    expected = strict_json("t.json")
+    for given in (("--scores", "a", "b"), ("--scores", "a", "--scores", "b")):
+        succeed("compare", "--key", "key", *given, *FEW, "--json", "t.json")
+        assert strict_json("t.json") == expected
+    check_refusal({}, ["compare", "--scores", "a", "b"], ["--scores needs --key"])
+    check_refusal({}, ["compare", "--key", "key", "--scores", "a"], ["--scores must name two"])

@@ -238,9 +238,10 @@ def in_parts(n_files=3):
 
 
 def table(*arguments):
-    """Return what is printed of a table, without the line of the parts."""
+    """Return what is printed of a table, without the lines of the parts and of what is written."""
     lines = succeed("evaluate", *arguments).splitlines()
-    return [line for line in lines if "read in" not in line], "read in" in "\n".join(lines)
+    kept = [line for line in lines if "read in" not in line and "written: " not in line]
+    return kept, "read in" in "\n".join(lines)
 
 
 @pytest.mark.parametrize("where", ["parts/*.parquet", "parts", "parts/**/[0-9].parquet"])

@@ -13,8 +13,7 @@ import pytest
 from typer.main import get_command
 
 import fastpsr as fp
-from fastpsr.cli import app
-from fastpsr.cli import evaluate as command
+from fastpsr.cli import app, evaluate_tables
 from fastpsr.files import whole_file
 from tests.commands import (
     CAL,
@@ -192,7 +191,7 @@ def test_bad_places_are_found_before_the_work(monkeypatch, option):
     def refuse(*_, **__):
         raise AssertionError("computed for nothing")
 
-    monkeypatch.setattr(command, "evaluate_systems", refuse)
+    monkeypatch.setattr(evaluate_tables, "evaluate_systems", refuse)
     assert fastpsr(*RUN, option, "no/t").code == 2
 
 
@@ -260,7 +259,7 @@ def test_ctrl_c_while_computing(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "evaluate_systems", stop)
+    monkeypatch.setattr(evaluate_tables, "evaluate_systems", stop)
     assert fastpsr(*RUN, "--json", "t.json").code == 130
     assert os.listdir() == ["s.npz"]
 

@@ -55,7 +55,8 @@ def test_a_table():
     samples = reports.llrs()
     write("a.csv", y_true=samples.labels, llr=samples.scores)
     run = ["evaluate", "a.csv", "--scores-are", "llr", "--ci", 0.9, "--resamples", 20]
-    assert succeed(*run, "--report", "r.html") == succeed(*run)
+    printed = succeed(*run)
+    assert succeed(*run, "--report", "r.html") == f"{printed}written: r.html\n"
     text = page().text
     for words in (
         "Evaluation of a.csv",

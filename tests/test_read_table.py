@@ -9,7 +9,7 @@ import polars
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli.options import ScoresAre, kind_of, table_scale
+from fastpsr.cli.options.scores import ScoresAre, kind_of, table_scale
 from tests.commands import succeed, write
 
 RNG = np.random.default_rng(3)

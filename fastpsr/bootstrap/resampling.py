@@ -1,13 +1,15 @@
 """Resampling schemes: what is drawn in each replicate."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 from fastpsr.bootstrap.units import Units
 from fastpsr.options import Options
 from fastpsr.plans import Data, Plan
 
-__all__ = ["Resampling"]
+__all__ = ["Resampling", "names_of_ids", "with_ids"]
 
 
 class Resampling(Options, ABC):
@@ -25,3 +27,15 @@ class Resampling(Options, ABC):
     def on_rows(self, data: Data, rows: Any) -> "Resampling":
         """Return the scheme for the rows selected by an index, if it holds one id per row."""
         return self
+
+
+def names_of_ids(resampling: Resampling) -> dict[str, str]:
+    """Return the names of columns that are given as ids, by argument."""
+    values = {field.name: getattr(resampling, field.name) for field in fields(resampling)}  # type: ignore[arg-type]
+    return {argument: value for argument, value in values.items() if isinstance(value, str)}
+
+
+def with_ids(resampling: Resampling, find: Callable[[str], Any]) -> Resampling:
+    """Return the scheme with the ids that a function returns for the names of columns."""
+    ids = {argument: find(name) for argument, name in names_of_ids(resampling).items()}
+    return replace(resampling, **ids) if ids else resampling  # type: ignore[type-var]

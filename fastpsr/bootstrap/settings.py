@@ -34,7 +34,7 @@ class Intervals:
     seed : int
         Seed that reproduces the replicates.
     drawn : str
-        Name of what is drawn, for messages.
+        Name of the scheme, for messages.
     """
 
     confidence_level: float
@@ -72,12 +72,7 @@ class Intervals:
             raise ArgumentError(
                 "resampling", f"must be {', '.join(names)} or {last}, not {resampling!r}"
             )
-        if method == "bca" and resampling.multiplies:
-            raise ArgumentError(
-                "method",
-                f"must not be bca with {type(resampling).__name__}, where two draw counts are "
-                "multiplied: BCa is defined for one; use auto or percentile",
-            )
+        _check_method(method, resampling)
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         elif not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
@@ -111,6 +106,11 @@ class Intervals:
             if given != default:
                 raise ArgumentError(name, "is for intervals: give n_resamples above 0 too")
         return None
+
+    def drawing(self, resampling: Resampling) -> "Intervals":
+        """Return the settings with another scheme."""
+        _check_method(self.method, resampling)
+        return replace(self, resampling=resampling, drawn=type(resampling).__name__)
 
     def on_rows(self, data: Data, rows: Any) -> "Intervals":
         """Return the settings for the rows selected by an index."""
@@ -152,6 +152,16 @@ class Intervals:
         if "bca" in best and not self.resampling.multiplies:
             return "bca"
         return best.pop() if len(best) == 1 and best != {"bca"} else "percentile"
+
+
+def _check_method(method: Method, resampling: Resampling) -> None:
+    """Raise where BCa intervals are not defined."""
+    if method == "bca" and resampling.multiplies:
+        raise ArgumentError(
+            "method",
+            f"must not be bca with {type(resampling).__name__}, where two draw counts are "
+            "multiplied: BCa is defined for one; use auto or percentile",
+        )
 
 
 def _least_resamples(confidence_level: float) -> int:

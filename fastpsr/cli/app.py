@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from fastpsr.cli import STOPPED
-from fastpsr.cli.show import console, say, warnings_as_lines
+from fastpsr.cli.show import console, print_error, warnings_as_lines
 from fastpsr.cli.wording import in_options
 from fastpsr.files import check_names
 from fastpsr.version import __version__
@@ -66,6 +66,7 @@ app = typer.Typer(
     cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"max_content_width": 100},
     pretty_exceptions_enable=False,
     help="Evaluate probabilistic classifiers by proper scoring rules, Bayes risks and calibration "
     "loss.",
@@ -98,15 +99,15 @@ def run() -> int:
                 raise KeyboardInterrupt
             return code
     except (KeyboardInterrupt, typer.Abort):
-        say("stopped")
+        print_error("stopped")
         return STOPPED
     except MemoryError as error:
-        say(f"error: not enough memory: {error}")
+        print_error(f"error: not enough memory: {error}")
     except OSError as error:
         named = error.strerror and error.filename
-        say(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
+        print_error(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
     except ValueError as error:
-        say(f"error: {in_options(error)}")
+        print_error(f"error: {in_options(error)}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not an error of the command line itself
             raise
@@ -114,7 +115,7 @@ def run() -> int:
         if not asked_for_nothing:
             refused: Any = error
             refused.message = refused.message.removeprefix("Value error, ")  # pydantic's words
-            say(f"error: {refused.format_message()}")
+            print_error(f"error: {refused.format_message()}")
     return 2
 
 
@@ -129,7 +130,7 @@ def _signals_as_exit() -> Iterator[None]:
         return
 
     def terminate(number: int, _: object) -> None:
-        say("stopped")
+        print_error("stopped")
         raise SystemExit(_BY_SIGNAL + number)
 
     def close(number: int, _: object) -> None:

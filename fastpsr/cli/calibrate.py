@@ -1,62 +1,33 @@
 """`fastpsr calibrate`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fastpsr.calibration import NAMED, CrossFit, cross_fit, load_calibrator, save_calibrator
+from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
-from fastpsr.cli.options import (
-    CalibratorOptions,
-    Columns,
-    KeyOptions,
-    ScoresAre,
-    ScoresMean,
-    SpeakerOptions,
-    TableOptions,
-    TrialOptions,
-    arrays_beside,
-    check_inputs,
-    check_outputs,
-    from_stdin,
-    table_scale,
-    to_stdout,
-    trial_scale,
-)
+from fastpsr.cli.options.files import check_inputs, check_outputs, from_stdin, to_stdout
+from fastpsr.cli.options.measures import CalibratorOptions
+from fastpsr.cli.options.scores import ScoresAre
+from fastpsr.cli.options.sources import KeyOptions
 from fastpsr.cli.score_files import check_written_ending
-from fastpsr.cli.show import console, say_suspicions, warnings_as_lines
-from fastpsr.cli.training_scores import TableScores, TrialScores
-from fastpsr.cli.trial_files import (
-    TrialReader,
-    check_ending,
-)
+from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
+from fastpsr.cli.training_scores import TrainingOptions
+from fastpsr.cli.trial_files import check_ending
 from fastpsr.cli.wording import worded
 from fastpsr.tables import is_table
 
 __all__ = ["calibrate"]
 
 
-@in_groups
-def calibrate(
-    context: typer.Context,
-    chosen: CalibratorOptions,
-    tables: TableOptions,
-    keys: KeyOptions,
-    speakers: SpeakerOptions,
-    of_files: TrialOptions,
-    train: Annotated[
-        Path | None, typer.Argument(help="Table of scores with labels to train on.")
-    ] = None,
-    scores: Annotated[
-        Path | None,
-        typer.Option(
-            help="Score file of trials to train on, - for standard input; without --key it must "
-            "contain labels. The result is written as LLRs in the same format.",
-            rich_help_panel="Trial lists",
-        ),
-    ] = None,
+@dataclass(frozen=True)
+class _Files:
+    """What is calibrated, at which prior, and where results go."""
+
     apply: Annotated[
         Path | None,
         typer.Option(
@@ -64,14 +35,14 @@ def calibrate(
             "default the training scores are calibrated by cross-fitting. With --load, a file that "
             "ends in .npz, .npy, .csv or .parquet is read as a table unless --format is given."
         ),
-    ] = None,
+    ] = None
     output: Annotated[
         Path | None,
         typer.Option(
             help="File for the calibrated scores: .npz, .csv or .parquet; for trials, the format "
             "that was read; - for standard output."
         ),
-    ] = None,
+    ] = None
     prior: Annotated[
         float | None,
         typer.Option(
@@ -79,33 +50,99 @@ def calibrate(
             "fitted: it is best for decisions around this prior. By default that of the data.",
             metavar="P",
         ),
-    ] = None,
+    ] = None
     save: Annotated[
         Path | None, typer.Option(help="Save the fitted calibrator as JSON; - for standard output.")
+    ] = None
+    load: Annotated[Path | None, typer.Option(help="Use a saved calibrator.")] = None
+
+    @property
+    def others(self) -> Path | None:
+        """The file of --apply."""
+        return None if self.apply is None else from_stdin(self.apply)
+
+
+@in_groups
+def calibrate(
+    context: typer.Context,
+    train: Annotated[
+        Path | None, typer.Argument(help="Table of scores with labels to train on.")
     ] = None,
-    load: Annotated[Path | None, typer.Option(help="Use a saved calibrator.")] = None,
-    scores_are: ScoresMean = None,
-    columns: Columns = None,
+    options: TrainingOptions = TrainingOptions(),  # noqa: B008
+    files: _Files = _Files(),
+    chosen: CalibratorOptions = CalibratorOptions(),  # noqa: B008
 ) -> None:
     """Train a calibrator and apply it to other scores, or calibrate by cross-fitting.
 
-    If the speakers are given, cross-fitting on trials keeps the speakers of both sides apart.
+    LLRs of trials are written in the format that was read. If the speakers are given, cross-fitting
+    on trials keeps the speakers of both sides apart.
     """
-    systems = [] if scores is None else [scores]
-    apply = None if apply is None else from_stdin(apply)
-    of_trials = bool(keys.files or systems)
-    _check_outputs(train, keys, scores, apply, load)
-    if apply is not None and output is None:
+    of_trials = _check_options(context, train, options, files)
+    untrained = _untrained(chosen, options.scores_are, files.prior)
+    inputs = [train, *options.files, files.others, files.load]
+    check_outputs({"--output": files.output, "--save": files.save}, inputs)
+    source = options.source(of_trials=of_trials)
+    if not of_trials and files.output is not None:
+        check_written_ending(files.output)
+    check_inputs(inputs)
+    path = options.path(train)
+    training = None if path is None else source.read(path)
+    if training is not None and path is not None:
+        print_suspicions(path, training.predictions)
+    others = None
+    if files.others is not None:  # read it before fitting
+        known = None if training is None else training.predictions
+        others = source.read_others(files.others, known)
+    written = others or training
+    if files.output is not None and written is not None and written.format is not None:
+        check_ending("--output", files.output, written.format)
+    with warnings_as_lines(), worded(prior="--prior"):
+        if training is None:
+            assert files.load is not None
+            fitted = load_calibrator(files.load)
+        else:
+            fitted = untrained.fit(training.predictions)
+        if files.output is not None and written is not None:
+            if others is not None:
+                with worded(predictions="scores (--scores-are)"):
+                    calibrated = fitted.transform(others.predictions)
+            else:
+                crossed = CrossFit(folds=chosen.folds, groups=written.groups)
+                calibrated = cross_fit(untrained, written.predictions, crossed)
+            with to_stdout(files.output) as target:
+                said = written.write(calibrated, target)
+            console.print(f"{files.output}: {said}")
+        if files.save is not None:
+            with to_stdout(files.save) as target:
+                save_calibrator(fitted, target)
+            console.print(f"{files.save}: fitted {type(fitted).__name__}")
+
+
+def _check_options(
+    context: typer.Context, train: Path | None, options: TrainingOptions, files: _Files
+) -> bool:
+    """Raise if options do not go together; return whether the scores are of trials."""
+    of_trials = options.of_trials
+    _check_files(train, options.keys, options.scores, files.others, files.load)
+    if files.apply is not None and files.output is None:
         raise ValueError("--apply needs --output FILE for the calibrated scores")
-    if output is None and save is None:
+    if files.output is None and files.save is None:
         raise ValueError("nothing to do: give --output, --save or both")
-    if load is not None and apply is not None:
-        of_trials = of_files.format is not None or not is_table(apply)
+    if files.load is not None and files.others is not None:
+        of_trials = options.trials.format is not None or not is_table(files.others)
         trained = ("--save", "--prior", *FOR_RCL)
         refuse(context, trained, "has no use with --load: the calibrator is trained")
-    refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
-    if apply is not None or output is None:
+    has_key = options.keys.has_key(options.systems)
+    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
+    if files.apply is not None or files.output is None:
         refuse(context, ("--folds", *SPEAKERS), "is for cross-fitting: --output without --apply")
+    return of_trials
+
+
+def _untrained(
+    chosen: CalibratorOptions, scores_are: ScoresAre | None, prior: float | None
+) -> Calibrator:
+    """Return the calibrator; raise if scores are not for it."""
     with worded(prior="--prior"):
         untrained = chosen.untrained(prior)
     if scores_are in (ScoresAre.RAW, ScoresAre.COSINE) and untrained.needs_posteriors:
@@ -114,57 +151,10 @@ def calibrate(
             f"--calibrator {chosen.calibrator} must not be given raw scores, which have no "
             f"posteriors: use {', '.join(names)} or {last}"
         )
-    beside = arrays_beside(tables.labels, tables.weights)
-    inputs = [train, *keys.inputs(systems), apply, load, speakers.speakers, *beside]
-    check_outputs({"--output": output, "--save": save}, inputs)
-    source: TableScores | TrialScores
-    if of_trials:
-        reader = TrialReader.of(
-            keys.keys, of_files, columns, speakers, classes=keys.classes, has_scores=bool(systems)
-        )
-        source = TrialScores(reader, trial_scale(scores_are))
-    else:
-        if output is not None:
-            check_written_ending(output)
-        source = TableScores(table_scale(scores_are), tables.labels, columns, tables.weights)
-
-    check_inputs(inputs)
-    trained_on = train or next(iter(keys.systems(systems)), None)
-    training = None if trained_on is None else source.read(trained_on)
-    if training is not None and trained_on is not None:
-        say_suspicions(trained_on, training.predictions)
-    others = None
-    if apply is not None:  # read it before fitting
-        others = source.read_others(apply, None if training is None else training.predictions)
-    written = others or training
-    if output is not None and written is not None and written.format is not None:
-        check_ending("--output", output, written.format)
-    with warnings_as_lines(), worded(prior="--prior"):
-        if training is None:
-            assert load is not None
-            fitted = load_calibrator(load)
-        else:
-            fitted = untrained.fit(training.predictions)
-        if output is not None:
-            if others is not None:
-                with worded(predictions="scores (--scores-are)"):
-                    calibrated = fitted.transform(others.predictions)
-                with to_stdout(output) as target:
-                    said = others.write(calibrated, target)
-            else:
-                assert training is not None
-                crossed = CrossFit(folds=chosen.folds, groups=training.groups)
-                calibrated = cross_fit(untrained, training.predictions, crossed)
-                with to_stdout(output) as target:
-                    said = training.write(calibrated, target)
-            console.print(f"{output}: {said}")
-        if save is not None:
-            with to_stdout(save) as target:
-                save_calibrator(fitted, target)
-            console.print(f"{save}: fitted {type(fitted).__name__}")
+    return untrained
 
 
-def _check_outputs(
+def _check_files(
     train: Path | None,
     keys: KeyOptions,
     scores: Path | None,

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
 
@@ -25,6 +25,21 @@ class Command(TyperCommand):
                 ctx.fail(f"{option.opts[0]} must be given once, not {n_given} times")
         return super().parse_args(ctx, args)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help in plain text, where no name is cut off: the usual options first."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for option in self.get_params(ctx):
+            own = getattr(option, "rich_help_panel", None)
+            name = own or ("Arguments" if option.param_type_name == "argument" else "Options")
+            if record := option.get_help_record(ctx):
+                panels.setdefault(name, []).append(record)
+        for name, records in panels.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command after checking the environment, so that its errors name no file."""
         thread_count()
@@ -32,23 +47,35 @@ class Command(TyperCommand):
 
 
 def in_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command in which parameters that are dataclasses become options for their fields."""
+    """Return a command in which parameters that are dataclasses become options for their fields.
+
+    So do fields that are dataclasses themselves.
+    """
     hints = get_type_hints(function, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     own = inspect.signature(function).parameters
-    types = {name: hints[name] for name in own if name not in groups}
-    defaults = {name: own[name].default for name in types}
-    for group in groups.values():
-        types |= get_type_hints(group, include_extras=True)
-        defaults |= {part.name: part.default for part in fields(group)}
+    types: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
+
+    def add(name: str, hint: Any, default: Any) -> None:
+        if is_dataclass(hint):
+            for part, part_hint in get_type_hints(hint, include_extras=True).items():
+                add(part, part_hint, getattr(hint, part, None))
+        else:
+            types[name], defaults[name] = hint, default
+
+    def value(name: str, hint: Any, options: dict[str, Any]) -> Any:
+        if not is_dataclass(hint):
+            return options[name]
+        parts = get_type_hints(hint, include_extras=True)
+        made: Any = hint
+        return made(**{part: value(part, each, options) for part, each in parts.items()})
+
+    for name, parameter in own.items():
+        add(name, hints[name], parameter.default)
 
     @wraps(function)
     def command(**options: Any) -> None:
-        made = {
-            name: group(**{part.name: options.pop(part.name) for part in fields(group)})
-            for name, group in groups.items()
-        }
-        function(**options, **made)
+        function(**{name: value(name, hints[name], options) for name in own})
 
     kind = inspect.Parameter.KEYWORD_ONLY
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 import fastpsr as fp
-from fastpsr.cli.options import Report, check_outputs
+from fastpsr.cli.options.files import Report, check_outputs
 from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.show import console, steps
 

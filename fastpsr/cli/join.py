@@ -7,18 +7,16 @@ import typer
 
 from fastpsr import trials
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.options import (
+from fastpsr.cli.options.files import check_inputs, check_outputs, named_files
+from fastpsr.cli.options.sources import (
     Columns,
     FormatOptions,
     KeyOptions,
     PolicyOptions,
     SpeakerOptions,
-    check_inputs,
-    check_outputs,
-    named_files,
 )
-from fastpsr.cli.show import console, steps, tell
-from fastpsr.cli.trial_files import FileOptions
+from fastpsr.cli.show import console, print_line, steps
+from fastpsr.cli.trial_files import columns_by_role
 from fastpsr.cli.wording import note_in_options, worded
 
 __all__ = ["join"]
@@ -62,18 +60,18 @@ def join(
         raise ValueError(f"--output must end in .parquet, as {output} does not")
     inputs = [*keys.files, *systems, speakers.speakers]
     check_outputs({"--output": output}, inputs)
-    of_key = FileOptions.parse("--key-columns", formats.key_format, formats.key_columns, None)
-    of_scores = FileOptions.parse("--columns", formats.format, columns, None)
+    key_columns = columns_by_role("--key-columns", formats.key_columns)
+    score_columns = columns_by_role("--columns", columns)
     check_inputs(inputs)
     with steps(None) as begin, worded(scores="--scores"):
         joined = trials.join(
             key,
             [*systems] if None in systems.values() else {f"{n}": p for p, n in systems.items()},
             output,
-            key_format=of_key.format,
-            score_format=of_scores.format,
-            key_columns=of_key.columns,
-            score_columns=of_scores.columns,
+            key_format=formats.key_format,
+            score_format=formats.format,
+            key_columns=key_columns,
+            score_columns=score_columns,
             speakers=speakers.speakers,
             speaker_columns=speakers.pair,
             speaker_pattern=speakers.speaker_pattern,
@@ -83,8 +81,13 @@ def join(
             nan=policies.nan.value,
             progress=begin,
         )
+    _print_joined(joined)
+
+
+def _print_joined(joined: trials.JoinedFile) -> None:
+    """Print how files were interpreted, and what was written."""
     for line in joined.notes:
-        tell(note_in_options(line))
+        print_line(note_in_options(line))
     for path, in_order in joined.in_order.items():
         order = "in the order of the key" if in_order else "in another order than the key"
         name = joined.scores[path]

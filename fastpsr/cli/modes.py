@@ -12,9 +12,8 @@ SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")
 NEED_KEY = ("--key-format", "--key-columns", "--key-transpose", "--missing", "--extra")
 #: Options that are not valid for a table of scores with labels.
 FOR_TRIALS = (
-    "--by", "--group-differences", "--equalize", "--adcf", *SPEAKERS, *NEED_KEY, "--format",
-    "--transpose",
-    "--duplicates", "--nan",
+    "--by", "--bins", "--group-differences", "--equalize", "--adcf", *SPEAKERS, *NEED_KEY,
+    "--format", "--transpose", "--duplicates", "--nan",
 )  # fmt: skip
 #: Options that are not valid for trials.
 FOR_TABLES = ("--labels", "--weights", "--costs")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fastpsr.cli.show import steps
 from fastpsr.evaluation import Evaluation
 
 __all__ = ["require_report", "write_report"]
@@ -26,4 +27,7 @@ def write_report(path: Path, evaluation: Evaluation, **content: Any) -> None:
 
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     command = shlex.join(["fastpsr", *sys.argv[1:]])
-    report.write_report(path, report.Report(evaluation, **content, command=command, made=made))
+    content |= {"command": command, "made": made}
+    with steps(None) as begin:
+        begin(f"writing {path}")
+        report.write_report(path, report.Report(evaluation, **content))

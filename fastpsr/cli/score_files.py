@@ -1,19 +1,37 @@
 """Tables of scores with labels: what the options say of them, and how they are written."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.cli.options import BY_WHAT_IS_KNOWN, SPEAKERS, kind_of
+from fastpsr.bootstrap import IID, Resampling
+from fastpsr.bootstrap.resampling import names_of_ids, with_ids
+from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.scores import kind_of
 from fastpsr.cli.wording import in_options
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
-from fastpsr.tables import OpenTable, Table, open_table
-from fastpsr.trials.speakers import SPEAKER_COLUMNS
+from fastpsr.tables import Table, open_table
 
-__all__ = ["check_written_ending", "read_scores", "write_columns"]
+__all__ = ["ReadTable", "check_written_ending", "read_scores", "write_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTable:
+    """A table, the kind of its scores, and what is drawn of it, with names of columns as ids."""
+
+    table: Table
+    scale: str
+    drawn: Resampling
+
+    @property
+    def units(self) -> Resampling:
+        """What is drawn, with ids, or their names if the table is read part by part."""
+        ids = dict(zip(self.table.ids, self.table.clusters, strict=True))
+        return with_ids(self.drawn, ids.__getitem__)
 
 
 def read_scores(
@@ -22,14 +40,15 @@ def read_scores(
     labels: str | None,
     columns: str | None,
     weights: str | None,
-    clusters: str | None = None,
+    drawn: IntervalOptions | None = None,
     *,
     in_parts: bool | None = False,
-) -> Table:
+) -> ReadTable:
     """Read a table, or open one that is read part by part.
 
-    `labels`, `columns`, `weights` and `clusters` name columns or arrays (several `columns`,
-    separated by commas); for .npy files, all except the scores are separate files.
+    `labels`, `columns` and `weights` name columns or arrays (several `columns`, separated by
+    commas); for .npy files, all except the scores are separate files. Ids are read if `drawn` is
+    given.
     """
     try:
         table = open_table(path)
@@ -38,29 +57,10 @@ def read_scores(
         more = "; score files of trials follow --scores" * is_other
         raise ValueError(f"{in_options(error)}{more}") from None
     names = None if columns is None else columns.split(",")
-    ids = _find_clusters(table, clusters)
-    return table.choose(kind_of(scale), labels, names, weights, ids, in_parts=in_parts)
-
-
-def _find_clusters(table: OpenTable, asked: str | None) -> tuple[str, ...]:
-    """Return the columns whose values are drawn: none, one, or the speakers of both sides.
-
-    These are `asked` for by "speaker"; by default they are drawn where the table has them.
-    """
-    names = table.names or ()
-    if asked is None:
-        return ()
-    if asked in (BY_WHAT_IS_KNOWN, SPEAKERS) and set(SPEAKER_COLUMNS) <= set(names):
-        return SPEAKER_COLUMNS
-    if asked == BY_WHAT_IS_KNOWN:
-        return ()
-    if asked in names or (table.names is None and asked.endswith(".npy")):
-        return (asked,)
-    what = f"a column of {table.path} ({', '.join(names)})"
-    lacking = f", which needs columns {' and '.join(SPEAKER_COLUMNS)}" * (asked == SPEAKERS)
-    if table.names is None:
-        what, lacking = f"a .npy file beside {table.path}", ""
-    raise ValueError(f"--resample must be iid, stratified or {what}, not {asked!r}{lacking}")
+    scheme = IID() if drawn is None else drawn.of_table(table)
+    ids = tuple(names_of_ids(scheme).values())
+    chosen = table.choose(kind_of(scale), labels, names, weights, ids, in_parts=in_parts)
+    return ReadTable(chosen, scale, scheme)
 
 
 def check_written_ending(path: Path) -> None:

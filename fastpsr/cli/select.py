@@ -1,34 +1,22 @@
 """`fastpsr select`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import NAMED, CrossFit, save_calibrator
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import SPEAKERS, refuse, refuse_for_mode
-from fastpsr.cli.options import (
-    Columns,
-    IntervalOptions,
-    KeyOptions,
-    ScoresMean,
-    SpeakerOptions,
-    TableOptions,
-    TrialOptions,
-    arrays_beside,
-    check_inputs,
-    check_outputs,
-    column_of,
-    table_scale,
-    to_stdout,
-    trial_scale,
-)
-from fastpsr.cli.show import console, say, say_suspicions, steps, warnings_as_lines
-from fastpsr.cli.training_scores import TableScores, TrialScores
-from fastpsr.cli.trial_files import TrialReader
+from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs, to_stdout
+from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.show import console, print_error, print_suspicions, steps, warnings_as_lines
+from fastpsr.cli.training_scores import TrainingOptions
 from fastpsr.cli.wording import worded
+from fastpsr.evaluation import Selection
 from fastpsr.evaluation import select as choose
 from fastpsr.files import whole_file
 from fastpsr.plans import Data
@@ -44,29 +32,10 @@ _FOLDS, _FOLDS_OF_SPEAKERS = 5, 10  # an inner fit leaves out the speakers of up
 _RULES = {"log": Log(), "brier": Brier()}
 
 
-@in_groups
-def select(
-    context: typer.Context,
-    tables: TableOptions,
-    keys: KeyOptions,
-    speakers: SpeakerOptions,
-    of_files: TrialOptions,
-    drawn: IntervalOptions,
-    train: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Table of scores with labels, or a folder or pattern of Parquet files.",
-        ),
-    ] = None,
-    scores: Annotated[
-        Path | None,
-        typer.Option(
-            help="Score file of trials, - for standard input; without --key it must contain "
-            "labels.",
-            rich_help_panel="Trial lists",
-        ),
-    ] = None,
+@dataclass(frozen=True)
+class _Choice:
+    """Among what is chosen, how, and where the result is written."""
+
     calibrators: Annotated[
         str | None,
         typer.Option(
@@ -75,10 +44,10 @@ def select(
             f"more than two classes {','.join(_OF_CLASSES)}, without those that the scores are not "
             "for.",
         ),
-    ] = None,
+    ] = None
     rule: Annotated[
         str, typer.Option(metavar="[log|brier]", help="Proper scoring rule that is minimized.")
-    ] = "log",
+    ] = "log"
     folds: Annotated[
         int | None,
         typer.Option(
@@ -86,7 +55,7 @@ def select(
             help=f"Number of folds; by default {_FOLDS}, if speakers are known "
             f"{_FOLDS_OF_SPEAKERS}.",
         ),
-    ] = None,
+    ] = None
     simplest: Annotated[
         bool,
         typer.Option(
@@ -94,96 +63,117 @@ def select(
             help="Save the one of the fewest parameters among those that intervals do not "
             "distinguish from the best.",
         ),
-    ] = False,
+    ] = False
     save: Annotated[
         Path | None,
         typer.Option(
             help="Save the calibrator, fitted to all scores, as JSON; - for standard output."
         ),
-    ] = None,
+    ] = None
     to_json: Annotated[
         Path | None, typer.Option("--json", help="Also write the result to this file.")
+    ] = None
+
+    def names(self) -> list[str] | None:
+        """Return the names of candidates; raise if one, or the rule, is not known."""
+        if self.rule not in _RULES:
+            raise ValueError(
+                f"--rule must be {' or '.join(_RULES)}, not {self.rule!r}: what is chosen by must "
+                "be a proper scoring rule"
+            )
+        return None if self.calibrators is None else _named(self.calibrators)
+
+
+@in_groups
+def select(
+    context: typer.Context,
+    train: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Table of scores with labels, or a folder or pattern of Parquet files.",
+        ),
     ] = None,
-    scores_are: ScoresMean = None,
-    columns: Columns = None,
+    options: TrainingOptions = TrainingOptions(),  # noqa: B008
+    choice: _Choice = _Choice(),
+    drawn: IntervalOptions = IntervalOptions(),  # noqa: B008
 ) -> None:
     """Choose the calibrator that saves most, by nested cross-fitting.
 
     If the speakers are given, or drawn of a table, all fits keep those of both sides apart.
-    """  # fmt: skip
-    of_trials = bool(keys.files or scores)
-    systems = [] if scores is None else [scores]
-    if train is not None and of_trials:
-        raise ValueError(f"--scores takes one file: {train} is one too many")
-    if train is None and not of_trials:
-        raise ValueError("give a table of scores with labels, or --key and --scores")
-    refuse_for_mode(context, of_trials=of_trials, has_key=keys.has_key(systems))
-    if not of_trials:
-        refuse(context, SPEAKERS, "is for trials (--key, --scores), not for a table of scores")
-    if rule not in _RULES:
-        raise ValueError(
-            f"--rule must be {' or '.join(_RULES)}, not {rule!r}: what is chosen by must be a "
-            "proper scoring rule"
-        )
-    refuse(context, ["--interval"], "has no use: differences have simultaneous intervals")
-    intervals = drawn.parse(context, of_trials=of_trials, speakers=speakers)
-    if simplest and intervals is None:
-        raise ValueError("--simplest needs intervals: give --ci or --resamples too")
-    names = None if calibrators is None else _named(calibrators)
-    clusters = None if of_trials else column_of(intervals)
-    inputs = [
-        train, *keys.inputs(systems), speakers.speakers,
-        *([] if of_trials else arrays_beside(tables.labels, tables.weights, clusters)),
-    ]  # fmt: skip
-    check_outputs({"--save": save, "--json": to_json}, inputs)
-    source: TableScores | TrialScores
-    if of_trials:
-        reader = TrialReader.of(
-            keys.keys, of_files, columns, speakers, classes=keys.classes, has_scores=bool(systems)
-        )
-        source = TrialScores(reader, trial_scale(scores_are))
-    else:
-        source = TableScores(
-            table_scale(scores_are), tables.labels, columns, tables.weights, clusters
-        )
+    """
+    intervals = _check_options(context, train, options, choice, drawn)
+    names, of_trials = choice.names(), options.of_trials
+    beside = None if of_trials or intervals is None else drawn.column
+    inputs = [train, *options.files, *arrays_beside(beside)]
+    check_outputs({"--save": choice.save, "--json": choice.to_json}, inputs)
+    source = options.source(of_trials=of_trials, drawn=drawn if intervals else None)
     check_inputs(inputs)
-    path = train or next(iter(keys.systems(systems)))
-    read = (
-        source.read(path) if isinstance(source, TrialScores) else source.read(path, in_parts=None)
-    )
+    path = options.path(train)
+    assert path is not None
+    read = source.read(path, in_parts=None)
     data = read.predictions
-    say_suspicions(path, data)
-    n_folds = folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)
-    by = None if intervals is None else read.drawn(intervals)
-    if caution := drawn.caution(intervals, speakers) if of_trials else "":
-        say(caution)
+    print_suspicions(path, data)
+    n_folds = choice.folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)
+    if caution := drawn.caution(intervals, options.speakers) if of_trials else "":
+        print_error(caution)
     with warnings_as_lines(), worded(candidates="--calibrators"), steps(None) as begin:
         found = choose(
             data,
             _candidates(names, data),
-            _RULES[rule],
+            _RULES[choice.rule],
             CrossFit(folds=n_folds, groups=read.groups),
-            n_resamples=0 if by is None else by.n_resamples,
-            confidence_level=0.95 if by is None else by.confidence_level,
-            resampling=None if by is None else by.resampling,
-            seed=None if by is None else by.seed,
+            n_resamples=0 if intervals is None else intervals.n_resamples,
+            confidence_level=0.95 if intervals is None else intervals.confidence_level,
+            resampling=None if intervals is None else read.resampling,
+            seed=None if intervals is None else intervals.seed,
             progress=lambda done, total: begin("replicates", done, total),
         )
     console.print(str(found), soft_wrap=True)
-    if to_json is not None:
-        with to_stdout(to_json) as target, whole_file(target) as part:
+    _write(found, data, choice)
+
+
+def _check_options(
+    context: typer.Context,
+    train: Path | None,
+    options: TrainingOptions,
+    choice: _Choice,
+    drawn: IntervalOptions,
+) -> Intervals | None:
+    """Raise if options do not go together; return the settings of intervals."""
+    of_trials = options.of_trials
+    if train is not None and of_trials:
+        raise ValueError(f"--scores takes one file: {train} is one too many")
+    if train is None and not of_trials:
+        raise ValueError("give a table of scores with labels, or --key and --scores")
+    has_key = options.keys.has_key(options.systems)
+    refuse_for_mode(context, of_trials=of_trials, has_key=has_key)
+    if not of_trials:
+        refuse(context, SPEAKERS, "is for trials (--key, --scores), not for a table of scores")
+    choice.names()
+    refuse(context, ["--interval"], "has no use: differences have simultaneous intervals")
+    intervals = drawn.parse(context, of_trials=of_trials, speakers=options.speakers)
+    if choice.simplest and intervals is None:
+        raise ValueError("--simplest needs intervals: give --ci or --resamples too")
+    return intervals
+
+
+def _write(found: Selection, data: Data, choice: _Choice) -> None:
+    """Write the table, and the calibrator that is chosen."""
+    if choice.to_json is not None:
+        with to_stdout(choice.to_json) as target, whole_file(target) as part:
             part.write_text(as_json(found.to_dict()), "utf-8")
-    if save is None:
+    if choice.save is None:
         return
-    name = found.simplest if simplest else found.chosen
+    name = found.simplest if choice.simplest else found.chosen
     calibrator = _candidates([name], data)[name]
     if calibrator is None:
-        which = "simplest" if simplest else "best"
-        raise ValueError(f"{save} is not written: the {which} is {name}, which is no map")
+        which = "simplest" if choice.simplest else "best"
+        raise ValueError(f"{choice.save} is not written: the {which} is {name}, which is no map")
     fitted = calibrator.fit(data)
-    with to_stdout(save) as target:
+    with to_stdout(choice.save) as target:
         save_calibrator(fitted, target)
-    console.print(f"{save}: fitted {type(fitted).__name__}")
+    console.print(f"{choice.save}: fitted {type(fitted).__name__}")
 
 
 def _named(text: str) -> list[str]:

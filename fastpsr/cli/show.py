@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,21 @@ from fastpsr.cli.wording import in_options
 from fastpsr.errors import LooksLike, SuspicionWarning, warn
 
 if TYPE_CHECKING:
+    from fastpsr.evaluation import Evaluation
     from fastpsr.plans import Data
 
-__all__ = ["console", "errors", "heard", "say", "steps", "tell", "tell_once", "warnings_as_lines"]
+__all__ = [
+    "console",
+    "errors",
+    "print_error",
+    "print_line",
+    "print_line_once",
+    "print_suspicions",
+    "print_written",
+    "recorded_lines",
+    "steps",
+    "warnings_as_lines",
+]
 
 # each message is one line, which a terminal wraps
 console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -40,20 +52,22 @@ _REMEDIES: dict[LooksLike, str] = {
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }
 
-_listeners: list[list[str]] = []
+_MOST_EXAMPLES = 3  # of further warnings of a kind
+
+_records: list[list[str]] = []
 _bars: list[Progress] = []  # those that are shown
 
 
-def say(message: str) -> None:
+def print_error(message: str) -> None:
     """Print an error or a warning as one line."""
     line = " ".join(message.split())
-    _hear(line)
+    _record(line)
     errors.print(line, soft_wrap=True)
 
 
-def tell(message: str) -> None:
+def print_line(message: str) -> None:
     """Print what was read, and how it was interpreted; not on the line of a bar."""
-    _hear(message)
+    _record(message)
     bars = [bar for bar in _bars if console.is_terminal]
     for bar in bars:
         bar.stop()
@@ -62,62 +76,116 @@ def tell(message: str) -> None:
         bar.start()
 
 
-def tell_once(message: str) -> None:
-    """Print as `tell` does, unless a collector of messages has the message already."""
-    if not any(message in lines for lines in _listeners):
-        tell(message)
+def print_line_once(message: str) -> None:
+    """Print as `print_line` does, unless the message is recorded already."""
+    if not any(message in lines for lines in _records):
+        print_line(message)
+
+
+def print_written(paths: Sequence[Path]) -> None:
+    """Print which files were written."""
+    if paths:
+        console.print(f"written: {', '.join(map(str, paths))}")
 
 
 @contextmanager
-def heard() -> Iterator[list[str]]:
-    """Yield a list that collects all messages and warnings printed in the block."""
+def recorded_lines() -> Iterator[list[str]]:
+    """Yield a list of all messages and warnings that are printed in the block."""
     lines: list[str] = []
-    _listeners.append(lines)
+    _records.append(lines)
     try:
         yield lines
     finally:
-        _listeners.pop()
+        _records.pop()
 
 
-def _hear(line: str) -> None:
-    for lines in _listeners:
+def _record(line: str) -> None:
+    for lines in _records:
         lines.append(line)
 
 
 @contextmanager
-def warnings_as_lines(where: str = "") -> Iterator[None]:
-    """Print each warning of the library as one line after `where`; once, ignoring its numbers."""
-    said: set[str] = set()
+def warnings_as_lines() -> "Iterator[list[Evaluation]]":
+    """Print the warnings of the block at its end: one line for all of a kind.
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        from fastpsr.evaluation import NoIntervalsWarning
-
-        kind = re.sub(r"(?<![=(\w.])-?\d[\d.,]*", "", str(message))  # folds have different numbers
-        if isinstance(message, SuspicionWarning):  # its own remedy is for Python
-            system, colon, _what = message.problem.rpartition(": the ")
-            kind = f"{system if colon else ''} {message.looks_like}"
-            message = f"{message.problem}: {_REMEDIES[message.looks_like]}"
-        elif isinstance(message, NoIntervalsWarning):
-            kind = message = f"{message.what}: {in_options(message.error)}"
-        if kind not in said:
-            said.add(kind)
-            say(f"warning: {where}{message}")
-
-    with warnings.catch_warnings():
+    Yields a list for evaluations of the block, whose systems, groups and metrics tell which
+    warnings are alike.
+    """
+    evaluations: list[Evaluation] = []
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.simplefilter("always", SuspicionWarning)
-        warnings.showwarning = show
-        yield
+        try:
+            yield evaluations
+        finally:
+            groups = [group for each in evaluations for group in each.groups]
+            places = {name for each in groups for name in (each.system, each.group) if name}
+            metrics = {row.metric for each in evaluations for row in each.rows}
+            texts = dict.fromkeys(_worded(each.message) for each in caught)
+            for line in _folded([*texts], places, metrics):
+                print_error(f"warning: {line}")
 
 
-def say_suspicions(path: Path, predictions: "Data") -> None:
+def _worded(warning: Warning | str) -> str:
+    """Return a warning with what options remedy it."""
+    from fastpsr.evaluation import NoIntervalsWarning
+
+    if isinstance(warning, SuspicionWarning):  # its own remedy is for Python
+        return f"{warning.problem}: {_REMEDIES[warning.looks_like]}"
+    if isinstance(warning, NoIntervalsWarning):
+        return f"{warning.what}: {in_options(warning.error)}"
+    return str(warning)
+
+
+def _folded(texts: Sequence[str], places: Collection[str], metrics: Collection[str]) -> list[str]:
+    """Return one text for all that differ in numbers and in names of places and metrics alone.
+
+    Examples
+    --------
+    >>> _folded(["a: EER is 1", "b: EER is 2", "a: AUC is 1"], ["a", "b"], ["EER", "AUC"])
+    ['a: EER is 1 (and 2 like this: b; a)']
+    >>> _folded(["a, x=1: EER is 1", "a, x=2: EER is 2"], ["a", "x=1", "x=2"], ["EER"])
+    ['a, x=1: EER is 1 (and 1 like this: x=2)']
+    >>> _folded(["EER is 1", "AUC is 1"], [], ["EER", "AUC"])
+    ['EER is 1 (and 1 like this: AUC)']
+    """
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        bare = _any_of([*places, *metrics]).sub("", text)
+        bare = re.sub(r"[\d.,]*\d", "", bare)  # folds have different numbers
+        kinds.setdefault(" ".join(re.findall(r"\w+", bare)), []).append(text)
+    return [_as_line(alike, places, metrics) for alike in kinds.values()]
+
+
+def _as_line(texts: Sequence[str], places: Collection[str], metrics: Collection[str]) -> str:
+    """Return the first of texts that are alike, with examples of what the others are of."""
+    first, *others = texts
+    if not others:
+        return first
+    examples: dict[str, None] = {}
+    for names in (places, metrics):
+        found = [dict.fromkeys(_any_of(names).findall(text)) for text in texts]
+        of_all = set.intersection(*map(set, found))
+        own = (", ".join(name for name in each if name not in of_all) for each in found[1:])
+        examples = examples or dict.fromkeys(filter(None, own))
+    shown = [*examples][:_MOST_EXAMPLES] + ["..."] * (len(examples) > _MOST_EXAMPLES)
+    return f"{first} (and {len(others):,} like this{': ' * bool(shown)}{'; '.join(shown)})"
+
+
+def _any_of(names: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern of names that stand alone, the longest first."""
+    words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)" if words else r"(?!)")
+
+
+def print_suspicions(path: Path, predictions: "Data") -> None:
     """Print what labeled scores look like, where that is not what they are taken for."""
     from fastpsr.evaluation.suspicions import suspicions
     from fastpsr.plans import run
 
-    with warnings_as_lines(f"{path}: "):
+    with warnings_as_lines():
         for each in run(lambda: suspicions(predictions)):
-            warn(each)
+            warn(each.of(str(path)))
 
 
 @contextmanager

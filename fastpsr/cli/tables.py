@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,10 @@ from fastpsr.strict_json import as_json
 from fastpsr.version import __version__
 
 __all__ = [
-    "Outputs",
     "print_evaluation",
     "short_names",
     "write_evaluation",
 ]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Files to write, by the option that names them, and what was read for them."""
-
-    files: Mapping[str, Path | None]
-    inputs: Sequence[Path | None]
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
@@ -55,19 +45,23 @@ def print_evaluation(evaluation: Evaluation) -> None:
 
 
 def write_evaluation(
-    evaluation: Evaluation, scores_are: str, outputs: Outputs, **more: Any
+    evaluation: Evaluation,
+    scores_are: str,
+    files: Mapping[str, Path | None],
+    inputs: Sequence[Path | None],
+    **more: Any,
 ) -> None:
-    """Write the requested files; JSON also has what was read, and `more` by name."""
+    """Write the requested files by option; JSON also has what was read, and `more` by name."""
     makers: Mapping[str, Callable[[Evaluation], str]] = {
         "--json": lambda evaluation: as_json(
             {"version": __version__, "scores_are": scores_are, **more, **evaluation.to_dict(),
-             "inputs": described(outputs.inputs)}
+             "inputs": described(inputs)}
         ),
         "--csv": as_csv,
         "--markdown": as_markdown,
         "--latex": as_latex,
     }  # fmt: skip
-    for option, path in outputs.files.items():
+    for option, path in files.items():
         if path is not None and str(path) == "-":
             sys.stdout.write(makers[option](evaluation))
         elif path is not None:

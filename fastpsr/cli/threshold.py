@@ -7,31 +7,25 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.cli.command import in_groups
-from fastpsr.cli.measures import drawn_of_trials
 from fastpsr.cli.modes import given, refuse, refuse_for_mode
-from fastpsr.cli.options import (
-    Columns,
-    IntervalOptions,
-    KeyOptions,
-    OutputOptions,
-    ScoresAre,
-    SpeakerOptions,
-    TrialOptions,
-    check_inputs,
-    check_outputs,
-    parse_dcf,
-    trial_scale,
-)
-from fastpsr.cli.show import console, say, say_suspicions
-from fastpsr.cli.tables import Outputs, write_evaluation
-from fastpsr.cli.trial_files import TrialReader, predictions_of
-from fastpsr.cli.wording import worded
+from fastpsr.cli.options.files import OutputOptions, check_inputs, check_outputs
+from fastpsr.cli.options.intervals import IntervalOptions, drawn_name
+from fastpsr.cli.options.measures import parse_dcf
+from fastpsr.cli.options.scores import ScoresAre, trial_scale
+from fastpsr.cli.options.sources import Columns, KeyOptions, SpeakerOptions, TrialOptions
+from fastpsr.cli.show import console, print_error, print_suspicions, print_written
+from fastpsr.cli.tables import write_evaluation
+from fastpsr.cli.trial_files import TrialReader
+from fastpsr.cli.wording import in_words, worded
 from fastpsr.evaluation import Evaluation, evaluate_systems
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.metrics import FalseAlarmRate, MinDCF, MissRate, OperatingPoint, Threshold
 from fastpsr.metrics.detection_costs import DetectionCost
 from fastpsr.predictions import Predictions
+from fastpsr.trials import TrialSet
+from fastpsr.trials.evaluate import predictions_of, units_of
 
 __all__ = ["threshold"]
 
@@ -66,7 +60,7 @@ def threshold(
     ] = None,
     scores_are: Annotated[
         ScoresAre | None,
-        typer.Option("--scores-are", help="Kind of the scores; by default llr."),
+        typer.Option("--scores-are", metavar="KIND", help="What scores are; by default llr."),
     ] = None,
     columns: Columns = None,
 ) -> None:
@@ -84,9 +78,7 @@ def threshold(
     intervals = drawn.parse(context, of_trials=True, speakers=speakers)
     inputs = [*keys.inputs(systems), speakers.speakers]
     check_outputs(outputs.files, inputs)
-    reader = TrialReader.of(
-        keys.keys, trials, columns, speakers, classes=keys.classes, has_scores=bool(systems)
-    )
+    reader = TrialReader(keys, trials, columns, speakers, has_scores=bool(systems))
     cost = metric.costs[0] if isinstance(metric, MinDCF) else None
     if cost is not None:
         console.print(f"calibrated LLRs: {cost.threshold:.6g} (natural logarithm)")
@@ -94,25 +86,41 @@ def threshold(
     for path in keys.systems(systems):
         made = reader.read(path)
         predictions = predictions_of(made, path, scale)
-        say_suspicions(path, predictions)
+        print_suspicions(path, predictions)
         ranks = made.predictions("raw")  # thresholds in the units of the file
         point = metric.operating_point(ranks)
         _print_point(metric, point, scale)
-        table = evaluate_systems(
-            {None: ranks},
-            {"threshold": Threshold(metric), metric.label: metric},
-            intervals=None if intervals is None else drawn_of_trials(intervals, made),
-        )
-        groups = (replace(group, kind=predictions.kind) for group in table.groups)
-        table = replace(table, groups=tuple(groups))  # of what the scores are, not of their ranks
-        if intervals is not None:
-            _print_intervals(table)
-            if caution := drawn.caution(intervals, speakers):
-                say(caution)
+        table = _table(metric, made, intervals, drawn, speakers)
         if cost is not None and scale in ("llr", "log10-llr"):
             _print_actual(cost, predictions)
-        written = Outputs(outputs.files, inputs)
-        write_evaluation(table, scale, written, operating_point=point.to_dict())
+        # of what the scores are, not of their ranks
+        groups = (replace(group, kind=predictions.kind) for group in table.groups)
+        table = replace(table, groups=tuple(groups))
+        write_evaluation(table, scale, outputs.files, inputs, operating_point=point.to_dict())
+        print_written(outputs.written)
+
+
+def _table(
+    metric: MinDCF | MissRate | FalseAlarmRate,
+    made: TrialSet,
+    intervals: Intervals | None,
+    drawn: IntervalOptions,
+    speakers: SpeakerOptions,
+) -> Evaluation:
+    """Return the threshold and the metric, with intervals, which are printed, if asked for."""
+    if intervals is not None:
+        intervals = intervals.drawing(units_of(made, drawn.of_trials(made)))
+    table = evaluate_systems(
+        {None: made.predictions("raw")},
+        {"threshold": Threshold(metric), metric.label: metric},
+        intervals=intervals,
+    )
+    table = in_words(table, drawn_name(drawn.scheme, has_speakers=speakers.are_known))
+    if intervals is not None:
+        _print_intervals(table)
+        if caution := drawn.caution(intervals, speakers):
+            print_error(caution)
+    return table
 
 
 def _metric_of(

@@ -1,25 +1,85 @@
 """Scores that calibrators are trained on: of tables and of trials, and how they are written."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from fastpsr import trials
-from fastpsr.cli.measures import drawn_of_table, drawn_of_trials
-from fastpsr.cli.options import SCHEMES, TrialScale
-from fastpsr.cli.score_files import read_scores, write_columns
+from fastpsr.bootstrap import IID, Resampling
+from fastpsr.cli.options.files import arrays_beside
+from fastpsr.cli.options.intervals import IntervalOptions
+from fastpsr.cli.options.scores import ScoresMean, TrialScale, table_scale, trial_scale
+from fastpsr.cli.options.sources import (
+    Columns,
+    KeyOptions,
+    SpeakerOptions,
+    TableOptions,
+    TrialOptions,
+)
+from fastpsr.cli.score_files import ReadTable, read_scores, write_columns
 from fastpsr.cli.show import console
-from fastpsr.cli.trial_files import TrialReader, predictions_of
-from fastpsr.evaluation import Intervals
+from fastpsr.cli.trial_files import TrialReader
 from fastpsr.predictions import Predictions
-from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
+from fastpsr.trials.evaluate import predictions_of, units_of
 
-__all__ = ["LabeledScores", "TableScores", "TrialScores"]
+__all__ = ["LabeledScores", "TableScores", "TrainingOptions", "TrialScores"]
+
+TrainingTrials = Annotated[
+    Path | None,
+    typer.Option(
+        help="Score file of trials to train on, - for standard input; without --key it must "
+        "contain labels."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Where the scores are that calibrators are trained on, and what they are."""
+
+    scores: TrainingTrials = None
+    keys: KeyOptions = field(default_factory=KeyOptions)
+    scores_are: ScoresMean = None
+    columns: Columns = None
+    tables: TableOptions = field(default_factory=TableOptions)
+    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
+    trials: TrialOptions = field(default_factory=TrialOptions)
+
+    @property
+    def systems(self) -> list[Path]:
+        """The file of --scores."""
+        return [] if self.scores is None else [self.scores]
+
+    @property
+    def of_trials(self) -> bool:
+        """Whether the scores are of trials."""
+        return bool(self.keys.files or self.systems)
+
+    @property
+    def files(self) -> list[Path | None]:
+        """All files to read that these options name."""
+        beside = arrays_beside(self.tables.labels, self.tables.weights)
+        return [*self.keys.inputs(self.systems), self.speakers.speakers, *beside]
+
+    def path(self, table: Path | None) -> Path | None:
+        """Return the file of the scores to train on: that of a table, if one is given."""
+        return table or next(iter(self.keys.systems(self.systems)), None)
+
+    def source(
+        self, *, of_trials: bool, drawn: IntervalOptions | None = None
+    ) -> "TableScores | TrialScores":
+        """Return what reads the scores; with `drawn`, also what is drawn of them."""
+        if not of_trials:
+            return TableScores(table_scale(self.scores_are), self.tables, self.columns, drawn)
+        has_scores = bool(self.systems)
+        reader = TrialReader(self.keys, self.trials, self.columns, self.speakers, has_scores)
+        return TrialScores(reader, trial_scale(self.scores_are), drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +90,7 @@ class LabeledScores:
     write: Callable[[Predictions, Path], str]
     format: str | None = None  # for trials, which are written in the format that was read
     groups: Any = None  # groups that cross-fitting keeps apart
-    drawn: Callable[[Intervals], Intervals] = lambda intervals: intervals  # of these scores
+    resampling: Resampling = field(default_factory=IID)  # what is drawn of these scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,34 +98,28 @@ class TableScores:
     """Reads tables."""
 
     scale: str
-    labels: str | None
+    tables: TableOptions
     columns: str | None
-    weights: str | None
-    clusters: str | None = None
+    drawn: IntervalOptions | None = None
 
     def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
         """Read a table; with None, part by part where it is large or of several files."""
-        table = self._read(path, in_parts)
+        read = self._read(path, in_parts)
+        table = read.table
         table.require_labels()
-        return LabeledScores(table.predictions(None), _write_table, **self._units(table.clusters))
-
-    @staticmethod
-    def _units(clusters: tuple[Any, ...]) -> dict[str, Any]:
-        """Return the groups that stay together, and what is drawn."""
-
-        def drawn(intervals: Intervals) -> Intervals:
-            return drawn_of_table(intervals, () if intervals.drawn in SCHEMES else clusters)
-
-        return {"groups": clusters if len(clusters) == 2 else None, "drawn": drawn}
+        groups = table.clusters if len(table.clusters) == 2 else None
+        return LabeledScores(
+            table.predictions(None), _write_table, groups=groups, resampling=read.units
+        )
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        return LabeledScores(self._read(path).predictions(None), _write_table)
+        return LabeledScores(self._read(path).table.predictions(None), _write_table)
 
-    def _read(self, path: Path, in_parts: bool | None = False) -> Table:
-        where = (self.labels, self.columns, self.weights, self.clusters)
-        table = read_scores(path, self.scale, *where, in_parts=in_parts)
-        console.print(f"{path}: {table.notes}; taken as {self.scale}")
-        return table
+    def _read(self, path: Path, in_parts: bool | None = False) -> ReadTable:
+        where = (self.tables.labels, self.columns, self.tables.weights, self.drawn)
+        read = read_scores(path, self.scale, *where, in_parts=in_parts)
+        console.print(f"{path}: {read.table.notes}; taken as {self.scale}")
+        return read
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +128,10 @@ class TrialScores:
 
     reader: TrialReader
     scale: TrialScale
+    drawn: IntervalOptions | None = None
 
-    def read(self, path: Path) -> LabeledScores:
+    def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
+        """Read labeled trials, which are all in memory."""
         made = self.reader.read(path)
         groups = made.speakers if self.reader.speakers.are_known else None
         return self._scores(path, made, None, groups)
@@ -96,18 +152,17 @@ class TrialScores:
     ) -> LabeledScores:
         console.print(f"scores taken as {self.scale}")
         predictions = predictions_of(made, path, self.scale, prior=prior)
-        format = self.reader.score_options.format or made.source.format
+        format = self.reader.options.format or made.source.format
 
         def write(result: Predictions, target: Path) -> str:
             llrs = result.llrs
             trials.write_scores(target, made, llrs, format=format)
-            alone = self.reader.classes is not None and not self.reader.has_scores
+            alone = self.reader.keys.classes is not None and not self.reader.has_scores
             order = "; first those of targets" * alone
             return f"{len(result):,} trials with LLRs{order}{_infinite(llrs)}"
 
-        return LabeledScores(
-            predictions, write, format, groups, lambda intervals: drawn_of_trials(intervals, made)
-        )
+        resampling = units_of(made, None if self.drawn is None else self.drawn.of_trials(made))
+        return LabeledScores(predictions, write, format, groups, resampling)
 
 
 def _write_table(result: Predictions, path: Path) -> str:

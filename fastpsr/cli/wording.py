@@ -15,6 +15,7 @@ __all__ = ["in_options", "in_words", "note_in_options", "worded"]
 
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
+    "bins": "--bins",
     "by": "--by",
     "calibrator": "--calibrator",
     "cluster_ids": "--resample",
@@ -22,6 +23,7 @@ _OPTIONS = {
     "confidence_level": "--ci",
     "duplicates": "--duplicates",
     "enroll_speakers": "--resample",
+    "equalize": "--equalize",
     "extra": "--extra",
     "floor": "--floor",
     "folds": "--folds",
@@ -95,8 +97,10 @@ def worded(*, of_key: bool = False, **names: str) -> Iterator[None]:
         raise ValueError(in_options(error, of_key=of_key, names=names)) from None
 
 
-def in_words(evaluation: "Evaluation") -> "Evaluation":
-    """Return an evaluation whose notes name options instead of arguments."""
+def in_words(evaluation: "Evaluation", drawn: str | None = None) -> "Evaluation":
+    """Return an evaluation that names options instead of arguments, and what was drawn."""
+    if drawn is not None and evaluation.intervals is not None:
+        evaluation = replace(evaluation, intervals=replace(evaluation.intervals, drawn=drawn))
     return evaluation.with_rows(
         lambda row: (
             row if row.error is None else replace(row, note=f"{row.state}: {in_options(row.error)}")

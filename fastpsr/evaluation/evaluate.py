@@ -39,9 +39,9 @@ from fastpsr.plans import (
     check_data,
     run_all,
 )
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Kind, Predictions
 
-__all__ = ["evaluate", "evaluate_systems", "plans_of_table"]
+__all__ = ["Metrics", "evaluate", "evaluate_systems", "named_metrics", "plans_of_table"]
 
 Metrics = Mapping[str, AnyMetric] | Sequence[AnyMetric | str]
 _Sides = tuple[Task, Task]
@@ -220,10 +220,12 @@ def evaluate_systems(
     group_differences: GroupPairs | None = None,
     progress: Progress | None = None,
     with_all: bool = True,
+    always_named: bool = False,
 ) -> Evaluation:
     """Compute a table of metrics of systems by name, with validated settings of intervals.
 
-    Without `with_all` only groups are computed.
+    Without `with_all` only groups are computed. Messages name the system if there are several, or
+    with `always_named`.
     """
     if not systems:
         raise ArgumentError("predictions", "must not be empty")
@@ -231,17 +233,18 @@ def evaluate_systems(
     for system, data in systems.items():
         name = "predictions" if system is None else f"predictions[{system!r}]"
         check_data(data, name)
-        label = str(system) if len(systems) > 1 else ""
+        label = str(system) if always_named or len(systems) > 1 else ""
         try:
             if isinstance(data, Predictions):
                 _ = data.labels
+            named = named_metrics(metrics, data.n_classes, data.kind)
             of_system = tasks_of(
-                system, label, data, _named(metrics, data), by, bins, intervals,
+                system, label, data, named, by, bins, intervals,
                 with_whole=group_differences is not None,
             )  # fmt: skip
             of_systems.append(of_system if with_all else of_system[1:])
         except ArgumentError as error:
-            if not label:
+            if len(systems) == 1:
                 raise
             raise error.renamed(f"{name}: {error.name or error.argument}") from None
     tasks = [task for of_system in of_systems for task in of_system]
@@ -384,12 +387,14 @@ def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     """Return the plans of a table of metrics of some data."""
     if isinstance(metrics, Metric):
         metrics = [metrics]
-    return Task(None, None, "", "", data, _named(metrics, data), None).plans(None)
+    named = named_metrics(metrics, data.n_classes, data.kind)
+    return Task(None, None, "", "", data, named, None).plans(None)
 
 
-def _named(metrics: Metrics | None, predictions: Data) -> Mapping[str, AnyMetric]:
+def named_metrics(metrics: Metrics | None, n_classes: int, kind: Kind) -> Mapping[str, AnyMetric]:
+    """Return metrics by name, for data of some kind."""
     if metrics is None:
-        return default_metrics(predictions.n_classes, predictions.kind)
+        return default_metrics(n_classes, kind)
     if isinstance(metrics, Mapping):
         for name, each in metrics.items():
             if not isinstance(name, str):
@@ -406,7 +411,7 @@ def _named(metrics: Metrics | None, predictions: Data) -> Mapping[str, AnyMetric
     for given in metrics:
         metric: Any = given
         if isinstance(given, str):
-            metric = metric_by_name(given, predictions.n_classes, predictions.kind)
+            metric = metric_by_name(given, n_classes, kind)
         check_metric(metric)
         name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
         if name in named:

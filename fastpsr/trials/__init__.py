@@ -1,6 +1,7 @@
 """Trial lists and score files of speaker verification: formats, joining, conditions, speakers."""
 
 from fastpsr.trials.coded import Coded
+from fastpsr.trials.evaluate import evaluate
 from fastpsr.trials.formats import FORMATS
 from fastpsr.trials.joining.on_disk import JoinedFile, join
 from fastpsr.trials.read import read
@@ -16,6 +17,7 @@ __all__ = [
     "Reading",
     "Source",
     "TrialSet",
+    "evaluate",
     "join",
     "read",
     "read_classes",

@@ -21,7 +21,9 @@ from fastpsr.trials.speakers import (
 )
 from fastpsr.trials.weights import equalized_weights
 
-__all__ = ["KINDS_OF_SCALES", "Source", "TrialSet"]
+__all__ = ["KINDS_OF_SCALES", "Scale", "Source", "TrialSet"]
+
+Scale = Literal["llr", "log10-llr", "posteriors", "raw"]
 
 #: What scores of trials are called, and their kind for :meth:`fastpsr.Predictions.of`.
 KINDS_OF_SCALES: dict[str, ScoreKind] = {
@@ -117,6 +119,11 @@ class TrialSet:
         return self._known_speakers().enroll, self._known_speakers().test
 
     @property
+    def has_speakers(self) -> bool:
+        """Whether the speakers are known."""
+        return self._speakers is not None
+
+    @property
     def speaker_names(self) -> list[str]:
         """Names of the speakers: `speakers` are places in this list."""
         return self._known_speakers().names
@@ -128,7 +135,7 @@ class TrialSet:
 
     def predictions(
         self,
-        scores_are: Literal["llr", "log10-llr", "posteriors", "raw"] = "llr",
+        scores_are: Scale = "llr",
         *,
         prior: float | None = None,
         weights: ArrayLike | None = None,

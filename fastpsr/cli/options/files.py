@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from fastpsr.cli.options.panels import FILES, of
 from fastpsr.cli.show import console
 from fastpsr.files import check_place
 
@@ -43,8 +44,8 @@ class OutputOptions:
 
     to_json: Annotated[Path | None, typer.Option("--json", help=_TABLE)] = None
     to_csv: Annotated[Path | None, typer.Option("--csv", help=_TABLE)] = None
-    to_markdown: Annotated[Path | None, typer.Option("--markdown", help=_TABLE)] = None
-    to_latex: Annotated[Path | None, typer.Option("--latex", help=_TABLE)] = None
+    to_markdown: Annotated[Path | None, of(FILES, _TABLE, "--markdown")] = None
+    to_latex: Annotated[Path | None, of(FILES, _TABLE, "--latex")] = None
 
     @property
     def files(self) -> dict[str, Path | None]:
@@ -55,6 +56,11 @@ class OutputOptions:
             "--markdown": self.to_markdown,
             "--latex": self.to_latex,
         }
+
+    @property
+    def written(self) -> list[Path]:
+        """The files that are written, other than standard output."""
+        return [path for path in self.files.values() if path is not None and str(path) != "-"]
 
 
 def check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:

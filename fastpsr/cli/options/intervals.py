@@ -1,35 +1,29 @@
 """Settings of confidence intervals."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from fastpsr.bootstrap import IID, Clusters, Nested, Resampling, Stratified
+from fastpsr.bootstrap import IID, Clusters, Nested, Resampling, Stratified, TwoWay
+from fastpsr.bootstrap.resampling import names_of_ids
+from fastpsr.bootstrap.settings import Intervals
 from fastpsr.cli.modes import refuse
 from fastpsr.cli.options.panels import INTERVALS, of
 from fastpsr.cli.options.sources import SpeakerOptions
-from fastpsr.evaluation import Intervals
+from fastpsr.tables import OpenTable
+from fastpsr.trials import TrialSet
+from fastpsr.trials.speakers import SPEAKER_COLUMNS
 
-__all__ = [
-    "BY_WHAT_IS_KNOWN",
-    "NESTED",
-    "SCHEMES",
-    "SPEAKERS",
-    "ComparisonOptions",
-    "IntervalOptions",
-    "check_speakers_are_drawn",
-    "column_of",
-    "drawn_in_clusters",
-]
+__all__ = ["ComparisonOptions", "IntervalOptions", "arguments", "check_method", "drawn_name"]
 
-#: Values of `--resample` other than columns.
-SCHEMES: dict[str, Resampling] = {"iid": IID(), "stratified": Stratified()}
-SPEAKERS = "speaker"
-NESTED = "nested:"  # before the name of a column of cluster ids
-BY_WHAT_IS_KNOWN = "speaker or iid"  # of a table, as long as its columns are not known
-TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
+_SPEAKERS, _NESTED = "speaker", "nested:"  # the latter before the name of a column of cluster ids
+_BY_NAME: dict[str, Resampling] = {
+    "iid": IID(), "stratified": Stratified(), _SPEAKERS: TwoWay(*SPEAKER_COLUMNS)
+}  # fmt: skip
+_TELL_SPEAKERS = "--speakers, --speaker-columns or --speaker-pattern"
 
 
 class Method(StrEnum):
@@ -50,7 +44,7 @@ class IntervalOptions:
     ci: Annotated[
         float | None,
         of(
-            INTERVALS,
+            None,
             "Compute confidence intervals at this level; 0.95 if only --resamples is given.",
             "--ci",
         ),
@@ -82,70 +76,139 @@ class IntervalOptions:
         int, of(INTERVALS, "Seed of the replicates; the same seed gives the same intervals.")
     ] = 0
 
+    @property
+    def scheme(self) -> Resampling | None:
+        """What is drawn, with names of columns as ids; None by default."""
+        text = self.resample
+        if text is None or text in _BY_NAME:
+            return None if text is None else _BY_NAME[text]
+        column = text.removeprefix(_NESTED)
+        return Nested(column) if text.startswith(_NESTED) else Clusters(column)
+
+    @property
+    def column(self) -> str | None:
+        """The name of --resample without what comes before it."""
+        return None if self.resample is None else self.resample.removeprefix(_NESTED)
+
     def parse(
         self, context: typer.Context, *, of_trials: bool, speakers: SpeakerOptions
     ) -> Intervals | None:
-        """Return the settings of intervals, validated before any computation; None without."""
+        """Return the settings of intervals, validated before any computation; None without.
+
+        What they draw is known when the data are.
+        """
         if self.ci is None and self.resamples is None:
             reason = "is for intervals: give --ci or --resamples too"
             refuse(context, ("--resample", "--interval", "--seed"), reason)
             return None
         level = 0.95 if self.ci is None else self.ci
         n_resamples = 1000 if self.resamples is None else self.resamples
-        drawn = self.resample
-        if drawn is None:
-            drawn = "iid" if of_trials else BY_WHAT_IS_KNOWN
-            drawn = SPEAKERS if speakers.are_known else drawn
-        scheme = SCHEMES.get(drawn)
-        intervals = Intervals.of(n_resamples, level, self.interval.value, scheme, self.seed)
-        intervals = replace(intervals, drawn=drawn)
-        if of_trials and drawn == SPEAKERS:
-            if not speakers.are_known:
+        intervals = Intervals.of(n_resamples, level, self.interval.value, None, self.seed)
+        if of_trials:
+            drawn = _BY_NAME[_SPEAKERS] if self._draws_known(speakers) else self.scheme
+            if isinstance(drawn, TwoWay) and not speakers.are_known:
                 raise ValueError(
-                    f"--resample speaker needs to know the speakers: give {TELL_SPEAKERS}"
+                    f"--resample speaker needs to know the speakers: give {_TELL_SPEAKERS}"
                 )
-            check_speakers_are_drawn(intervals)
-        if intervals.method == "bca" and drawn.startswith(NESTED):
-            raise ValueError(
-                f"--interval must not be bca with --resample {drawn}: use auto or percentile"
-            )
+            check_method(intervals, drawn)
+        if isinstance(self.scheme, Nested):
+            check_method(intervals, self.scheme)
         return intervals
+
+    def of_trials(self, made: TrialSet) -> Resampling | None:
+        """Return what is drawn of trials, None for their speakers, or all trials."""
+        scheme = self.scheme
+        if scheme is None or isinstance(scheme, TwoWay):
+            return None
+        for name in names_of_ids(scheme).values():
+            if name not in made.columns:
+                known = ", ".join(made.columns) or "they have none"
+                raise ValueError(
+                    "--resample must be iid, stratified, speaker or a column of the files "
+                    f"({known}), not {name!r}"
+                )
+        return scheme
+
+    def of_table(self, table: OpenTable) -> Resampling:
+        """Return what is drawn of a table, by default its speakers, if columns have their names."""
+        names, scheme = table.names or (), self.scheme
+        has_speakers = set(SPEAKER_COLUMNS) <= set(names)
+        if scheme is None:
+            return _BY_NAME[_SPEAKERS if has_speakers else "iid"]
+        if isinstance(scheme, TwoWay) and not has_speakers:
+            scheme = Clusters(_SPEAKERS)
+        for column in names_of_ids(scheme).values():
+            if isinstance(scheme, Nested) and column == _SPEAKERS and has_speakers:
+                raise ValueError(
+                    f"--resample {self.resample} must name one column of cluster ids, not the "
+                    "speakers of both sides: rename the column, or use --resample speaker"
+                )
+            if column not in names and not (table.names is None and column.endswith(".npy")):
+                raise ValueError(_unknown_column(column, table, names))
+        return scheme
 
     def caution(self, intervals: Intervals | None, speakers: SpeakerOptions) -> str:
         """Return what is to be said of intervals of trials whose speakers are unknown, or ""."""
         if intervals is None or self.resample is not None or speakers.are_known:
             return ""
         return (
-            f"warning: intervals are too narrow if speakers repeat: give {TELL_SPEAKERS}, or "
+            f"warning: intervals are too narrow if speakers repeat: give {_TELL_SPEAKERS}, or "
             "--resample iid if none does"
         )
+
+    def _draws_known(self, speakers: SpeakerOptions) -> bool:
+        return self.resample is None and speakers.are_known
 
 
 @dataclass(frozen=True)
 class ComparisonOptions(IntervalOptions):
     """Settings of confidence intervals of differences, which are always computed."""
 
-    ci: Annotated[float | None, of(INTERVALS, "Confidence level of intervals.", "--ci")] = 0.95
+    ci: Annotated[float | None, of(None, "Confidence level of intervals.", "--ci")] = 0.95
     resamples: Annotated[int | None, of(INTERVALS, "Number of bootstrap replicates.")] = 1000
 
 
-def check_speakers_are_drawn(intervals: Intervals) -> None:
-    """Raise where intervals are made in a way that drawn speakers do not allow."""
-    if intervals.method == "bca":
+def arguments(
+    intervals: Intervals | None, drawn: IntervalOptions, made: TrialSet
+) -> dict[str, Any]:
+    """Return settings of intervals of trials as arguments of the library."""
+    if intervals is None:
+        return {}
+    names = ("n_resamples", "confidence_level", "method", "seed")
+    settings = {name: getattr(intervals, name) for name in names}
+    return settings | {"resampling": drawn.of_trials(made)}
+
+
+def drawn_name(scheme: Resampling | None, *, has_speakers: bool = False) -> str:
+    """Return what the commands call a scheme whose ids are names of columns."""
+    if scheme is None:
+        return _SPEAKERS if has_speakers else "iid"
+    columns = [*names_of_ids(scheme).values()]
+    if len(columns) != 1:
+        return next(name for name, each in _BY_NAME.items() if type(each) is type(scheme))
+    return f"{_NESTED}{columns[0]}" if isinstance(scheme, Nested) else columns[0]
+
+
+def check_method(intervals: Intervals, drawn: Resampling | None) -> None:
+    """Raise where intervals are made in a way that a scheme does not allow."""
+    if intervals.method != "bca" or drawn is None:
+        return
+    if isinstance(drawn, TwoWay):
         raise ValueError(
             "--interval must not be bca with --resample speaker (the default where speakers are "
             "known): use auto or percentile, or --resample iid"
         )
+    if isinstance(drawn, Nested):
+        raise ValueError(
+            f"--interval must not be bca with --resample {drawn_name(drawn)}: use auto or "
+            "percentile"
+        )
 
 
-def column_of(intervals: Intervals | None) -> str | None:
-    """Return the column of cluster ids of a table, or what is drawn by default."""
-    if intervals is None or intervals.drawn in SCHEMES:
-        return None
-    return intervals.drawn.removeprefix(NESTED)
-
-
-def drawn_in_clusters(intervals: Intervals, ids: Any) -> Intervals:
-    """Return intervals that draw clusters, and samples within them if that is asked for."""
-    nested = intervals.drawn.startswith(NESTED)
-    return replace(intervals, resampling=Nested(ids) if nested else Clusters(ids))
+def _unknown_column(asked: str, table: OpenTable, names: Collection[str]) -> str:
+    """Return what is wrong with a column that a table has not."""
+    what = f"a column of {table.path} ({', '.join(names)})"
+    lacking = f", which needs columns {' and '.join(SPEAKER_COLUMNS)}" * (asked == _SPEAKERS)
+    if table.names is None:
+        what, lacking = f"a .npy file beside {table.path}", ""
+    return f"--resample must be iid, stratified or {what}, not {asked!r}{lacking}"

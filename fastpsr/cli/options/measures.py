@@ -9,20 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from fastpsr import checks
-from fastpsr.calibration import NAMED, CrossFit
+from fastpsr.caching import cached_property
+from fastpsr.calibration import NAMED
 from fastpsr.calibration.base import Calibrator
-from fastpsr.cli.options.panels import TABLES, TRIALS, of
+from fastpsr.cli.options.panels import METRICS, TABLES, TRIALS, of
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation.defaults import name_in, with_interval
 from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
-from fastpsr.predictions import Predictions
 
 Metrics = dict[str, Metric[Any]]
 
 __all__ = [
     "CalibratorOptions",
     "MeasureOptions",
-    "check_folds",
     "parse_dcf",
     "parse_priors",
     "read_costs",
@@ -43,9 +42,10 @@ class MeasureOptions:
 
     priors: Annotated[
         str | None,
-        typer.Option(
-            help="Class priors of the evaluation, which sum to 1, in the order of the classes: "
-            "0.99,0.01 for non-target and target. By default the class frequencies."
+        of(
+            METRICS,
+            "Class priors of the evaluation, which sum to 1, in the order of the classes: "
+            "0.99,0.01 for non-target and target. By default the class frequencies.",
         ),
     ] = None
     dcf: Annotated[
@@ -57,9 +57,10 @@ class MeasureOptions:
     ] = None
     eer: Annotated[
         Equal | None,
-        typer.Option(
-            help="Definition of the EER: on the convex hull of the ROC (the default), or on its "
-            "steps, by interpolation or at the nearest threshold."
+        of(
+            METRICS,
+            "Definition of the EER: on the convex hull of the ROC (the default), or on its "
+            "steps, by interpolation or at the nearest threshold.",
         ),
     ] = None
     metrics: Annotated[
@@ -86,16 +87,26 @@ class MeasureOptions:
         """Return the requested detection costs."""
         return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
 
-    def spoofing(self, spoof: Any) -> list[MinADCF]:
-        """Return the requested detection costs of a list; `spoof` says which trials are spoofed."""
-        if spoof is not None:
-            return [parse_adcf(text, spoof) for text in self.adcf or ["asvspoof5"]]
+    def spoofing(self, *, has_spoof: bool) -> list[MinADCF]:
+        """Return the requested detection costs of a list with spoofed trials, or without."""
+        if has_spoof:
+            return [parse_adcf(text) for text in self.adcf or ["asvspoof5"]]
         if self.adcf:
             raise ValueError(
                 "--adcf is for lists with labels target, nontarget and spoof; this one has no "
                 "spoofed trials"
             )
         return []
+
+    @property
+    def equalized(self) -> list[str] | None:
+        """The columns of --equalize."""
+        return None if self.equalize is None else self.equalize.split(",")
+
+    @cached_property
+    def cost_matrix(self) -> CostMatrix | None:
+        """The costs of --costs."""
+        return read_costs(self.costs)
 
     @property
     def equal_rates(self) -> EER:
@@ -135,22 +146,23 @@ class CalibratorOptions:
 
     calibrator: Annotated[
         str,
-        typer.Option(
+        of(
+            METRICS,
+            f"Calibrator of the scores, or of the calibration loss: {', '.join(NAMED)}.",
             callback=_known_calibrator,
-            metavar=f"[{'|'.join(NAMED)}]",  # the format of choices in the help
-            help="Calibrator of the scores, or of the calibration loss.",
+            metavar="NAME",
         ),
     ] = "dp"
     floor: Annotated[
         float | None,
-        typer.Option(
-            help="Keep posteriors within P and 1 - P: those that step functions return, "
-            "those that smooth maps are given. By default they may be 0 and 1, which makes "
-            "infinite LLRs.",
+        of(
+            METRICS,
+            "Keep posteriors within P and 1 - P: those that step functions return, those that "
+            "smooth maps are given. By default they may be 0 and 1, which makes infinite LLRs.",
             metavar="P",
         ),
     ] = None
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-fitting.")] = 5
+    folds: Annotated[int, of(METRICS, "Number of folds of the cross-fitting.", min=2)] = 5
 
     def untrained(self, prior: float | None = None) -> Calibrator:
         """Return the unfitted calibrator, with a floor and a prior if they were given."""
@@ -201,23 +213,18 @@ def parse_dcf(text: str) -> MinDCF:
         ) from None
 
 
-def parse_adcf(text: str, spoof: Any) -> MinADCF:
+def parse_adcf(text: str) -> MinADCF:
     """Return the cost at ``asvspoof5``, or at ``PNON:PSPOOF:CMISS:CFA:CFASPOOF``."""
     try:
         numbers = [] if text == "asvspoof5" else [float(part) for part in text.split(":")]
         if len(numbers) not in (0, 5):
             raise ValueError
-        return MinADCF(spoof, *numbers)
+        return MinADCF("spoof", *numbers)
     except ValueError:
         raise ValueError(
             "--adcf must be asvspoof5, or PNON:PSPOOF:CMISS:CFA:CFASPOOF, with positive costs, and "
             f"positive priors whose sum is below 1, not {text!r}"
         ) from None
-
-
-def check_folds(folds: int, predictions: Predictions, groups: Any = None) -> None:
-    """Raise if there are too few samples, or groups, for so many folds."""
-    CrossFit(folds=folds, groups=groups).folds_of(predictions)
 
 
 def read_costs(path: Path | None) -> CostMatrix | None:

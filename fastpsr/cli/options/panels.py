@@ -4,11 +4,12 @@ from typing import Any
 
 import typer
 
-__all__ = ["INTERVALS", "TABLES", "TRIALS", "of"]
+__all__ = ["FILES", "INTERVALS", "METRICS", "TABLES", "TRIALS", "of"]
 
 TABLES, TRIALS, INTERVALS = "Tables", "Trial lists", "Intervals"
+METRICS, FILES = "Metrics and calibration", "Files"
 
 
-def of(panel: str, help: str, *names: str, **more: Any) -> Any:
-    """Return an option that is shown in a panel of the help."""
+def of(panel: str | None, help: str, *names: str, **more: Any) -> Any:
+    """Return an option that is shown in a panel of the help, by default the first."""
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)

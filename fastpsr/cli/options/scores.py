@@ -1,15 +1,18 @@
 """What scores are."""
 
 from enum import StrEnum
-from typing import Annotated, Literal, cast
+from pathlib import Path
+from typing import Annotated, cast
 
 import typer
 
 from fastpsr.predictions import ScoreKind
 from fastpsr.trials.trial_set import KINDS_OF_SCALES
+from fastpsr.trials.trial_set import Scale as TrialScale
 
 __all__ = [
     "KindsOfScores",
+    "Scores",
     "ScoresAre",
     "ScoresMean",
     "TrialScale",
@@ -34,22 +37,32 @@ class ScoresAre(StrEnum):
     COSINE = "cosine"  # raw scores
 
 
-TrialScale = Literal["llr", "log10-llr", "posteriors", "raw"]
+_KINDS = ", ".join(ScoresAre)
 #: Other words for a kind.
 _SAME = {ScoresAre.POSTERIOR: ScoresAre.POSTERIORS, ScoresAre.COSINE: ScoresAre.RAW}
+Scores = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Score file of a system, or NAME=FILE; without --key it must contain labels. Text "
+        "may come from a pipe, - for standard input."
+    ),
+]
 KindsOfScores = Annotated[
     list[ScoresAre] | None,
     typer.Option(
         "--scores-are",
-        help="What scores are; by default posteriors, of trials llr (natural logarithms). "
-        "Several times: of each system in turn.",
+        metavar="KIND",
+        help=f"What scores are: {_KINDS}. By default posteriors, of trials llr (natural "
+        "logarithms). Several times: of each system in turn.",
     ),
 ]
 ScoresMean = Annotated[
     ScoresAre | None,
     typer.Option(
         "--scores-are",
-        help="Kind of the scores; by default posteriors, for trials llr (natural logarithms).",
+        metavar="KIND",
+        help=f"What scores are: {_KINDS}. By default posteriors, for trials llr (natural "
+        "logarithms).",
     ),
 ]
 

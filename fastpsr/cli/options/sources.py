@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fastpsr.cli.options.files import from_stdin, named_files
-from fastpsr.cli.options.panels import TABLES, TRIALS, of
+from fastpsr.cli.options.panels import FILES, TABLES, TRIALS, of
 from fastpsr.trials import FORMATS
 
 __all__ = [
+    "Binned",
     "By",
     "Columns",
     "FormatOptions",
@@ -22,20 +23,33 @@ __all__ = [
     "SpeakerOptions",
     "TableOptions",
     "TrialOptions",
+    "parse_bins",
+    "parse_by",
 ]
 
 Columns = Annotated[
     str | None,
-    typer.Option(
-        help="Columns of scores in the order of the classes, separated by commas; for trials "
-        "ROLE=NAME,... with the roles enroll, test, label, score, side."
+    of(
+        FILES,
+        "Columns of scores in the order of the classes, separated by commas; for trials "
+        "ROLE=NAME,... with the roles enroll, test, label, score, side.",
     ),
 ]
 By = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        help="Column of the key: also compute the metrics for each of its values.",
-        rich_help_panel="Trial lists",
+        metavar="COLUMN,...",
+        help="Column of the key: also compute the metrics for each of its values; of several "
+        "columns, for each combination. May be repeated.",
+    ),
+]
+Binned = Annotated[
+    list[str] | None,
+    of(
+        TRIALS,
+        "Bins of the numbers of --by: how many, of about the same number of trials each, or the "
+        "edges, or each (a condition for each value). May be repeated, with names.",
+        metavar="[COLUMN=]N|EDGE,EDGE...|each",
     ),
 ]
 
@@ -77,7 +91,7 @@ class KeyOptions:
 
     key: Annotated[
         list[Path] | None,
-        of(TRIALS, "Trial list with labels; several make one."),
+        of(None, "Trial list with labels; several make one."),
     ] = None
     targets: Annotated[
         Path | None,
@@ -131,7 +145,7 @@ class SpeakerOptions:
     """Source of the speakers of models and segments; at most one is given."""
 
     speakers: Annotated[
-        Path | None, of(TRIALS, "File with lines `id speaker`, for the ids of both sides.")
+        Path | None, of(None, "File with lines `id speaker`, for the ids of both sides.")
     ] = None
     speaker_columns: Annotated[
         str | None, of(TRIALS, "Two columns of the key with the speakers: enroll,test.")
@@ -172,6 +186,39 @@ class SpeakerOptions:
     @property
     def _all(self) -> tuple[object, ...]:
         return self.speakers, self.speaker_columns, self.speaker_pattern
+
+
+def parse_by(texts: Sequence[str] | None) -> list[str | tuple[str, ...]] | None:
+    """Return columns of conditions; those with commas between are combined."""
+    if texts is None:
+        return None
+    return [tuple(text.split(",")) if "," in text else text for text in texts]
+
+
+def parse_bins(texts: Sequence[str] | None) -> Any:
+    """Return the bins of all columns, or of columns by name."""
+    if texts is None:
+        return None
+    if not any("=" in text for text in texts):
+        if len(texts) > 1:
+            raise ValueError("--bins must be given once, or once for each column, COLUMN=N")
+        return _bins(texts[0])
+    pairs = [text.rpartition("=") for text in texts]
+    named = {name: _bins(text) for name, _, text in pairs}
+    if "" in named or len(named) < len(pairs):
+        raise ValueError("--bins must be given once, or once for each column, COLUMN=N")
+    return named
+
+
+def _bins(text: str) -> int | list[float] | str:
+    if text == "each":
+        return text
+    try:
+        return int(text) if "," not in text and "." not in text else [*map(float, text.split(","))]
+    except ValueError:
+        raise ValueError(
+            f"--bins must be a number of bins, edges with commas between, or each, not {text!r}"
+        ) from None
 
 
 class Drop(StrEnum):

@@ -1,0 +1,171 @@
+"""Tables of scores with labels: a table of metrics, or differences on the same samples."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from fastpsr.bootstrap.bootstrap import check_same_samples
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.calibration import CrossFit
+from fastpsr.cli.metrics import metrics_of_table, shared
+from fastpsr.cli.options.evaluation import EvaluationOptions
+from fastpsr.cli.options.intervals import check_method, drawn_name
+from fastpsr.cli.options.measures import parse_priors
+from fastpsr.cli.results import Figures, show_systems, show_table
+from fastpsr.cli.score_files import ReadTable, read_scores
+from fastpsr.cli.show import (
+    console,
+    print_line,
+    print_line_once,
+    recorded_lines,
+    steps,
+    warnings_as_lines,
+)
+from fastpsr.costs import CostMatrix
+from fastpsr.errors import ArgumentError
+from fastpsr.evaluation import Pairs, evaluate_systems
+from fastpsr.plans import Data, PartitionedPredictions, run
+from fastpsr.plans.watching import Progress, watched
+from fastpsr.predictions import Predictions
+from fastpsr.wording import counted
+
+__all__ = ["evaluate_tables"]
+
+_MOST_COSTS = 36  # that are listed one by one
+
+
+def evaluate_tables(
+    options: EvaluationOptions,
+    systems: Mapping[Path, str | None],
+    scales: Mapping[Path, str],
+    intervals: Intervals | None,
+    inputs: Sequence[Path | None],
+    *,
+    pairs: Pairs | None,
+    folds: int | None,
+    explain: bool,
+) -> None:
+    """Compute, print and write the table of a file, or the differences of several."""
+    tables, drawn = options.tables, None if intervals is None else options.drawn
+    in_parts = False if pairs else (True if explain else None)
+    where = (tables.labels, options.columns, tables.weights, drawn)
+    read = [read_scores(path, scales[path], *where, in_parts=in_parts) for path in systems]
+    first = next((each for each in read if each.table.ids), read[0])
+    if intervals is not None:
+        check_method(intervals, first.drawn)
+    with recorded_lines() as lines:
+        if read[0].table.files:
+            _check_parts(options, read[0], explain=explain)
+        data = {str(each.table.path): _predictions(options, each, folds) for each in read}
+        for other in read[1:]:
+            _check_same(read[0], other, data)
+        one = data[str(read[0].table.path)]
+        metrics = shared(
+            [
+                metrics_of_table(options.measures, options.loss, scale, one.n_classes)
+                for scale in scales.values()
+            ]
+        )
+        if costs := options.measures.cost_matrix:
+            print_line_once(f"--costs: {_listed(costs)}")
+        if isinstance(one, PartitionedPredictions):
+            _print_parts(read[0], one)
+            if explain:
+                console.print(str(one.explain(metrics)))
+                return
+        if intervals is not None:
+            intervals = intervals.drawing(first.units)
+            intervals = replace(intervals, drawn=drawn_name(first.drawn))
+            if pairs:
+                units = intervals.resampling.units
+                run(lambda: units(one))  # raises where there are too few
+        with warnings_as_lines() as known, _steps_of(one) as begin:
+            evaluation = evaluate_systems(
+                cast(Any, data if pairs else {None: one}), metrics, intervals=intervals,
+                differences=pairs, progress=begin,
+            )  # fmt: skip
+            known.append(evaluation)
+    figures = Figures({} if options.to_report is None else cast(dict[str, Predictions], data))
+    if pairs:
+        show_systems(evaluation, systems, scales, options, inputs, figures, lines)
+    else:
+        show_table(evaluation, read[0], options, inputs, figures, lines)
+
+
+def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None) -> Any:
+    """Return the labeled predictions of a file; print how its columns were interpreted."""
+    table = read.table
+    if not table.files:
+        print_line(f"{table.notes}; taken as {read.scale}")
+    table.require_labels()
+    predictions = table.predictions(parse_priors(options.measures.priors, read.scale))
+    if folds is not None and not table.files:
+        CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
+    return predictions
+
+
+def _check_same(a: ReadTable, b: ReadTable, predictions: Mapping[str, Any]) -> None:
+    """Raise unless two tables have the same samples, weights and clusters."""
+    names = f"{a.table.path} and {b.table.path}"
+    try:
+        check_same_samples(*(predictions[str(each.table.path)] for each in (a, b)))
+    except ArgumentError as error:
+        raise error.renamed(names) from None
+    ours, theirs = (each.table.clusters for each in (a, b))
+    known: list[Any] = [ours or theirs, theirs or ours]
+    weights: list[Any] = [each.table.values.get("weights") for each in (a, b)]
+    clusters = f"--resample {', '.join(a.table.ids)}: values"
+    for what, values in {"weights": weights, clusters: known}.items():
+        if not np.array_equal(*values):  # both may be empty
+            raise ValueError(f"{what} must be the same in {names}")
+
+
+def _check_parts(options: EvaluationOptions, read: ReadTable, *, explain: bool) -> None:
+    if options.to_report is not None:
+        raise ValueError(
+            f"--report draws all scores, and {read.table.path} is read part by part: take a sample"
+        )
+
+
+def _print_parts(read: ReadTable, data: PartitionedPredictions) -> None:
+    """Print how a table that is read part by part was interpreted."""
+    table = read.table
+    print_line(f"{table.notes}; taken as {read.scale}")
+    n_files, n_parts = counted(len(table.files), "file"), counted(data.n_parts, "part")
+    print_line(f"{table.path}: {n_files}, read in {n_parts}")
+
+
+@contextmanager
+def _steps_of(data: Data) -> Iterator[Any]:
+    """Yield what shows the steps of an evaluation; of data in parts, show the rows read."""
+    if not isinstance(data, PartitionedPredictions):
+        with steps(None) as begin:
+            yield begin
+        return
+    n_rows = data.source.n_rows
+    read, n_done = -1, 0
+    with steps(None) as begin:
+
+        def see(progress: Progress) -> None:
+            nonlocal read, n_done
+            if progress.read != read:
+                read, n_done = progress.read, 0
+            n_done += progress.n_rows
+            begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
+
+        with watched(see):
+            yield None
+
+
+def _listed(costs: CostMatrix) -> str:
+    """Return the costs as text, of a large matrix the shape and the range."""
+    values = costs.values
+    if values.size > _MOST_COSTS:
+        shape = f"{costs.n_classes:,} classes, {costs.n_decisions:,} decisions"
+        return f"{shape}, costs from {values.min():g} to {values.max():g}"
+    rows = "; ".join(", ".join(f"{cost:g}" for cost in row) for row in values)
+    return f"a row for each true class, a column for each decision: {rows}"

@@ -1,0 +1,148 @@
+"""Systems on trial lists: a table of metrics, or differences on the trials that all score."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from fastpsr import trials
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.calibration import CrossFit
+from fastpsr.cli.metrics import metrics_of_trials, shared
+from fastpsr.cli.options.evaluation import EvaluationOptions
+from fastpsr.cli.options.intervals import arguments, drawn_name
+from fastpsr.cli.options.measures import parse_priors
+from fastpsr.cli.options.scores import TrialScale
+from fastpsr.cli.results import Figures, show_systems
+from fastpsr.cli.show import (
+    print_line,
+    print_line_once,
+    recorded_lines,
+    steps,
+    warnings_as_lines,
+)
+from fastpsr.cli.trial_files import TrialReader
+from fastpsr.cli.wording import in_words
+from fastpsr.evaluation import Evaluation, Pairs, SharedTargets, groups_of
+from fastpsr.predictions import Predictions
+from fastpsr.trials import TrialSet
+from fastpsr.trials.common import common_trials
+from fastpsr.trials.conditions import conditions, spoofed_trials
+from fastpsr.trials.evaluate import predictions_of, weights_of
+
+__all__ = ["evaluate_trials"]
+
+
+def evaluate_trials(
+    options: EvaluationOptions,
+    systems: Mapping[Path, str | None],
+    scales: Mapping[Path, TrialScale],
+    reader: TrialReader,
+    intervals: Intervals | None,
+    inputs: Sequence[Path | None],
+    *,
+    pairs: Pairs | None,
+    folds: int | None,
+) -> None:
+    """Read, evaluate, print and write."""
+    found: list[Evaluation] = []
+    figures = Figures()
+    with recorded_lines() as lines, steps(None) as begin, warnings_as_lines() as known:
+        reader.progress = begin
+        together = ([path] for path in systems) if pairs is None else [[*systems]]
+        for paths in together:
+            sets = {str(path): reader.read(path) for path in paths}
+            if pairs is not None:
+                sets, left_out = common_trials(sets)
+                if left_out:
+                    print_line(left_out)
+            made = next(iter(sets.values()))
+            _check_folds(options, made, folds)
+            _print_shared_targets(options, made)
+            own = {str(path): scales[path] for path in paths}
+            with reader.clock.on("metrics"):
+                evaluation = trials.evaluate(
+                    sets, _metrics(options, made, own), scores_are=own, prior=_prior(options),
+                    **options.conditions, equalize=options.measures.equalized, differences=pairs,
+                    group_differences=options.pairs_of_groups, progress=begin,
+                    **arguments(intervals, options.drawn, made),
+                )  # fmt: skip
+            found.append(evaluation)
+            known.append(evaluation)
+            if options.to_report is not None:
+                _add_figures(figures, options, sets, own, evaluation)
+    evaluation = Evaluation.joined(found)
+    drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
+    show_systems(
+        in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines,
+        clock=reader.clock, caution=options.drawn.caution(intervals, options.speakers),
+    )  # fmt: skip
+
+
+def _metrics(
+    options: EvaluationOptions, made: TrialSet, scales: Mapping[str, TrialScale]
+) -> dict[str, Any]:
+    """Return the metrics that all these systems have."""
+    has_spoof = spoofed_trials(made) is not None
+    return shared(
+        [
+            metrics_of_trials(options.measures, options.loss, scale, has_spoof=has_spoof)
+            for scale in scales.values()
+        ]
+    )
+
+
+def _prior(options: EvaluationOptions) -> float | None:
+    priors = parse_priors(options.measures.priors, "llr", of_trials=True)
+    return None if priors is None else priors[1]
+
+
+def _check_folds(options: EvaluationOptions, made: TrialSet, folds: int | None) -> None:
+    """Raise if there are too few trials, or speakers, for a given number of folds."""
+    if folds is not None:
+        weights = weights_of(made, options.measures.equalized)
+        groups = made.speakers if made.has_speakers else None
+        CrossFit(folds=folds, groups=groups).folds_of(made.predictions("raw", weights=weights))
+
+
+def _print_shared_targets(options: EvaluationOptions, made: TrialSet) -> None:
+    """Print where conditions of spoofed trials share the targets."""
+    if spoofed_trials(made) is None:
+        return
+    for name, each in (conditions(made, **options.conditions) or {}).items():
+        if isinstance(each, SharedTargets) and options.by is None:
+            print_line_once(
+                f"spoofed trials: the EER of all trials is SASV-EER; {name}=nontarget (SV-EER) and "
+                f"{name}=spoof (SPF-EER) share all targets"
+            )
+        elif isinstance(each, SharedTargets):
+            columns = name if isinstance(name, str) else ",".join(name)
+            print_line_once(
+                f"--by {columns}: conditions share all targets, as some have spoofed trials only"
+            )
+
+
+def _add_figures(
+    figures: Figures,
+    options: EvaluationOptions,
+    sets: Mapping[str, TrialSet],
+    scales: Mapping[str, TrialScale],
+    evaluation: Evaluation,
+) -> None:
+    """Add the predictions of all trials, and those of each condition, whose trials count alike."""
+    weights = weights_of(next(iter(sets.values())), options.measures.equalized)
+    prior = _prior(options)
+    for name, made in sets.items():
+        alike = predictions_of(made, name, scales[name], prior=prior)
+        figures.predictions[name] = alike
+        if weights is not None:
+            weighted = predictions_of(made, name, scales[name], prior=prior, weights=weights)
+            figures.predictions[name] = weighted
+        groups = groups_of(
+            alike, conditions(made, **options.conditions), options.conditions["bins"]
+        )
+        is_spoof = spoofed_trials(made)
+        if is_spoof is not None:
+            figures.spoof[name] = is_spoof
+        figures.conditions[name] = {each.name: cast(Predictions, each.data) for each in groups}
+        if evaluation.intervals is not None:
+            figures.resampling[name] = evaluation.intervals.resampling

@@ -1,0 +1,70 @@
+"""Options that `evaluate` and `compare` share."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastpsr.cli.options.files import OutputOptions, Report
+from fastpsr.cli.options.intervals import ComparisonOptions, IntervalOptions
+from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions
+from fastpsr.cli.options.scores import KindsOfScores
+from fastpsr.cli.options.sources import (
+    Binned,
+    By,
+    Columns,
+    GroupDifferences,
+    KeyOptions,
+    SpeakerOptions,
+    TableOptions,
+    TrialOptions,
+    parse_bins,
+    parse_by,
+)
+from fastpsr.evaluation import GroupPairs
+
+__all__ = ["EvaluationOptions", "OptionsOfDifferences"]
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """What is evaluated, how, and where it is written; in the order of the help."""
+
+    keys: KeyOptions = field(default_factory=KeyOptions)
+    scores_are: KindsOfScores = None
+    by: By = None
+    measures: MeasureOptions = field(default_factory=MeasureOptions)
+    drawn: IntervalOptions = field(default_factory=IntervalOptions)
+    speakers: SpeakerOptions = field(default_factory=SpeakerOptions)
+    outputs: OutputOptions = field(default_factory=OutputOptions)
+    to_report: Report = None
+    loss: CalibratorOptions = field(default_factory=CalibratorOptions)
+    columns: Columns = None
+    tables: TableOptions = field(default_factory=TableOptions)
+    trials: TrialOptions = field(default_factory=TrialOptions)
+    bins: Binned = None
+    group_differences: GroupDifferences = None
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """The conditions, as arguments of the library."""
+        by, bins = parse_by(self.by), parse_bins(self.bins)
+        if bins is not None and by is None:
+            raise ValueError("--bins is for conditions: give --by too")
+        return {"by": by, "bins": bins}
+
+    @property
+    def pairs_of_groups(self) -> GroupPairs | None:
+        """Which groups of trials are compared."""
+        return None if self.group_differences is None else self.group_differences.value
+
+    @property
+    def written(self) -> list[Path]:
+        """The files that are written, other than standard output."""
+        return [*self.outputs.written, *([] if self.to_report is None else [self.to_report])]
+
+
+@dataclass(frozen=True)
+class OptionsOfDifferences(EvaluationOptions):
+    """The same with intervals, which differences always have."""
+
+    drawn: ComparisonOptions = field(default_factory=ComparisonOptions)
