@@ -389,6 +389,21 @@ def test_policies(scores, option, rows):
     check(llrs(rows))
 
 
+def test_scores_without_ids_in_the_order_of_the_key():
+    save(s="".join(f"{x!r}\n" for x in X.tolist()))
+    check_refusal(
+        {}, [*RUN, "--json", "t.json"], ["has no ids of trials to join on: pass --in-order"]
+    )
+    evaluated("--in-order")
+    check(llrs())
+    joined = ("join", "--key", "key", "--scores", "s", "--in-order", "--output", "t.parquet")
+    assert "in the order of the key" in succeed(*joined)
+    assert polars.read_parquet("t.parquet")["llr"].to_list() == X.tolist()
+    save(s="1.5\n-2\n")
+    assert f"s has 2 scores and key has {Y.size} trials" in fastpsr(*RUN, "--in-order").err
+    assert "--in-order needs --key" in fastpsr("evaluate", "--scores", "s", "--in-order").err
+
+
 # Bad input
 
 OUT = ("--json", "t.json", "--markdown", "t.md")

@@ -72,6 +72,7 @@ def join(
             score_format=formats.format,
             key_columns=key_columns,
             score_columns=score_columns,
+            in_order=formats.in_order,
             speakers=speakers.speakers,
             speaker_columns=speakers.pair,
             speaker_pattern=speakers.speaker_pattern,

@@ -9,7 +9,9 @@ __all__ = ["FOR_RCL", "FOR_TRIALS", "SPEAKERS", "given", "refuse", "refuse_for_m
 #: Options that define the speakers.
 SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")
 #: Options for keys, and for differences between a key and scores.
-NEED_KEY = ("--key-format", "--key-columns", "--key-transpose", "--missing", "--extra")
+NEED_KEY = (
+    "--key-format", "--key-columns", "--key-transpose", "--in-order", "--missing", "--extra",
+)  # fmt: skip
 #: Options that are not valid for a table of scores with labels.
 FOR_TRIALS = (
     "--by", "--bins", "--group-differences", "--equalize", "--adcf", *SPEAKERS, *NEED_KEY,

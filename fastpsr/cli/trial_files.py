@@ -98,7 +98,8 @@ class TrialReader:
             print_line(scores.notes)  # printed before the join, since it may explain an error
             self.progress(f"joining {path}")
             with self.clock.on("join"):
-                made, n_printed = trials.read(key, scores, **self._policies), 2
+                made = trials.read(key, scores, in_order=self.options.in_order, **self._policies)
+            n_printed = 2
         before = {*made.notes} - {*taken_as_conditions(made.columns, AS_SPEAKERS)}
         self._print([line for line in made.notes[n_printed:] if line in before])
         with self.clock.on("join"):

@@ -30,6 +30,7 @@ _OPTIONS = {
     "format": "--format",
     "group_differences": "--group-differences",
     "ids": "--resample",
+    "in_order": "--in-order",
     "in_parts": "--explain",
     "key_columns": "--key-columns",
     "key_format": "--key-format",
@@ -129,6 +130,8 @@ def note_in_options(note: str) -> str:
 
 def _as_option(option: str, value: object) -> str:
     """Return an option with its value; NAME is a placeholder for the user's choice."""
+    if value is True:
+        return option
     if value is bool:
         return f"{option} or --no-{option.removeprefix('--')}"
     if isinstance(value, Mapping):

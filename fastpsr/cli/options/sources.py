@@ -283,6 +283,14 @@ class FormatOptions:
             callback=_known_format,
         ),
     ] = None
+    in_order: Annotated[
+        bool,
+        of(
+            TRIALS,
+            "Scores have no ids: they are those of the trials of the key, in its order.",
+            "--in-order",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ __all__ = [
     "Verdict",
     "check_as_many",
     "check_classes",
+    "check_ids",
     "check_without_ids",
 ]
 
@@ -246,6 +247,14 @@ def check_classes(path: object, n_targets: int, n_trials: int) -> None:
         if count == 0:
             among = counted(n_trials, "trial")
             raise ValueError(f"{path}: there are no {noun} among {among}")
+
+
+def check_ids(argument: str, path: object, format: str, *, has_ids: bool) -> None:
+    """Raise if a file that is to be joined has no ids."""
+    if not has_ids:
+        rule, in_order = f"{format} has no ids of trials to join on", {"in_order": True}
+        pass_ = in_order if argument == "scores" else None
+        raise ArgumentError(argument, rule, pass_=pass_, name=f"{path}:")
 
 
 def check_without_ids(path: object, *, has_ids: bool) -> None:

@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.coded import Coded
-from fastpsr.trials.joining.findings import OF_SCORES, Found, Mismatches, Policies, Some, Verdict
+from fastpsr.trials.joining.findings import (
+    OF_SCORES,
+    Found,
+    Mismatches,
+    Policies,
+    Some,
+    Verdict,
+    check_ids,
+)
 from fastpsr.trials.joining.matching import match, repeated
 from fastpsr.trials.joining.repeats import distinct_hashes
 from fastpsr.trials.joining.why_ids_differ import nothing_in_common, why_ids_differ
@@ -42,7 +50,8 @@ def join(key: Reading, scores: Reading, policies: Policies) -> Joined:
     assert key.y_true is not None
     assert scores.score is not None
     both_sides = "side" in key.names and "side" in scores.names
-    key_ids, score_ids = (_ids(reading, with_side=both_sides) for reading in (key, scores))
+    key_ids = _ids("key", key, with_side=both_sides)
+    score_ids = _ids("scores", scores, with_side=both_sides)
     matched = match(key_ids, score_ids, distinct_hashes(key_ids) if both_sides else key.hashes)
     mismatches, score_of = Mismatches(), matched.score_of
     found, n = mismatches.found, len(key)
@@ -89,7 +98,7 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     """Return the rows of a score file that is read without a key."""
     assert scores.score is not None
     has_ids = scores.enroll is not None or scores.test is not None
-    ids = _ids(scores, with_side="side" in scores.names) if has_ids else []
+    ids = _ids("scores", scores, with_side="side" in scores.names) if has_ids else []
     keep = ~np.isnan(scores.score)
     found = {"nan": Found.of(np.flatnonzero(~keep), ids)}
     if has_ids:
@@ -113,10 +122,9 @@ def keep_numbers(scores: Reading, policies: Policies) -> Joined:
     return Joined(rows, rows, tuple(verdict.notes))
 
 
-def _ids(reading: Reading, *, with_side: bool) -> Sequence[Coded]:
-    if reading.enroll is None or reading.test is None:
-        raise ValueError(f"{reading.path}: {reading.format} has no ids of trials to join on")
-    ids = [reading.enroll, reading.test]
+def _ids(argument: str, reading: Reading, *, with_side: bool) -> Sequence[Coded]:
+    check_ids(argument, reading.path, reading.format, has_ids=len(reading.ids) == 2)
+    ids = [*reading.ids.values()]
     if with_side:
         side = reading.columns[reading.names["side"]]
         assert isinstance(side, Coded)

@@ -12,7 +12,7 @@ from fastpsr.files import check_place, whole_file
 from fastpsr.plans.budget import memory_budget
 from fastpsr.trials.joining.columns import column_names, named
 from fastpsr.trials.joining.database import Database
-from fastpsr.trials.joining.findings import Policies
+from fastpsr.trials.joining.findings import Policies, check_ids
 from fastpsr.trials.joining.sources import WithIdsOf
 from fastpsr.trials.joining.steps import Job, System
 from fastpsr.trials.optional import polars, pyarrow
@@ -147,13 +147,13 @@ def join(
     turns = transposes(transpose, inputs)
     request = Request("key", key_format, key_columns or {}, prefix="key_")
     of_key = open_as_one(keys, request, turns[: len(keys)])
-    _check_input(of_key)
+    _check_input("key", of_key)
     request = Request("scores", score_format, score_columns or {}, prefix="score_")
     systems = []
     for (name, path), turn in zip(paths.items(), turns[len(keys) :], strict=True):
         file = open_file(path, replace(request, transpose=turn))
         systems.append(System(name, WithIdsOf(of_key, file) if in_order else file))
-        _check_input(systems[-1].file)
+        _check_input("scores", systems[-1].file)
     finder = SpeakerFinder.of(speakers, speaker_columns, speaker_pattern)
     if finder is not None:
         finder.check_columns(of_key.conditions)
@@ -191,14 +191,14 @@ def _check_output(output: AnyPath, inputs: Sequence[AnyPath | Reading]) -> None:
             raise ArgumentError("output", f"must not be an input too: {output}")
 
 
-def _check_input(file: TrialFile) -> None:
+def _check_input(argument: str, file: TrialFile) -> None:
     if file.n_held > memory_budget():
         raise ValueError(
             f"{file.path} must be a regular file, as text of a pipe is held in memory and this has "
             f"{file.n_held:,} bytes: save it, or raise FASTPSR_MEMORY"
         )
-    if "enroll" not in file.roles or "test" not in file.roles:
-        raise ValueError(f"{file.path}: {file.format} has no ids of trials to join on")
+    has_ids = {"enroll", "test"} <= {*file.roles}
+    check_ids(argument, file.path, file.format, has_ids=has_ids)
 
 
 def _on_speakers(finder: SpeakerFinder | None, columns: Sequence[str]) -> tuple[str, ...]:
