@@ -77,6 +77,78 @@ def test_one_column_stands_for_class_1(scores_are, ending):
     assert same(values_of("t.json"), table)
 
 
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])
+def test_conditions(ending):
+    y, z, _ = data(2, n=400)
+    scores, predictions = SCORES["llr"](y, z)
+    rng = np.random.default_rng(0)
+    ids = {"room": rng.choice(["a", "b"], y.size), "snr": rng.normal(size=y.size)}
+    write(f"s{ending}", label=y, llr=scores, **ids)
+    run = ["--columns", "llr", "--scores-are", "llr", "--metrics", "Cllr,EER", "--json", "t.json"]
+    run += ["--by", "room", "--by", "room,snr", "--bins", "snr=0.0"]
+    out = succeed("evaluate", f"s{ending}", *run)
+    by = {"room": ids["room"], ("room", "snr"): (ids["room"], ids["snr"])}
+    table = fp.evaluate(predictions, ["Cllr", "EER"], by=by, bins={"snr": [0.0]})
+    rows = strict_json("t.json")["rows"]
+    assert [(row["group"], row["metric"]) for row in rows] == [
+        (row.group, row.metric) for row in table.rows
+    ]
+    assert [row["value"] for row in rows] == pytest.approx([row.value for row in table.rows])
+    assert {"room=a", "room=b", "room=a, snr=[-inf, 0)"} <= {row["group"] for row in rows}
+    assert "room=b, snr=[0, inf]" in out
+    if ending == ".parquet":
+        succeed("evaluate", f"*{ending}", *run)  # part by part
+        in_parts = strict_json("t.json")["rows"]
+        assert [row["group"] for row in in_parts] == [row["group"] for row in rows]
+        assert [row["value"] for row in in_parts] == pytest.approx([row["value"] for row in rows])
+
+
+def test_conditions_of_tables_that_are_compared():
+    y, z, _ = data(2, n=400)
+    scores, predictions = SCORES["llr"](y, z)
+    room = np.random.default_rng(0).choice(["a", "b"], y.size)
+    for name, x in (("s.csv", scores), ("t.csv", 0.5 * scores)):
+        write(name, label=y, llr=x, room=room)
+    write("other.csv", label=y, llr=scores, room=room[::-1])
+    write("bare.csv", label=y, llr=scores)
+    run = ["--columns", "llr", "--scores-are", "llr", "--by", "room", "--metrics", "Cllr"]
+    few = ["--resamples", 40, "--json", "t.json", "--report", "r.html"]
+    succeed("compare", "s.csv", "t.csv", *run, *few)
+    table = fp.evaluate(
+        {"s": predictions, "t": fp.Predictions.from_llrs(y, 0.5 * scores)}, ["Cllr"],
+        by={"room": room}, differences="first", n_resamples=40, seed=0,
+    )  # fmt: skip
+    found = strict_json("t.json")["differences"]
+    assert [row["group_a"] for row in found] == [None, "room=a", "room=b"]
+    for row, expected in zip(found, table.differences, strict=True):
+        assert row["difference"] == pytest.approx(expected.value)
+        assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high))
+    assert "room=a" in Path("r.html").read_text()
+    for other, words in (
+        ("other.csv", "--by room: values must be the same in s.csv and other.csv"),
+        ("bare.csv", "bare.csv has no column 'room'; it has label, llr"),
+    ):
+        assert words in fastpsr("compare", "s.csv", other, *run).err
+
+
+def test_conditions_that_a_table_does_not_have():
+    y, z, _ = data(2, n=400)
+    write("s.csv", label=y, llr=SCORES["llr"](y, z)[0], snr=z[:, 0])
+    run = ["evaluate", "s.csv", "--columns", "llr", "--scores-are", "llr"]
+    for options, words in (
+        (["--by", "room"], "s.csv has no column 'room'; it has label, llr, snr"),
+        (
+            ["--by", "snr"],
+            "--by snr must have at most 20 different numbers, not 400: pass --bins 4",
+        ),
+        (["--bins", "4"], "--bins is for conditions: give --by too"),
+    ):
+        assert words in fastpsr(*run, *options).err
+    write("s.parquet", label=y, llr=y, room=y)
+    run = ["evaluate", "s.parquet", "--scores-are", "llr", "--by", "room", "--explain"]
+    assert "--explain is of all samples, not of conditions: omit --by" in fastpsr(*run).err
+
+
 @pytest.mark.parametrize("ending", [".npz", ".npy", ".csv", ".parquet"])
 def test_columns_by_name(ending):
     y, z, w = data()

@@ -374,7 +374,6 @@ BAD |= {
         "--speaker-pattern=x",
         "--format=csv",
         "--equalize=g",
-        "--by=g",
     )
 } | {
     f"{option} for trials": ({}, [*TRIALS, option], [option.split("=")[0], "is for a table"])

@@ -115,7 +115,7 @@ WRONG = {
 #: Names of columns, and switches.
 DATA_DECIDE = {
     "--by", "--equalize", "--resample", "--group-differences", "--all-pairs", "--eer",
-    "--transpose", "--key-transpose", "--explain", "--scores",
+    "--transpose", "--key-transpose", "--in-order", "--explain", "--scores",
 }  # fmt: skip
 
 

@@ -503,7 +503,7 @@ BAD = {
 
 ONLY = {  # options that a mode does not have, with a value, and why
     "for a table": (["evaluate", "t.csv"], "is for trials (--key, --scores)", [
-        "--by=take", "--equalize=take", "--speakers=m", "--speaker-columns=by,of",
+        "--equalize=take", "--speakers=m", "--speaker-columns=by,of",
         "--speaker-pattern=x", "--key-format=csv", "--key-columns=label=y", "--key-transpose",
         "--format=csv", "--transpose", "--missing=drop", "--extra=ignore", "--duplicates=first",
         "--nan=drop",

@@ -27,7 +27,7 @@ from fastpsr.cli.show import (
 )
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Pairs, evaluate_systems
+from fastpsr.evaluation import Pairs, evaluate_systems, groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
@@ -52,7 +52,7 @@ def evaluate_tables(
     """Compute, print and write the table of a file, or the differences of several."""
     tables, drawn = options.tables, None if intervals is None else options.drawn
     in_parts = False if pairs else (True if explain else None)
-    where = (tables.labels, options.columns, tables.weights, drawn)
+    where = (tables.labels, options.columns, tables.weights, drawn, options.columns_of_conditions)
     read = [read_scores(path, scales[path], *where, in_parts=in_parts) for path in systems]
     first = next((each for each in read if each.table.ids), read[0])
     if intervals is not None:
@@ -75,6 +75,8 @@ def evaluate_tables(
         if isinstance(one, PartitionedPredictions):
             _print_parts(read[0], one)
             if explain:
+                if options.by is not None:
+                    raise ValueError("--explain is of all samples, not of conditions: omit --by")
                 console.print(str(one.explain(metrics)))
                 return
         if intervals is not None:
@@ -83,13 +85,20 @@ def evaluate_tables(
             if pairs:
                 units = intervals.resampling.units
                 run(lambda: units(one))  # raises where there are too few
+        by, bins = _conditions(options, read[0]), options.conditions["bins"]
         with warnings_as_lines() as known, _steps_of(one) as begin:
             evaluation = evaluate_systems(
-                cast(Any, data if pairs else {None: one}), metrics, intervals=intervals,
-                differences=pairs, progress=begin,
+                cast(Any, data if pairs else {None: one}), metrics, by=by, bins=bins,
+                intervals=intervals, differences=pairs,
+                group_differences=options.pairs_of_groups, progress=begin,
             )  # fmt: skip
             known.append(evaluation)
-    figures = Figures({} if options.to_report is None else cast(dict[str, Predictions], data))
+    figures = Figures()
+    if options.to_report is not None:
+        for path, predictions in data.items():
+            groups = groups_of(predictions, by, bins)
+            figures.predictions[path] = predictions
+            figures.conditions[path] = {each.name: cast(Predictions, each.data) for each in groups}
     if pairs:
         show_systems(evaluation, systems, scales, options, inputs, figures, lines)
     else:
@@ -108,6 +117,18 @@ def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None)
     return predictions
 
 
+def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:
+    """Return the conditions as groups of the library: ids, or names of columns of parts."""
+    by = options.conditions["by"]
+    if by is None:
+        return None
+    ids = read.table.others
+    return {
+        each: ids[each] if isinstance(each, str) else tuple(ids[name] for name in each)
+        for each in by
+    }
+
+
 def _check_same(a: ReadTable, b: ReadTable, predictions: Mapping[str, Any]) -> None:
     """Raise unless two tables have the same samples, weights and clusters."""
     names = f"{a.table.path} and {b.table.path}"
@@ -118,8 +139,10 @@ def _check_same(a: ReadTable, b: ReadTable, predictions: Mapping[str, Any]) -> N
     ours, theirs = (each.table.clusters for each in (a, b))
     known: list[Any] = [ours or theirs, theirs or ours]
     weights: list[Any] = [each.table.values.get("weights") for each in (a, b)]
-    clusters = f"--resample {', '.join(a.table.ids)}: values"
-    for what, values in {"weights": weights, clusters: known}.items():
+    same = {"weights": weights, f"--resample {', '.join(a.table.ids)}: values": known}
+    for name, values in a.table.others.items():
+        same[f"--by {name}: values"] = [values, b.table.others[name]]
+    for what, values in same.items():
         if not np.array_equal(*values):  # both may be empty
             raise ValueError(f"{what} must be the same in {names}")
 

@@ -14,7 +14,7 @@ NEED_KEY = (
 )  # fmt: skip
 #: Options that are not valid for a table of scores with labels.
 FOR_TRIALS = (
-    "--by", "--bins", "--group-differences", "--equalize", "--adcf", *SPEAKERS, *NEED_KEY,
+    "--equalize", "--adcf", *SPEAKERS, *NEED_KEY,
     "--format", "--transpose", "--duplicates", "--nan",
 )  # fmt: skip
 #: Options that are not valid for trials.

@@ -60,7 +60,7 @@ def show_table(
     write_evaluation(evaluation, read.scale, options.outputs.files, inputs)
     if options.to_report is not None:
         write_report(
-            options.to_report, evaluation, predictions={path.name: figures.predictions[str(path)]},
+            options.to_report, evaluation, **figures.renamed({str(path): path.name}),
             read=[*lines, str(evaluation.all_samples)],
             operating_points=options.measures.detection(of_trials=False),
         )  # fmt: skip

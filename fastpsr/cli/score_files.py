@@ -1,5 +1,6 @@
 """Tables of scores with labels: what the options say of them, and how they are written."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def read_scores(
     columns: str | None,
     weights: str | None,
     drawn: IntervalOptions | None = None,
+    conditions: Sequence[str] = (),
     *,
     in_parts: bool | None = False,
 ) -> ReadTable:
@@ -48,7 +50,7 @@ def read_scores(
 
     `labels`, `columns` and `weights` name columns or arrays (several `columns`, separated by
     commas); for .npy files, all except the scores are separate files. Ids are read if `drawn` is
-    given.
+    given, and columns of `conditions`.
     """
     try:
         table = open_table(path)
@@ -59,7 +61,8 @@ def read_scores(
     names = None if columns is None else columns.split(",")
     scheme = IID() if drawn is None else drawn.of_table(table)
     ids = tuple(names_of_ids(scheme).values())
-    chosen = table.choose(kind_of(scale), labels, names, weights, ids, in_parts=in_parts)
+    others = {"by": conditions}
+    chosen = table.choose(kind_of(scale), labels, names, weights, ids, others, in_parts=in_parts)
     return ReadTable(chosen, scale, scheme)
 
 

@@ -25,7 +25,7 @@ __all__ = [
 
 def print_evaluation(evaluation: Evaluation) -> None:
     """Print a line per metric with its meaning, or a column per system and condition."""
-    if evaluation.groups[0].system is not None:
+    if evaluation.groups[0].system is not None or len(evaluation.groups) > 1:
         console.print(evaluation.to_text(console.width), soft_wrap=True)
         return
     console.print(str(evaluation.all_samples))

@@ -53,6 +53,7 @@ _OPTIONS = {
     "transpose": "--transpose",
 }
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
+_OF_COLUMN = re.compile(r"^(\w+)\['(.*)'\]$")
 _OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
 
 
@@ -79,7 +80,7 @@ def in_options(
         return str(error)
     options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
     option = options.get(error.argument, error.argument)
-    name = error.name or option
+    name = _OF_COLUMN.sub(lambda of: f"{options.get(of[1], of[1])} {of[2]}", error.name) or option
     if name.endswith(f": {error.argument}"):  # of a file
         name = name.removesuffix(error.argument) + option
     problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), error.renamed(name).problem)

@@ -66,9 +66,10 @@ def _aligned(evaluation: "Evaluation") -> tuple[Sequence[Sequence[str]], str]:
 
 def _without_endings(evaluation: "Evaluation") -> "Evaluation":
     """Return an evaluation whose systems have no endings of files, if their names still differ."""
-    names = dict.fromkeys(group.system or "" for group in evaluation.groups)
+    names = {each.system for each in evaluation.groups if each.system is not None}
     short = {name: _without_ending(name) for name in names}
-    return evaluation.renamed(short) if len(set(short.values())) == len(names) else evaluation
+    differ = names and len(set(short.values())) == len(names)
+    return evaluation.renamed(short) if differ else evaluation
 
 
 def _without_ending(name: str) -> str:

@@ -1,6 +1,6 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ class Table:
         What is in memory: "scores", and "labels" and "weights" where there are some.
     clusters : tuple
         Values of the columns `ids`; their names, if the files are read part by part.
+    others : dict of str to ndarray or str
+        Values of other columns, or likewise their names, by the name that was asked for.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class Table:
     files: tuple[str, ...]
     values: dict[str, NDArray[Any]]
     clusters: tuple[Any, ...]
+    others: dict[str, Any]
 
     @property
     def notes(self) -> str:
@@ -145,27 +148,37 @@ class OpenTable:
         columns: str | Sequence[str] | None,
         weights: str | None,
         ids: tuple[str, ...] = (),
+        others: Mapping[str, Sequence[str]] | None = None,
         *,
         in_parts: bool | None = None,
     ) -> Table:
-        """Return the table of some columns, as `fastpsr.read_table` says, and of others as ids."""
+        """Return the table of some columns, as `fastpsr.read_table` says, of ids, and of others.
+
+        These are named by arguments, of which errors speak.
+        """
         label = self._find("labels", labels, _LABELS)
         weight = self._find("weights", weights, _WEIGHTS)
-        chosen = self._scores(kind, columns, (label, weight, *ids))
+        more = {
+            name: self._known(argument, name)
+            for argument, names in (others or {}).items()
+            for name in names
+        }
+        chosen = self._scores(kind, columns, (label, weight, *ids, *more.values()))
         if self._are_parts(len(chosen) + 1 + (weight is not None), in_parts):
-            table = Table(self.path, kind, chosen, label, weight, ids, self.files, {}, ids)
+            table = Table(self.path, kind, chosen, label, weight, ids, self.files, {}, ids, more)
             table.require_labels()
             return table
         if len(self.files) > 1 or self.path.is_dir():
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
-        others = {"labels": label, "weights": weight}
+        of_samples = {"labels": label, "weights": weight}
         values = {"scores": self._load_scores(chosen)}
-        values |= {what: self.load(name) for what, name in others.items() if name is not None}
+        values |= {what: self.load(name) for what, name in of_samples.items() if name is not None}
         clusters = tuple(self.load(name) for name in ids)
+        loaded = {name: self.load(column) for name, column in more.items()}
         if self.names is None:
             chosen = (self.path.name,)
-        return Table(self.path, kind, chosen, label, weight, ids, (), values, clusters)
+        return Table(self.path, kind, chosen, label, weight, ids, (), values, clusters, loaded)
 
     def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
         """Return the requested column, by default the first one with a usual name."""

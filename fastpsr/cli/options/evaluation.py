@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastpsr.cli.options.files import OutputOptions, Report
 from fastpsr.cli.options.intervals import ComparisonOptions, IntervalOptions
 from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions
@@ -53,8 +55,14 @@ class EvaluationOptions:
         return {"by": by, "bins": bins}
 
     @property
+    def columns_of_conditions(self) -> list[str]:
+        """The columns of the conditions, each once."""
+        by = self.conditions["by"] or ()
+        return [*dict.fromkeys(name for each in by for name in np.atleast_1d(each).tolist())]
+
+    @property
     def pairs_of_groups(self) -> GroupPairs | None:
-        """Which groups of trials are compared."""
+        """Which conditions are compared."""
         return None if self.group_differences is None else self.group_differences.value
 
     @property

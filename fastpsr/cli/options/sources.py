@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fastpsr.cli.options.files import from_stdin, named_files
-from fastpsr.cli.options.panels import FILES, TABLES, TRIALS, of
+from fastpsr.cli.options.panels import FILES, METRICS, TABLES, TRIALS, of
 from fastpsr.trials import FORMATS
 
 __all__ = [
@@ -39,15 +39,15 @@ By = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN,...",
-        help="Column of the key: also compute the metrics for each of its values; of several "
-        "columns, for each combination. May be repeated.",
+        help="Column of the key or table: also compute the metrics for each of its values; of "
+        "several columns, for each combination. May be repeated.",
     ),
 ]
 Binned = Annotated[
     list[str] | None,
     of(
-        TRIALS,
-        "Bins of the numbers of --by: how many, of about the same number of trials each, or the "
+        METRICS,
+        "Bins of the numbers of --by: how many, of about the same number of samples each, or the "
         "edges, or each (a condition for each value). May be repeated, with names.",
         metavar="[COLUMN=]N|EDGE,EDGE...|each",
     ),
@@ -64,9 +64,9 @@ class Compared(StrEnum):
 GroupDifferences = Annotated[
     Compared | None,
     typer.Option(
-        help="With --by, also differences of each condition to all trials (pooled), or between all "
-        "conditions (all), with simultaneous intervals. Files other than JSON hold only these.",
-        rich_help_panel="Trial lists",
+        help="With --by, also differences of each condition to all samples (pooled), or between "
+        "all conditions (all), with simultaneous intervals. Files other than JSON hold only these.",
+        rich_help_panel=METRICS,
     ),
 ]
 
