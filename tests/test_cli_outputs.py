@@ -116,6 +116,7 @@ WRONG = {
 DATA_DECIDE = {
     "--by", "--equalize", "--resample", "--group-differences", "--all-pairs", "--eer",
     "--transpose", "--key-transpose", "--in-order", "--explain", "--scores",
+    "--classes", "--normalize",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import fastpsr as fp
 from fastpsr.cli.options.scores import ScoresAre, kind_of, table_scale
-from tests.commands import succeed, write
+from tests.commands import fastpsr, succeed, write
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -118,6 +118,51 @@ def test_parts(kind, how, monkeypatch):
         assert metric(data) == pytest.approx(metric(whole), rel=1e-12)
     if n_files == 1:
         assert_same(fp.read_table(path, columns="s", **options | {"in_parts": False}), whole)
+
+
+def test_labels_in_words_and_posteriors_that_are_normalized():
+    words, counts = np.array(["no", "yes", "maybe"]), 7.0 * ROWS
+    labels = words[np.arange(N) % 3]
+    options = {"classes": words, "normalize": True, "floor": 1e-3}
+    expected = fp.Predictions.from_posteriors(labels, counts, **options)
+    columns = {f"q{k}": counts[:, k] for k in range(3)}
+    write("s.npz", label=labels, q=counts)
+    Path("parts").mkdir()
+    for ending in ("csv", "parquet"):
+        write(f"s.{ending}", label=labels, **columns)
+    halves = {"a": slice(150), "b": slice(150, None)}
+    for name, rows in halves.items():
+        of_part = {column: values[rows] for column, values in columns.items()}
+        write(f"parts/{name}.parquet", label=labels[rows], **of_part)
+    for ending in ("npz", "csv", "parquet"):
+        assert_same(fp.read_table(f"s.{ending}", **options), expected)
+    in_parts = fp.read_table("parts", **options)
+    assert in_parts.n_parts > 0
+    for metric in (fp.CrossEntropy(), fp.BrierScore()):
+        assert metric(in_parts) == pytest.approx(metric(expected), rel=1e-12)
+    told = ["--classes", "no,yes,maybe", "--normalize", "--metrics", "NCE", "--json", "t.json"]
+    unfloored = fp.Predictions.from_posteriors(labels, counts, classes=words, normalize=True)
+    for path in ("s.npz", "s.csv", "s.parquet", "parts"):
+        succeed("evaluate", path, *told)
+        (row,) = json.loads(Path("t.json").read_text())["rows"]
+        assert row["value"] == pytest.approx(fp.evaluate(unfloored, ["NCE"]).rows[0].value)
+    write("one.csv", label=np.arange(N) % 3 + 1, **columns)  # numbers are no words
+    succeed("calibrate", "one.csv", "--classes", "1,2,3", "--normalize", "--output", "o.csv")
+    assert polars.read_csv("o.csv")["y_true"].to_list() == (np.arange(N) % 3).tolist()
+    with pytest.raises(fp.ArgumentError, match="labels in words need classes="):
+        fp.read_table("s.csv", normalize=True)
+    for arguments, said in (
+        (["--normalize"], "labels in words need --classes"),
+        (["--normalize", "--classes", "no,yes"], "--classes must list 3 different labels"),
+        (["--normalize", "--classes", "no,yes,never"], "label must be one of classes"),
+        (["--scores-are", "logits", "--normalize"], "--normalize is for posteriors"),
+    ):
+        assert said in fastpsr("evaluate", "s.csv", *arguments).err
+    for options in ({"normalize": True}, {"floor": 0.1}):
+        with pytest.raises(fp.ArgumentError, match="is for posteriors, not for llrs"):
+            fp.read_table("s.csv", kind="llrs", columns="q0", classes=words[:2], **options)
+        with pytest.raises(fp.ArgumentError, match="is for posteriors, not for llrs"):
+            fp.read_table("parts", kind="llrs", columns="q0", **options)
 
 
 def test_classes_in_parts():

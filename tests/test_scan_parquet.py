@@ -172,7 +172,7 @@ def test_classes(write, coded):
     held["target"] = pa.array(words).dictionary_encode() if coded else words
     path = write(held)
     require_same(fp.scan_parquet(path, classes=["impostor", "target"]), in_memory())
-    with pytest.raises(fp.ArgumentError, match="classes= with the labels"):
+    with pytest.raises(fp.ArgumentError, match=r"classes=\.\.\. with the labels"):
         len(fp.scan_parquet(path))
     with pytest.raises(fp.ArgumentError, match="classes must list 2 labels, not 3"):
         fp.scan_parquet(path, classes=["a", "b", "c"])

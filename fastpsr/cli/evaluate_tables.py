@@ -111,7 +111,8 @@ def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None)
     if not table.files:
         print_line(f"{table.notes}; taken as {read.scale}")
     table.require_labels()
-    predictions = table.predictions(parse_priors(options.measures.priors, read.scale))
+    priors = parse_priors(options.measures.priors, read.scale)
+    predictions = table.predictions(priors, **options.tables.of_scores)
     if folds is not None and not table.files:
         CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
     return predictions

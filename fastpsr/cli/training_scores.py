@@ -25,6 +25,7 @@ from fastpsr.cli.score_files import ReadTable, read_scores, write_columns
 from fastpsr.cli.show import console
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.predictions import Predictions
+from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
 from fastpsr.trials.evaluate import predictions_of, units_of
 
@@ -109,11 +110,14 @@ class TableScores:
         table.require_labels()
         groups = table.clusters if len(table.clusters) == 2 else None
         return LabeledScores(
-            table.predictions(None), _write_table, groups=groups, resampling=read.units
+            self._predictions(table), _write_table, groups=groups, resampling=read.units
         )
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        return LabeledScores(self._read(path).table.predictions(None), _write_table)
+        return LabeledScores(self._predictions(self._read(path).table), _write_table)
+
+    def _predictions(self, table: Table) -> Any:
+        return table.predictions(None, **self.tables.of_scores)
 
     def _read(self, path: Path, in_parts: bool | None = False) -> ReadTable:
         where = (self.tables.labels, self.columns, self.tables.weights, self.drawn)

@@ -285,7 +285,7 @@ class TableSource(Source):
             raise ArgumentError(
                 self._y_true,
                 f"must be booleans or integers 0 to {self.n_classes - 1}, not {column.type}: pass "
-                "classes= with the labels in the order of the classes",
+                "classes=... with the labels in the order of the classes",
             )
         return np.asarray(column.to_numpy())
 

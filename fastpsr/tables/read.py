@@ -24,6 +24,9 @@ def read_table(
     weights: str | None = None,
     kind: ScoreKind = "posteriors",
     priors: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    normalize: bool = False,
+    floor: float = 0.0,
     in_parts: bool | None = None,
 ) -> Predictions | PartitionedPredictions:
     r"""Return the predictions of a table of scores with labels, which is a file or several.
@@ -34,8 +37,9 @@ def read_table(
         A file that ends in .npz, .npy, .csv, .parquet or .pq; a folder of Parquet files; or a
         pattern of these, such as ``trials/*.parquet``.
     labels : str, optional
-        Column (of .npz, array) of the classes, 0 to K-1. By default the first found of ``y_true``,
-        ``label``, ``labels``, ``target`` and ``targets``. With .npy, another file.
+        Column (of .npz, array) of the classes, 0 to K-1 or labels in `classes`. By default the
+        first found of ``y_true``, ``label``, ``labels``, ``target`` and ``targets``. With .npy,
+        another file.
     columns : str or sequence of str, optional
         Columns of the scores, N rows: one in a binary task, or K in the order of the classes. By
         default all others; of LLRs and raw scores in Parquet files the column ``llr``, if it
@@ -47,6 +51,10 @@ def read_table(
         What the scores are, as for :meth:`Predictions.of`. It is never guessed from the values.
     priors : array-like of float, shape (K,), optional
         Class priors of the evaluation; by default the class frequencies.
+    classes : array-like, shape (K,), optional
+        Labels in the order of the columns; in binary tasks [negative, positive].
+    normalize, floor : optional
+        For posteriors and log-posteriors: see :meth:`Predictions.from_posteriors`.
     in_parts : bool, optional
         Whether Parquet files are read part by part, again for each evaluation. By default folders
         and patterns are, and files whose numbers, at 32 bytes each, take more than the memory that
@@ -85,4 +93,4 @@ def read_table(
     checks.check_choice("kind", kind, tuple(KINDS))
     table = open_table(Path(path)).choose(kind, labels, columns, weights, in_parts=in_parts)
     table.require_labels()
-    return table.predictions(priors)
+    return table.predictions(priors, classes, normalize=normalize, floor=floor)

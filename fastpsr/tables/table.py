@@ -71,8 +71,16 @@ class Table:
             rule = "has no labels: say where they are with labels=..."
             raise ArgumentError("labels", rule, name=str(self.path))
 
-    def predictions(self, priors: ArrayLike | None) -> Predictions | PartitionedPredictions:
-        """Return the predictions, at these class priors if given."""
+    def predictions(
+        self,
+        priors: ArrayLike | None,
+        classes: ArrayLike | None = None,
+        *,
+        normalize: bool = False,
+        floor: float = 0.0,
+    ) -> Predictions | PartitionedPredictions:
+        """Return the predictions; the arguments are those of :meth:`Predictions.of`."""
+        options: dict[str, Any] = {"priors": priors, "normalize": normalize, "floor": floor}
         if self.kind in _OF_ONE_COLUMN:
             x = self.values.get("scores")
             n_columns = len(self.scores) if x is None or x.ndim < 2 else x.shape[1]
@@ -85,20 +93,23 @@ class Table:
                     name=f"{self.path}: {kind} scores",
                 )
         if self.files:
-            return self._in_parts(priors)
+            return self._in_parts(classes, options)
         labels, weights = self.values.get("labels"), self.values.get("weights")
         try:
             return Predictions.of(
-                self.kind, labels, self.values["scores"], priors=priors, sample_weight=weights
-            )
+                self.kind, labels, self.values["scores"], sample_weight=weights, classes=classes,
+                **options,
+            )  # fmt: skip
         except ArgumentError as error:
             raise self._named(error) from None
 
-    def _in_parts(self, priors: ArrayLike | None) -> PartitionedPredictions:
-        if self.kind in _OF_ONE_COLUMN:  # which have no use for some priors
-            priors = Predictions.of(self.kind, None, [], priors=priors).given_priors
-        options = {"priors": priors}
-        columns = Columns(self.labels or "", self.weights, self.kind, self.scores, None, options)
+    def _in_parts(
+        self, classes: ArrayLike | None, options: dict[str, Any]
+    ) -> PartitionedPredictions:
+        if self.kind in _OF_ONE_COLUMN:  # which have no use for some options
+            options["priors"] = Predictions.of(self.kind, None, [], **options).given_priors
+        known = None if classes is None else [*np.asarray(classes).tolist()]
+        columns = Columns(self.labels or "", self.weights, self.kind, self.scores, known, options)
         files = ParquetFiles.of(self.files, None, None)
         return PartitionedPredictions(TableSource(files, columns))
 
@@ -114,6 +125,8 @@ class Table:
         problem = error.renamed(name, self.scores if many else ()).problem
         if error.argument == "scores" and self.kind == "posteriors":
             problem += "; other kinds of scores need kind=..., other columns columns=..."
+        if error.argument == "y_true" and error.rule.startswith("must be an array of integers"):
+            problem += "; labels in words need classes=..."
         rule = problem.removeprefix(f"{name} ")
         return ArgumentError(error.argument, rule, error.index, name=f"{self.path}: {name}")
 

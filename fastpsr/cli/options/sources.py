@@ -1,5 +1,6 @@
 """Where labels, speakers and clusters are, and how files are read and joined."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -77,12 +78,36 @@ class TableOptions:
 
     labels: Annotated[
         str | None,
-        of(TABLES, "Column or array of class numbers 0 to K-1; a .npy file for .npy scores."),
+        of(
+            TABLES,
+            "Column or array of class numbers 0 to K-1, or of --classes; a .npy file for .npy "
+            "scores.",
+        ),
     ] = None
+    classes: Annotated[
+        str | None,
+        of(
+            TABLES,
+            "Labels in the order of the columns of scores, with commas between; of two classes the "
+            "negative one first.",
+        ),
+    ] = None
+    normalize: Annotated[
+        bool,
+        of(TABLES, "Divide the posteriors of each row by their sum.", "--normalize"),
+    ] = False
     weights: Annotated[
         str | None,
         of(TABLES, "Column or array of sample weights; a .npy file for .npy scores."),
     ] = None
+
+    @property
+    def of_scores(self) -> dict[str, Any]:
+        """What labels and scores are, as arguments of the library; numbers are no words."""
+        classes: list[Any] | None = None if self.classes is None else self.classes.split(",")
+        if classes is not None and all(re.fullmatch(r"[+-]?\d+", name) for name in classes):
+            classes = [int(name) for name in classes]
+        return {"classes": classes, "normalize": self.normalize}
 
 
 @dataclass(frozen=True)
