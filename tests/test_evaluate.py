@@ -353,7 +353,7 @@ def test_to_dict_is_plain(data):
         ]
         assert list(entry) == names
         value = math.nan if entry["value"] is None else float(entry["value"])
-        plain_row = replace(row, error=None, state="")
+        plain_row = replace(row, error=None, state="", role="")
         np.testing.assert_equal(Row(**entry | {"value": value}).__dict__, plain_row.__dict__)
     content["rows"][0]["value"] = 99.0
     content["groups"][0]["priors"].append(5.0)
