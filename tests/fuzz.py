@@ -616,11 +616,14 @@ def choices(s):
     kinds = [calibrator_for(s, made.n_classes) for _ in range(s.of([1, 2]))]
     candidates = {f"{place}": each for place, each in enumerate(kinds)} | {"none": None}
     n_resamples = s.of([0, 0, 40]) if not s.bad() else s.number(3)
+    train = training_for(s, made) if s.chance(0.5) else fp.CrossFit(3)
+    if any(isinstance(getattr(each, "rule", None), fp.rules.Brier) for each in kinds):
+        n_resamples, train = 0, fp.CrossFit(3)  # a fit takes half a second
     found = fp.select(
         made,
         s.of([{}, kinds, None, {"a": 3}]) if s.bad() else candidates,
         s.of([rule_for(s, made.n_classes), None]),
-        training_for(s, made) if s.chance(0.5) else fp.CrossFit(3),
+        train,
         n_resamples=n_resamples,
         **({"seed": 0} if n_resamples else {}),
     )
