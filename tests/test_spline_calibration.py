@@ -221,6 +221,13 @@ def test_scores_that_rank_the_wrong_way_get_one_posterior():
     np.testing.assert_allclose(same, np.log(y.mean() / (1.0 - y.mean())), rtol=1e-9)
 
 
+def test_scores_whose_range_is_no_float_are_refused():
+    y, x = np.arange(60) % 2, np.random.default_rng(0).normal(size=60)
+    x[:4] = [1.7e308, -1.7e308, -1.7e308, 1.7e308]
+    with pytest.raises(fp.ArgumentError, match="must be of a magnitude whose squares are finite"):
+        fp.Spline().fit(fp.Predictions.from_llrs(y, x))
+
+
 def test_what_is_refused():
     y, x = drawn("plain", 200)
     with pytest.raises(fp.ArgumentError, match=r"Spline need.*not raw scores"):

@@ -392,7 +392,7 @@ def _knots(scores: Floats, weights: Floats, unit: float) -> Floats:
     with np.errstate(over="ignore"):
         cells = np.floor(scores / unit)
     first, last = cells.min(), cells.max()
-    if not last - first < np.iinfo(np.int32).max:
+    if not (np.isfinite(unit) and last - first < np.iinfo(np.int32).max):
         raise ArgumentError(
             "scores", "must be of a magnitude whose squares are finite to fit a scale"
         )
