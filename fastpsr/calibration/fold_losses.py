@@ -85,7 +85,8 @@ class FoldLossSums(Sums):
             for column in (sums[:, 0], weight)
         )
         given = self.given_priors
-        raw = ScoreTotals(losses.sum(axis=0), weights.sum(axis=0), given)
+        with np.errstate(over="ignore"):  # of losses near the largest float
+            raw = ScoreTotals(losses.sum(axis=0), weights.sum(axis=0), given)
         return raw, FoldLosses.of(losses[self.folds.served[:, 1]], weights, given)
 
 
