@@ -130,8 +130,9 @@ def test_options_exist():
             False,
             "path is unclear: pass --transpose or --no-transpose",
         ),
-        (error(pass_={"normalize": True}), False, "q must lie in 0 to 1"),  # no option does that
-        (error(pass_={"normalize": True, "nan": "drop"}), False, "q must lie in 0 to 1"),
+        (error(pass_={"normalize": True}), False, "q must lie in 0 to 1: pass --normalize"),
+        (error(pass_={"n_bins": 3}), False, "q must lie in 0 to 1"),  # no option does that
+        (error(pass_={"n_bins": 3, "nan": "drop"}), False, "q must lie in 0 to 1"),
         (ValueError("seed must be 2: pass seed=2"), False, "seed must be 2: pass seed=2"),
     ],
 )
