@@ -51,6 +51,16 @@ def test_rank_metrics_against_reference(kind, share):
         assert metric(data) == pytest.approx(expected, rel=1e-12, abs=1e-14), metric
 
 
+def test_auc_of_separated_weighted_scores_is_at_most_1():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        y = np.array([0, 0, 0, 1, 1, 1])
+        data = fp.Predictions.from_raw_scores(
+            y, 10.0 * y + rng.random(6), sample_weight=rng.random(6)
+        )
+        assert 1.0 - 1e-15 < fp.AUC()(data) <= 1.0
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_of_llrs_against_reference(kind):
     y, llrs, weights = make(kind, n=80)

@@ -390,7 +390,7 @@ def test_values_of_parts_are_not_collected_without_end(monkeypatch):
 
 BAD = {
     "no columns": (None, 3, "^bins are for groups of samples: pass by="),
-    "another column": ("snr", {"db": 3}, r"^bins must be of columns of by \(snr\), not 'db'"),
+    "another column": ("snr", {"db": 3}, r"^bins must be for columns of by: 'snr', not 'db'"),
     "words": ("gender", 3, "^bins are for columns of numbers, but 'gender' has 'f'"),
     "words by name": ("gender", {"gender": [0]}, "^bins must be of a column of numbers, but 'gen"),
     "one bin": ("snr", 1, "^bins must be an integer of at least 2, not 1"),
@@ -441,6 +441,14 @@ def test_combinations_have_ids_of_each_column(ids):
     for given in (in_memory(data), in_parts(data)):
         with pytest.raises(fp.ArgumentError, match=message):
             groups_of(given, {("gender", "length"): ids})
+
+
+def test_a_column_is_not_combined_with_itself():
+    data = columns()
+    by = {("snr", "snr"): (data["snr"], data["snr"])}
+    for given, argument in ((in_memory(data), by), (in_parts(data), [("snr", "snr")])):
+        with pytest.raises(fp.ArgumentError, match=r"^by must name different columns, not \('snr'"):
+            groups_of(given, argument)
 
 
 def test_short_columns_of_combinations_are_named():

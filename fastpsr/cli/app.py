@@ -123,7 +123,7 @@ def run() -> int:
 def _signals_as_exit() -> Iterator[None]:
     """Let SIGTERM end the block as Ctrl-C does, so that what was begun is removed.
 
-    So does SIGPIPE, without a word: who reads the output has enough of it, as `head` has.
+    So does SIGPIPE, for which nothing is printed: the reader of the output has closed it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -153,8 +153,8 @@ def _cell(metric: str, value: float) -> str:
 _READING = """
 raw: as the system says; cal: affine calibration, cross-fitted; calp: the best monotone map, \
 trained on these very trials. C01, Cab and Cimb are costs of Bayes decisions (errors alike; with a \
-reject option; a miss ten times as bad), NCE is cross-entropy: all over those of the best system \
-that never listens, so that below 1 is worth something.
+reject option; a miss ten times as bad), NCE is cross-entropy: all over those of the best \
+decisions and posteriors from the priors alone, so that a system of any use is below 1.
 The raw posteriors leave {nce:.0%} of the uncertainty that the priors leave. RCL says how much \
 of that calibration would save: {rcl:.0f} %. Both calibration errors (ECE) see next to nothing of \
 it."""

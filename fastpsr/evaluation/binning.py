@@ -90,7 +90,7 @@ class Binner:
         if isinstance(bins, Mapping):
             for name in bins:
                 if name not in names:
-                    rule = f"must be of columns of by ({', '.join(map(str, names))}), not {name!r}"
+                    rule = f"must be for columns of by: {', '.join(map(repr, names))}, not {name!r}"
                     raise ArgumentError("bins", rule)
             self._own = {name: _valid(f"bins[{name!r}]", each) for name, each in bins.items()}
         else:

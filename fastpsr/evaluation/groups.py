@@ -173,6 +173,8 @@ class _Request:
                 what = "name" if in_parts else "give ids of"
                 raise ArgumentError("by", f"must {what} {len(name)} columns for {name!r}")
             names, columns = tuple(name), tuple(ids)
+            if len(set(names)) < len(names):
+                raise ArgumentError("by", f"must name different columns, not {name!r}")
         for each, column in zip(names, columns, strict=True):
             if in_parts and not isinstance(column, str):
                 rule = f"must name columns of data in parts, not give ids for {each!r}"

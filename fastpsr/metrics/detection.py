@@ -390,7 +390,7 @@ def _area(cells: RankCells) -> float:
         non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
     below = np.cumsum(non) - non
     wins = (tar * (below + 0.5 * non)).sum()
-    return float(wins / totals[1] / totals[0])
+    return min(float(wins / totals[1] / totals[0]), 1.0)  # rounded, it may exceed 1
 
 
 @dataclass(frozen=True, eq=False)

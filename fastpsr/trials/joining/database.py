@@ -44,6 +44,8 @@ class Database:
         self._has_label: dict[str, bool] = {}
 
     def __enter__(self) -> "Database":
+        # A signal that ends the wait for the thread's start would let the pool start another.
+        self._thread.submit(int).result()
         return self
 
     def __exit__(self, *_: object) -> None:
