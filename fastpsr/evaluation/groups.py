@@ -119,16 +119,16 @@ class Grouping:
 
     Attributes
     ----------
-    values : sequence
+    values : sequence or ndarray
     places : ndarray of int, shape (N,)
     """
 
-    values: Sequence[Any]
+    values: Sequence[Any] | NDArray[Any]
     places: NDArray[Any]
 
     @classmethod
-    def of(cls, name: str, ids: Any, n_samples: int) -> "Grouping":
-        """Return the grouping by an id per sample."""
+    def of(cls, name: str, ids: Any, n_samples: int, *, is_binned: bool = False) -> "Grouping":
+        """Return the grouping by an id per sample; of numbers to be binned each is a value."""
         if isinstance(ids, cls):
             return ids
         if isinstance(ids, str):
@@ -138,6 +138,8 @@ class Grouping:
         array = as_ids(f"by[{name!r}]", ids, n_samples)
         if not array.size:
             return cls((), np.empty(0, np.int64))
+        if is_binned and array.dtype.kind in "iuf":
+            return cls(array, np.arange(array.size))
         values, (places,) = numbered(array)
         return cls(list(values), places)
 
@@ -145,7 +147,7 @@ class Grouping:
         """Return the grouping by the bins of the values."""
         if binning.edges is None:
             return self
-        distinct, places = np.unique(binning.codes(self.numbers()), return_inverse=True)
+        distinct, (places,) = numbered(binning.codes(self.numbers()))
         return Grouping(list(distinct), places[self.places])
 
     def numbers(self) -> Floats:
@@ -263,8 +265,9 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
     counted = _counted(data, request.shares_targets)
     columns, binnings = [], []
     for name, ids in zip(request.names, request.ids, strict=True):
-        column = Grouping.of(name, ids, len(data))
-        if binner.asks_for(name):
+        is_binned = binner.asks_for(name)
+        column = Grouping.of(name, ids, len(data), is_binned=is_binned)
+        if is_binned:
             binnings.append(_binning_in_memory(data, name, column, counted, binner))
         else:
             binnings.append(Binning())
