@@ -113,10 +113,18 @@ def run() -> int:
             raise
         asked_for_nothing = type(error).__name__ == "NoArgsIsHelpError"
         if not asked_for_nothing:
-            refused: Any = error
-            refused.message = refused.message.removeprefix("Value error, ")  # pydantic's words
-            print_error(f"error: {refused.format_message()}")
+            print_error(f"error: {_refused(error)}")
     return 2
+
+
+def _refused(error: Any) -> str:
+    """Return what typer has to say of an argument, with the value, which pydantic leaves out."""
+    own = error.message.removeprefix("Value error, ")
+    found = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
+    if own == error.message and found:
+        own = f"{own}, not {found[0]['input']!r}"
+    error.message = own
+    return str(error.format_message())
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from fastpsr.report.svg import clean
 __all__ = ["by_column", "shorten"]
 
 _LONGEST = 32  # characters of a name in a legend
-_LONGEST_CONDITION = 20  # characters of a condition
+_LONGEST_CONDITION = 24  # characters of a condition: a column with a bin
 
 
 def by_column(conditions: Sequence[str]) -> tuple[str, dict[str, str]]:
