@@ -147,8 +147,9 @@ def _columns(
         for frame in file.frames(text=text, with_conditions=True, progress=tell):
             end = n_rows + frame.height
             for role, ids in [*same.items()]:
-                alike = ids.rows(n_rows, end)
-                if frame[role].dtype == pl.String and frame[role].equals(alike):
+                own = frame[role]
+                alike = ids.rows(n_rows, end) if own.dtype == pl.String else None
+                if alike is not None and own.equals(alike):
                     frame = frame.with_columns(alike.alias(role))
                 else:
                     del same[role]

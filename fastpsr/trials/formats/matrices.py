@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Matrices"]
 
-_BLOCK = 1 << 20  # entries of a matrix read at a time
+_BLOCK = 1 << 18  # entries of a matrix read at a time
 _BYTES_PER_TRIAL = 100  # as strings
 _ROWS_ARE_MODELS = "fastpsr_rows_are_models"  # an attribute that settles square matrices
 
