@@ -1,6 +1,6 @@
 """Tables of scores with labels: what the options say of them, and how they are written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.tables import Table, open_table
 
-__all__ = ["ReadTable", "check_written_ending", "read_scores", "write_columns"]
+__all__ = ["ReadTable", "check_written_ending", "read_scores", "read_systems", "write_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class ReadTable:
 def read_scores(
     path: Path,
     scale: str,
-    labels: str | None,
     columns: str | None,
+    labels: str | None,
     weights: str | None,
     drawn: IntervalOptions | None = None,
     conditions: Sequence[str] = (),
@@ -52,18 +52,35 @@ def read_scores(
     commas); for .npy files, all except the scores are separate files. Ids are read if `drawn` is
     given, and columns of `conditions`.
     """
+    names = {"": None if columns is None else columns.split(",")}
+    where = (labels, weights, drawn, conditions)
+    return read_systems(path, {"": scale}, names, *where, in_parts=in_parts)[""]
+
+
+def read_systems(
+    path: Path,
+    scales: Mapping[str, str],
+    columns: Mapping[str, list[str] | None],
+    labels: str | None,
+    weights: str | None,
+    drawn: IntervalOptions | None = None,
+    conditions: Sequence[str] = (),
+    *,
+    in_parts: bool | None = False,
+) -> dict[str, ReadTable]:
+    """Read a table with the columns of systems by name, as `read_scores` does of one."""
     try:
         table = open_table(path)
     except ArgumentError as error:
         is_other = error.rule.startswith("must end in")
         more = "; score files of trials follow --scores" * is_other
         raise ValueError(f"{in_options(error)}{more}") from None
-    names = None if columns is None else columns.split(",")
     scheme = IID() if drawn is None else drawn.of_table(table)
     ids = tuple(names_of_ids(scheme).values())
-    others = {"by": conditions}
-    chosen = table.choose(kind_of(scale), labels, names, weights, ids, others, in_parts=in_parts)
-    return ReadTable(chosen, scale, scheme)
+    kinds = {name: kind_of(scale) for name, scale in scales.items()}
+    by = {"by": conditions}
+    chosen = table.choose(kinds, columns, labels, weights, ids, by, in_parts=in_parts)
+    return {name: ReadTable(each, scales[name], scheme) for name, each in chosen.items()}
 
 
 def check_written_ending(path: Path) -> None:

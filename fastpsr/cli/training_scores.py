@@ -120,7 +120,7 @@ class TableScores:
         return table.predictions(None, **self.tables.of_scores)
 
     def _read(self, path: Path, in_parts: bool | None = False) -> ReadTable:
-        where = (self.tables.labels, self.columns, self.tables.weights, self.drawn)
+        where = (self.columns, self.tables.labels, self.tables.weights, self.drawn)
         read = read_scores(path, self.scale, *where, in_parts=in_parts)
         console.print(f"{path}: {read.table.notes}; taken as {self.scale}")
         return read
