@@ -15,6 +15,7 @@ from fastpsr.cli.metrics import metrics_of_table, shared
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
+from fastpsr.cli.options.scores import OF_POSTERIORS
 from fastpsr.cli.results import Figures, show_systems, show_table
 from fastpsr.cli.score_files import ReadTable, read_scores, read_systems
 from fastpsr.cli.show import (
@@ -28,7 +29,7 @@ from fastpsr.cli.show import (
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Pairs, evaluate_systems, groups_of
+from fastpsr.evaluation import Pairs, Row, evaluate_systems, groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
@@ -99,6 +100,9 @@ def evaluate_tables(
                 group_differences=options.pairs_of_groups, progress=begin,
             )  # fmt: skip
             known.append(evaluation)
+        evaluation = evaluation.with_rows(
+            lambda row: _with_floor(row, read[row.system or name].scale)
+        )
     figures = Figures() if options.to_report is None else _figures(data, by, bins)
     if is_named:
         names: Mapping[Any, str | None] = {each: each for each in columns} if columns else systems
@@ -146,7 +150,8 @@ def _predictions(options: EvaluationOptions, name: str, read: ReadTable, folds: 
     print_line(f"{f'{name}: ' if options.systems else ''}{table.notes}; taken as {read.scale}")
     table.require_labels()
     priors = parse_priors(options.measures.priors, read.scale)
-    predictions = table.predictions(priors, **options.tables.of_scores)
+    floor = options.loss.floor_of(read.scale)
+    predictions = table.predictions(priors, **options.tables.of_scores, floor=floor)
     if folds is not None and isinstance(predictions, Predictions):
         CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
     return predictions
@@ -162,6 +167,17 @@ def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:
         each: ids[each] if isinstance(each, str) else tuple(ids[name] for name in each)
         for each in by
     }
+
+
+def _with_floor(row: Row, scale: str) -> Row:
+    """Return a row with the option that bounds what posteriors of 0 cost, if they have no value."""
+    error = row.error
+    if not (isinstance(error, ArgumentError) and error.argument == "predictions"):
+        return row
+    if error.pass_ or row.state == "not computed" or scale not in OF_POSTERIORS:
+        return row
+    named = ArgumentError("predictions", error.rule, pass_={"floor": 1e-3}, name=error.name)
+    return replace(row, error=named)
 
 
 def _check_same(
