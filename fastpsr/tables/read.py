@@ -128,7 +128,12 @@ def read_table(
     Two systems in columns of one table:
 
     >>> systems = fp.read_table(folder / "scores.csv", columns={"a": "dog", "b": "cat"})
-    >>> print(fp.evaluate(systems, [fp.AUC()], differences="first"))
+    >>> print(fp.evaluate(systems, [fp.BrierScore()], differences="first"))
+    difference: a - b
+    metric            a       b  difference
+    targets           1       1
+    non-targets       1       1
+    NBS          1.6250  0.6250      1.0000
     """
     checks.check_choice("kind", kind, tuple(KINDS))
     by_name = columns if isinstance(columns, Mapping) else {"": columns}
