@@ -1,6 +1,6 @@
 """Tables of scores with labels: a table of metrics, or differences on the same samples."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +59,7 @@ def evaluate_tables(
     is_named = pairs is not None or columns is not None
     with recorded_lines() as lines:
         in_parts = False if pairs and columns is None else True if explain else None
-        with worded(columns=_columns_option(options)):
+        with worded(columns=_columns_option(options, systems)):
             read = _read(options, systems, scales, intervals, in_parts)
             name, *others = read
             first = next((each for each in read.values() if each.table.ids), read[name])
@@ -111,11 +111,11 @@ def evaluate_tables(
         show_table(evaluation, read[name], options, inputs, figures, lines)
 
 
-def _columns_option(options: EvaluationOptions) -> str:
-    """Return the option that names columns of scores; both where none is given."""
+def _columns_option(options: EvaluationOptions, files: Sized) -> str:
+    """Return the option that names columns of scores; both if none is given for one file."""
     if options.systems is not None:
         return "--score"
-    return "--columns or --score" if options.columns is None else "--columns"
+    return "--columns or --score" if options.columns is None and len(files) == 1 else "--columns"
 
 
 def _read(
