@@ -16,8 +16,9 @@ from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.scores import OF_POSTERIORS
+from fastpsr.cli.options.sources import parse_columns
 from fastpsr.cli.results import Figures, show_systems, show_table
-from fastpsr.cli.score_files import ReadTable, read_scores, read_systems
+from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
     console,
     print_line,
@@ -128,15 +129,12 @@ def _read(
     """Read systems by name: each from its file, or all from columns of one."""
     drawn = None if intervals is None else options.drawn
     where = (options.tables.labels, options.tables.weights, drawn, options.columns_of_conditions)
-    columns = options.score_columns
+    kinds = {str(name): scale for name, scale in scales.items()}
     found: dict[str, ReadTable] = {}
     for path in systems:
-        if columns is not None:
-            found |= read_systems(path, scales, columns, *where, in_parts=in_parts)
-        else:
-            found[str(path)] = read_scores(
-                path, scales[path], options.columns, *where, in_parts=in_parts
-            )
+        own: Mapping[str, list[str] | None] = {str(path): parse_columns(options.columns)}
+        columns = options.score_columns or own
+        found |= read_scores(path, kinds, columns, *where, in_parts=in_parts)
         if options.to_report is not None and any(each.table.files for each in found.values()):
             raise ValueError(
                 f"--report draws all scores, and {path} is read part by part: take a sample"

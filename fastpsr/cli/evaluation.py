@@ -50,7 +50,7 @@ def evaluate_systems(
     require_report(options.to_report)
     if not of_trials:
         _check_tables(options, systems, pairs, explain=explain)
-    names = [*(options.score_columns or systems)]
+    names = options.score_columns or systems
     kinds = kinds_of(options.scores_are, len(names))
     are_raw = [kind is ScoresAre.RAW for kind in kinds]
     if any(are_raw) if pairs else all(are_raw):

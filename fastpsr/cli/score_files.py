@@ -17,7 +17,7 @@ from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
 from fastpsr.tables import Table, open_table
 
-__all__ = ["ReadTable", "check_written_ending", "read_scores", "read_systems", "write_columns"]
+__all__ = ["ReadTable", "check_written_ending", "read_scores", "write_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,30 +37,8 @@ class ReadTable:
 
 def read_scores(
     path: Path,
-    scale: str,
-    columns: str | None,
-    labels: str | None,
-    weights: str | None,
-    drawn: IntervalOptions | None = None,
-    conditions: Sequence[str] = (),
-    *,
-    in_parts: bool | None = False,
-) -> ReadTable:
-    """Read a table, or open one that is read part by part.
-
-    `labels`, `columns` and `weights` name columns or arrays (several `columns`, separated by
-    commas); for .npy files, all except the scores are separate files. Ids are read if `drawn` is
-    given, and columns of `conditions`.
-    """
-    names = {"": None if columns is None else columns.split(",")}
-    where = (labels, weights, drawn, conditions)
-    return read_systems(path, {"": scale}, names, *where, in_parts=in_parts)[""]
-
-
-def read_systems(
-    path: Path,
     scales: Mapping[str, str],
-    columns: Mapping[str, list[str] | None],
+    columns: Mapping[str, Sequence[str] | None],
     labels: str | None,
     weights: str | None,
     drawn: IntervalOptions | None = None,
@@ -68,7 +46,11 @@ def read_systems(
     *,
     in_parts: bool | None = False,
 ) -> dict[str, ReadTable]:
-    """Read a table with the columns of systems by name, as `read_scores` does of one."""
+    """Read a table with the scores of systems by name, or open one that is read part by part.
+
+    `labels`, `columns` and `weights` name columns or arrays; for .npy files, all except the scores
+    are separate files. Ids are read if `drawn` is given, and columns of `conditions`.
+    """
     try:
         table = open_table(path)
     except ArgumentError as error:
@@ -77,7 +59,7 @@ def read_systems(
         raise ValueError(f"{in_options(error)}{more}") from None
     scheme = IID() if drawn is None else drawn.of_table(table)
     ids = tuple(names_of_ids(scheme).values())
-    kinds = {name: kind_of(scale) for name, scale in scales.items()}
+    kinds = {name: kind_of(scales[name]) for name in columns}
     by = {"by": conditions}
     chosen = table.choose(kinds, columns, labels, weights, ids, by, in_parts=in_parts)
     return {name: ReadTable(each, scales[name], scheme) for name, each in chosen.items()}

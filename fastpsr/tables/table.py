@@ -306,7 +306,7 @@ class OpenTable:
                 raise self._not_numbers(f"column {name!r} is text")
 
     def _not_numbers(self, problem: str, row: int | None = None) -> ArgumentError:
-        """Return the error of a column of text, which names those that are none."""
+        """Return the error of a column of text, which names those of numbers."""
         numbers = [
             name
             for name in self.names or ()

@@ -51,7 +51,7 @@ class EvaluationOptions:
 
     @property
     def score_columns(self) -> dict[str, list[str]] | None:
-        """The columns of scores of each system of a table."""
+        """The columns of scores of each system of a table, if --score names them."""
         return parse_systems(self.systems)
 
     @property

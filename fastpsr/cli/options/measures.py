@@ -173,15 +173,16 @@ class CalibratorOptions:
     def untrained(self, prior: float | None = None, *, has_floor: bool = False) -> Calibrator:
         """Return the unfitted calibrator, with a floor and a prior if they were given.
 
-        It may be one without a floor of its own if what it is given `has_floor`.
+        Where posteriors are read with a floor (`has_floor`), it need not have one of its own.
         """
         calibrator: Any = NAMED[self.calibrator]
         for name, value in (("floor", self.floor), ("prior", prior)):
-            if value is None or (has_floor and name == "floor" and not hasattr(calibrator, name)):
+            if value is None:
                 continue
-            if not hasattr(calibrator, name):
+            if hasattr(calibrator, name):
+                calibrator = replace(calibrator, **{name: value})
+            elif not (name == "floor" and has_floor):
                 raise ValueError(f"--{name} has no effect on --calibrator {self.calibrator}")
-            calibrator = replace(calibrator, **{name: value})
         return calibrator  # type: ignore[no-any-return]
 
 

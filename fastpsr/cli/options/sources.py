@@ -27,6 +27,7 @@ __all__ = [
     "TrialOptions",
     "parse_bins",
     "parse_by",
+    "parse_columns",
     "parse_systems",
 ]
 
@@ -223,6 +224,11 @@ class SpeakerOptions:
     @property
     def _all(self) -> tuple[object, ...]:
         return self.speakers, self.speaker_columns, self.speaker_pattern
+
+
+def parse_columns(text: str | None) -> list[str] | None:
+    """Return columns of scores, or None where they are not given."""
+    return None if text is None else text.split(",")
 
 
 def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
