@@ -104,8 +104,8 @@ def read_table(
     ------
     ArgumentError
         If the file is damaged, empty or of another format, a column is missing or is text, there
-        are no labels, a column of scores is that of labels or weights, or :meth:`Predictions.of` refuses the
-        values; with the file and the column.
+        are no labels, a column of scores is that of labels or weights, or :meth:`Predictions.of`
+        refuses the values; with the file and the column.
     FileNotFoundError
         If there is no such file.
 

@@ -173,7 +173,7 @@ class CalibratorOptions:
     def untrained(self, prior: float | None = None, *, has_floor: bool = False) -> Calibrator:
         """Return the unfitted calibrator, with a floor and a prior if they were given.
 
-        Where posteriors are read with a floor (`has_floor`), it need not have one of its own.
+        Where posteriors that are read have the floor (`has_floor`), it need not have one.
         """
         calibrator: Any = NAMED[self.calibrator]
         for name, value in (("floor", self.floor), ("prior", prior)):
