@@ -105,6 +105,7 @@ WRONG = {
     **dict.fromkeys(["--key-format", "--format"], "nope"),
     **dict.fromkeys(["--missing", "--extra", "--duplicates", "--nan"], "nope"),
     **dict.fromkeys(["--columns", "--key-columns", "--speaker-columns"], "one"),
+    "--score": "a=",
     **dict.fromkeys(["--dcf", "--adcf", "--costs"], "nope"),
     **dict.fromkeys(["--ci", "--priors", "--prior", "--floor", "--fa", "--miss"], "7"),
     **dict.fromkeys(["--folds", "--resamples"], "1"),

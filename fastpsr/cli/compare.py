@@ -23,7 +23,7 @@ def compare(
             metavar="FILE...",
             help="Two systems or more, on the same samples: tables of scores with labels (.npz, "
             ".npy, .csv or .parquet); with --key, score files, - for standard input. NAME=FILE "
-            "names a system.",
+            "names a system. Or one table, with --score for each system.",
         ),
     ] = None,
     scores: Scores = None,
@@ -44,8 +44,8 @@ def compare(
         raise ValueError("--scores needs --key KEY, or --targets and --nontargets")
     given, what = [*(scores or []), *(files or [])], "FILE" if scores is None else "--scores"
     systems = named_files(given, what)
-    if len(systems) < 2:
-        alone = f"{given[0]} alone" if given else "none"
+    if len(systems) < 2 and options.systems is None:
+        alone = f"{given[0]} alone: give --score for each system of one table" if given else "none"
         raise ValueError(f"{what} must name two systems or more, not {alone}")
     evaluate_systems(
         context,

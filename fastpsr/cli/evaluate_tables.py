@@ -1,6 +1,6 @@
 """Tables of scores with labels: a table of metrics, or differences on the same samples."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,8 @@ from fastpsr.cli.metrics import metrics_of_table, shared
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
+from fastpsr.cli.options.scores import OF_POSTERIORS
+from fastpsr.cli.options.sources import parse_columns
 from fastpsr.cli.results import Figures, show_systems, show_table
 from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
@@ -25,9 +27,10 @@ from fastpsr.cli.show import (
     steps,
     warnings_as_lines,
 )
+from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Pairs, evaluate_systems, groups_of
+from fastpsr.evaluation import Pairs, Row, evaluate_systems, groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
@@ -49,21 +52,25 @@ def evaluate_tables(
     folds: int | None,
     explain: bool,
 ) -> None:
-    """Compute, print and write the table of a file, or the differences of several."""
-    tables, drawn = options.tables, None if intervals is None else options.drawn
-    in_parts = False if pairs else (True if explain else None)
-    where = (tables.labels, options.columns, tables.weights, drawn, options.columns_of_conditions)
-    read = [read_scores(path, scales[path], *where, in_parts=in_parts) for path in systems]
-    first = next((each for each in read if each.table.ids), read[0])
-    if intervals is not None:
-        check_method(intervals, first.drawn)
+    """Compute, print and write the table of a file or of systems, or also their differences.
+
+    Systems are files, or columns of a file by name.
+    """
+    columns = options.score_columns
+    is_named = pairs is not None or columns is not None
     with recorded_lines() as lines:
-        if read[0].table.files:
-            _check_parts(options, read[0], explain=explain)
-        data = {str(each.table.path): _predictions(options, each, folds) for each in read}
-        for other in read[1:]:
-            _check_same(read[0], other, data)
-        one = data[str(read[0].table.path)]
+        in_parts = False if pairs and columns is None else True if explain else None
+        with worded(columns=_columns_option(options, systems)):
+            read = _read(options, systems, scales, intervals, in_parts)
+            name, *others = read
+            first = next((each for each in read.values() if each.table.ids), read[name])
+            if intervals is not None:
+                check_method(intervals, first.drawn)
+            data = {each: _predictions(options, each, read[each], folds) for each in read}
+        for other in others if columns is None else ():
+            _check_same(name, other, read, data)
+        one = data[name]
+        _check_classes(data)
         metrics = shared(
             [
                 metrics_of_table(options.measures, options.loss, scale, one.n_classes)
@@ -73,7 +80,8 @@ def evaluate_tables(
         if costs := options.measures.cost_matrix:
             print_line_once(f"--costs: {_listed(costs)}")
         if isinstance(one, PartitionedPredictions):
-            _print_parts(read[0], one)
+            n_files = counted(len(first.table.files), "file")
+            print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
             if explain:
                 if options.by is not None:
                     raise ValueError("--explain is of all samples, not of conditions: omit --by")
@@ -85,35 +93,64 @@ def evaluate_tables(
             if pairs:
                 units = intervals.resampling.units
                 run(lambda: units(one))  # raises where there are too few
-        by, bins = _conditions(options, read[0]), options.conditions["bins"]
+        by, bins = _conditions(options, read[name]), options.conditions["bins"]
         with warnings_as_lines() as known, _steps_of(one) as begin:
             evaluation = evaluate_systems(
-                cast(Any, data if pairs else {None: one}), metrics, by=by, bins=bins,
+                cast(Any, data if is_named else {None: one}), metrics, by=by, bins=bins,
                 intervals=intervals, differences=pairs,
                 group_differences=options.pairs_of_groups, progress=begin,
             )  # fmt: skip
             known.append(evaluation)
-    figures = Figures()
-    if options.to_report is not None:
-        for path, predictions in data.items():
-            groups = groups_of(predictions, by, bins)
-            figures.predictions[path] = predictions
-            figures.conditions[path] = {each.name: cast(Predictions, each.data) for each in groups}
-    if pairs:
-        show_systems(evaluation, systems, scales, options, inputs, figures, lines)
+        evaluation = evaluation.with_rows(
+            lambda row: _with_floor(row, read[row.system or name].scale)
+        )
+    figures = Figures() if options.to_report is None else _figures(data, by, bins)
+    if is_named:
+        names: Mapping[Any, str | None] = {each: each for each in columns} if columns else systems
+        show_systems(evaluation, names, scales, options, inputs, figures, lines)
     else:
-        show_table(evaluation, read[0], options, inputs, figures, lines)
+        show_table(evaluation, read[name], options, inputs, figures, lines)
 
 
-def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None) -> Any:
-    """Return the labeled predictions of a file; print how its columns were interpreted."""
+def _columns_option(options: EvaluationOptions, files: Sized) -> str:
+    """Return the option that names columns of scores; both if none is given for one file."""
+    if options.systems is not None:
+        return "--score"
+    return "--columns or --score" if options.columns is None and len(files) == 1 else "--columns"
+
+
+def _read(
+    options: EvaluationOptions,
+    systems: Mapping[Path, str | None],
+    scales: Mapping[Any, str],
+    intervals: Intervals | None,
+    in_parts: bool | None,
+) -> dict[str, ReadTable]:
+    """Read systems by name: each from its file, or all from columns of one."""
+    drawn = None if intervals is None else options.drawn
+    where = (options.tables.labels, options.tables.weights, drawn, options.columns_of_conditions)
+    kinds = {str(name): scale for name, scale in scales.items()}
+    found: dict[str, ReadTable] = {}
+    for path in systems:
+        own: Mapping[str, list[str] | None] = {str(path): parse_columns(options.columns)}
+        columns = options.score_columns or own
+        found |= read_scores(path, kinds, columns, *where, in_parts=in_parts)
+        if options.to_report is not None and any(each.table.files for each in found.values()):
+            raise ValueError(
+                f"--report draws all scores, and {path} is read part by part: take a sample"
+            )
+    return found
+
+
+def _predictions(options: EvaluationOptions, name: str, read: ReadTable, folds: int | None) -> Any:
+    """Return the labeled predictions of a system; print how its columns were interpreted."""
     table = read.table
-    if not table.files:
-        print_line(f"{table.notes}; taken as {read.scale}")
+    print_line(f"{f'{name}: ' if options.systems else ''}{table.notes}; taken as {read.scale}")
     table.require_labels()
     priors = parse_priors(options.measures.priors, read.scale)
-    predictions = table.predictions(priors, **options.tables.of_scores)
-    if folds is not None and not table.files:
+    floor = options.loss.floor_of(read.scale)
+    predictions = table.predictions(priors, **options.tables.of_scores, floor=floor)
+    if folds is not None and isinstance(predictions, Predictions):
         CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
     return predictions
 
@@ -130,11 +167,24 @@ def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:
     }
 
 
-def _check_same(a: ReadTable, b: ReadTable, predictions: Mapping[str, Any]) -> None:
-    """Raise unless two tables have the same samples, weights and clusters."""
-    names = f"{a.table.path} and {b.table.path}"
+def _with_floor(row: Row, scale: str) -> Row:
+    """Return a row with the option that bounds what posteriors of 0 cost, if they have no value."""
+    error = row.error
+    if not (isinstance(error, ArgumentError) and error.argument == "predictions"):
+        return row
+    if error.pass_ or row.state == "not computed" or scale not in OF_POSTERIORS:
+        return row
+    named = ArgumentError("predictions", error.rule, pass_={"floor": 1e-3}, name=error.name)
+    return replace(row, error=named)
+
+
+def _check_same(
+    one: str, other: str, read: Mapping[str, ReadTable], data: Mapping[str, Data]
+) -> None:
+    """Raise unless two files have the same samples, weights and clusters."""
+    names, a, b = f"{one} and {other}", read[one], read[other]
     try:
-        check_same_samples(*(predictions[str(each.table.path)] for each in (a, b)))
+        check_same_samples(data[one], data[other])
     except ArgumentError as error:
         raise error.renamed(names) from None
     ours, theirs = (each.table.clusters for each in (a, b))
@@ -148,19 +198,20 @@ def _check_same(a: ReadTable, b: ReadTable, predictions: Mapping[str, Any]) -> N
             raise ValueError(f"{what} must be the same in {names}")
 
 
-def _check_parts(options: EvaluationOptions, read: ReadTable, *, explain: bool) -> None:
-    if options.to_report is not None:
-        raise ValueError(
-            f"--report draws all scores, and {read.table.path} is read part by part: take a sample"
-        )
+def _check_classes(data: Mapping[str, Data]) -> None:
+    """Raise unless all systems have the same number of classes."""
+    if len({each.n_classes for each in data.values()}) > 1:
+        found = ", ".join(f"{name} has {each.n_classes}" for name, each in data.items())
+        raise ValueError(f"systems must have the same classes, but {found}")
 
 
-def _print_parts(read: ReadTable, data: PartitionedPredictions) -> None:
-    """Print how a table that is read part by part was interpreted."""
-    table = read.table
-    print_line(f"{table.notes}; taken as {read.scale}")
-    n_files, n_parts = counted(len(table.files), "file"), counted(data.n_parts, "part")
-    print_line(f"{table.path}: {n_files}, read in {n_parts}")
+def _figures(data: Mapping[str, Any], by: Any, bins: Any) -> Figures:
+    """Return what figures show of all samples, and of conditions."""
+    figures = Figures({**data})
+    for name, predictions in data.items():
+        groups = groups_of(predictions, by, bins)
+        figures.conditions[name] = {each.name: cast(Predictions, each.data) for each in groups}
+    return figures
 
 
 @contextmanager

@@ -48,19 +48,18 @@ def evaluate_systems(
     inputs = [path for k, path in enumerate(inputs) if has_scores or path not in inputs[:k]]
     check_outputs({**options.outputs.files, "--report": options.to_report}, inputs)
     require_report(options.to_report)
-    kinds = kinds_of(options.scores_are, len(systems))
+    if not of_trials:
+        _check_tables(options, systems, pairs, explain=explain)
+    names = options.score_columns or systems
+    kinds = kinds_of(options.scores_are, len(names))
     are_raw = [kind is ScoresAre.RAW for kind in kinds]
     if any(are_raw) if pairs else all(are_raw):
         refuse(context, [*FOR_RCL, "--costs"], "has no use for raw scores, which only rank")
     folds = options.loss.folds if "--folds" in given(context) else None
     if of_trials and explain:
         raise ValueError("--explain is for Parquet files, not for --key and --scores")
-    if not of_trials:
-        _check_tables(systems, pairs)
     scale_of = trial_scale if of_trials else table_scale
-    scales: dict[Path, Any] = {
-        path: scale_of(kind) for path, kind in zip(systems, kinds, strict=True)
-    }
+    scales: dict[Any, Any] = {name: scale_of(kind) for name, kind in zip(names, kinds, strict=True)}
     _ = options.conditions  # which may be refused
     for scale in scales.values():
         parse_priors(options.measures.priors, scale, of_trials=of_trials)
@@ -78,9 +77,31 @@ def evaluate_systems(
     evaluate_trials(options, systems, scales, reader, intervals, inputs, pairs=pairs, folds=folds)
 
 
-def _check_tables(systems: Mapping[Path, str | None], pairs: Pairs | None) -> None:
-    """Raise unless there is one table, or pairs of tables."""
-    if pairs is not None:
+def _check_tables(
+    options: EvaluationOptions,
+    systems: Mapping[Path, str | None],
+    pairs: Pairs | None,
+    *,
+    explain: bool,
+) -> None:
+    """Raise unless there is one table, or pairs: of tables, or of columns of one."""
+    if (columns := options.score_columns) is not None:
+        if options.columns is not None:
+            raise ValueError("--score and --columns both name columns of scores: give one of them")
+        if [*systems.values()] != [None]:
+            listed = ", ".join(
+                f"{name}={path}" if name else f"{path}" for path, name in systems.items()
+            )
+            raise ValueError(
+                f"--score needs one FILE without a name, a table, not {listed or 'none'}"
+            )
+        if len(columns) == 1 and pairs is not None:
+            raise ValueError(
+                f"--score must name two systems or more, not {', '.join(columns)} alone"
+            )
+        if len(columns) > 1 and explain:
+            raise ValueError("--explain is of one system: give --score once")
+    elif pairs is not None:
         for path in systems:
             if not is_table(path):
                 raise ValueError(

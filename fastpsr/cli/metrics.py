@@ -5,7 +5,7 @@ from typing import Any
 
 from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions
-from fastpsr.cli.options.scores import kind_of
+from fastpsr.cli.options.scores import OF_POSTERIORS, kind_of
 from fastpsr.evaluation import default_metrics, detection_metrics
 from fastpsr.metrics import Metric, MinDCF
 from fastpsr.predictions import KINDS
@@ -19,7 +19,7 @@ def metrics_of_table(
     measures: MeasureOptions, loss: CalibratorOptions, scale: str, n_classes: int
 ) -> Metrics:
     """Return the metrics by name; for raw scores only metrics of ranks."""
-    loss.untrained().check_classes(n_classes)
+    loss.untrained(has_floor=scale in OF_POSTERIORS).check_classes(n_classes)
     if measures.cost_matrix is not None:
         measures.cost_matrix.check_classes(n_classes)
     if measures.dcf and n_classes > 2:
@@ -59,7 +59,7 @@ def _of_table(
 ) -> tuple[Metrics, Metrics]:
     """Return the metrics of a table, and those that it has only where they are asked for."""
     kind, costs = KINDS[kind_of(scale)], measures.detection(of_trials=False)
-    options = _options(measures, loss)
+    options = _options(measures, loss, has_floor=scale in OF_POSTERIORS)
     table = default_metrics(n_classes, kind, costs=measures.cost_matrix, detection=costs, **options)
     if n_classes > 2:
         return table, {}
@@ -80,9 +80,11 @@ def _of_trials(
     return table, default_metrics(2, kind, eer=measures.equal_rates)
 
 
-def _options(measures: MeasureOptions, loss: CalibratorOptions) -> dict[str, Any]:
+def _options(
+    measures: MeasureOptions, loss: CalibratorOptions, *, has_floor: bool = False
+) -> dict[str, Any]:
     return {
         "eer": measures.equal_rates,
-        "calibrator": loss.untrained(),
+        "calibrator": loss.untrained(has_floor=has_floor),
         "train": CrossFit(folds=loss.folds),
     }

@@ -18,7 +18,7 @@ FOR_TRIALS = (
     "--format", "--transpose", "--duplicates", "--nan",
 )  # fmt: skip
 #: Options that are not valid for trials.
-FOR_TABLES = ("--labels", "--classes", "--normalize", "--weights", "--costs")
+FOR_TABLES = ("--score", "--labels", "--classes", "--normalize", "--weights", "--costs")
 #: Options of the calibration loss.
 FOR_RCL = ("--calibrator", "--floor", "--folds")
 

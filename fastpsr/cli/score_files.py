@@ -1,6 +1,6 @@
 """Tables of scores with labels: what the options say of them, and how they are written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,20 +37,19 @@ class ReadTable:
 
 def read_scores(
     path: Path,
-    scale: str,
+    scales: Mapping[str, str],
+    columns: Mapping[str, Sequence[str] | None],
     labels: str | None,
-    columns: str | None,
     weights: str | None,
     drawn: IntervalOptions | None = None,
     conditions: Sequence[str] = (),
     *,
     in_parts: bool | None = False,
-) -> ReadTable:
-    """Read a table, or open one that is read part by part.
+) -> dict[str, ReadTable]:
+    """Read a table with the scores of systems by name, or open one that is read part by part.
 
-    `labels`, `columns` and `weights` name columns or arrays (several `columns`, separated by
-    commas); for .npy files, all except the scores are separate files. Ids are read if `drawn` is
-    given, and columns of `conditions`.
+    `labels`, `columns` and `weights` name columns or arrays; for .npy files, all except the scores
+    are separate files. Ids are read if `drawn` is given, and columns of `conditions`.
     """
     try:
         table = open_table(path)
@@ -58,12 +57,12 @@ def read_scores(
         is_other = error.rule.startswith("must end in")
         more = "; score files of trials follow --scores" * is_other
         raise ValueError(f"{in_options(error)}{more}") from None
-    names = None if columns is None else columns.split(",")
     scheme = IID() if drawn is None else drawn.of_table(table)
     ids = tuple(names_of_ids(scheme).values())
-    others = {"by": conditions}
-    chosen = table.choose(kind_of(scale), labels, names, weights, ids, others, in_parts=in_parts)
-    return ReadTable(chosen, scale, scheme)
+    kinds = {name: kind_of(scales[name]) for name in columns}
+    by = {"by": conditions}
+    chosen = table.choose(kinds, columns, labels, weights, ids, by, in_parts=in_parts)
+    return {name: ReadTable(each, scales[name], scheme) for name, each in chosen.items()}
 
 
 def check_written_ending(path: Path) -> None:

@@ -20,6 +20,7 @@ from fastpsr.cli.options.sources import (
     SpeakerOptions,
     TableOptions,
     TrialOptions,
+    parse_columns,
 )
 from fastpsr.cli.score_files import ReadTable, read_scores, write_columns
 from fastpsr.cli.show import console
@@ -120,8 +121,9 @@ class TableScores:
         return table.predictions(None, **self.tables.of_scores)
 
     def _read(self, path: Path, in_parts: bool | None = False) -> ReadTable:
-        where = (self.tables.labels, self.columns, self.tables.weights, self.drawn)
-        read = read_scores(path, self.scale, *where, in_parts=in_parts)
+        where = (self.tables.labels, self.tables.weights, self.drawn)
+        names = {"": parse_columns(self.columns)}
+        read = read_scores(path, {"": self.scale}, names, *where, in_parts=in_parts)[""]
         console.print(f"{path}: {read.table.notes}; taken as {self.scale}")
         return read
 

@@ -97,16 +97,18 @@ def _open_csv(path: Path) -> OpenTable:
 def _open_parquet(path: Path, files: list[str]) -> OpenTable:
     polars = load("polars", _ADVICE)
     try:
-        names = list(polars.read_parquet_schema(files[0]))
+        schema = polars.read_parquet_schema(files[0])
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unread(path, Path(files[0]), "Parquet", error) from None
     lazy = polars.scan_parquet(files, glob=False)
+    texts = (polars.String, polars.Categorical, polars.Enum)
     return OpenTable(
         path,
-        names,
+        list(schema),
         lambda name: lazy.select(name).collect()[name].to_numpy(),
         tuple(files),
         lambda: int(lazy.select(polars.len()).collect().item()),
+        frozenset(name for name, kind in schema.items() if isinstance(kind, texts)),
     )
 
 

@@ -1,12 +1,14 @@
 """`fastpsr.read_table`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
+from fastpsr.errors import ArgumentError
 from fastpsr.options import with_hints
 from fastpsr.plans import PartitionedPredictions
 from fastpsr.predictions import KINDS, Predictions, ScoreKind
@@ -15,7 +17,7 @@ from fastpsr.tables.opening import open_table
 __all__ = ["read_table"]
 
 
-@with_hints
+@overload
 def read_table(
     path: str | os.PathLike[str],
     *,
@@ -28,7 +30,39 @@ def read_table(
     normalize: bool = False,
     floor: float = 0.0,
     in_parts: bool | None = None,
-) -> Predictions | PartitionedPredictions:
+) -> Predictions | PartitionedPredictions: ...
+
+
+@overload
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    labels: str | None = None,
+    columns: Mapping[str, str | Sequence[str]],
+    weights: str | None = None,
+    kind: ScoreKind = "posteriors",
+    priors: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    normalize: bool = False,
+    floor: float = 0.0,
+    in_parts: bool | None = None,
+) -> dict[str, Predictions] | dict[str, PartitionedPredictions]: ...
+
+
+@with_hints
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    labels: str | None = None,
+    columns: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    weights: str | None = None,
+    kind: ScoreKind = "posteriors",
+    priors: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    normalize: bool = False,
+    floor: float = 0.0,
+    in_parts: bool | None = None,
+) -> Any:
     r"""Return the predictions of a table of scores with labels, which is a file or several.
 
     Parameters
@@ -40,10 +74,11 @@ def read_table(
         Column (of .npz, array) of the classes, 0 to K-1 or labels in `classes`. By default the
         first found of ``y_true``, ``label``, ``labels``, ``target`` and ``targets``. With .npy,
         another file.
-    columns : str or sequence of str, optional
+    columns : str, sequence of str, or dict of name to these, optional
         Columns of the scores, N rows: one in a binary task, or K in the order of the classes. By
         default all others; of LLRs and raw scores in Parquet files the column ``llr``, if it
-        exists; of .npz the only other array, (N,) or (N, K). Not with .npy, which is the scores.
+        exists; of .npz the only other array, (N,) or (N, K). Not with .npy, which is the scores. A
+        dict names several systems, whose labels and weights are read once.
     weights : str, optional
         Column of sample weights: finite, none negative. By default the first found of
         ``sample_weight``, ``weight`` and ``weights``, if any. With .npy, another file.
@@ -63,13 +98,14 @@ def read_table(
     Returns
     -------
     Predictions or PartitionedPredictions
-        In parts if the files are read part by part.
+        In parts if the files are read part by part. With a dict of columns, a dict of these.
 
     Raises
     ------
     ArgumentError
         If the file is damaged, empty or of another format, a column is missing or is text, there
-        are no labels, or :meth:`Predictions.of` refuses the values; with the file and the column.
+        are no labels, a column of scores is that of labels or weights, or :meth:`Predictions.of`
+        refuses the values; with the file and the column.
     FileNotFoundError
         If there is no such file.
 
@@ -89,8 +125,25 @@ def read_table(
     <Predictions: 2 samples, 2 classes, posteriors>
     >>> data.posteriors[:, 1].tolist()
     [0.25, 0.5]
+
+    Two systems in columns of one table:
+
+    >>> systems = fp.read_table(folder / "scores.csv", columns={"a": "dog", "b": "cat"})
+    >>> print(fp.evaluate(systems, [fp.BrierScore()], differences="first"))
+    difference: a - b
+    metric            a       b  difference
+    targets           1       1
+    non-targets       1       1
+    NBS          1.6250  0.6250      1.0000
     """
     checks.check_choice("kind", kind, tuple(KINDS))
-    table = open_table(Path(path)).choose(kind, labels, columns, weights, in_parts=in_parts)
-    table.require_labels()
-    return table.predictions(priors, classes, normalize=normalize, floor=floor)
+    by_name = columns if isinstance(columns, Mapping) else {"": columns}
+    if not by_name:
+        raise ArgumentError("columns", "must name a system or more, and is empty")
+    kinds = dict.fromkeys(by_name, kind)
+    tables = open_table(Path(path)).choose(kinds, by_name, labels, weights, in_parts=in_parts)
+    found = {}
+    for name, table in tables.items():
+        table.require_labels()
+        found[name] = table.predictions(priors, classes, normalize=normalize, floor=floor)
+    return found if by_name is columns else found[""]

@@ -1,7 +1,7 @@
 """Tables: which of their columns are what, and the predictions of these."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,8 @@ class OpenTable:
         Parquet files.
     count : callable
         Returns the number of rows of Parquet files.
+    texts : frozenset of str
+        Names of the columns of Parquet files that hold no numbers.
     """
 
     path: Path
@@ -153,21 +155,23 @@ class OpenTable:
     load: Callable[[str], NDArray[Any]]
     files: tuple[str, ...] = ()
     count: Callable[[], int] = lambda: 0
+    texts: frozenset[str] = frozenset()
 
     def choose(
         self,
-        kind: ScoreKind,
+        kinds: Mapping[str, ScoreKind],
+        columns: Mapping[str, str | Sequence[str] | None],
         labels: str | None,
-        columns: str | Sequence[str] | None,
         weights: str | None,
         ids: tuple[str, ...] = (),
         others: Mapping[str, Sequence[str]] | None = None,
         *,
         in_parts: bool | None = None,
-    ) -> Table:
-        """Return the table of some columns, as `fastpsr.read_table` says, of ids, and of others.
+    ) -> dict[str, Table]:
+        """Return tables of the scores of systems by name, which share the other columns.
 
-        These are named by arguments, of which errors speak.
+        Labels, weights and columns of scores are as `fastpsr.read_table` says; `others` are named
+        by arguments, of which errors speak.
         """
         label = self._find("labels", labels, _LABELS)
         weight = self._find("weights", weights, _WEIGHTS)
@@ -176,22 +180,40 @@ class OpenTable:
             for argument, names in (others or {}).items()
             for name in names
         }
-        chosen = self._scores(kind, columns, (label, weight, *ids, *more.values()))
-        if self._are_parts(len(chosen) + 1 + (weight is not None), in_parts):
-            table = Table(self.path, kind, chosen, label, weight, ids, self.files, {}, ids, more)
-            table.require_labels()
-            return table
-        if len(self.files) > 1 or self.path.is_dir():
+        chosen = {
+            name: self._scores(kinds[name], each, label, weight, (*ids, *more.values()))
+            for name, each in columns.items()
+        }
+        files = self.files
+        tables = {
+            name: Table(self.path, kinds[name], each, label, weight, ids, files, {}, ids, more)
+            for name, each in chosen.items()
+        }
+        n_columns = sum(map(len, chosen.values())) + 1 + (weight is not None)
+        if self._are_parts(n_columns, in_parts):
+            for table in tables.values():
+                table.require_labels()
+                self._check_text(table.scores)
+            return tables
+        if len(files) > 1 or self.path.is_dir():
             rule = "must be one file, not several or a folder"
             raise ArgumentError("path", rule, name=str(self.path))
+        scores = {name: self._load_scores(each) for name, each in chosen.items()}
         of_samples = {"labels": label, "weights": weight}
-        values = {"scores": self._load_scores(chosen)}
-        values |= {what: self.load(name) for what, name in of_samples.items() if name is not None}
+        values = {what: self.load(name) for what, name in of_samples.items() if name is not None}
         clusters = tuple(self.load(name) for name in ids)
         loaded = {name: self.load(column) for name, column in more.items()}
-        if self.names is None:
-            chosen = (self.path.name,)
-        return Table(self.path, kind, chosen, label, weight, ids, (), values, clusters, loaded)
+        return {
+            name: replace(
+                table,
+                scores=(self.path.name,) if self.names is None else table.scores,
+                files=(),
+                values={"scores": scores[name]} | values,
+                clusters=clusters,
+                others=loaded,
+            )
+            for name, table in tables.items()
+        }
 
     def _find(self, argument: str, asked: str | None, usual: tuple[str, ...]) -> str | None:
         """Return the requested column, by default the first one with a usual name."""
@@ -209,9 +231,14 @@ class OpenTable:
         return name.strip()
 
     def _scores(
-        self, kind: ScoreKind, columns: str | Sequence[str] | None, others: tuple[str | None, ...]
+        self,
+        kind: ScoreKind,
+        columns: str | Sequence[str] | None,
+        label: str | None,
+        weight: str | None,
+        others: tuple[str, ...],
     ) -> tuple[str, ...]:
-        """Return the columns of scores: the requested ones, or all that are not `others`.
+        """Return the columns of scores: the requested ones, or all that are nothing else.
 
         Those of speakers and ids of trials are not scores, and LLRs in Parquet files are in the
         column of this name, if it exists.
@@ -224,12 +251,17 @@ class OpenTable:
             return (str(self.path),)
         if columns is not None:
             names = [columns] if isinstance(columns, str) else columns
-            return tuple(self._known("columns", name) for name in names)
+            asked = tuple(self._known("columns", name) for name in names)
+            for what, name in (("labels", label), ("weights", weight)):
+                if name in asked:
+                    rule = f"must not be the {what}, column {name!r}: name others with columns=..."
+                    raise ArgumentError("columns", rule, name=f"{self.path}: scores")
+            return asked
         if self.files and kind in _OF_ONE_COLUMN and "llr" in self.names:
             return ("llr",)
         if set(SPEAKER_COLUMNS) <= set(self.names):
             others = (*others, *SPEAKER_COLUMNS, *_ID_COLUMNS)
-        chosen = tuple(name for name in self.names if name not in others)
+        chosen = tuple(name for name in self.names if name not in (label, weight, *others))
         if not chosen:
             rule = f"must have a column of scores besides {', '.join(self.names)}"
             raise ArgumentError("columns", rule, name=str(self.path))
@@ -264,14 +296,28 @@ class OpenTable:
         if column.dtype.kind in "OUS":
             words = ((row, word) for row, word in enumerate(column) if not _is_number(word))
             row, word = next(words, (0, column[0]))
-            raise ArgumentError(
-                "columns",
-                f"must be numbers, but column {name!r} holds {str(word)!r} in row {row}; name the "
-                "columns of scores with columns=...",
-                row,
-                name=f"{self.path}: scores",
-            )
+            raise self._not_numbers(f"column {name!r} holds {str(word)!r} in row {row}", row)
         return column
+
+    def _check_text(self, names: Sequence[str]) -> None:
+        """Raise if a column of Parquet files is text, before these are read."""
+        for name in names:
+            if name in self.texts:
+                raise self._not_numbers(f"column {name!r} is text")
+
+    def _not_numbers(self, problem: str, row: int | None = None) -> ArgumentError:
+        """Return the error of a column of text, which names those of numbers."""
+        numbers = [
+            name
+            for name in self.names or ()
+            if name not in (*_LABELS, *_WEIGHTS) and not self._is_text(name)
+        ]
+        those = f"; numbers are in {', '.join(numbers)}" * bool(numbers)
+        rule = f"must be numbers, but {problem}; name the columns of scores with columns=...{those}"
+        return ArgumentError("columns", rule, row, name=f"{self.path}: scores")
+
+    def _is_text(self, name: str) -> bool:
+        return name in self.texts if self.files else self.load(name).dtype.kind in "OUS"
 
 
 def _is_number(word: object) -> bool:

@@ -17,10 +17,12 @@ from fastpsr.cli.options.sources import (
     GroupDifferences,
     KeyOptions,
     SpeakerOptions,
+    SystemColumns,
     TableOptions,
     TrialOptions,
     parse_bins,
     parse_by,
+    parse_systems,
 )
 from fastpsr.evaluation import GroupPairs
 
@@ -41,10 +43,16 @@ class EvaluationOptions:
     to_report: Report = None
     loss: CalibratorOptions = field(default_factory=CalibratorOptions)
     columns: Columns = None
+    systems: SystemColumns = None
     tables: TableOptions = field(default_factory=TableOptions)
     trials: TrialOptions = field(default_factory=TrialOptions)
     bins: Binned = None
     group_differences: GroupDifferences = None
+
+    @property
+    def score_columns(self) -> dict[str, list[str]] | None:
+        """The columns of scores of each system of a table, if --score names them."""
+        return parse_systems(self.systems)
 
     @property
     def conditions(self) -> dict[str, Any]:

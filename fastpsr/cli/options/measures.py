@@ -13,6 +13,7 @@ from fastpsr.caching import cached_property
 from fastpsr.calibration import NAMED
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options.panels import METRICS, TABLES, TRIALS, of
+from fastpsr.cli.options.scores import OF_POSTERIORS
 from fastpsr.costs import CostMatrix
 from fastpsr.evaluation.defaults import name_in, with_interval
 from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
@@ -157,22 +158,31 @@ class CalibratorOptions:
         float | None,
         of(
             METRICS,
-            "Keep posteriors within P and 1 - P: those that step functions return, those that "
-            "smooth maps are given. By default they may be 0 and 1, which makes infinite LLRs.",
+            "Keep posteriors within P and 1 - P: those of a table that is evaluated, those that "
+            "step functions return, those that smooth maps are given. By default they may be 0 and "
+            "1, which makes infinite losses and LLRs.",
             metavar="P",
         ),
     ] = None
     folds: Annotated[int, of(METRICS, "Number of folds of the cross-fitting.", min=2)] = 5
 
-    def untrained(self, prior: float | None = None) -> Calibrator:
-        """Return the unfitted calibrator, with a floor and a prior if they were given."""
+    def floor_of(self, scale: str) -> float:
+        """Return the floor of posteriors that are read of a table."""
+        return (self.floor or 0.0) if scale in OF_POSTERIORS else 0.0
+
+    def untrained(self, prior: float | None = None, *, has_floor: bool = False) -> Calibrator:
+        """Return the unfitted calibrator, with a floor and a prior if they were given.
+
+        Where posteriors that are read have the floor (`has_floor`), it need not have one.
+        """
         calibrator: Any = NAMED[self.calibrator]
         for name, value in (("floor", self.floor), ("prior", prior)):
             if value is None:
                 continue
-            if not hasattr(calibrator, name):
+            if hasattr(calibrator, name):
+                calibrator = replace(calibrator, **{name: value})
+            elif not (name == "floor" and has_floor):
                 raise ValueError(f"--{name} has no effect on --calibrator {self.calibrator}")
-            calibrator = replace(calibrator, **{name: value})
         return calibrator  # type: ignore[no-any-return]
 
 

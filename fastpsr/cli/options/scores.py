@@ -11,6 +11,7 @@ from fastpsr.trials.trial_set import KINDS_OF_SCALES
 from fastpsr.trials.trial_set import Scale as TrialScale
 
 __all__ = [
+    "OF_POSTERIORS",
     "KindsOfScores",
     "Scores",
     "ScoresAre",
@@ -37,6 +38,8 @@ class ScoresAre(StrEnum):
     COSINE = "cosine"  # raw scores
 
 
+#: Kinds that --floor applies to.
+OF_POSTERIORS = ("posteriors", "log-posteriors")
 _KINDS = ", ".join(ScoresAre)
 #: Other words for a kind.
 _SAME = {ScoresAre.POSTERIOR: ScoresAre.POSTERIORS, ScoresAre.COSINE: ScoresAre.RAW}

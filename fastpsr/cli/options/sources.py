@@ -22,10 +22,13 @@ __all__ = [
     "KeyOptions",
     "PolicyOptions",
     "SpeakerOptions",
+    "SystemColumns",
     "TableOptions",
     "TrialOptions",
     "parse_bins",
     "parse_by",
+    "parse_columns",
+    "parse_systems",
 ]
 
 Columns = Annotated[
@@ -34,6 +37,16 @@ Columns = Annotated[
         FILES,
         "Columns of scores in the order of the classes, separated by commas; for trials "
         "ROLE=NAME,... with the roles enroll, test, label, score, side.",
+    ),
+]
+SystemColumns = Annotated[
+    list[str] | None,
+    of(
+        TABLES,
+        "Column of scores of a system, by default named after it; of several classes their columns "
+        "in order. Once for each system of the table.",
+        "--score",
+        metavar="[NAME=]COLUMN,...",
     ),
 ]
 By = Annotated[
@@ -211,6 +224,26 @@ class SpeakerOptions:
     @property
     def _all(self) -> tuple[object, ...]:
         return self.speakers, self.speaker_columns, self.speaker_pattern
+
+
+def parse_columns(text: str | None) -> list[str] | None:
+    """Return columns of scores, or None where they are not given."""
+    return None if text is None else text.split(",")
+
+
+def parse_systems(texts: Sequence[str] | None) -> dict[str, list[str]] | None:
+    """Return columns of scores by system."""
+    if texts is None:
+        return None
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, columns = text.partition("=") if "=" in text else (text, "", text)
+        if not all([name, *columns.split(",")]):
+            raise ValueError(f"--score must be COLUMN or NAME=COLUMN,..., not {text!r}")
+        if name in found:
+            raise ValueError(f"--score must give each system a name of its own, not {name} twice")
+        found[name] = columns.split(",")
+    return found
 
 
 def parse_by(texts: Sequence[str] | None) -> list[str | tuple[str, ...]] | None:
