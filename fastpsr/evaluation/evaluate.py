@@ -231,33 +231,12 @@ def evaluate_systems(
     Without `with_all` only groups are computed. Messages name the system if there are several, or
     with `always_named`.
     """
-    if not systems:
-        raise ArgumentError("predictions", "must not be empty")
-    of_systems: list[list[Task]] = []
-    names = {
-        system: "predictions" if system is None else f"predictions[{system!r}]"
-        for system in systems
-    }
-    for system, data in systems.items():
-        check_data(data, names[system])
-    kinds = [data.kind for data in systems.values()]
-    for system, data in systems.items():
-        name = names[system]
-        label = str(system) if always_named or len(systems) > 1 else ""
-        try:
-            if isinstance(data, Predictions):
-                _ = data.labels
-            compared = [data.kind] if differences is None else kinds
-            named = named_metrics(metrics, data.n_classes, compared)
-            of_system = tasks_of(
-                system, label, data, named, by, bins, intervals,
-                with_whole=group_differences is not None,
-            )  # fmt: skip
-            of_systems.append(of_system if with_all else of_system[1:])
-        except ArgumentError as error:
-            if len(systems) == 1:
-                raise
-            raise error.renamed(f"{name}: {error.name or error.argument}") from None
+    of_systems = _tasks_of_systems(
+        systems, metrics, by, bins, intervals, compared=differences is not None,
+        with_whole=group_differences is not None, always_named=always_named,
+    )  # fmt: skip
+    if not with_all:
+        of_systems = [of_system[1:] for of_system in of_systems]
     tasks = [task for of_system in of_systems for task in of_system]
     sides: list[_Sides] = []
     drawn_together: Sequence[Sequence[Task]] = [[task] for task in tasks]
@@ -284,6 +263,45 @@ def evaluate_systems(
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     return Evaluation(rows, groups, intervals, tuple(found), tuple(warnings))
+
+
+def _tasks_of_systems(
+    systems: Mapping[Any, Data],
+    metrics: Metrics | None,
+    by: By | None,
+    bins: Bins | None,
+    intervals: Intervals | None,
+    *,
+    compared: bool,
+    with_whole: bool,
+    always_named: bool,
+) -> list[list[Task]]:
+    """Return the tasks of each system; those that are compared have the same metrics."""
+    if not systems:
+        raise ArgumentError("predictions", "must not be empty")
+    names = {
+        system: "predictions" if system is None else f"predictions[{system!r}]"
+        for system in systems
+    }
+    for system, data in systems.items():
+        check_data(data, names[system])
+    kinds = [data.kind for data in systems.values()]
+    found: list[list[Task]] = []
+    for system, data in systems.items():
+        label = str(system) if always_named or len(systems) > 1 else ""
+        try:
+            if isinstance(data, Predictions):
+                _ = data.labels
+            named = named_metrics(metrics, data.n_classes, kinds if compared else [data.kind])
+            found.append(
+                tasks_of(system, label, data, named, by, bins, intervals, with_whole=with_whole)
+            )
+        except ArgumentError as error:
+            if len(systems) == 1:
+                raise
+            name = f"{names[system]}: {error.name or error.argument}"
+            raise error.renamed(name) from None
+    return found
 
 
 def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:

@@ -27,7 +27,7 @@ from fastpsr.evaluation.evaluate import Metrics, named_metrics
 from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.plans import run
-from fastpsr.predictions import Predictions
+from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
@@ -180,7 +180,6 @@ def _evaluate(
     """Evaluate systems on the same trials, all trials before the conditions."""
     (first, made), *_ = systems.items()
     weights, groups = weights_of(made, equalize), conditions(made, by, bins)
-    is_spoof = spoofed_trials(made)
 
     def predictions(weights: NDArray[np.float64] | None) -> dict[Any, Predictions]:
         return {
@@ -189,9 +188,7 @@ def _evaluate(
         }
 
     weighted = predictions(weights)
-    spoofing = [] if is_spoof is None else [MinADCF(_SPOOF)]
-    known = named_metrics(metrics, 2, [each.kind for each in weighted.values()], spoofing=spoofing)
-    named = {name: _of_trials(each, made, is_spoof) for name, each in known.items()}
+    named = _metrics_of(made, metrics, [each.kind for each in weighted.values()])
     if intervals is not None:
         intervals = intervals.drawing(units_of(made, resampling))
         _check_units(intervals.resampling, first, weighted[first])
@@ -225,6 +222,16 @@ def _evaluate(
         alike = weighted if weights is None else predictions(None)
         found.append(table(alike, of_groups, groups, group_differences, with_all=False))
     return Evaluation.joined(found)
+
+
+def _metrics_of(
+    made: TrialSet, metrics: Metrics | None, kinds: Sequence[Kind]
+) -> dict[str, AnyMetric]:
+    """Return metrics by name, with what they need to know of these trials."""
+    is_spoof = spoofed_trials(made)
+    spoofing = [] if is_spoof is None else [MinADCF(_SPOOF)]
+    named = named_metrics(metrics, 2, kinds, spoofing=spoofing)
+    return {name: _of_trials(each, made, is_spoof) for name, each in named.items()}
 
 
 def _of_trials(metric: Any, made: TrialSet, is_spoof: NDArray[np.bool_] | None) -> Any:
