@@ -60,7 +60,7 @@ def test_evaluate_whatever_the_format(scores_are, K, ending):
     assert (group["n_samples"], len(group["class_sizes"])) == (y.size, K)
     assert group["priors"] == pytest.approx(table.priors, rel=1e-12)
     for row in table.rows:
-        assert re.search(rf"(?m)^{row.metric} +{number(row.value, row.unit)} ", out)
+        assert re.search(rf"(?m)^{re.escape(row.metric)} +{number(row.value, row.unit)} ", out)
     assert f"taken as {scores_are}" in out
 
 

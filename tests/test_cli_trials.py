@@ -83,6 +83,16 @@ def metrics(dcfs=None, groups=None, folds=5, calibrator=None):
     return table | {"RCL": fp.CalibrationLoss(fp.rules.Log(), calibrator, train)}
 
 
+def metrics_of_posteriors():
+    """The metrics of the table of posteriors, by name."""
+    log = fp.rules.Log()
+    zero_one = fp.BayesRisk(fp.CostMatrix.zero_one(2))
+    table = {"NCE": fp.CrossEntropy(), "NBS": fp.BrierScore(), "NRisk zero-one": zero_one}
+    table["RCL"] = fp.CalibrationLoss(log, fp.DirectionPreserving(), fp.CrossFit())
+    table["RCL bound"] = fp.CalibrationLoss(log, fp.PAV(), fp.TrainOnTest())
+    return table | {"ECE": fp.ECE(), "ECEmc": fp.ECE(on="confidence")}
+
+
 def values_of(*place):
     system, condition = place
     group = None if condition == "pooled" else condition
@@ -362,7 +372,10 @@ def test_what_scores_are(scale):
     values, make = SCALES[scale]
     save(s=lines(values))
     said = scale.replace("posteriors", "posterior").replace("posterior", "posteriors")
-    assert f" as {said};" in evaluated("--scores-are", scale, "--priors", "0.9,0.1")
+    given = ("--scores-are", scale, "--priors", "0.9,0.1")
+    assert f" as {said};" in evaluated(*given)
+    check(make(), metrics_of_posteriors() if said == "posteriors" else None)
+    evaluated(*given, "--metrics", "EER,minDCF,actDCF,Cllr,minCllr,AUC,NCE,NBS,RCL")
     check(make())
 
 

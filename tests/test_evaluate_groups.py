@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 import pickle
+import re
 import warnings
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluation import default_metrics, detection_metrics, groups_of
+from fastpsr.evaluation import default_metrics, groups_of
 
 N = 400
 
@@ -257,14 +258,53 @@ def test_which_row_is_meant():
         fp.evaluate({"a": [0.5]})
 
 
+OF_RAW = ["EER", "minDCF(0.01)", "minCllr", "AUC"]
+OF_LLRS = [
+    "EER", "minDCF(0.01)", "actDCF(0.01)", "Cllr", "minCllr", "AUC", "NCE", "NBS", "RCL"
+]  # fmt: skip
+OF_POSTERIORS = ["NCE", "NBS", "NRisk zero-one", "RCL", "RCL bound", "ECE", "ECEmc"]
+
+
 def test_default_metrics_by_kind():
-    assert list(default_metrics(2, "raw scores")) == ["EER", "minCllr", "AUC"]
-    at = fp.MinDCF(0.01)
-    raw = detection_metrics("raw scores", detection=[at])
-    assert list(raw) == ["EER", "minDCF(0.01)", "minCllr", "AUC"]
-    assert list(detection_metrics(detection=[at]))[:4] == [
-        "EER", "minDCF(0.01)", "actDCF(0.01)", "Cllr"
-    ]  # fmt: skip
+    assert list(default_metrics(2, "raw scores")) == OF_RAW
+    assert list(default_metrics(2, "likelihoods")) == OF_LLRS
+    assert list(default_metrics(2, "posteriors")) == OF_POSTERIORS
+    assert list(default_metrics(3, "likelihoods")) == [
+        "NCE",
+        "NBS",
+        "NRisk zero-one",
+        "RCL",
+        "ECEmc",
+    ]
+
+
+def test_options_add_to_default_metrics():
+    at, spoofing = [fp.MinDCF(0.5)], [fp.MinADCF("spoof")]
+    costs = fp.CostMatrix.detection(10, 1)
+
+    def names(kind):
+        found = list(default_metrics(2, kind, costs=costs, detection=at, spoofing=spoofing))
+        usual = default_metrics(2, kind)
+        return [name for name in found if name not in usual], [n for n in usual if n not in found]
+
+    new, usual = ["minDCF(0.5)", "actDCF(0.5)"], ["minDCF(0.01)", "actDCF(0.01)"]
+    a_dcf = [fp.MinADCF("spoof").label, fp.ActADCF("spoof").label]
+    assert names("raw scores") == ([new[0], a_dcf[0]], usual[:1])
+    assert names("likelihoods") == ([*new, *a_dcf, "NRisk costs"], usual)
+    assert names("posteriors") == (["NRisk costs", *new, *a_dcf], [])
+
+
+def test_metrics_of_any_default_table_by_name():
+    data = columns()
+    names = [*OF_LLRS, "NRisk zero-one", "RCL bound", "ECE", "ECEmc"]
+    for kind in ("posteriors", "LLRs"):
+        table = fp.evaluate(MAKERS[kind](data["y"], data["a"]), names)
+        assert [row.metric for row in table.rows] == names
+        assert not any(math.isnan(row.value) for row in table.rows)
+    with pytest.raises(
+        ValueError, match=rf"must be among {re.escape(', '.join(OF_RAW))}, not 'NCE'"
+    ):
+        fp.evaluate(MAKERS["raw"](data["y"], data["a"]), ["NCE"])
 
 
 @pytest.mark.parametrize("where", ["memory", "parts"])

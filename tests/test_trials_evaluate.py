@@ -1,6 +1,7 @@
 """`fp.trials.evaluate`: its values are those of the commands, and of the library on arrays."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,52 @@ def same(evaluation, content):
 def test_evaluate_is_what_the_command_writes(given, options):
     content = as_command("evaluate", "--key", "key", "--scores", "a", "b", *given)
     assert same(fp.trials.evaluate(read("a", "b"), **options), content)
+
+
+@pytest.mark.parametrize("scale", ["llr", "log10-llr", "posteriors", "raw"])
+def test_the_kind_of_the_scores_decides_the_default_table(scale):
+    trials = fp.trials.read("key", "a")
+    scores = 1 / (1 + np.exp(-trials.score)) if scale == "posteriors" else trials.score
+    trials = replace(trials, score=scores)
+    ids = trials.enroll, trials.test
+    rows = [*zip(*ids, trials.y_true, scores.tolist(), strict=True)]
+    write = {"table.csv": "y_true,score", "list.csv": "enroll,test,label,score"}
+    for name, header in write.items():
+        lines = [",".join(map(str, row[-len(header.split(",")) :])) for row in rows]
+        Path(name).write_text("\n".join([header, *lines]), "utf-8")
+    table = fp.evaluate(trials.predictions(scale)).to_dict()["rows"]
+    assert same_rows(fp.trials.evaluate(trials, scores_are=scale).to_dict()["rows"], table)
+    for given in (("table.csv",), ("--scores", "list.csv")):
+        for dcf in ((), ("--dcf", "0.01")):
+            content = as_command("evaluate", *given, "--scores-are", scale, *dcf)
+            known = table
+            if dcf and scale == "posteriors":
+                costs = fp.evaluate(trials.predictions(scale), ["minDCF", "actDCF"])
+                known = [*table, *costs.to_dict()["rows"]]
+            assert same_rows(content["rows"], known)
+
+
+def same_rows(rows, others):
+    """Whether rows are the same, but for the system."""
+    return [{**row, "system": None} for row in rows] == [{**row, "system": None} for row in others]
+
+
+def test_unlike_scores_that_are_compared_have_the_metrics_of_the_least():
+    scales = {"a": "posteriors", "b": "llr"}
+    trials = read("a", "b")
+    trials["a"] = replace(trials["a"], score=1 / (1 + np.exp(-trials["a"].score)))
+    for scale, n in (("llr", 9), ("raw", 4)):
+        scales["b"] = scale
+        alone = fp.trials.evaluate(trials["b"], scores_are=scale)
+        names = [row.metric for row in alone.rows]
+        assert len(names) == n
+        found = fp.trials.evaluate(trials, scores_are=scales, differences="first")
+        assert [each.metric for each in found.differences] == names
+        predictions = {name: each.predictions(scales[name]) for name, each in trials.items()}
+        other = fp.evaluate(predictions, differences="first")
+        assert [each.value for each in other.differences] == [
+            each.value for each in found.differences
+        ]
 
 
 def test_known_speakers_are_drawn_and_kept_apart():

@@ -11,7 +11,6 @@ import numpy as np
 from fastpsr.bootstrap.bootstrap import check_same_samples
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
-from fastpsr.cli.metrics import metrics_of_table, shared
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
@@ -71,12 +70,8 @@ def evaluate_tables(
             _check_same(name, other, read, data)
         one = data[name]
         _check_classes(data)
-        metrics = shared(
-            [
-                metrics_of_table(options.measures, options.loss, scale, one.n_classes)
-                for scale in scales.values()
-            ]
-        )
+        _check_options(options, one.n_classes)
+        metrics = options.metrics([*scales.values()], one.n_classes, of_table=True)
         if costs := options.measures.cost_matrix:
             print_line_once(f"--costs: {_listed(costs)}")
         if isinstance(one, PartitionedPredictions):
@@ -153,6 +148,15 @@ def _predictions(options: EvaluationOptions, name: str, read: ReadTable, folds: 
     if folds is not None and isinstance(predictions, Predictions):
         CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
     return predictions
+
+
+def _check_options(options: EvaluationOptions, n_classes: int) -> None:
+    """Raise if options are not for so many classes."""
+    options.loss.untrained(has_floor=True).check_classes(n_classes)
+    if options.measures.cost_matrix is not None:
+        options.measures.cost_matrix.check_classes(n_classes)
+    if options.measures.dcf and n_classes > 2:
+        raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
 
 
 def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from fastpsr import trials
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
-from fastpsr.cli.metrics import metrics_of_trials, shared
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import parse_priors
@@ -59,10 +58,11 @@ def evaluate_trials(
             _check_folds(options, made, folds)
             _print_shared_targets(options, made)
             own = {str(path): scales[path] for path in paths}
+            metrics = options.metrics([*own.values()], has_spoof=spoofed_trials(made) is not None)
             with reader.clock.on("metrics"):
                 evaluation = trials.evaluate(
-                    sets, _metrics(options, made, own), scores_are=own, prior=_prior(options),
-                    **options.conditions, equalize=options.measures.equalized, differences=pairs,
+                    sets, metrics, scores_are=own, prior=_prior(options), **options.conditions,
+                    equalize=options.measures.equalized, differences=pairs,
                     group_differences=options.pairs_of_groups, progress=begin,
                     **arguments(intervals, options.drawn, made),
                 )  # fmt: skip
@@ -76,19 +76,6 @@ def evaluate_trials(
         in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines,
         clock=reader.clock, caution=options.drawn.caution(intervals, options.speakers),
     )  # fmt: skip
-
-
-def _metrics(
-    options: EvaluationOptions, made: TrialSet, scales: Mapping[str, TrialScale]
-) -> dict[str, Any]:
-    """Return the metrics that all these systems have."""
-    has_spoof = spoofed_trials(made) is not None
-    return shared(
-        [
-            metrics_of_trials(options.measures, options.loss, scale, has_spoof=has_spoof)
-            for scale in scales.values()
-        ]
-    )
 
 
 def _prior(options: EvaluationOptions) -> float | None:

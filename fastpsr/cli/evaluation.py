@@ -8,7 +8,6 @@ import typer
 
 from fastpsr.cli.evaluate_tables import evaluate_tables
 from fastpsr.cli.evaluate_trials import evaluate_trials
-from fastpsr.cli.metrics import check_names
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs
@@ -63,7 +62,9 @@ def evaluate_systems(
     _ = options.conditions  # which may be refused
     for scale in scales.values():
         parse_priors(options.measures.priors, scale, of_trials=of_trials)
-        check_names(options.measures, options.loss, scale, of_trials=of_trials)
+    for some in [[*scales.values()]] if pairs else [[scale] for scale in scales.values()]:
+        # raises before a file is read
+        options.metrics(some, of_table=not of_trials, has_spoof=of_trials)
     if not of_trials:
         check_inputs(inputs)
         evaluate_tables(

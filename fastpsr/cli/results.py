@@ -17,6 +17,8 @@ from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import Clock
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
+from fastpsr.evaluation.defaults import common_kind, operating_points
+from fastpsr.metrics import MinDCF
 from fastpsr.predictions import Predictions
 
 __all__ = ["Figures", "show_systems", "show_table"]
@@ -62,7 +64,7 @@ def show_table(
         write_report(
             options.to_report, evaluation, **figures.renamed({str(path): path.name}),
             read=[*lines, str(evaluation.all_samples)],
-            operating_points=options.measures.detection(of_trials=False),
+            operating_points=_operating_points(options, evaluation),
         )  # fmt: skip
     print_written(options.written)
 
@@ -105,10 +107,17 @@ def show_systems(
     if options.to_report is not None:
         write_report(
             options.to_report, evaluation.renamed(names), **figures.renamed(names),
-            operating_points=options.measures.detection(of_trials=clock is not None),
+            operating_points=_operating_points(options, evaluation),
             read=[*lines, taken, *warnings],
         )  # fmt: skip
     print_written(options.written)
+
+
+def _operating_points(options: EvaluationOptions, evaluation: Evaluation) -> list[MinDCF]:
+    """Return the detection costs that were given, or those of such scores."""
+    given, groups = options.measures.detection, evaluation.groups
+    kind = common_kind(group.kind for group in groups)
+    return operating_points(groups[0].n_classes, kind) if given is None else given
 
 
 def _renamed(by_path: Mapping[str, Each], names: Mapping[str, str]) -> dict[str, Each]:

@@ -39,6 +39,7 @@ _OPTIONS = {
     "labels": "--labels",
     "mapping": "--speakers",
     "method": "--interval",
+    "metrics": "--metrics",
     "missing": "--missing",
     "n_resamples": "--resamples",
     "nan": "--nan",

@@ -4,7 +4,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
-from fastpsr.evaluation.defaults import default_metrics, detection_metrics
+from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
 from fastpsr.evaluation.groups import Grouping, SharedTargets, groups_of
 from fastpsr.evaluation.select import Candidate, Selection, select
@@ -28,7 +28,6 @@ __all__ = [
     "SharedTargets",
     "decompose",
     "default_metrics",
-    "detection_metrics",
     "evaluate",
     "evaluate_systems",
     "groups_of",

@@ -1,7 +1,7 @@
-"""The default metrics of tables."""
+"""The default metrics of tables, which the kind of the scores decides."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from fastpsr.calibration import PAV, CrossFit, DirectionPreserving, TrainOnTest
@@ -28,13 +28,7 @@ from fastpsr.metrics import (
 from fastpsr.predictions import Kind
 from fastpsr.rules import Log
 
-__all__ = [
-    "default_metrics",
-    "detection_metrics",
-    "metric_by_name",
-    "name_in",
-    "with_interval",
-]
+__all__ = ["common_kind", "default_metrics", "metric_by_name", "operating_points"]
 
 Metrics = dict[str, Metric[Any]]
 _EER = EER()
@@ -70,99 +64,73 @@ def default_metrics(
     *,
     costs: CostMatrix | None = None,
     eer: EER = _EER,
-    detection: Sequence[MinDCF] = (),
-    calibrator: Calibrator | None = None,
-    train: Training | None = None,
-) -> Metrics:
-    """Return the default metrics of samples by name; for raw scores only metrics of ranks.
-
-    For LLRs of two classes these include EER, Cllr and minCllr.
-
-    `costs` adds its Bayes risk, and each metric of `detection` its minimal and actual cost.
-    """
-    if kind == "raw scores":
-        ranks: Metrics = {eer.label: eer, "minCllr": MinCllr(), "AUC": AUC()}
-        return ranks | _costs(detection, kind)
-    table: Metrics = {
-        "NCE": CrossEntropy(),
-        "NBS": BrierScore(),
-        "NRisk zero-one": BayesRisk(CostMatrix.zero_one(n_classes)),
-    }
-    if costs is not None:
-        table["NRisk costs"] = BayesRisk(costs)
-    table["RCL"] = _calibration_loss(calibrator, train)
-    if n_classes == 2:
-        table["RCL bound"] = BoundOnTheseSamples(Log(), PAV(), TrainOnTest())
-        table["ECE"] = ECE()
-    table["ECEmc"] = ECE(on="confidence")
-    if kind == "likelihoods" and n_classes == 2:
-        table |= {eer.label: eer, "Cllr": Cllr(), "minCllr": MinCllr()}
-    return table | _costs(detection, kind)
-
-
-def detection_metrics(
-    kind: Kind = "likelihoods",
-    *,
-    eer: EER = _EER,
-    detection: Sequence[MinDCF] = (),
+    detection: Sequence[MinDCF] | None = None,
     spoofing: Sequence[MinADCF] = (),
     calibrator: Calibrator | None = None,
     train: Training | None = None,
 ) -> Metrics:
-    """Return the default metrics of a trial list by name; for raw scores only metrics of ranks.
+    """Return the default metrics by name: of raw scores only those of ranks.
 
-    `spoofing` are the costs of lists with spoofed trials.
+    `costs` adds its Bayes risk. `detection` are detection costs in place of the usual one, and
+    `spoofing` those of lists with spoofed trials.
     """
-    table: Metrics = {eer.label: eer} | _costs(detection, kind)
-    for cost in spoofing:
-        table[cost.label] = cost
-        if kind != "raw scores":
-            actual = ActADCF(**vars(cost))
-            table[actual.label] = actual
+    of_costs = _costs(operating_points(n_classes, kind) if detection is None else detection, kind)
+    of_costs |= _costs(spoofing, kind)
     if kind == "raw scores":
-        return table | {"minCllr": MinCllr(), "AUC": AUC()}
-    return table | {
-        "Cllr": Cllr(),
-        "minCllr": MinCllr(),
-        "AUC": AUC(),
-        "NCE": CrossEntropy(),
-        "NBS": BrierScore(),
-        "RCL": _calibration_loss(calibrator, train),
-    }
-
-
-def metric_by_name(text: str, n_classes: int, kind: Kind) -> Metric[Any]:
-    """Return a metric of the default tables of such data, by its name in any case."""
-    table = default_metrics(n_classes, kind)
-    if n_classes == 2:
-        table = detection_metrics(kind, detection=[MinDCF(0.01)]) | table
-    return with_interval(table[name_in(table, text, "metrics")])
-
-
-def name_in(table: Metrics, text: str, argument: str) -> str:
-    """Return the name of a metric in a table, given in any case, with or without parentheses."""
-    wanted = text.strip().lower()
-    found = [name for name in table if name.lower() == wanted]
-    found = found or [name for name in table if name.lower().split("(")[0] == wanted]
-    if len(found) != 1:
-        raise ArgumentError(argument, f"must be among {', '.join(table)}, not {text.strip()!r}")
-    return found[0]
-
-
-def with_interval(metric: Metric[Any]) -> Metric[Any]:
-    """Return a metric that was asked for by name: the bound alone has no interval in a table."""
-    return metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
-
-
-def _calibration_loss(calibrator: Calibrator | None, train: Training | None) -> LossOfTable:
+        return {eer.label: eer} | of_costs | {"minCllr": MinCllr(), "AUC": AUC()}
+    zero_one: Metrics = {"NRisk zero-one": BayesRisk(CostMatrix.zero_one(n_classes))}
+    scores: Metrics = {"NCE": CrossEntropy(), "NBS": BrierScore()}
+    risk: Metrics = {} if costs is None else {"NRisk costs": BayesRisk(costs)}
     calibrator = DirectionPreserving() if calibrator is None else calibrator
-    return LossOfTable(Log(), calibrator, CrossFit() if train is None else train)
+    loss: Metrics = {"RCL": LossOfTable(Log(), calibrator, CrossFit() if train is None else train)}
+    if n_classes == 2 and kind == "likelihoods":
+        ranks: Metrics = {"Cllr": Cllr(), "minCllr": MinCllr(), "AUC": AUC()}
+        return {eer.label: eer} | of_costs | ranks | scores | risk | loss
+    errors: Metrics = {"ECEmc": ECE(on="confidence")}
+    if n_classes == 2:
+        bound: Metrics = {"RCL bound": BoundOnTheseSamples(Log(), PAV(), TrainOnTest())}
+        errors = bound | {"ECE": ECE()} | errors
+    return scores | zero_one | risk | loss | errors | of_costs
 
 
-def _costs(detection: Sequence[MinDCF], kind: Kind) -> Metrics:
+def operating_points(n_classes: int, kind: Kind) -> list[MinDCF]:
+    """Return the default detection costs: none for posteriors and for several classes."""
+    return [MinDCF(0.01)] if n_classes == 2 and kind != "posteriors" else []
+
+
+def metric_by_name(
+    text: str, n_classes: int, kind: Kind, **options: Any
+) -> tuple[str, Metric[Any]]:
+    """Return the name and the metric that is meant by a text, in any case, without parentheses.
+
+    It is of any default table of such data; `options` are those of :func:`default_metrics`.
+    """
+    kinds: tuple[Kind, ...] = (kind, "likelihoods", "posteriors")
+    known: Metrics = {}
+    for each in kinds[:1] if kind == "raw scores" else kinds:
+        known |= default_metrics(n_classes, each, **options)
+    wanted = text.strip().lower()
+    found = [name for name in known if name.lower() == wanted]
+    found = found or [name for name in known if name.lower().split("(")[0] == wanted]
+    if len(found) != 1:
+        raise ArgumentError("metrics", f"must be among {', '.join(known)}, not {text.strip()!r}")
+    metric = known[found[0]]
+    return found[0], metric.with_interval() if isinstance(metric, BoundOnTheseSamples) else metric
+
+
+def common_kind(kinds: Iterable[Kind]) -> Kind:
+    """Return the kind whose default metrics systems with scores of these kinds share."""
+    order: list[Kind] = ["raw scores", "likelihoods", "posteriors"]
+    return min(kinds, key=order.index)
+
+
+def _costs(minimal: Iterable[MinDCF | MinADCF], kind: Kind) -> Metrics:
     """Return detection costs by name; for raw scores only the minimal ones."""
     table: Metrics = {}
-    for cost in detection:
-        both: list[Metric[Any]] = [cost, ActDCF(cost.p_target, cost.c_miss, cost.c_fa)]
-        table |= {each.label: each for each in (both[:1] if kind == "raw scores" else both)}
+    for cost in minimal:
+        table[cost.label] = cost
+        if kind != "raw scores":
+            given = {each.name: getattr(cost, each.name) for each in fields(cost)}
+            actual = ActDCF(**given) if isinstance(cost, MinDCF) else ActADCF(**given)
+            table[actual.label] = actual
     return table

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fastpsr import checks
@@ -25,7 +25,7 @@ from fastpsr.evaluation.comparison import (
     group_pairs_of,
     pairs_of,
 )
-from fastpsr.evaluation.defaults import default_metrics, metric_by_name
+from fastpsr.evaluation.defaults import common_kind, default_metrics, metric_by_name
 from fastpsr.evaluation.groups import By
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
@@ -71,9 +71,13 @@ def evaluate(
         Labeled predictions, in memory or in parts; or a dict of several systems.
     metrics : dict of name to metric, or list of metrics, optional
         Metrics of this package, their names in default tables (such as "NCE" and "minDCF", in any
-        case), or callables that take predictions and return a float. By default:
-        normalized cross-entropy, Brier score and error rate, relative calibration loss and its
-        upper bound, and calibration errors; for raw scores EER, minCllr and AUC.
+        case), or callables that take predictions and return a float. By default the kind of the
+        scores decides. For posteriors, and for several classes: normalized cross-entropy, Brier
+        score and error rate, relative calibration loss and its upper bound, and calibration errors.
+        For LLRs: EER, minDCF and actDCF at a prior of 0.01, Cllr, minCllr, AUC, normalized
+        cross-entropy and Brier score, and relative calibration loss; for raw scores those of ranks
+        among these. With `differences`, systems have the same metrics: those of raw scores if some
+        have such, else those of LLRs if some have LLRs.
     by : dict of name to array-like of shape (N,), optional
         Group of each sample, for one or more groupings: the metrics are also computed for the
         samples of each group alone. A tuple of names with a tuple of ids, as in
@@ -227,26 +231,12 @@ def evaluate_systems(
     Without `with_all` only groups are computed. Messages name the system if there are several, or
     with `always_named`.
     """
-    if not systems:
-        raise ArgumentError("predictions", "must not be empty")
-    of_systems: list[list[Task]] = []
-    for system, data in systems.items():
-        name = "predictions" if system is None else f"predictions[{system!r}]"
-        check_data(data, name)
-        label = str(system) if always_named or len(systems) > 1 else ""
-        try:
-            if isinstance(data, Predictions):
-                _ = data.labels
-            named = named_metrics(metrics, data.n_classes, data.kind)
-            of_system = tasks_of(
-                system, label, data, named, by, bins, intervals,
-                with_whole=group_differences is not None,
-            )  # fmt: skip
-            of_systems.append(of_system if with_all else of_system[1:])
-        except ArgumentError as error:
-            if len(systems) == 1:
-                raise
-            raise error.renamed(f"{name}: {error.name or error.argument}") from None
+    of_systems = _tasks_of_systems(
+        systems, metrics, by, bins, intervals, compared=differences is not None,
+        with_whole=group_differences is not None, always_named=always_named,
+    )  # fmt: skip
+    if not with_all:
+        of_systems = [of_system[1:] for of_system in of_systems]
     tasks = [task for of_system in of_systems for task in of_system]
     sides: list[_Sides] = []
     drawn_together: Sequence[Sequence[Task]] = [[task] for task in tasks]
@@ -273,6 +263,45 @@ def evaluate_systems(
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
     return Evaluation(rows, groups, intervals, tuple(found), tuple(warnings))
+
+
+def _tasks_of_systems(
+    systems: Mapping[Any, Data],
+    metrics: Metrics | None,
+    by: By | None,
+    bins: Bins | None,
+    intervals: Intervals | None,
+    *,
+    compared: bool,
+    with_whole: bool,
+    always_named: bool,
+) -> list[list[Task]]:
+    """Return the tasks of each system; those that are compared have the same metrics."""
+    if not systems:
+        raise ArgumentError("predictions", "must not be empty")
+    names = {
+        system: "predictions" if system is None else f"predictions[{system!r}]"
+        for system in systems
+    }
+    for system, data in systems.items():
+        check_data(data, names[system])
+    kinds = [data.kind for data in systems.values()]
+    found: list[list[Task]] = []
+    for system, data in systems.items():
+        label = str(system) if always_named or len(systems) > 1 else ""
+        try:
+            if isinstance(data, Predictions):
+                _ = data.labels
+            named = named_metrics(metrics, data.n_classes, kinds if compared else [data.kind])
+            found.append(
+                tasks_of(system, label, data, named, by, bins, intervals, with_whole=with_whole)
+            )
+        except ArgumentError as error:
+            if len(systems) == 1:
+                raise
+            name = f"{names[system]}: {error.name or error.argument}"
+            raise error.renamed(name) from None
+    return found
 
 
 def _side_by_side(of_systems: Sequence[list[Task]]) -> list[tuple[Task, ...]]:
@@ -387,33 +416,37 @@ def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     """Return the plans of a table of metrics of some data."""
     if isinstance(metrics, Metric):
         metrics = [metrics]
-    named = named_metrics(metrics, data.n_classes, data.kind)
+    named = named_metrics(metrics, data.n_classes, [data.kind])
     return Task(None, None, "", "", data, named, None).plans(None)
 
 
-def named_metrics(metrics: Metrics | None, n_classes: int, kind: Kind) -> Mapping[str, AnyMetric]:
-    """Return metrics by name, for data of some kind."""
+def named_metrics(
+    metrics: Metrics | None, n_classes: int, kinds: Iterable[Kind], **options: Any
+) -> Mapping[str, AnyMetric]:
+    """Return metrics by name, for data of some kinds.
+
+    `options` of default metrics are as for :func:`default_metrics`.
+    """
+    kind = common_kind(kinds)
     if metrics is None:
-        return default_metrics(n_classes, kind)
+        return default_metrics(n_classes, kind, **options)
+    if not isinstance(metrics, Mapping | Sequence) or isinstance(metrics, str):
+        raise ArgumentError("metrics", f"must be a dict or a list of metrics, not {metrics!r}")
+    if not metrics:
+        raise ArgumentError("metrics", "must not be empty")
     if isinstance(metrics, Mapping):
         for name, each in metrics.items():
             if not isinstance(name, str):
                 raise ArgumentError("metrics", f"must have names that are strings, not {name!r}")
             check_metric(each)
-        if not metrics:
-            raise ArgumentError("metrics", "must not be empty")
         return metrics
-    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
-        raise ArgumentError("metrics", f"must be a dict or a list of metrics, not {metrics!r}")
-    if not metrics:
-        raise ArgumentError("metrics", "must not be empty")
     named: dict[str, AnyMetric] = {}
-    for given in metrics:
-        metric: Any = given
-        if isinstance(given, str):
-            metric = metric_by_name(given, n_classes, kind)
-        check_metric(metric)
-        name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
+    for metric in metrics:
+        if isinstance(metric, str):
+            name, metric = metric_by_name(metric, n_classes, kind, **options)
+        else:
+            check_metric(metric)
+            name = getattr(metric, "label", getattr(metric, "__name__", repr(metric)))
         if name in named:
             remedy = "pass a dict of name to metric"
             raise ArgumentError(

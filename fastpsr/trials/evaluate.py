@@ -20,19 +20,18 @@ from fastpsr.evaluation import (
     GroupPairs,
     Pairs,
     SharedTargets,
-    detection_metrics,
     evaluate_systems,
 )
 from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.evaluate import Metrics, named_metrics
 from fastpsr.evaluation.task import Progress
-from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF, MinDCF
+from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.plans import run
-from fastpsr.predictions import KINDS, Predictions
+from fastpsr.predictions import Kind, Predictions
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
-from fastpsr.trials.trial_set import KINDS_OF_SCALES, Scale, TrialSet
+from fastpsr.trials.trial_set import Scale, TrialSet
 
 __all__ = ["evaluate", "predictions_of", "units_of", "weights_of"]
 
@@ -67,10 +66,9 @@ def evaluate(
     sets : TrialSet, or dict of name to TrialSet
         Labeled trials of a system, or of several.
     metrics : dict of name to metric, or list of metrics, optional
-        As for :func:`fastpsr.evaluate`. By default those of ``fastpsr evaluate``: EER, minDCF and
-        actDCF at a prior of 0.01, Cllr, minCllr, AUC, NCE, NBS and RCL; of raw scores those of
-        ranks; of lists with spoofed trials a-DCF too. ``MinADCF("spoof")`` is of the spoofed trials
-        of the list. Cross-fitting keeps known speakers apart, unless its `groups` are given.
+        As for :func:`fastpsr.evaluate`; of lists with spoofed trials a-DCF too.
+        ``MinADCF("spoof")`` is of the spoofed trials of the list. Cross-fitting keeps known
+        speakers apart, unless its `groups` are given.
     scores_are : {"llr", "log10-llr", "posteriors", "raw"}, or dict of name to these
         Kind of the scores, as for :meth:`TrialSet.predictions`.
     prior : float, optional
@@ -182,7 +180,6 @@ def _evaluate(
     """Evaluate systems on the same trials, all trials before the conditions."""
     (first, made), *_ = systems.items()
     weights, groups = weights_of(made, equalize), conditions(made, by, bins)
-    named = _metrics_of(made, metrics, kinds)
 
     def predictions(weights: NDArray[np.float64] | None) -> dict[Any, Predictions]:
         return {
@@ -191,6 +188,7 @@ def _evaluate(
         }
 
     weighted = predictions(weights)
+    named = _metrics_of(made, metrics, [each.kind for each in weighted.values()])
     if intervals is not None:
         intervals = intervals.drawing(units_of(made, resampling))
         _check_units(intervals.resampling, first, weighted[first])
@@ -227,17 +225,12 @@ def _evaluate(
 
 
 def _metrics_of(
-    made: TrialSet, metrics: Metrics | None, kinds: Mapping[Any, Scale]
+    made: TrialSet, metrics: Metrics | None, kinds: Sequence[Kind]
 ) -> dict[str, AnyMetric]:
     """Return metrics by name, with what they need to know of these trials."""
     is_spoof = spoofed_trials(made)
-    kind = "raw" if "raw" in kinds.values() else next(iter(kinds.values()))
-    if metrics is None:
-        costs = [] if is_spoof is None else [MinADCF(_SPOOF)]
-        metrics = detection_metrics(
-            KINDS[KINDS_OF_SCALES[kind]], detection=[MinDCF(0.01)], spoofing=costs
-        )
-    named = named_metrics(metrics, 2, KINDS[KINDS_OF_SCALES[kind]])
+    spoofing = [] if is_spoof is None else [MinADCF(_SPOOF)]
+    named = named_metrics(metrics, 2, kinds, spoofing=spoofing)
     return {name: _of_trials(each, made, is_spoof) for name, each in named.items()}
 
 

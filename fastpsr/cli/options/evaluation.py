@@ -1,15 +1,17 @@
 """Options that `evaluate` and `compare` share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fastpsr.calibration import CrossFit
 from fastpsr.cli.options.files import OutputOptions, Report
 from fastpsr.cli.options.intervals import ComparisonOptions, IntervalOptions
-from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions
-from fastpsr.cli.options.scores import KindsOfScores
+from fastpsr.cli.options.measures import CalibratorOptions, MeasureOptions, Metrics
+from fastpsr.cli.options.scores import OF_POSTERIORS, KindsOfScores, kind_of
 from fastpsr.cli.options.sources import (
     Binned,
     By,
@@ -25,6 +27,7 @@ from fastpsr.cli.options.sources import (
     parse_systems,
 )
 from fastpsr.evaluation import GroupPairs
+from fastpsr.predictions import KINDS
 
 __all__ = ["EvaluationOptions", "OptionsOfDifferences"]
 
@@ -48,6 +51,24 @@ class EvaluationOptions:
     trials: TrialOptions = field(default_factory=TrialOptions)
     bins: Binned = None
     group_differences: GroupDifferences = None
+
+    def metrics(
+        self,
+        scales: Sequence[str],
+        n_classes: int = 2,
+        *,
+        of_table: bool = False,
+        has_spoof: bool = False,
+    ) -> Metrics:
+        """Return the metrics of systems, which share them, by the kinds of their scores."""
+        has_floor = of_table and all(scale in OF_POSTERIORS for scale in scales)
+        return self.measures.of_kinds(
+            [KINDS[kind_of(scale)] for scale in scales],
+            n_classes,
+            spoofing=self.measures.spoofing(has_spoof=has_spoof),
+            calibrator=self.loss.untrained(has_floor=has_floor),
+            train=CrossFit(folds=self.loss.folds),
+        )
 
     @property
     def score_columns(self) -> dict[str, list[str]] | None:

@@ -1,6 +1,7 @@
 """Settings of the metrics, and of calibrators."""
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,10 +16,11 @@ from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.options.panels import METRICS, TABLES, TRIALS, of
 from fastpsr.cli.options.scores import OF_POSTERIORS
 from fastpsr.costs import CostMatrix
-from fastpsr.evaluation.defaults import name_in, with_interval
-from fastpsr.metrics import EER, PRESETS, Metric, MinADCF, MinDCF
+from fastpsr.evaluation.evaluate import named_metrics
+from fastpsr.metrics import EER, PRESETS, MinADCF, MinDCF
+from fastpsr.predictions import Kind
 
-Metrics = dict[str, Metric[Any]]
+Metrics = Mapping[str, Any]
 
 __all__ = [
     "CalibratorOptions",
@@ -53,7 +55,7 @@ class MeasureOptions:
         list[str] | None,
         typer.Option(
             help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
-            "repeated. By default 0.01 for trials, none for tables."
+            "repeated. By default 0.01 for LLRs and raw scores, none for posteriors."
         ),
     ] = None
     eer: Annotated[
@@ -84,9 +86,10 @@ class MeasureOptions:
         of(TRIALS, "Columns of the key whose partitions get equal weight in the pooled result."),
     ] = None
 
-    def detection(self, *, of_trials: bool) -> list[MinDCF]:
-        """Return the requested detection costs."""
-        return [parse_dcf(text) for text in self.dcf or (["0.01"] if of_trials else [])]
+    @property
+    def detection(self) -> list[MinDCF] | None:
+        """The requested detection costs, None for those of the kind of the scores."""
+        return [parse_dcf(text) for text in self.dcf] if self.dcf else None
 
     def spoofing(self, *, has_spoof: bool) -> list[MinADCF]:
         """Return the requested detection costs of a list with spoofed trials, or without."""
@@ -114,25 +117,19 @@ class MeasureOptions:
         """The EER by its definition."""
         return EER() if self.eer is None else EER(self.eer.value)
 
-    def chosen(self, table: Metrics, others: Metrics | None = None) -> Metrics:
-        """Return the metrics of a table that are asked for, by default all but the others."""
-        found = self._chosen(table if self.metrics is None else (others or {}) | table)
+    def of_kinds(self, kinds: Iterable[Kind], n_classes: int, **options: Any) -> Metrics:
+        """Return the requested metrics by name, by default those of scores of these kinds."""
+        names = None if self.metrics is None else self.metrics.split(",")
+        found = named_metrics(
+            names, n_classes, kinds, eer=self.equal_rates, detection=self.detection,
+            costs=self.cost_matrix, **options,
+        )  # fmt: skip
         if self.eer is not None and self.equal_rates.label not in found:
             raise ValueError(
-                f"--eer is for tables with the EER, not for one of {', '.join(found)}: trials, or "
-                "LLRs or raw scores of two classes, have it"
+                f"--eer is for tables with the EER, not for one of {', '.join(found)}: LLRs and "
+                "raw scores of two classes have it, others with --metrics EER"
             )
         return found
-
-    def check_names(self, tables: Metrics) -> None:
-        """Raise, before anything is read, where --metrics names none of all possible metrics."""
-        self._chosen(tables)
-
-    def _chosen(self, table: Metrics) -> Metrics:
-        if self.metrics is None:
-            return table
-        names = [name_in(table, text, "--metrics") for text in self.metrics.split(",")]
-        return {name: with_interval(table[name]) for name in names}
 
 
 def _known_calibrator(name: str) -> str:
