@@ -1,7 +1,9 @@
 """Keys and scores joined into a Parquet file: what trials.read gives on the same files."""
 
+import _thread
 import errno
 import gzip
+import operator
 import os
 import random
 import re
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,8 @@ import fastpsr as fp
 from fastpsr import trials
 from fastpsr.trials import trial_file
 from fastpsr.trials.joining import database, on_disk, parquet_writer, repeats, steps
+from fastpsr.trials.joining.parquet_writer import ParquetWriter as Writer
+from fastpsr.trials.joining.stopping import started_thread
 from tests.commands import surroundings
 
 pytest.importorskip("pyarrow")
@@ -684,7 +689,7 @@ def test_a_signal_ends_a_query(tmp_path):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
 
     def work():
-        with database.Database(tmp_path / "o", 1 << 28, 1 << 20) as shop:
+        with closing(database.Database(tmp_path / "o", 1 << 28, 1 << 20)) as shop:
             shop.folder()
             timer.start()
             shop._run(endless)
@@ -698,6 +703,57 @@ def test_a_signal_ends_a_query(tmp_path):
         signal.signal(signal.SIGUSR1, before)
     assert time.monotonic() - begun < 60.0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def _ctrl_c_raises():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt_twice():
+    """Raise an error with Ctrl-C under way, as polars does: it comes in the next line of Python."""
+    list(map(operator.call, [_thread.interrupt_main, {}.popitem]))
+
+
+@pytest.mark.usefixtures("_ctrl_c_raises")
+@pytest.mark.parametrize("module", [steps, database])
+def test_a_second_interrupt_while_the_first_is_handled_leaves_nothing(module, monkeypatch):
+    """While reading, with rows that are being written; and while DuckDB has its files."""
+    key, scores = save("key", KEY), save("scores", [*LINES[:-1], "x y 1"])
+    seen, before, hashes_of, write = 0, set(os.listdir()), module.hashes_of, Writer._write
+
+    def interrupted(*given):
+        nonlocal seen
+        seen += 1
+        if seen == 2:
+            interrupt_twice()
+        return hashes_of(*given)
+
+    def slow(self, frame):
+        time.sleep(0.3 * (seen > 0))
+        write(self, frame)
+
+    monkeypatch.setattr(on_disk, "_PIECE_BYTES", 20)  # a line
+    monkeypatch.setattr(module, "hashes_of", interrupted)
+    monkeypatch.setattr(Writer, "_write", slow)
+    monkeypatch.setattr(parquet_writer, "_GROUP_ROWS", 1)
+    with pytest.raises(KeyboardInterrupt):
+        trials.join(key, scores, "out.parquet")
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(1.0)
+    assert set(os.listdir()) == before
+
+
+def test_a_thread_runs_before_it_gets_work(monkeypatch):
+    """Else an interrupt while it starts would let a second one work at the same time."""
+    pool = started_thread()
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (start(self), interrupt_twice()))
+    assert pool.submit(int).result() == 0
+    pool.shutdown()
 
 
 @pytest.mark.parametrize("lines", [LINES, SHUFFLED])

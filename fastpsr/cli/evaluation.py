@@ -8,6 +8,7 @@ import typer
 
 from fastpsr.cli.evaluate_tables import evaluate_tables
 from fastpsr.cli.evaluate_trials import evaluate_trials
+from fastpsr.cli.larger_than_memory import check_memory
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs
@@ -75,6 +76,8 @@ def evaluate_systems(
         keys, options.trials, options.columns, options.speakers, has_scores=has_scores
     )
     check_inputs(inputs)
+    if has_key:
+        check_memory(context, options, scales, are_pairs=pairs is not None)
     evaluate_trials(options, systems, scales, reader, intervals, inputs, pairs=pairs, folds=folds)
 
 

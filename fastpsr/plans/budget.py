@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["limited", "memory_budget"]
+__all__ = ["limited", "memory_budget", "memory_of_data"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
@@ -23,20 +23,39 @@ def memory_budget() -> int:
     limit = _limit.get()
     if limit is not None:
         return limit
+    asked, installed = _asked(), _installed()
+    if asked is not None:
+        return asked
+    return _MOST if installed is None else min(_MOST, installed // 4)
+
+
+def memory_of_data() -> int | None:
+    """Return the bytes that data which are held whole may take, None where that is not known.
+
+    ``FASTPSR_MEMORY``, else what the machine has.
+    """
+    asked = _asked()
+    return _installed() if asked is None else asked
+
+
+def _asked() -> int | None:
     asked = os.environ.get("FASTPSR_MEMORY", "").strip()
-    if asked:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", asked)
-        unit = _UNITS.get(match[2].upper()) if match else None
-        if match is None or unit is None or float(match[1]) * unit < 1:
-            raise ValueError(
-                f"FASTPSR_MEMORY must be a positive number of bytes, such as 500MB, not {asked!r}"
-            )
-        return int(float(match[1]) * unit)
+    if not asked:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", asked)
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None or float(match[1]) * unit < 1:
+        raise ValueError(
+            f"FASTPSR_MEMORY must be a positive number of bytes, such as 500MB, not {asked!r}"
+        )
+    return int(float(match[1]) * unit)
+
+
+def _installed() -> int | None:
     try:
-        installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on this system
-        return _MOST
-    return min(_MOST, installed // 4)
+        return None
 
 
 @contextmanager

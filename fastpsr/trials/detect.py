@@ -12,7 +12,7 @@ from fastpsr.trials.sample import Sample, look
 from fastpsr.trials.unknown import what_was_seen
 from fastpsr.wording import shorten
 
-__all__ = ["detect", "is_of_matrices"]
+__all__ = ["detect", "first_look", "is_of_matrices"]
 
 _KINDS = {format.magic: format.kind for format in REGISTRY if format.magic}
 _EVERY_LINE = (Tolerance(1.0, any_ids=False), Tolerance(1.0, any_ids=True))
@@ -20,9 +20,14 @@ _MOST_LINES = (Tolerance(0.5, any_ids=False), Tolerance(0.5, any_ids=True))
 _ANYTHING = Tolerance(0.0, any_ids=True)  # of as many columns
 
 
+def first_look(path: Path) -> Sample:
+    """Return the beginning of a file."""
+    return look(path, _KINDS)
+
+
 def is_of_matrices(path: Path) -> bool:
     """Whether a file is of a kind whose formats hold matrices."""
-    kind = look(path, _KINDS).kind
+    kind = first_look(path).kind
     return any(format.has_matrices for format in REGISTRY if format.kind == kind)
 
 
@@ -35,7 +40,7 @@ def detect(path: Path, request: Request) -> tuple[Format, Sample]:
         If no format fits that has what is needed, or more than one.
     """
     check_format(f"{request.prefix}format", request.format)
-    sample = look(path, _KINDS)
+    sample = first_look(path)
     format = _found(path, sample, request)
     if request.columns and not format.names_columns:
         rule = f"is for files that name theirs, and {path} is {format.name}"

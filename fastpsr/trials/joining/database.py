@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.trials.joining.findings import EXAMPLES, Found
 from fastpsr.trials.joining.repeats import Repeats, hashes_of
+from fastpsr.trials.joining.stopping import started_thread
 from fastpsr.trials.joining.why_ids_differ import Sides
 from fastpsr.trials.optional import duckdb, polars
 from fastpsr.trials.text import Progress
@@ -40,15 +41,10 @@ class Database:
         self._output, self._budget, self.n_bytes = output, budget, n_bytes
         self._path: Path | None = None
         self._duckdb: Any = None
-        self._thread = ThreadPoolExecutor(1)
+        self._thread = started_thread()
         self._has_label: dict[str, bool] = {}
 
-    def __enter__(self) -> "Database":
-        # A signal that ends the wait for the thread's start would let the pool start another.
-        self._thread.submit(int).result()
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         """Clean up in the thread, which a signal does not end: it is waited for at exit, too."""
         cleaned = self._thread.submit(self._clean_up)
         self._thread.shutdown(wait=False)

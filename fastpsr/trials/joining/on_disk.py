@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from fastpsr.trials.joining.database import Database
 from fastpsr.trials.joining.findings import Policies, check_ids
 from fastpsr.trials.joining.sources import WithIdsOf
 from fastpsr.trials.joining.steps import Job, System
+from fastpsr.trials.joining.stopping import both_interrupts
 from fastpsr.trials.optional import polars, pyarrow
 from fastpsr.trials.reading import Progress, Reading, open_file
 from fastpsr.trials.request import Label, Request
@@ -166,7 +168,7 @@ def join(
     with whole_file(Path(output)) as part:
         while True:
             columns = column_names([*paths], of_key, finder)
-            with Database(Path(output), budget, n_bytes) as database:
+            with closing(Database(Path(output), budget, n_bytes)) as database, both_interrupts():
                 job = Job(of_key, systems, columns, ids, finder, policies, database, tell)
                 left_out = job.run(part)
             if not of_key.tell_kinds():  # else the first spoofed trials came late

@@ -1,11 +1,12 @@
 """A Parquet file that is written part by part."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastpsr.plans.budget import memory_budget
+from fastpsr.trials.joining.stopping import started_thread
 from fastpsr.trials.optional import polars, pyarrow
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class ParquetWriter:
         self._held: list[DataFrame] = []
         self._n_held = 0
         self._writer: Any = None
-        self._thread = ThreadPoolExecutor(1)
+        self._thread = started_thread()
         self._pending: Future[None] | None = None
         self.n_rows = self.n_targets = 0
 
@@ -44,21 +45,21 @@ class ParquetWriter:
             rest = whole[self._group_rows :]
             self._held, self._n_held = [rest], rest.height
 
-    def __enter__(self) -> "ParquetWriter":
-        return self
+    def finish(self) -> None:
+        """Write what is held, and the end of the file."""
+        if self._n_held:
+            self._hand_over(polars().concat(self._held))
+        self._wait()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                if self._n_held:
-                    self._hand_over(polars().concat(self._held))
-                self._wait()
-        finally:
-            self._thread.shutdown()
-            if self._writer is not None:
-                # after an error the file is not kept, and a full disk is known already
-                with suppress(OSError) if kind is not None else nullcontext():
-                    self._writer.close()
+    def close(self) -> None:
+        """Close the file; unless it was finished, it is not kept."""
+        self._thread.shutdown()
+        if self._writer is not None:
+            with suppress(OSError):  # an error of the disk is known by then
+                self._writer.close()
 
     def _hand_over(self, frame: "DataFrame") -> None:
         self._wait()

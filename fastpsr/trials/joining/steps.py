@@ -1,6 +1,7 @@
 """The steps of a join into a file: while reading, and where that fails on disk."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from fastpsr.trials.joining.findings import Mask, Mismatches, Policies, Verdict,
 from fastpsr.trials.joining.parquet_writer import ParquetWriter
 from fastpsr.trials.joining.repeats import hashes_of
 from fastpsr.trials.joining.sources import FromDatabase, InOrder
+from fastpsr.trials.joining.stopping import both_interrupts
 from fastpsr.trials.joining.why_ids_differ import nothing_in_common, why_ids_differ
 from fastpsr.trials.optional import polars
 from fastpsr.trials.speakers import SpeakerFinder
@@ -134,7 +136,7 @@ class Job:
         n_bytes, n, self.n_targets = self.database.n_bytes, 0, 0
         if self.finder is not None:
             self.finder.start()
-        with ParquetWriter(part) as writer:
+        with closing(ParquetWriter(part)) as writer, both_interrupts():
             self.written = writer
             progress = self.tell(self.key)
             for block in self.key.frames(n_bytes, with_conditions=True, progress=progress):
@@ -152,6 +154,7 @@ class Job:
                 is_whole = len(sources) == len(self.systems)
                 if is_whole and not any(s.mismatches.has_errors(self.policies) for s in sources):
                     writer.add(frame)
+            writer.finish()
             for system, source in sources.items():
                 system.in_order &= source.is_at_end()
 

@@ -1,0 +1,131 @@
+"""`fastpsr evaluate --key` of lists that memory cannot hold: it names the commands to run."""
+
+import gzip
+import shlex
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from fastpsr.plans.budget import memory_of_data
+from fastpsr.trials.size import least_memory
+from tests.commands import fastpsr, program, strict_json, succeed
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+N = 10_000
+EVALUATE = ("evaluate", "--key", "the key.csv", "--scores")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    pairs, y = rng.permutation(N), rng.random(N) < 0.2
+    frame = pl.DataFrame(
+        {
+            "enroll": pl.Series(pairs // 100).cast(pl.String) + "-e",
+            "test": pl.Series(pairs % 100).cast(pl.String) + "-t",
+            "label": np.where(y, "target", "nontarget"),
+            "channel": np.where(pairs % 3 == 0, "near", "far"),
+            "score": rng.normal(4.0 * y - 2.0, 2.0).round(5),
+        }
+    )
+    frame.drop("score").write_csv("the key.csv")
+    plain = {"separator": " ", "include_header": False}
+    for name in "ab":
+        frame.select("enroll", "test", "score").write_csv(f"{name}.txt", **plain)
+    monkeypatch.setenv("FASTPSR_MEMORY", "500KB")
+
+
+def refused(*arguments):
+    run = fastpsr(*arguments)
+    assert run.code == 2
+    assert run.out == ""
+    return run.err
+
+
+def values(path):
+    rows = strict_json(path)["rows"]
+    return {(row["metric"], row.get("condition")): row["value"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--by", "channel", "--dcf", "0.05", "--dcf", "0.01"),
+        ("--scores-are", "raw", "--missing", "drop", "--metrics", "EER,minCllr"),
+        ("--key-columns", "label=label", "--priors", "0.9,0.1", "--folds", "3"),
+        ("--scores-are", "log10-llr", "--speaker-pattern", "^[0-9]+", "--extra", "ignore"),
+    ],
+)
+def test_the_commands_that_it_names_give_the_values_of_memory(options, monkeypatch):
+    message = refused(*EVALUATE, "a.txt", *options)
+    has_speakers = "--speaker-pattern" in options
+    said, commands = message.removesuffix("\n").split(": fastpsr ", 1)
+    assert said == (
+        "error: the key.csv with scores takes at least about 1 MB of memory, and 500 KB may be "
+        "used: set FASTPSR_MEMORY to more if they fit, or evaluate a joined file part by part"
+        + " (whose RCL has folds of trials, not of speakers)"
+        * has_speakers
+    )
+    for command in commands.split(" && fastpsr "):
+        words = shlex.split(command)
+        more = ("--json", "parts.json") if words[0] == "evaluate" else ()
+        succeed(*words, *more)
+    monkeypatch.setenv("FASTPSR_MEMORY", "1GB")
+    succeed(*EVALUATE, "a.txt", *options, "--json", "memory.json")
+    ours, theirs = values("memory.json"), values("parts.json")
+    assert set(ours) == set(theirs)
+    for name, value in ours.items():
+        if not (has_speakers and name[0] == "RCL"):
+            assert theirs[name] == pytest.approx(value, rel=1e-12)
+
+
+def test_what_takes_all_trials_is_refused():
+    for options in (("--report", "r.html"), ("--equalize", "channel")):
+        message = refused(*EVALUATE, "a.txt", *options)
+        assert message.endswith(
+            f"FASTPSR_MEMORY to more if they fit; {options[0]} needs all trials in memory: leave "
+            "it out\n"
+        )
+    message = refused("compare", "--key", "the key.csv", "--scores", "a.txt", "b.txt")
+    assert "if they fit; fastpsr compare holds all trials" in message
+    assert list(Path().glob("*.parquet")) == []
+    succeed("join", *shlex.split(message.split(": fastpsr join ")[1]))
+    assert pl.read_parquet("joined.parquet").columns[:3] == ["target", "a", "b"]
+
+
+def test_several_systems_are_one_after_the_other():
+    message = refused(*EVALUATE, "x=a.txt", "b.txt", "--scores-are", "raw", "--scores-are", "llr")
+    said, commands = message.split(": fastpsr join ")
+    assert said.endswith("or evaluate a joined file of each system, such as a.txt, part by part")
+    join, evaluate = map(shlex.split, f"fastpsr join {commands}".split(" && "))
+    assert join == ["fastpsr", "join", "--key", "the key.csv", "--scores", "a.txt", "--output",
+                    "a.joined.parquet"]  # fmt: skip
+    assert evaluate[:3] == ["fastpsr", "evaluate", "a.joined.parquet"]
+    assert evaluate[evaluate.index("--scores-are") + 1] == "raw"
+
+
+def test_the_estimate(monkeypatch):
+    text = Path("the key.csv").read_bytes()
+    assert least_memory([Path("the key.csv")]) == pytest.approx(100 * N, rel=0.02)
+    Path("k.gz").write_bytes(gzip.compress(text))
+    assert least_memory([Path("k.gz")]) == pytest.approx(100 * N, rel=0.02)
+    assert least_memory([Path("k.gz"), Path("the key.csv")]) == pytest.approx(200 * N, rel=0.02)
+    np.savez("k.npz", a=np.zeros(10**6))
+    assert least_memory([Path("k.npz")]) == 0
+    assert memory_of_data() == 500_000
+    monkeypatch.delenv("FASTPSR_MEMORY")
+    assert memory_of_data() is None or memory_of_data() > 10**8
+
+
+def test_a_pipe_and_small_lists_are_read():
+    run = program(*EVALUATE, "-", stdin=Path("a.txt").read_text())
+    assert run.returncode == 0, run.stderr
+    lines = Path("the key.csv").read_text().splitlines(keepends=True)
+    Path("few").write_text("".join(lines[:4000]))
+    succeed("evaluate", "--key", "few", "--scores", "a.txt", "--extra", "ignore")
