@@ -21,9 +21,11 @@ from fastpsr.cli.show import (
     console,
     print_line,
     print_line_once,
+    print_warnings,
     recorded_lines,
     steps,
     warnings_as_lines,
+    without_warnings,
 )
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
@@ -86,13 +88,13 @@ def evaluate_tables(
                 units = intervals.resampling.units
                 run(lambda: units(one))  # raises where there are too few
         by, bins = _conditions(options, read[0]), options.conditions["bins"]
-        with warnings_as_lines() as known, _steps_of(one) as begin:
+        with warnings_as_lines(), without_warnings(), _steps_of(one) as begin:
             evaluation = evaluate_systems(
                 cast(Any, data if pairs else {None: one}), metrics, by=by, bins=bins,
                 intervals=intervals, differences=pairs,
                 group_differences=options.pairs_of_groups, progress=begin,
             )  # fmt: skip
-            known.append(evaluation)
+        print_warnings(evaluation.warnings)
     figures = Figures()
     if options.to_report is not None:
         for path, predictions in data.items():

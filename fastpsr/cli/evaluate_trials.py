@@ -16,9 +16,11 @@ from fastpsr.cli.results import Figures, show_systems
 from fastpsr.cli.show import (
     print_line,
     print_line_once,
+    print_warnings,
     recorded_lines,
     steps,
     warnings_as_lines,
+    without_warnings,
 )
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.cli.wording import in_words
@@ -46,7 +48,7 @@ def evaluate_trials(
     """Read, evaluate, print and write."""
     found: list[Evaluation] = []
     figures = Figures()
-    with recorded_lines() as lines, steps(None) as begin, warnings_as_lines() as known:
+    with recorded_lines() as lines, steps(None) as begin, warnings_as_lines():
         reader.progress = begin
         together = ([path] for path in systems) if pairs is None else [[*systems]]
         for paths in together:
@@ -59,7 +61,7 @@ def evaluate_trials(
             _check_folds(options, made, folds)
             _print_shared_targets(options, made)
             own = {str(path): scales[path] for path in paths}
-            with reader.clock.on("metrics"):
+            with reader.clock.on("metrics"), without_warnings():
                 evaluation = trials.evaluate(
                     sets, _metrics(options, made, own), scores_are=own, prior=_prior(options),
                     **options.conditions, equalize=options.measures.equalized, differences=pairs,
@@ -67,10 +69,10 @@ def evaluate_trials(
                     **arguments(intervals, options.drawn, made),
                 )  # fmt: skip
             found.append(evaluation)
-            known.append(evaluation)
             if options.to_report is not None:
                 _add_figures(figures, options, sets, own, evaluation)
-    evaluation = Evaluation.joined(found)
+        evaluation = Evaluation.joined(found)
+        print_warnings(evaluation.warnings)
     drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
     show_systems(
         in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines,
