@@ -18,10 +18,11 @@ from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.results import Figures, show_systems, show_table
 from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
-    console,
+    Steps,
     print_line,
     print_line_once,
     print_warnings,
+    print_written,
     recorded_lines,
     steps,
     warnings_as_lines,
@@ -55,56 +56,60 @@ def evaluate_tables(
     tables, drawn = options.tables, None if intervals is None else options.drawn
     in_parts = False if pairs else (True if explain else None)
     where = (tables.labels, options.columns, tables.weights, drawn, options.columns_of_conditions)
-    read = [read_scores(path, scales[path], *where, in_parts=in_parts) for path in systems]
-    first = next((each for each in read if each.table.ids), read[0])
-    if intervals is not None:
-        check_method(intervals, first.drawn)
-    with recorded_lines() as lines:
-        if read[0].table.files:
-            _check_parts(options, read[0], explain=explain)
-        data = {str(each.table.path): _predictions(options, each, folds) for each in read}
-        for other in read[1:]:
-            _check_same(read[0], other, data)
-        one = data[str(read[0].table.path)]
-        metrics = shared(
-            [
-                metrics_of_table(options.measures, options.loss, scale, one.n_classes)
-                for scale in scales.values()
-            ]
-        )
-        if costs := options.measures.cost_matrix:
-            print_line_once(f"--costs: {_listed(costs)}")
-        if isinstance(one, PartitionedPredictions):
-            _print_parts(read[0], one)
-            if explain:
-                if options.by is not None:
-                    raise ValueError("--explain is of all samples, not of conditions: omit --by")
-                console.print(str(one.explain(metrics)))
-                return
+    with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
+        read = []
+        for path in systems:
+            begin(f"reading {path}")
+            read.append(read_scores(path, scales[path], *where, in_parts=in_parts))
+        first = next((each for each in read if each.table.ids), read[0])
         if intervals is not None:
-            intervals = intervals.drawing(first.units)
-            intervals = replace(intervals, drawn=drawn_name(first.drawn))
-            if pairs:
-                units = intervals.resampling.units
-                run(lambda: units(one))  # raises where there are too few
-        by, bins = _conditions(options, read[0]), options.conditions["bins"]
-        with warnings_as_lines(), without_warnings(), _steps_of(one) as begin:
-            evaluation = evaluate_systems(
-                cast(Any, data if pairs else {None: one}), metrics, by=by, bins=bins,
-                intervals=intervals, differences=pairs,
-                group_differences=options.pairs_of_groups, progress=begin,
-            )  # fmt: skip
-        print_warnings(evaluation.warnings)
-    figures = Figures()
-    if options.to_report is not None:
-        for path, predictions in data.items():
-            groups = groups_of(predictions, by, bins)
-            figures.predictions[path] = predictions
-            figures.conditions[path] = {each.name: cast(Predictions, each.data) for each in groups}
-    if pairs:
-        show_systems(evaluation, systems, scales, options, inputs, figures, lines)
-    else:
-        show_table(evaluation, read[0], options, inputs, figures, lines)
+            check_method(intervals, first.drawn)
+        with recorded_lines() as lines:
+            if read[0].table.files:
+                _check_parts(options, read[0], explain=explain)
+            data = {str(each.table.path): _predictions(options, each, folds) for each in read}
+            for other in read[1:]:
+                _check_same(read[0], other, data)
+            one = data[str(read[0].table.path)]
+            metrics = shared(
+                [
+                    metrics_of_table(options.measures, options.loss, scale, one.n_classes)
+                    for scale in scales.values()
+                ]
+            )
+            if costs := options.measures.cost_matrix:
+                print_line_once(f"--costs: {_listed(costs)}")
+            begin(f"metrics of {' and '.join(data)}")
+            if isinstance(one, PartitionedPredictions):
+                _print_parts(read[0], one)
+                if explain:
+                    print_line(str(one.explain(metrics)))
+                    return
+            if intervals is not None:
+                intervals = intervals.drawing(first.units)
+                intervals = replace(intervals, drawn=drawn_name(first.drawn))
+                if pairs:
+                    units = intervals.resampling.units
+                    run(lambda: units(one))  # raises where there are too few
+            by, bins = _conditions(options, read[0]), options.conditions["bins"]
+            with warnings_as_lines(), without_warnings(), _rows_shown(one, begin) as progress:
+                evaluation = evaluate_systems(
+                    cast(Any, data if pairs else {None: one}), metrics, by=by, bins=bins,
+                    intervals=intervals, differences=pairs,
+                    group_differences=options.pairs_of_groups, progress=progress,
+                )  # fmt: skip
+            print_warnings(evaluation.warnings)
+        figures = Figures()
+        if options.to_report is not None:
+            for name, predictions in data.items():
+                groups = groups_of(predictions, by, bins)
+                figures.predictions[name] = predictions
+                figures.conditions[name] = {e.name: cast(Predictions, e.data) for e in groups}
+        if pairs:
+            show_systems(evaluation, systems, scales, options, inputs, figures, lines, begin)
+        else:
+            show_table(evaluation, read[0], options, inputs, figures, lines, begin)
+    print_written(options.written)
 
 
 def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None) -> Any:
@@ -166,25 +171,23 @@ def _print_parts(read: ReadTable, data: PartitionedPredictions) -> None:
 
 
 @contextmanager
-def _steps_of(data: Data) -> Iterator[Any]:
-    """Yield what shows the steps of an evaluation; of data in parts, show the rows read."""
+def _rows_shown(data: Data, begin: Steps) -> Iterator[Steps | None]:
+    """Yield what shows the metrics that are computed; of data in parts, show the rows read."""
     if not isinstance(data, PartitionedPredictions):
-        with steps(None) as begin:
-            yield begin
+        yield begin
         return
     n_rows = data.source.n_rows
     read, n_done = -1, 0
-    with steps(None) as begin:
 
-        def see(progress: Progress) -> None:
-            nonlocal read, n_done
-            if progress.read != read:
-                read, n_done = progress.read, 0
-            n_done += progress.n_rows
-            begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
+    def see(progress: Progress) -> None:
+        nonlocal read, n_done
+        if progress.read != read:
+            read, n_done = progress.read, 0
+        n_done += progress.n_rows
+        begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
 
-        with watched(see):
-            yield None
+    with watched(see):
+        yield None
 
 
 def _listed(costs: CostMatrix) -> str:

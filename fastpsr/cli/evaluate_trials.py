@@ -17,6 +17,7 @@ from fastpsr.cli.show import (
     print_line,
     print_line_once,
     print_warnings,
+    print_written,
     recorded_lines,
     steps,
     warnings_as_lines,
@@ -46,38 +47,50 @@ def evaluate_trials(
     folds: int | None,
 ) -> None:
     """Read, evaluate, print and write."""
-    found: list[Evaluation] = []
-    figures = Figures()
-    with recorded_lines() as lines, steps(None) as begin, warnings_as_lines():
-        reader.progress = begin
-        together = ([path] for path in systems) if pairs is None else [[*systems]]
-        for paths in together:
-            sets = {str(path): reader.read(path) for path in paths}
-            if pairs is not None:
-                sets, left_out = common_trials(sets)
-                if left_out:
-                    print_line(left_out)
-            made = next(iter(sets.values()))
-            _check_folds(options, made, folds)
-            _print_shared_targets(options, made)
-            own = {str(path): scales[path] for path in paths}
-            with reader.clock.on("metrics"), without_warnings():
-                evaluation = trials.evaluate(
-                    sets, _metrics(options, made, own), scores_are=own, prior=_prior(options),
-                    **options.conditions, equalize=options.measures.equalized, differences=pairs,
-                    group_differences=options.pairs_of_groups, progress=begin,
-                    **arguments(intervals, options.drawn, made),
-                )  # fmt: skip
-            found.append(evaluation)
-            if options.to_report is not None:
-                _add_figures(figures, options, sets, own, evaluation)
-        evaluation = Evaluation.joined(found)
-        print_warnings(evaluation.warnings)
-    drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
-    show_systems(
-        in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines,
-        clock=reader.clock, caution=options.drawn.caution(intervals, options.speakers),
-    )  # fmt: skip
+    together = ([path] for path in systems) if pairs is None else [[*systems]]
+    with steps(_n_steps(options, reader, len(systems), pairs)) as begin:
+        found: list[Evaluation] = []
+        figures = Figures()
+        with recorded_lines() as lines, warnings_as_lines():
+            reader.progress = begin
+            for paths in together:
+                sets = {str(path): reader.read(path) for path in paths}
+                if pairs is not None:
+                    sets, left_out = common_trials(sets)
+                    if left_out:
+                        print_line(left_out)
+                made = next(iter(sets.values()))
+                _check_folds(options, made, folds)
+                _print_shared_targets(options, made)
+                own = {str(path): scales[path] for path in paths}
+                begin(f"metrics of {' and '.join(sets)}")
+                with reader.clock.on("metrics"), without_warnings():
+                    evaluation = trials.evaluate(
+                        sets, _metrics(options, made, own), scores_are=own, prior=_prior(options),
+                        **options.conditions, equalize=options.measures.equalized,
+                        differences=pairs, group_differences=options.pairs_of_groups,
+                        progress=begin, **arguments(intervals, options.drawn, made),
+                    )  # fmt: skip
+                found.append(evaluation)
+                if options.to_report is not None:
+                    _add_figures(figures, options, sets, own, evaluation)
+            evaluation = Evaluation.joined(found)
+            print_warnings(evaluation.warnings)
+        drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
+        show_systems(
+            in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines, begin,
+            clock=reader.clock, caution=options.drawn.caution(intervals, options.speakers),
+        )  # fmt: skip
+    print_written(options.written)
+
+
+def _n_steps(
+    options: EvaluationOptions, reader: TrialReader, n_systems: int, pairs: Pairs | None
+) -> int:
+    """Return how many files are read and joined, tables of metrics computed, reports written."""
+    n_read = 2 * n_systems + 1 if reader.has_key else n_systems
+    n_tables = n_systems if pairs is None else 1
+    return n_read + n_tables + (options.to_report is not None)
 
 
 def _metrics(

@@ -55,6 +55,8 @@ def evaluate_systems(
     folds = options.loss.folds if "--folds" in given(context) else None
     if of_trials and explain:
         raise ValueError("--explain is for Parquet files, not for --key and --scores")
+    if explain and options.by is not None:
+        raise ValueError("--explain is of all samples, not of conditions: omit --by")
     if not of_trials:
         _check_tables(systems, pairs)
     scale_of = trial_scale if of_trials else table_scale

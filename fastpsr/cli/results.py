@@ -12,7 +12,7 @@ from fastpsr.bootstrap import Resampling
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.reports import write_report
 from fastpsr.cli.score_files import ReadTable
-from fastpsr.cli.show import console, print_error, print_written, recorded_lines
+from fastpsr.cli.show import Steps, off_the_bar, print_error, print_line, recorded_lines
 from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import Clock
 from fastpsr.cli.wording import in_words
@@ -53,18 +53,19 @@ def show_table(
     inputs: Sequence[Path | None],
     figures: Figures,
     lines: Sequence[str],
+    begin: Steps,
 ) -> None:
     """Print the evaluation of a table, and write it to files and a report."""
     path, evaluation = read.table.path, in_words(evaluation)
-    print_evaluation(evaluation)
-    write_evaluation(evaluation, read.scale, options.outputs.files, inputs)
+    with off_the_bar():
+        print_evaluation(evaluation)
+        write_evaluation(evaluation, read.scale, options.outputs.files, inputs)
     if options.to_report is not None:
         write_report(
-            options.to_report, evaluation, **figures.renamed({str(path): path.name}),
+            options.to_report, evaluation, begin, **figures.renamed({str(path): path.name}),
             read=[*lines, str(evaluation.all_samples)],
             operating_points=options.measures.detection(of_trials=False),
         )  # fmt: skip
-    print_written(options.written)
 
 
 def show_systems(
@@ -75,6 +76,7 @@ def show_systems(
     inputs: Sequence[Path | None],
     figures: Figures,
     lines: Sequence[str],
+    begin: Steps,
     *,
     clock: Clock | None = None,
     caution: str = "",
@@ -91,7 +93,7 @@ def show_systems(
             f"{scale} in {path}" for path, scale in scales.items()
         )
     if clock is not None:
-        console.print(f"{taken}; {clock}")
+        print_line(f"{taken}; {clock}")
     evaluation = in_words(evaluation)
     given_names = {str(path): name for path, name in systems.items() if name is not None}
     names = short_names([str(path) for path in systems]) | given_names
@@ -99,16 +101,17 @@ def show_systems(
         _warn_of_unlike_trials(evaluation, names)
         if caution:
             print_error(caution)
-    print_evaluation(evaluation.renamed(names))
     all_names = {str(path): str(path) for path in systems} | given_names
-    write_evaluation(evaluation.renamed(all_names), ", ".join(kinds), options.outputs.files, inputs)
+    kind = ", ".join(kinds)
+    with off_the_bar():
+        print_evaluation(evaluation.renamed(names))
+        write_evaluation(evaluation.renamed(all_names), kind, options.outputs.files, inputs)
     if options.to_report is not None:
         write_report(
-            options.to_report, evaluation.renamed(names), **figures.renamed(names),
+            options.to_report, evaluation.renamed(names), begin, **figures.renamed(names),
             operating_points=options.measures.detection(of_trials=clock is not None),
             read=[*lines, taken, *warnings],
         )  # fmt: skip
-    print_written(options.written)
 
 
 def _renamed(by_path: Mapping[str, Each], names: Mapping[str, str]) -> dict[str, Each]:

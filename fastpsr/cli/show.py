@@ -1,5 +1,6 @@
 """Output of the commands other than tables: progress and warnings."""
 
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,16 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fastpsr.cli.wording import warning_in_options
 from fastpsr.errors import PackageWarning, Subject
@@ -25,8 +17,10 @@ if TYPE_CHECKING:
     from fastpsr.plans import Data
 
 __all__ = [
+    "Steps",
     "console",
     "errors",
+    "off_the_bar",
     "print_error",
     "print_line",
     "print_line_once",
@@ -59,12 +53,21 @@ def print_error(message: str) -> None:
 def print_line(message: str) -> None:
     """Print what was read, and how it was interpreted; not on the line of a bar."""
     _record(message)
+    with off_the_bar():
+        console.print(message)
+
+
+@contextmanager
+def off_the_bar() -> Iterator[None]:
+    """Remove bars from the terminal while the block prints."""
     bars = [bar for bar in _bars if console.is_terminal]
     for bar in bars:
         bar.stop()
-    console.print(message)
-    for bar in bars:
-        bar.start()
+    try:
+        yield
+    finally:
+        for bar in bars:
+            bar.start()
 
 
 def print_line_once(message: str) -> None:
@@ -162,40 +165,47 @@ def print_suspicions(path: Path, predictions: "Data") -> None:
     print_warnings(each.of(Subject(str(path))) for each in found)
 
 
-@contextmanager
-def steps(total: int | None) -> Iterator[Any]:
-    """Show a progress bar of `total` steps, if known; yield a function to call at each step.
+class Steps:
+    """A progress bar over the steps of a command."""
 
-    It may also be called with the amount done and the total amount of a step: then the bar shows
-    the progress of the step, with the remaining time.
-    """
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), _TimeLeft(), console=errors, transient=True,
+    def __init__(self, bar: Progress, total: int | None) -> None:
+        self._bar, self._task = bar, bar.add_task("", total=total, within="")
+        self._total, self._n_begun = total, 0
+        self._part, self._begun = "", 0.0
+
+    def __call__(self, name: str, done: int | None = None, out_of: int | None = None) -> None:
+        """Begin a step, or show how much is done of a part of the step that was begun.
+
+        A part may be the step itself.
+        """
+        now = time.monotonic()
+        if name != self._part or done is None:
+            self._part, self._begun = name, now
+        self._n_begun += done is None
+        place, within = "", ""
+        if done is not None and out_of is not None and out_of > 1:
+            left = (now - self._begun) * (out_of - done) / max(done, 1)
+            within = f"{done:,} of {out_of:,}" + f", {left:.0f} s left" * (done > 0)
+        elif done:
+            within = f"{done:,}"
+        completed, total = done or 0, out_of
+        if self._total is not None:
+            place = f"step {self._n_begun} of {self._total}"
+            completed, total = max(self._n_begun - 1, 0), self._total
+        within = "; ".join(filter(None, [place, within]))
+        self._bar.update(
+            self._task, description=name, completed=completed, total=total, within=within
+        )
+
+
+@contextmanager
+def steps(total: int | None = None) -> Iterator[Steps]:
+    """Show a progress bar of `total` steps, if known, with the time that has elapsed."""
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[within]}"), console=errors, transient=True,
                   disable=not errors.is_terminal) as bar:  # fmt: skip
         _bars.append(bar)
-        task = bar.add_task("", total=total)
-        begun, part_of = 0, ""
-
-        def begin(name: str, done: int | None = None, out_of: int | None = None) -> None:
-            nonlocal begun, part_of
-            if done is None:
-                bar.update(task, description=name, completed=begun, total=total)
-                begun += 1
-            elif name == part_of:
-                bar.update(task, completed=done)
-            else:
-                bar.reset(task, description=name, completed=done, total=out_of)
-            part_of = "" if done is None else name
-
         try:
-            yield begin
+            yield Steps(bar, total)
         finally:
             _bars.remove(bar)
-
-
-class _TimeLeft(ProgressColumn):
-    """Estimated remaining time of a step."""
-
-    def render(self, task: Task) -> Text:
-        seconds = task.time_remaining
-        return Text("" if seconds is None else f"{seconds:.0f} s left")

@@ -108,7 +108,7 @@ def evaluate(
         intervals of the groups are those without differences.
     progress : callable, optional
         Called with (name of the step, amount done, total amount). Steps are the metrics, reported
-        before each is computed, and ``"replicates"``.
+        before each is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def _finished(
                 [task.own_job(name) for name in drawn],
                 list(drawn.values()),
                 task.intervals,
-                _reporter(progress, task.about("replicates")),
+                _reporter(progress, task.about(), "replicates", len(drawn)),
             )
             results |= {(task, name): each for name, each in zip(drawn, found, strict=True)}
     compared = [  # inf - inf is undefined
@@ -342,7 +342,7 @@ def _finished(
             [task.job(name) for task, name in needed],
             [known[each] for each in needed],
             intervals,
-            _reporter(progress, _common(tasks, "replicates of differences")),
+            _reporter(progress, _common(tasks), "replicates of differences", len(pairs)),
         )
         results |= zip(compared, found, strict=True)
     for task in tasks:
@@ -356,9 +356,18 @@ def _finished(
     return differences
 
 
-def _reporter(progress: Progress | None, what: Subject) -> Callable[[int, int], object]:
-    """Return what reports finished replicates."""
-    return lambda done, total: progress and progress(str(what), done, total)
+def _reporter(
+    progress: Progress | None, about: Subject, what: str, n_intervals: int
+) -> Callable[[int, int], object]:
+    """Return what reports finished replicates, and then that intervals are computed."""
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(str(replace(about, metric=what)), done, total)
+            if done == total:
+                progress(str(replace(about, metric="intervals")), 0, n_intervals)
+
+    return report
 
 
 def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
@@ -373,9 +382,9 @@ def _between(a: Task, b: Task, metric: str) -> Subject:
     return Subject("", a.group or "", metric, f"{a.system} - {b.system}")
 
 
-def _common(tasks: Sequence[Task], metric: str) -> Subject:
+def _common(tasks: Sequence[Task]) -> Subject:
     """Return a subject with the system and the group that all tasks have."""
-    about = tasks[0].about(metric)
+    about = tasks[0].about()
     if any(task.among != about.system for task in tasks):
         about = replace(about, system="")
     if any(task.about().group != about.group for task in tasks):
