@@ -13,15 +13,13 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.cli.metrics import metrics_of_table, shared
 from fastpsr.cli.options.evaluation import EvaluationOptions
-from fastpsr.cli.options.intervals import check_method, drawn_name
+from fastpsr.cli.options.intervals import IntervalOptions, check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
-from fastpsr.cli.results import Figures, show_systems, show_table
+from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
     Steps,
     print_line,
-    print_line_once,
-    print_warnings,
     print_written,
     recorded_lines,
     steps,
@@ -33,7 +31,6 @@ from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Pairs, evaluate_systems, groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
-from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
 
 __all__ = ["evaluate_tables"]
@@ -53,20 +50,16 @@ def evaluate_tables(
     explain: bool,
 ) -> None:
     """Compute, print and write the table of a file, or the differences of several."""
-    tables, drawn = options.tables, None if intervals is None else options.drawn
-    in_parts = False if pairs else (True if explain else None)
-    where = (tables.labels, options.columns, tables.weights, drawn, options.columns_of_conditions)
     with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
-        read = []
-        for path in systems:
-            begin(f"reading {path}")
-            read.append(read_scores(path, scales[path], *where, in_parts=in_parts))
+        in_parts = False if pairs else (True if explain else None)
+        drawn = None if intervals is None else options.drawn
+        read = _read(options, scales, drawn, begin, in_parts=in_parts)
         first = next((each for each in read if each.table.ids), read[0])
         if intervals is not None:
             check_method(intervals, first.drawn)
         with recorded_lines() as lines:
             if read[0].table.files:
-                _check_parts(options, read[0], explain=explain)
+                _check_parts(options, read[0])
             data = {str(each.table.path): _predictions(options, each, folds) for each in read}
             for other in read[1:]:
                 _check_same(read[0], other, data)
@@ -78,7 +71,7 @@ def evaluate_tables(
                 ]
             )
             if costs := options.measures.cost_matrix:
-                print_line_once(f"--costs: {_listed(costs)}")
+                print_line(f"--costs: {_listed(costs)}")
             begin(f"metrics of {' and '.join(data)}")
             if isinstance(one, PartitionedPredictions):
                 _print_parts(read[0], one)
@@ -86,30 +79,46 @@ def evaluate_tables(
                     print_line(str(one.explain(metrics)))
                     return
             if intervals is not None:
-                intervals = intervals.drawing(first.units)
-                intervals = replace(intervals, drawn=drawn_name(first.drawn))
-                if pairs:
-                    units = intervals.resampling.units
-                    run(lambda: units(one))  # raises where there are too few
+                intervals = _drawing(intervals, first, one if pairs else None)
             by, bins = _conditions(options, read[0]), options.conditions["bins"]
-            with warnings_as_lines(), without_warnings(), _rows_shown(one, begin) as progress:
+            with (
+                warnings_as_lines() as warned,
+                without_warnings(),
+                _rows_shown(one, begin) as progress,
+            ):
                 evaluation = evaluate_systems(
                     cast(Any, data if pairs else {None: one}), metrics, by=by, bins=bins,
                     intervals=intervals, differences=pairs,
                     group_differences=options.pairs_of_groups, progress=progress,
                 )  # fmt: skip
-            print_warnings(evaluation.warnings)
-        figures = Figures()
+                warned += evaluation.warnings
+        figures = {}
         if options.to_report is not None:
-            for name, predictions in data.items():
-                groups = groups_of(predictions, by, bins)
-                figures.predictions[name] = predictions
-                figures.conditions[name] = {e.name: cast(Predictions, e.data) for e in groups}
-        if pairs:
-            show_systems(evaluation, systems, scales, options, inputs, figures, lines, begin)
-        else:
-            show_table(evaluation, read[0], options, inputs, figures, lines, begin)
+            names = shown_names(systems)
+            figures["predictions"] = {names[path]: each for path, each in data.items()}
+            figures["by_condition"] = {
+                names[path]: {group.name: group.data for group in groups_of(each, by, bins)}
+                for path, each in data.items()
+            }
+        show_evaluation(evaluation, systems, scales, options, inputs, figures, lines, begin)
     print_written(options.written)
+
+
+def _read(
+    options: EvaluationOptions,
+    scales: Mapping[Path, str],
+    drawn: IntervalOptions | None,
+    begin: Steps,
+    *,
+    in_parts: bool | None,
+) -> list[ReadTable]:
+    """Read tables; with True, or None where one is large, open it to be read part by part."""
+    tables, read = options.tables, []
+    where = (tables.labels, options.columns, tables.weights, drawn, options.columns_of_conditions)
+    for path, scale in scales.items():
+        begin(f"reading {path}")
+        read.append(read_scores(path, scale, *where, in_parts=in_parts))
+    return read
 
 
 def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None) -> Any:
@@ -123,6 +132,15 @@ def _predictions(options: EvaluationOptions, read: ReadTable, folds: int | None)
     if folds is not None and not table.files:
         CrossFit(folds=folds).folds_of(predictions)  # raises where there are too few samples
     return predictions
+
+
+def _drawing(intervals: Intervals, read: ReadTable, checked: Data | None) -> Intervals:
+    """Return intervals with what is drawn; raise if `checked` has too few units of it."""
+    intervals = replace(intervals.drawing(read.units), drawn=drawn_name(read.drawn))
+    units = intervals.resampling.units
+    if checked is not None:
+        run(lambda: units(checked))
+    return intervals
 
 
 def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:
@@ -155,7 +173,7 @@ def _check_same(a: ReadTable, b: ReadTable, predictions: Mapping[str, Any]) -> N
             raise ValueError(f"{what} must be the same in {names}")
 
 
-def _check_parts(options: EvaluationOptions, read: ReadTable, *, explain: bool) -> None:
+def _check_parts(options: EvaluationOptions, read: ReadTable) -> None:
     if options.to_report is not None:
         raise ValueError(
             f"--report draws all scores, and {read.table.path} is read part by part: take a sample"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from fastpsr import trials
 from fastpsr.bootstrap.settings import Intervals
@@ -12,11 +12,10 @@ from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.scores import TrialScale
-from fastpsr.cli.results import Figures, show_systems
+from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.show import (
     print_line,
     print_line_once,
-    print_warnings,
     print_written,
     recorded_lines,
     steps,
@@ -24,15 +23,15 @@ from fastpsr.cli.show import (
     without_warnings,
 )
 from fastpsr.cli.trial_files import TrialReader
-from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation, Pairs, SharedTargets, groups_of
-from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import conditions, spoofed_trials
 from fastpsr.trials.evaluate import predictions_of, weights_of
 
 __all__ = ["evaluate_trials"]
+
+_OF_FIGURES = ("predictions", "by_condition", "resampling", "spoof")
 
 
 def evaluate_trials(
@@ -48,10 +47,11 @@ def evaluate_trials(
 ) -> None:
     """Read, evaluate, print and write."""
     together = ([path] for path in systems) if pairs is None else [[*systems]]
-    with steps(_n_steps(options, reader, len(systems), pairs)) as begin:
+    with steps(_n_steps(options, reader, [*systems], pairs)) as begin:
         found: list[Evaluation] = []
-        figures = Figures()
-        with recorded_lines() as lines, warnings_as_lines():
+        names = shown_names(systems)
+        figures: dict[str, dict[str, Any]] = {of: {} for of in _OF_FIGURES}
+        with recorded_lines() as lines, warnings_as_lines() as warned:
             reader.progress = begin
             for paths in together:
                 sets = {str(path): reader.read(path) for path in paths}
@@ -72,24 +72,25 @@ def evaluate_trials(
                         progress=begin, **arguments(intervals, options.drawn, made),
                     )  # fmt: skip
                 found.append(evaluation)
+                warned += evaluation.warnings
                 if options.to_report is not None:
-                    _add_figures(figures, options, sets, own, evaluation)
-            evaluation = Evaluation.joined(found)
-            print_warnings(evaluation.warnings)
+                    _add_figures(figures, options, names, sets, own, evaluation)
         drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
-        show_systems(
-            in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines, begin,
-            clock=reader.clock, caution=options.drawn.caution(intervals, options.speakers),
+        show_evaluation(
+            Evaluation.joined(found), systems, scales, options, inputs, figures, lines, begin,
+            clock=reader.clock, drawn=drawn,
+            caution=options.drawn.caution(intervals, options.speakers),
         )  # fmt: skip
     print_written(options.written)
 
 
 def _n_steps(
-    options: EvaluationOptions, reader: TrialReader, n_systems: int, pairs: Pairs | None
+    options: EvaluationOptions, reader: TrialReader, systems: Sequence[Path], pairs: Pairs | None
 ) -> int:
     """Return how many files are read and joined, tables of metrics computed, reports written."""
-    n_read = 2 * n_systems + 1 if reader.has_key else n_systems
-    n_tables = n_systems if pairs is None else 1
+    has_key = reader.keys.has_key(systems if reader.has_scores else [])
+    n_read = 2 * len(systems) + 1 if has_key else len(systems)
+    n_tables = len(systems) if pairs is None else 1
     return n_read + n_tables + (options.to_report is not None)
 
 
@@ -137,8 +138,9 @@ def _print_shared_targets(options: EvaluationOptions, made: TrialSet) -> None:
 
 
 def _add_figures(
-    figures: Figures,
+    figures: Mapping[str, dict[str, Any]],
     options: EvaluationOptions,
+    names: Mapping[str, str],
     sets: Mapping[str, TrialSet],
     scales: Mapping[str, TrialScale],
     evaluation: Evaluation,
@@ -148,16 +150,16 @@ def _add_figures(
     prior = _prior(options)
     for name, made in sets.items():
         alike = predictions_of(made, name, scales[name], prior=prior)
-        figures.predictions[name] = alike
+        weighted = alike
         if weights is not None:
             weighted = predictions_of(made, name, scales[name], prior=prior, weights=weights)
-            figures.predictions[name] = weighted
+        figures["predictions"][names[name]] = weighted
         groups = groups_of(
             alike, conditions(made, **options.conditions), options.conditions["bins"]
         )
         is_spoof = spoofed_trials(made)
         if is_spoof is not None:
-            figures.spoof[name] = is_spoof
-        figures.conditions[name] = {each.name: cast(Predictions, each.data) for each in groups}
+            figures["spoof"][names[name]] = is_spoof
+        figures["by_condition"][names[name]] = {each.name: each.data for each in groups}
         if evaluation.intervals is not None:
-            figures.resampling[name] = evaluation.intervals.resampling
+            figures["resampling"][names[name]] = evaluation.intervals.resampling

@@ -25,7 +25,6 @@ __all__ = [
     "print_line",
     "print_line_once",
     "print_suspicions",
-    "print_warnings",
     "print_written",
     "recorded_lines",
     "steps",
@@ -99,15 +98,17 @@ def _record(line: str) -> None:
 
 
 @contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """Print the Python warnings of the block at its end."""
+def warnings_as_lines() -> Iterator[list[Warning]]:
+    """Print the Python warnings of the block at its end, and those in the list that it yields."""
+    found: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.simplefilter("always", PackageWarning)
         try:
-            yield
+            yield found
         finally:
-            print_warnings(each.message for each in caught if isinstance(each.message, Warning))
+            said = [each.message for each in caught if isinstance(each.message, Warning)]
+            _print_warnings([*said, *found])
 
 
 @contextmanager
@@ -118,7 +119,7 @@ def without_warnings() -> Iterator[None]:
         yield
 
 
-def print_warnings(found: Iterable[Warning]) -> None:
+def _print_warnings(found: Iterable[Warning]) -> None:
     """Print one line for all warnings of a kind."""
     kinds: dict[Any, dict[str, Sequence[Subject]]] = {}
     for each in found:
@@ -162,7 +163,7 @@ def print_suspicions(path: Path, predictions: "Data") -> None:
     from fastpsr.plans import run
 
     found = run(lambda: suspicions(predictions))
-    print_warnings(each.of(Subject(str(path))) for each in found)
+    _print_warnings(each.of(Subject(str(path))) for each in found)
 
 
 class Steps:
@@ -201,9 +202,11 @@ class Steps:
 @contextmanager
 def steps(total: int | None = None) -> Iterator[Steps]:
     """Show a progress bar of `total` steps, if known, with the time that has elapsed."""
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.fields[within]}"), console=errors, transient=True,
-                  disable=not errors.is_terminal) as bar:  # fmt: skip
+    name, within = (
+        TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[within]")
+    )
+    with Progress(name, BarColumn(bar_width=20), TimeElapsedColumn(), within, console=errors,
+                  transient=True, disable=not errors.is_terminal) as bar:  # fmt: skip
         _bars.append(bar)
         try:
             yield Steps(bar, total)

@@ -115,11 +115,6 @@ class TrialReader:
         self._print(made.notes)
         return made
 
-    @property
-    def has_key(self) -> bool:
-        """Whether labels are in files of their own."""
-        return bool(self.keys.keys or (self.keys.classes is not None and self.has_scores))
-
     @cached_property
     def _key(self) -> Reading | None:
         classes = self.keys.classes if self.has_scores else None
