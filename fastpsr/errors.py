@@ -1,18 +1,31 @@
-"""The error for invalid arguments, the warning about data like a mistake, and how one warns."""
+"""The error for invalid arguments, the warnings, and how one warns."""
 
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-__all__ = ["ArgumentError", "LooksLike", "SuspicionWarning", "keep", "kept_warnings", "warn"]
+__all__ = [
+    "ArgumentError",
+    "LooksLike",
+    "PackageWarning",
+    "ResultWarning",
+    "Subject",
+    "SuspicionWarning",
+    "kept_warnings",
+    "warn",
+    "warnings_about",
+]
 
-_KEPT: ContextVar[list[str] | None] = ContextVar("kept warnings", default=None)
+_KEPT: ContextVar[dict[str, "PackageWarning"] | None] = ContextVar("kept warnings", default=None)
+_SUBJECT: ContextVar["Subject | None"] = ContextVar("subject of warnings", default=None)
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 LooksLike = Literal[
@@ -127,7 +140,63 @@ def _as_python(value: object) -> str:
     return "..." if value is ... else repr(value)
 
 
-class SuspicionWarning(UserWarning):
+@dataclass(frozen=True)
+class Subject:
+    """What a message is about; what is empty is left out. A `pair` is that of a difference.
+
+    Examples
+    --------
+    >>> print(Subject("a", "room=x", "EER"), "|", Subject("a"), "|", Subject(metric="EER"))
+    a, room=x: EER | a | EER
+    >>> print(Subject(group="room=x", metric="EER", pair="a - b"))
+    room=x: EER, a - b
+    """
+
+    system: str = ""
+    group: str = ""
+    metric: str = ""
+    pair: str = ""
+
+    def __str__(self) -> str:
+        parts = [(self.system, self.group), (self.metric, self.pair)]
+        return ": ".join(filter(None, (", ".join(filter(None, part)) for part in parts)))
+
+
+class PackageWarning(Warning):
+    """Base of the warnings of this package: `str` is the message.
+
+    Attributes
+    ----------
+    problem : str
+        The message without the remedy.
+    remedy : str
+        What to do in Python, at the end of the message. May be empty.
+    kind : str
+        The same for messages that differ in numbers and in what they are about alone.
+    subjects : tuple of Subject
+        What the message is about, if known.
+    """
+
+    remedy = ""
+
+    def __init__(self, problem: str, kind: str = "", subjects: Iterable[Subject] = ()) -> None:
+        self.problem, self.kind, self.subjects = problem, kind or problem, tuple(subjects)
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.remedy}" if self.remedy else self.problem
+
+    def of(self, subject: Subject) -> Self:
+        """Return the warning about a subject, with which the message then begins."""
+        about = copy(self)
+        about.problem, about.subjects = f"{subject}: {self.problem}", (subject,)
+        return about
+
+
+class ResultWarning(PackageWarning, RuntimeWarning):
+    """A result is not reliable, or not what was asked for."""
+
+
+class SuspicionWarning(PackageWarning, UserWarning):
     """Data look as if they were passed to the wrong constructor, or have the wrong sign.
 
     Results are computed as requested nevertheless.
@@ -154,42 +223,46 @@ class SuspicionWarning(UserWarning):
     """
 
     def __init__(self, looks_like: LooksLike, problem: str, remedy: str) -> None:
-        super().__init__(f"{problem}: {remedy}")
-        self.looks_like, self.problem, self.remedy = looks_like, problem, remedy
-
-    def of(self, name: str) -> "SuspicionWarning":
-        """Return the warning with the name of the system at the beginning."""
-        return type(self)(self.looks_like, f"{name}: {self.problem}", self.remedy)
-
-    def __reduce__(self) -> tuple[type["SuspicionWarning"], tuple[LooksLike, str, str]]:
-        return type(self), (self.looks_like, self.problem, self.remedy)
+        super().__init__(problem, looks_like)
+        self.looks_like, self.remedy = looks_like, remedy
 
 
-def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn, with the line of the first caller that is not part of the package."""
-    keep(message)
+def warn(message: str | PackageWarning, kind: str = "", subjects: Iterable[Subject] = ()) -> None:
+    """Warn, with the line of the first caller that is not part of the package.
+
+    A message in words is a `ResultWarning`.
+    """
+    about = _SUBJECT.get()
+    warning = ResultWarning(message, kind, subjects) if isinstance(message, str) else message
+    warning = warning if about is None else warning.of(about)
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.setdefault(str(warning), warning)
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
 @contextmanager
-def kept_warnings() -> Iterator[list[str]]:
-    """Yield a list that collects the messages of warnings of the package, shown or not.
+def kept_warnings() -> Iterator[dict[str, PackageWarning]]:
+    """Yield a dict that collects the warnings of the package by message, shown or not.
 
-    Lists of outer blocks do not collect those of inner blocks.
+    Those of outer blocks do not collect those of inner blocks.
     """
-    messages: list[str] = []
-    token = _KEPT.set(messages)
+    found: dict[str, PackageWarning] = {}
+    token = _KEPT.set(found)
     try:
-        yield messages
+        yield found
     finally:
         _KEPT.reset(token)
 
 
-def keep(message: str | Warning) -> None:
-    """Add a message to the warnings that are kept."""
-    messages = _KEPT.get()
-    if messages is not None and str(message) not in messages:
-        messages.append(str(message))
+@contextmanager
+def warnings_about(subject: Subject) -> Iterator[None]:
+    """Warnings in the block are about a subject."""
+    token = _SUBJECT.set(subject)
+    try:
+        yield
+    finally:
+        _SUBJECT.reset(token)

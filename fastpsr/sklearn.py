@@ -14,7 +14,7 @@ from fastpsr.calibration import DirectionPreserving
 from fastpsr.calibration.custom import as_calibrator
 from fastpsr.calibration.floors import floored
 from fastpsr.calibration.separability import NoOptimumError
-from fastpsr.errors import ArgumentError, warn
+from fastpsr.errors import ArgumentError, PackageWarning, warn
 from fastpsr.metrics import Metric, Threshold
 from fastpsr.plans import run
 from fastpsr.predictions import Floats, Predictions
@@ -177,7 +177,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.calibrator_ = calibrator.fit(samples)
         except NoOptimumError as error:
             message = f"{error.problem}: fitted to Platt's smoothed targets instead of the labels"
-            warn(message, RuntimeWarning)
+            warn(message)
             self.calibrator_ = calibrator.fit(_smoothed(samples))
         self.estimator_ = clone(self.estimator).fit(X, y, **routed.estimator.fit)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -293,11 +293,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 fit_params = {**fit_params, "sample_weight": sample_weight}
             elif not isinstance(self.estimator, FrozenEstimator):  # which is not trained
                 warn(
-                    f"{type(self.estimator).__name__} takes no sample_weight: weights are used "
-                    "for the calibrator only",
-                    UserWarning,
+                    UnusedWeightsWarning(
+                        f"{type(self.estimator).__name__} takes no sample_weight: weights are "
+                        "used for the calibrator only"
+                    )
                 )
         return Bunch(estimator=Bunch(fit=fit_params), splitter=Bunch(split={}))
+
+
+class UnusedWeightsWarning(PackageWarning, UserWarning):
+    """An estimator takes no weights."""
 
 
 def _or_default(calibrator: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.cli.inputs import described
+from fastpsr.cli.tables import described
 from tests.commands import strict_json, succeed, write, write_trials
 
 

@@ -532,6 +532,9 @@ def test_nothing_of_a_bar_is_left_on_a_terminal(command):
         piped = program(*run).stdout  # first: on a terminal compiling would be announced
     shown = shown_on_a_terminal(*run)
     assert "━" in shown
+    last = max(int(step) for step in re.findall(r"step (\d+) of", shown))
+    assert last == (7 if command == "evaluate" else 6)  # the key, two files read and joined, tables
+    assert set(re.findall(r"step \d+ of (\d+)", shown)) == {str(last)}
     left = screen(shown)
 
     def without_times(text):

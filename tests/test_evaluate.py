@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.errors import Subject
 from fastpsr.evaluation import Row, default_metrics
 from tests import everything, samples
 
@@ -434,12 +436,22 @@ def test_evaluations_keep_what_python_warns_of(make):
     data, options = make()
     with pytest.warns((RuntimeWarning, fp.SuspicionWarning)) as caught:
         found = fp.evaluate(data, **options)
-    assert found.warnings == tuple(dict.fromkeys(str(each.message) for each in caught))
+    assert [*map(str, found.warnings)] == [*dict.fromkeys(str(e.message) for e in caught)]
     with warnings.catch_warnings(action="ignore"):
         again = fp.evaluate(data, **options)
-    assert again.warnings == found.warnings
-    assert fp.Evaluation.joined([found, again]).warnings == found.warnings
+    assert [*map(str, again.warnings)] == [*map(str, found.warnings)]
+    joined = fp.Evaluation.joined([found, again]).warnings
+    assert [*map(str, joined)] == [*map(str, found.warnings)]
     assert "warnings" not in found.to_dict()
+
+
+def test_warnings_know_what_they_are_about():
+    data, options = few_units()
+    with warnings.catch_warnings(action="ignore"):
+        found = fp.evaluate({"a": data, "b": data}, **options).warnings
+    found = [pickle.loads(pickle.dumps(each)) for each in found if each.kind == "no intervals"]
+    assert [each.subjects for each in found] == [(Subject(name, "room=y"),) for name in "ab"]
+    assert all(str(each).startswith(f"{each.subjects[0]}: no intervals: ") for each in found)
 
 
 def test_fits_in_replicates_warn_of_nothing():
@@ -461,4 +473,4 @@ def test_every_metric_and_calibrator_of_hostile_data(n_classes, scores, n_resamp
     for one in (data, {"a": data, "b": data}):
         with warnings.catch_warnings(record=True, action="always") as caught:
             found = fp.evaluate(one, metrics, by={"half": np.arange(len(data)) % 2}, **drawn)
-        assert found.warnings == tuple(dict.fromkeys(str(each.message) for each in caught))
+        assert [*map(str, found.warnings)] == [*dict.fromkeys(str(e.message) for e in caught)]

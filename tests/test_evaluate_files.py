@@ -191,7 +191,7 @@ def test_a_report_says_what_was_warned_of(page):
     (message,) = evaluation.warnings
     text = page(evaluation).text
     assert "1 warning" in text
-    assert message in text
+    assert str(message) in text
 
 
 def test_a_report_draws_what_was_evaluated(page):

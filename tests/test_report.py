@@ -210,6 +210,12 @@ def test_values_that_are_not_known_are_not_best():
     assert [bool(line[1][0]) for line in (a, b)] == [False, True]
 
 
+def test_each_figure_is_told_before_it_is_drawn():
+    told = []
+    page = Page(render(reports.report({"a": reports.llrs(60)}), lambda *step: told.append(step)))
+    assert [title for title, *_ in told] == re.findall(r"<h3>(.*?)</h3>", page.html)
+
+
 def test_warnings_are_folded_and_counted():
     page = page_of({"a": reports.llrs(60)}, read=["x", "warning: one", "warning: <two>"])
     folded = page.html.split("<details>")[1].split("</details>")[0]

@@ -194,8 +194,7 @@ def band(
     if n_undefined:
         warn(
             f"{curve.__name__} is undefined in {n_undefined:,} of {settings.n_resamples:,} "
-            "replicates, which are left out: a class is missing there",
-            RuntimeWarning,
+            "replicates, which are left out: a class is missing there"
         )
     low, high = (at.curve(side) for side in zip(*ends, strict=True))
     return Band(

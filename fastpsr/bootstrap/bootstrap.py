@@ -18,7 +18,7 @@ from fastpsr.bootstrap.replicates import (
 from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals, as_progress
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, Subject
 from fastpsr.metrics.base import Statistic, check_metric
 from fastpsr.options import with_hints
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, check_data, run
@@ -151,7 +151,8 @@ def bootstrap(
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     names = [name for name, _ in chosen]
     values = values_of(names, jobs)
-    results = with_intervals(names, jobs, values, intervals, as_progress(progress))
+    subjects = [Subject(metric=name) for name in names]
+    results = with_intervals(subjects, jobs, values, intervals, as_progress(progress))
     return results[0] if callable(metrics) else results
 
 
@@ -161,14 +162,14 @@ class Pair(NamedTuple):
     The intervals of a family of differences hold jointly; those without a family each alone.
     """
 
-    name: str
+    subject: Subject
     a: int
     b: int
     family: Hashable = None
 
 
 def with_intervals(
-    names: Sequence[str],
+    subjects: Sequence[Subject],
     jobs: Sequence[Job],
     values: Sequence[float],
     intervals: Intervals,
@@ -177,8 +178,8 @@ def with_intervals(
     """Return the intervals of given values; the jobs must be prepared."""
     alone = [Sum((job,)) for job in jobs]
     evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
-    results = [evidence.result(name, terms) for name, terms in zip(names, alone, strict=True)]
-    warn_of_few(results)
+    results = [evidence.result(each, terms) for each, terms in zip(subjects, alone, strict=True)]
+    warn_of_few(dict(zip(subjects, results, strict=True)))
     return results
 
 
@@ -206,8 +207,8 @@ def intervals_of_differences(
     results = []
     for pair, terms in zip(pairs, between, strict=True):
         of_pair = evidence.at_level(levels[pair.family])
-        results.append(of_pair.result(pair.name, terms))
-    warn_of_few(results)
+        results.append(of_pair.result(pair.subject, terms))
+    warn_of_few({pair.subject: each for pair, each in zip(pairs, results, strict=True)})
     return results
 
 
@@ -294,7 +295,10 @@ def compare(
     jobs = [Job(metric, side) for _, metric in chosen for side in (a, b)]
     intervals = Intervals.of(n_resamples, confidence_level, method, resampling, seed)
     values = values_of([name for name, _ in chosen for _ in (a, b)], jobs)
-    pairs = [Pair(f"{name}, a - b", 2 * k, 2 * k + 1) for k, (name, _) in enumerate(chosen)]
+    pairs = [
+        Pair(Subject(metric=name, pair="a - b"), 2 * k, 2 * k + 1)
+        for k, (name, _) in enumerate(chosen)
+    ]
     results = intervals_of_differences(pairs, jobs, values, intervals, as_progress(progress))
     return results[0] if callable(metric) else results
 

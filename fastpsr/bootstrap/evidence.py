@@ -1,7 +1,7 @@
 """What is drawn of metrics for their intervals, and the intervals that follow from it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from fastpsr.bootstrap.result import BootstrapResult
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsampling import Subsampling
 from fastpsr.bootstrap.units import Units
-from fastpsr.errors import warn
+from fastpsr.errors import Subject, warn
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Plan, run
 from fastpsr.predictions import Floats
@@ -66,20 +66,21 @@ class Evidence:
         """Return the method by which the interval of a sum is computed."""
         return _method_of(self.intervals, terms)
 
-    def result(self, name: str, terms: Sum) -> BootstrapResult:
+    def result(self, subject: Subject, terms: Sum) -> BootstrapResult:
         """Return a sum with its interval, with a warning if that is not reliable."""
         settings, jobs = self.intervals, terms.jobs
         value, replicates = self.total(terms)
         defined = replicates[~np.isnan(replicates)]
         n_undefined = replicates.size - defined.size
         method, computed, problem = self._computed(terms, value, defined)
-        problems = [
-            _undefined(n_undefined, replicates.size),
-            _constant(jobs, value, defined),
-            problem,
-        ]
-        for each in filter(None, problems):
-            warn(f"{name} {each}", RuntimeWarning)
+        problems = {
+            "undefined": _undefined(n_undefined, replicates.size),
+            "constant": _constant(jobs, value, defined),
+            problem.partition(":")[0]: problem,
+        }
+        for kind, each in problems.items():
+            if each:
+                warn(f"{subject} {each}", kind, [subject])
         value_range = _range_of(terms)
         standard_error = bias = float("nan")
         if defined.size > 1 and np.isfinite(value) and np.isfinite(defined).all():
@@ -87,7 +88,7 @@ class Evidence:
                 standard_error = float(defined.std(ddof=1))
                 bias = float(defined.mean() - value)
         return BootstrapResult(
-            name=name, value=value,
+            name=str(subject), value=value,
             interval=Interval(*(_within(end, value_range) for end in computed.interval)),
             standard_error=standard_error,
             bias=bias, replicates=replicates, n_undefined=n_undefined,
@@ -165,15 +166,20 @@ def _constant(jobs: Sequence[Job], value: float, defined: Floats) -> str:
     )
 
 
-def warn_of_few(results: Sequence[BootstrapResult]) -> None:
+def warn_of_few(results: Mapping[Subject, BootstrapResult]) -> None:
     """Warn of intervals whose width few samples or speakers determine."""
-    few = [each for each in results if each.degrees_of_freedom < _FEW]
+    few = {
+        subject: each.degrees_of_freedom
+        for subject, each in results.items()
+        if each.degrees_of_freedom < _FEW
+    }
     if few:
-        named = ", ".join(f"{each.name} ({each.degrees_of_freedom:.1f})" for each in few)
+        named = ", ".join(f"{subject} ({degrees:.1f})" for subject, degrees in few.items())
         warn(
             f"few samples or speakers determine these values (degrees of freedom below {_FEW:g}): "
             f"{named}; their intervals are wide, and may still be too narrow",
-            RuntimeWarning,
+            "few",
+            few,
         )
 
 

@@ -24,7 +24,7 @@ from fastpsr.bootstrap.subsampling import (
     subset_values,
 )
 from fastpsr.caching import cached_property
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, Subject
 from fastpsr.html import table
 from fastpsr.metrics.base import check_metric
 from fastpsr.options import with_hints
@@ -229,8 +229,9 @@ def sample_size(
             estimate.interval(confidence_level)
         except ValueError as error:
             _refuse(f"{job.name} an interval: {error}")
-    result = evidence.result(job.name, alone)
-    warn_of_few([result])
+    subject = Subject(metric=job.name)
+    result = evidence.result(subject, alone)
+    warn_of_few({subject: result})
     subsets, left_out = evidence.needed(subset_values), evidence.needed(left_out_values)
     pilot = _Pilot(job, result, subsets, left_out, estimate)
     if not 0.0 < pilot.width(1.0) < math.inf:

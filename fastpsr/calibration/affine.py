@@ -95,7 +95,7 @@ class _Affine(SmoothCalibrator):
         if scale <= 0.0:
             warn(
                 f"the fitted scale is {scale:.3g}: higher scores do not mean the class is likelier",
-                RuntimeWarning,
+                kind="scale",
             )
 
     def check_fitted(self) -> None:

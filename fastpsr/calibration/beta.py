@@ -108,6 +108,5 @@ class BetaCalibration(SmoothCalibrator):
         if not attributes["parameters_"][:2].any():
             warn(
                 "a = b = 0: higher scores do not mean that class 1 is likelier, and all samples "
-                "get the same posterior",
-                RuntimeWarning,
+                "get the same posterior"
             )

@@ -9,9 +9,10 @@ import typer
 from rich.table import Table
 
 import fastpsr as fp
+from fastpsr.bootstrap import Resampling
 from fastpsr.cli.options.files import Report, check_outputs
 from fastpsr.cli.reports import require_report, write_report
-from fastpsr.cli.show import console, steps
+from fastpsr.cli.show import Steps, console, off_the_bar, steps
 
 __all__ = ["demo"]
 
@@ -34,7 +35,7 @@ def demo(
     """Simulate a speaker-verification test the size of SITW, evaluate it, and explain the table."""
     check_outputs({"--report": to_report}, [])
     require_report(to_report)
-    with steps(4) as begin:
+    with steps(6 + (to_report is not None)) as begin:
         begin("simulating 721,788 trials")
         trials = fp.simulate.trial_list(seed=seed)
         raw = fp.Predictions.from_llrs(trials.y_true, trials.llr)
@@ -47,39 +48,44 @@ def demo(
         best = fp.cross_fit(fp.PAV(), raw, fp.TrainOnTest())
         rows["calp"] = fp.evaluate(best, _metrics())
         speakers = fp.TwoWay(trials.enroll_speaker, trials.test_speaker)
-        by_trial, by_speaker = (
-            fp.evaluate(
-                raw,
-                {name: metric for name, metric in _metrics().items() if "ECE" not in name},
-                n_resamples=_N_REPLICATES,
-                resampling=resampling,
-                seed=seed,
-                progress=lambda _, *amount, drawing=drawing: begin(drawing, *amount),
+        by_trial = _with_intervals(raw, fp.IID(), seed, "drawing trials", begin)
+        by_speaker = _with_intervals(raw, speakers, seed, "drawing speakers", begin)
+        n_speakers = np.unique([trials.enroll_speaker, trials.test_speaker]).size
+        simulated = f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets"
+        reading = _READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"])
+        said = _SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers)
+        with off_the_bar():
+            console.print(simulated, soft_wrap=False)
+            _print_systems(rows)
+            console.print(reading, soft_wrap=False)
+            console.print()
+            _print_intervals(by_trial, by_speaker)
+            console.print(said, soft_wrap=False)
+        if to_report is not None:
+            _write_report(
+                to_report,
+                rows,
+                by_speaker,
+                {"raw": raw, "cal": cal},
+                f"{simulated}, of {n_speakers} speakers; seed {seed}",
+                reading,
+                begin,
             )
-            for drawing, resampling in (
-                ("drawing trials", fp.IID()),
-                ("drawing speakers", speakers),
-            )
-        )
-    n_speakers = np.unique([trials.enroll_speaker, trials.test_speaker]).size
-    simulated = f"{len(raw):,} simulated trials, {int(trials.y_true.sum()):,} of them targets"
-    reading = _READING.format(nce=rows["raw"]["NCE"], rcl=rows["raw"]["RCL"])
-    said = _SPEAKERS.format(n_replicates=_N_REPLICATES, n_speakers=n_speakers)
-    console.print(simulated, soft_wrap=False)
-    _print_systems(rows)
-    console.print(reading, soft_wrap=False)
-    console.print()
-    _print_intervals(by_trial, by_speaker)
-    console.print(said, soft_wrap=False)
-    if to_report is not None:
-        _write_report(
-            to_report,
-            rows,
-            by_speaker,
-            {"raw": raw, "cal": cal},
-            f"{simulated}, of {n_speakers} speakers; seed {seed}",
-            reading,
-        )
+
+
+def _with_intervals(
+    raw: fp.Predictions, resampling: Resampling, seed: int, drawing: str, begin: Steps
+) -> fp.Evaluation:
+    """Evaluate with intervals, as a step of the command."""
+    begin(drawing)
+    return fp.evaluate(
+        raw,
+        {name: metric for name, metric in _metrics().items() if "ECE" not in name},
+        n_resamples=_N_REPLICATES,
+        resampling=resampling,
+        seed=seed,
+        progress=lambda _, *amount: begin(drawing, *amount),
+    )
 
 
 def _write_report(
@@ -89,6 +95,7 @@ def _write_report(
     predictions: dict[str, fp.Predictions],
     simulated: str,
     reading: str,
+    begin: Steps,
 ) -> None:
     """Write what was printed as an HTML report, with intervals by speaker for the raw system."""
     assert by_speaker.intervals is not None
@@ -99,8 +106,9 @@ def _write_report(
         lambda row: intervals.get((row.system or "", row.metric), row)
     )
     write_report(
-        path, evaluation, predictions=predictions, title="A simulated speaker-verification test",
-        read=[simulated], text=reading.strip().split("\n"),
+        path, evaluation, begin, predictions=predictions,
+        title="A simulated speaker-verification test", read=[simulated],
+        text=reading.strip().split("\n"),
     )  # fmt: skip
 
 

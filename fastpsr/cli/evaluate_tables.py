@@ -16,15 +16,16 @@ from fastpsr.cli.options.intervals import check_method, drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.scores import OF_POSTERIORS
 from fastpsr.cli.options.sources import parse_columns
-from fastpsr.cli.results import Figures, show_systems, show_table
+from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.score_files import ReadTable, read_scores
 from fastpsr.cli.show import (
-    console,
+    Steps,
     print_line,
-    print_line_once,
+    print_written,
     recorded_lines,
     steps,
     warnings_as_lines,
+    without_warnings,
 )
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
@@ -57,54 +58,52 @@ def evaluate_tables(
     """
     columns = options.score_columns
     is_named = pairs is not None or columns is not None
-    with recorded_lines() as lines:
-        in_parts = False if pairs and columns is None else True if explain else None
-        with worded(columns=_columns_option(options, systems)):
-            read = _read(options, systems, scales, intervals, in_parts)
-            name, *others = read
-            first = next((each for each in read.values() if each.table.ids), read[name])
+    with steps(len(systems) + 1 + (options.to_report is not None)) as begin:
+        with recorded_lines() as lines:
+            in_parts = False if pairs and columns is None else True if explain else None
+            with worded(columns=_columns_option(options, systems)):
+                read = _read(options, systems, scales, intervals, in_parts, begin)
+                name, *others = read
+                first = next((each for each in read.values() if each.table.ids), read[name])
+                if intervals is not None:
+                    check_method(intervals, first.drawn)
+                data = {each: _predictions(options, each, read[each], folds) for each in read}
+            for other in others if columns is None else ():
+                _check_same(name, other, read, data)
+            one = data[name]
+            _check_classes(data)
+            _check_options(options, one.n_classes)
+            metrics = options.metrics([*scales.values()], one.n_classes, of_table=True)
+            if costs := options.measures.cost_matrix:
+                print_line(f"--costs: {_listed(costs)}")
+            begin(f"metrics of {' and '.join(data)}")
+            if isinstance(one, PartitionedPredictions):
+                n_files = counted(len(first.table.files), "file")
+                print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
+                if explain:
+                    print_line(str(one.explain(metrics)))
+                    return
             if intervals is not None:
-                check_method(intervals, first.drawn)
-            data = {each: _predictions(options, each, read[each], folds) for each in read}
-        for other in others if columns is None else ():
-            _check_same(name, other, read, data)
-        one = data[name]
-        _check_classes(data)
-        _check_options(options, one.n_classes)
-        metrics = options.metrics([*scales.values()], one.n_classes, of_table=True)
-        if costs := options.measures.cost_matrix:
-            print_line_once(f"--costs: {_listed(costs)}")
-        if isinstance(one, PartitionedPredictions):
-            n_files = counted(len(first.table.files), "file")
-            print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
-            if explain:
-                if options.by is not None:
-                    raise ValueError("--explain is of all samples, not of conditions: omit --by")
-                console.print(str(one.explain(metrics)))
-                return
-        if intervals is not None:
-            intervals = intervals.drawing(first.units)
-            intervals = replace(intervals, drawn=drawn_name(first.drawn))
-            if pairs:
-                units = intervals.resampling.units
-                run(lambda: units(one))  # raises where there are too few
-        by, bins = _conditions(options, read[name]), options.conditions["bins"]
-        with warnings_as_lines() as known, _steps_of(one) as begin:
-            evaluation = evaluate_systems(
-                cast(Any, data if is_named else {None: one}), metrics, by=by, bins=bins,
-                intervals=intervals, differences=pairs,
-                group_differences=options.pairs_of_groups, progress=begin,
-            )  # fmt: skip
-            known.append(evaluation)
+                intervals = _drawing(intervals, first, one if pairs else None)
+            by, bins = _conditions(options, read[name]), options.conditions["bins"]
+            with (
+                warnings_as_lines() as warned,
+                without_warnings(),
+                _rows_shown(one, begin) as progress,
+            ):
+                evaluation = evaluate_systems(
+                    cast(Any, data if is_named else {None: one}), metrics, by=by, bins=bins,
+                    intervals=intervals, differences=pairs,
+                    group_differences=options.pairs_of_groups, progress=progress,
+                )  # fmt: skip
+                warned += evaluation.warnings
         evaluation = evaluation.with_rows(
             lambda row: _with_floor(row, read[row.system or name].scale)
         )
-    figures = Figures() if options.to_report is None else _figures(data, by, bins)
-    if is_named:
-        names: Mapping[Any, str | None] = {each: each for each in columns} if columns else systems
-        show_systems(evaluation, names, scales, options, inputs, figures, lines)
-    else:
-        show_table(evaluation, read[name], options, inputs, figures, lines)
+        shown: Mapping[Any, str | None] = {each: each for each in columns} if columns else systems
+        figures = _figures(data, shown_names(shown), by, bins) if options.to_report else {}
+        show_evaluation(evaluation, shown, scales, options, inputs, figures, lines, begin)
+    print_written(options.written)
 
 
 def _columns_option(options: EvaluationOptions, files: Sized) -> str:
@@ -120,6 +119,7 @@ def _read(
     scales: Mapping[Any, str],
     intervals: Intervals | None,
     in_parts: bool | None,
+    begin: Steps,
 ) -> dict[str, ReadTable]:
     """Read systems by name: each from its file, or all from columns of one."""
     drawn = None if intervals is None else options.drawn
@@ -127,6 +127,7 @@ def _read(
     kinds = {str(name): scale for name, scale in scales.items()}
     found: dict[str, ReadTable] = {}
     for path in systems:
+        begin(f"reading {path}")
         own: Mapping[str, list[str] | None] = {str(path): parse_columns(options.columns)}
         columns = options.score_columns or own
         found |= read_scores(path, kinds, columns, *where, in_parts=in_parts)
@@ -157,6 +158,15 @@ def _check_options(options: EvaluationOptions, n_classes: int) -> None:
         options.measures.cost_matrix.check_classes(n_classes)
     if options.measures.dcf and n_classes > 2:
         raise ValueError(f"--dcf needs a binary task, not {n_classes} classes")
+
+
+def _drawing(intervals: Intervals, read: ReadTable, checked: Data | None) -> Intervals:
+    """Return intervals with what is drawn; raise if `checked` has too few units of it."""
+    intervals = replace(intervals.drawing(read.units), drawn=drawn_name(read.drawn))
+    units = intervals.resampling.units
+    if checked is not None:
+        run(lambda: units(checked))
+    return intervals
 
 
 def _conditions(options: EvaluationOptions, read: ReadTable) -> Any:
@@ -209,35 +219,36 @@ def _check_classes(data: Mapping[str, Data]) -> None:
         raise ValueError(f"systems must have the same classes, but {found}")
 
 
-def _figures(data: Mapping[str, Any], by: Any, bins: Any) -> Figures:
-    """Return what figures show of all samples, and of conditions."""
-    figures = Figures({**data})
-    for name, predictions in data.items():
-        groups = groups_of(predictions, by, bins)
-        figures.conditions[name] = {each.name: cast(Predictions, each.data) for each in groups}
-    return figures
+def _figures(
+    data: Mapping[str, Any], names: Mapping[str, str], by: Any, bins: Any
+) -> dict[str, dict[str, Any]]:
+    """Return what figures show of all samples, and of conditions, by name of the system."""
+    conditions = {
+        names[system]: {group.name: group.data for group in groups_of(each, by, bins)}
+        for system, each in data.items()
+    }
+    all_samples = {names[system]: each for system, each in data.items()}
+    return {"predictions": all_samples, "by_condition": conditions}
 
 
 @contextmanager
-def _steps_of(data: Data) -> Iterator[Any]:
-    """Yield what shows the steps of an evaluation; of data in parts, show the rows read."""
+def _rows_shown(data: Data, begin: Steps) -> Iterator[Steps | None]:
+    """Yield what shows the metrics that are computed; of data in parts, show the rows read."""
     if not isinstance(data, PartitionedPredictions):
-        with steps(None) as begin:
-            yield begin
+        yield begin
         return
     n_rows = data.source.n_rows
     read, n_done = -1, 0
-    with steps(None) as begin:
 
-        def see(progress: Progress) -> None:
-            nonlocal read, n_done
-            if progress.read != read:
-                read, n_done = progress.read, 0
-            n_done += progress.n_rows
-            begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
+    def see(progress: Progress) -> None:
+        nonlocal read, n_done
+        if progress.read != read:
+            read, n_done = progress.read, 0
+        n_done += progress.n_rows
+        begin(f"rows, read {read + 1}", n_done, None if progress.is_sample else n_rows)
 
-        with watched(see):
-            yield None
+    with watched(see):
+        yield None
 
 
 def _listed(costs: CostMatrix) -> str:

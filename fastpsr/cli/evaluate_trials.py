@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from fastpsr import trials
 from fastpsr.bootstrap.settings import Intervals
@@ -11,24 +11,26 @@ from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.intervals import arguments, drawn_name
 from fastpsr.cli.options.measures import parse_priors
 from fastpsr.cli.options.scores import TrialScale
-from fastpsr.cli.results import Figures, show_systems
+from fastpsr.cli.results import show_evaluation, shown_names
 from fastpsr.cli.show import (
     print_line,
     print_line_once,
+    print_written,
     recorded_lines,
     steps,
     warnings_as_lines,
+    without_warnings,
 )
 from fastpsr.cli.trial_files import TrialReader
-from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation, Pairs, SharedTargets, groups_of
-from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import conditions, spoofed_trials
 from fastpsr.trials.evaluate import predictions_of, weights_of
 
 __all__ = ["evaluate_trials"]
+
+_OF_FIGURES = ("predictions", "by_condition", "resampling", "spoof")
 
 
 def evaluate_trials(
@@ -43,39 +45,54 @@ def evaluate_trials(
     folds: int | None,
 ) -> None:
     """Read, evaluate, print and write."""
-    found: list[Evaluation] = []
-    figures = Figures()
-    with recorded_lines() as lines, steps(None) as begin, warnings_as_lines() as known:
-        reader.progress = begin
-        together = ([path] for path in systems) if pairs is None else [[*systems]]
-        for paths in together:
-            sets = {str(path): reader.read(path) for path in paths}
-            if pairs is not None:
-                sets, left_out = common_trials(sets)
-                if left_out:
-                    print_line(left_out)
-            made = next(iter(sets.values()))
-            _check_folds(options, made, folds)
-            _print_shared_targets(options, made)
-            own = {str(path): scales[path] for path in paths}
-            metrics = options.metrics([*own.values()], has_spoof=spoofed_trials(made) is not None)
-            with reader.clock.on("metrics"):
-                evaluation = trials.evaluate(
-                    sets, metrics, scores_are=own, prior=_prior(options), **options.conditions,
-                    equalize=options.measures.equalized, differences=pairs,
-                    group_differences=options.pairs_of_groups, progress=begin,
-                    **arguments(intervals, options.drawn, made),
-                )  # fmt: skip
-            found.append(evaluation)
-            known.append(evaluation)
-            if options.to_report is not None:
-                _add_figures(figures, options, sets, own, evaluation)
-    evaluation = Evaluation.joined(found)
-    drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
-    show_systems(
-        in_words(evaluation, drawn), systems, scales, options, inputs, figures, lines,
-        clock=reader.clock, caution=options.drawn.caution(intervals, options.speakers),
-    )  # fmt: skip
+    together = ([path] for path in systems) if pairs is None else [[*systems]]
+    with steps(_n_steps(options, reader, [*systems], pairs)) as begin:
+        found: list[Evaluation] = []
+        names = shown_names(systems)
+        figures: dict[str, dict[str, Any]] = {of: {} for of in _OF_FIGURES}
+        with recorded_lines() as lines, warnings_as_lines() as warned:
+            reader.progress = begin
+            for paths in together:
+                sets = {str(path): reader.read(path) for path in paths}
+                if pairs is not None:
+                    sets, left_out = common_trials(sets)
+                    if left_out:
+                        print_line(left_out)
+                made = next(iter(sets.values()))
+                _check_folds(options, made, folds)
+                _print_shared_targets(options, made)
+                own = {str(path): scales[path] for path in paths}
+                begin(f"metrics of {' and '.join(sets)}")
+                has_spoof = spoofed_trials(made) is not None
+                metrics = options.metrics([*own.values()], has_spoof=has_spoof)
+                with reader.clock.on("metrics"), without_warnings():
+                    evaluation = trials.evaluate(
+                        sets, metrics, scores_are=own, prior=_prior(options),
+                        **options.conditions, equalize=options.measures.equalized,
+                        differences=pairs, group_differences=options.pairs_of_groups,
+                        progress=begin, **arguments(intervals, options.drawn, made),
+                    )  # fmt: skip
+                found.append(evaluation)
+                warned += evaluation.warnings
+                if options.to_report is not None:
+                    _add_figures(figures, options, names, sets, own, evaluation)
+        drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)
+        show_evaluation(
+            Evaluation.joined(found), systems, scales, options, inputs, figures, lines, begin,
+            clock=reader.clock, drawn=drawn,
+            caution=options.drawn.caution(intervals, options.speakers),
+        )  # fmt: skip
+    print_written(options.written)
+
+
+def _n_steps(
+    options: EvaluationOptions, reader: TrialReader, systems: Sequence[Path], pairs: Pairs | None
+) -> int:
+    """Return how many files are read and joined, tables of metrics computed, reports written."""
+    has_key = reader.keys.has_key(systems if reader.has_scores else [])
+    n_read = 2 * len(systems) + 1 if has_key else len(systems)
+    n_tables = len(systems) if pairs is None else 1
+    return n_read + n_tables + (options.to_report is not None)
 
 
 def _prior(options: EvaluationOptions) -> float | None:
@@ -109,8 +126,9 @@ def _print_shared_targets(options: EvaluationOptions, made: TrialSet) -> None:
 
 
 def _add_figures(
-    figures: Figures,
+    figures: Mapping[str, dict[str, Any]],
     options: EvaluationOptions,
+    names: Mapping[str, str],
     sets: Mapping[str, TrialSet],
     scales: Mapping[str, TrialScale],
     evaluation: Evaluation,
@@ -120,16 +138,16 @@ def _add_figures(
     prior = _prior(options)
     for name, made in sets.items():
         alike = predictions_of(made, name, scales[name], prior=prior)
-        figures.predictions[name] = alike
+        weighted = alike
         if weights is not None:
             weighted = predictions_of(made, name, scales[name], prior=prior, weights=weights)
-            figures.predictions[name] = weighted
+        figures["predictions"][names[name]] = weighted
         groups = groups_of(
             alike, conditions(made, **options.conditions), options.conditions["bins"]
         )
         is_spoof = spoofed_trials(made)
         if is_spoof is not None:
-            figures.spoof[name] = is_spoof
-        figures.conditions[name] = {each.name: cast(Predictions, each.data) for each in groups}
+            figures["spoof"][names[name]] = is_spoof
+        figures["by_condition"][names[name]] = {each.name: each.data for each in groups}
         if evaluation.intervals is not None:
-            figures.resampling[name] = evaluation.intervals.resampling
+            figures["resampling"][names[name]] = evaluation.intervals.resampling

@@ -58,6 +58,8 @@ def evaluate_systems(
     folds = options.loss.folds if "--folds" in given(context) else None
     if of_trials and explain:
         raise ValueError("--explain is for Parquet files, not for --key and --scores")
+    if explain and options.by is not None:
+        raise ValueError("--explain is of all samples, not of conditions: omit --by")
     scale_of = trial_scale if of_trials else table_scale
     scales: dict[Any, Any] = {name: scale_of(kind) for name, kind in zip(names, kinds, strict=True)}
     _ = options.conditions  # which may be refused

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fastpsr.cli.show import steps
+from fastpsr.cli.show import Steps
 from fastpsr.evaluation import Evaluation
 
 __all__ = ["require_report", "write_report"]
@@ -21,13 +21,16 @@ def require_report(path: Path | None) -> None:
             raise ValueError(f"--report: {error}") from None
 
 
-def write_report(path: Path, evaluation: Evaluation, **content: Any) -> None:
-    """Write a report that includes the command and the current time."""
+def write_report(path: Path, evaluation: Evaluation, begin: Steps, **content: Any) -> None:
+    """Write a report that includes the command and the current time, as a step of the command."""
     from fastpsr import report
 
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     command = shlex.join(["fastpsr", *sys.argv[1:]])
     content |= {"command": command, "made": made}
-    with steps(None) as begin:
-        begin(f"writing {path}")
-        report.write_report(path, report.Report(evaluation, **content))
+    begin(f"writing {path}")
+    report.write_report(
+        path,
+        report.Report(evaluation, **content),
+        lambda title, *amount: begin(f"{path}: {title}", *amount),
+    )

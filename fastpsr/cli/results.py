@@ -1,75 +1,32 @@
 """What is printed and written of an evaluation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fastpsr.bootstrap import Resampling
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.reports import write_report
-from fastpsr.cli.score_files import ReadTable
-from fastpsr.cli.show import console, print_error, print_written, recorded_lines
+from fastpsr.cli.show import Steps, off_the_bar, print_error, print_line, recorded_lines
 from fastpsr.cli.tables import print_evaluation, short_names, write_evaluation
 from fastpsr.cli.trial_files import Clock
 from fastpsr.cli.wording import in_words
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.defaults import common_kind, operating_points
 from fastpsr.metrics import MinDCF
-from fastpsr.predictions import Predictions
 
-__all__ = ["Figures", "show_systems", "show_table"]
+__all__ = ["Figures", "show_evaluation", "shown_names"]
 
-Each = TypeVar("Each")
-
-
-@dataclass
-class Figures:
-    """What figures show, by system; `resampling` is how samples are drawn for their bands.
-
-    `spoof` says which trials are spoofed, where lists say so of some.
-    """
-
-    predictions: dict[str, Predictions] = field(default_factory=dict)
-    conditions: dict[str, dict[str, Predictions]] = field(default_factory=dict)
-    resampling: dict[str, Resampling] = field(default_factory=dict)
-    spoof: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-
-    def renamed(self, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return what a report takes, of systems with other names."""
-        return {
-            "predictions": _renamed(self.predictions, names),
-            "by_condition": _renamed(self.conditions, names),
-            "resampling": _renamed(self.resampling, names),
-            "spoof": _renamed(self.spoof, names),
-        }
+#: What figures show: arguments of a report, by name of the system.
+Figures = Mapping[str, Mapping[str, Any]]
 
 
-def show_table(
-    evaluation: Evaluation,
-    read: ReadTable,
-    options: EvaluationOptions,
-    inputs: Sequence[Path | None],
-    figures: Figures,
-    lines: Sequence[str],
-) -> None:
-    """Print the evaluation of a table, and write it to files and a report."""
-    path, evaluation = read.table.path, in_words(evaluation)
-    print_evaluation(evaluation)
-    write_evaluation(evaluation, read.scale, options.outputs.files, inputs)
-    if options.to_report is not None:
-        write_report(
-            options.to_report, evaluation, **figures.renamed({str(path): path.name}),
-            read=[*lines, str(evaluation.all_samples)],
-            operating_points=_operating_points(options, evaluation),
-        )  # fmt: skip
-    print_written(options.written)
+def shown_names(systems: Mapping[Path, str | None]) -> dict[str, str]:
+    """Return the names of systems by path: their own, or short ones."""
+    own = {str(path): name for path, name in systems.items() if name is not None}
+    return short_names([str(path) for path in systems]) | own
 
 
-def show_systems(
+def show_evaluation(
     evaluation: Evaluation,
     systems: Mapping[Path, str | None],
     scales: Mapping[Path, str],
@@ -77,15 +34,19 @@ def show_systems(
     inputs: Sequence[Path | None],
     figures: Figures,
     lines: Sequence[str],
+    begin: Steps,
     *,
     clock: Clock | None = None,
+    drawn: str | None = None,
     caution: str = "",
 ) -> None:
     """Print an evaluation of systems by path, and write it to files and a report.
 
-    Systems have their own names or short ones, `scales` are the kinds of their scores, and `lines`
-    is what was printed when they were read. Trials have a `clock`.
+    Systems have their own names or short ones, unless the one system of the evaluation has none;
+    `scales` are the kinds of their scores, and `lines` is what was printed when they were read.
+    Trials have a `clock`, and `drawn` is what the command calls what is drawn of them.
     """
+    evaluation = in_words(evaluation, drawn)
     kinds = dict.fromkeys(scales.values())
     taken = f"scores taken as {' and '.join(kinds)}"
     if len(kinds) > 1:
@@ -93,24 +54,27 @@ def show_systems(
             f"{scale} in {path}" for path, scale in scales.items()
         )
     if clock is not None:
-        console.print(f"{taken}; {clock}")
-    evaluation = in_words(evaluation)
-    given_names = {str(path): name for path, name in systems.items() if name is not None}
-    names = short_names([str(path) for path in systems]) | given_names
+        print_line(f"{taken}; {clock}")
+    shown = written = evaluation
+    if evaluation.all_samples.system is None:
+        taken = str(evaluation.all_samples)
+    else:
+        shown = evaluation.renamed(shown_names(systems))
+        written = evaluation.renamed(
+            {str(path): name or str(path) for path, name in systems.items()}
+        )
     with recorded_lines() as warnings:
-        _warn_of_unlike_trials(evaluation, names)
+        _warn_of_unlike_trials(shown)
         if caution:
             print_error(caution)
-    print_evaluation(evaluation.renamed(names))
-    all_names = {str(path): str(path) for path in systems} | given_names
-    write_evaluation(evaluation.renamed(all_names), ", ".join(kinds), options.outputs.files, inputs)
+    with off_the_bar():
+        print_evaluation(shown)
+        write_evaluation(written, ", ".join(kinds), options.outputs.files, inputs)
     if options.to_report is not None:
         write_report(
-            options.to_report, evaluation.renamed(names), **figures.renamed(names),
+            options.to_report, shown, begin, **figures, read=[*lines, taken, *warnings],
             operating_points=_operating_points(options, evaluation),
-            read=[*lines, taken, *warnings],
         )  # fmt: skip
-    print_written(options.written)
 
 
 def _operating_points(options: EvaluationOptions, evaluation: Evaluation) -> list[MinDCF]:
@@ -120,12 +84,8 @@ def _operating_points(options: EvaluationOptions, evaluation: Evaluation) -> lis
     return operating_points(groups[0].n_classes, kind) if given is None else given
 
 
-def _renamed(by_path: Mapping[str, Each], names: Mapping[str, str]) -> dict[str, Each]:
-    return {names[path]: each for path, each in by_path.items()}
-
-
-def _warn_of_unlike_trials(evaluation: Evaluation, names: Mapping[str, str]) -> None:
-    counts = {e.system or "": e.class_sizes for e in evaluation.groups if e.group is None}
+def _warn_of_unlike_trials(evaluation: Evaluation) -> None:
+    counts = {e.system: e.class_sizes for e in evaluation.groups if e.group is None}
     if len(set(counts.values())) > 1:
-        said = ", ".join(f"{names[system]} {sum(n):,}" for system, n in counts.items())
+        said = ", ".join(f"{system} {sum(n):,}" for system, n in counts.items())
         print_error(f"warning: the systems are judged on different trials: {said}")

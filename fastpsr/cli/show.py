@@ -1,34 +1,26 @@
 """Output of the commands other than tables: progress and warnings."""
 
-import re
+import time
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fastpsr.cli.wording import in_options
-from fastpsr.errors import LooksLike, SuspicionWarning, warn
+from fastpsr.cli.wording import warning_in_options
+from fastpsr.errors import PackageWarning, Subject
 
 if TYPE_CHECKING:
-    from fastpsr.evaluation import Evaluation
     from fastpsr.plans import Data
 
 __all__ = [
+    "Steps",
     "console",
     "errors",
+    "off_the_bar",
     "print_error",
     "print_line",
     "print_line_once",
@@ -37,20 +29,12 @@ __all__ = [
     "recorded_lines",
     "steps",
     "warnings_as_lines",
+    "without_warnings",
 ]
 
 # each message is one line, which a terminal wraps
 console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
-
-_REMEDIES: dict[LooksLike, str] = {
-    "posteriors": "say --scores-are posteriors, or --scores-are raw of similarities",
-    "cosine similarities": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
-    "probabilities": "say --scores-are posteriors",
-    "shifted scores": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
-    "posteriors of 0": "pass --floor 1e-3 to calibrate them",
-    "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
-}
 
 _MOST_EXAMPLES = 3  # of further warnings of a kind
 
@@ -68,12 +52,21 @@ def print_error(message: str) -> None:
 def print_line(message: str) -> None:
     """Print what was read, and how it was interpreted; not on the line of a bar."""
     _record(message)
+    with off_the_bar():
+        console.print(message)
+
+
+@contextmanager
+def off_the_bar() -> Iterator[None]:
+    """Remove bars from the terminal while the block prints."""
     bars = [bar for bar in _bars if console.is_terminal]
     for bar in bars:
         bar.stop()
-    console.print(message)
-    for bar in bars:
-        bar.start()
+    try:
+        yield
+    finally:
+        for bar in bars:
+            bar.start()
 
 
 def print_line_once(message: str) -> None:
@@ -105,77 +98,63 @@ def _record(line: str) -> None:
 
 
 @contextmanager
-def warnings_as_lines() -> "Iterator[list[Evaluation]]":
-    """Print the warnings of the block at its end: one line for all of a kind.
-
-    Yields a list for evaluations of the block, whose systems, groups and metrics tell which
-    warnings are alike.
-    """
-    evaluations: list[Evaluation] = []
+def warnings_as_lines() -> Iterator[list[Warning]]:
+    """Print the Python warnings of the block at its end, and those in the list that it yields."""
+    found: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        warnings.simplefilter("always", SuspicionWarning)
+        warnings.simplefilter("always", PackageWarning)
         try:
-            yield evaluations
+            yield found
         finally:
-            groups = [group for each in evaluations for group in each.groups]
-            places = {name for each in groups for name in (each.system, each.group) if name}
-            metrics = {row.metric for each in evaluations for row in each.rows}
-            texts = dict.fromkeys(_worded(each.message) for each in caught)
-            for line in _folded([*texts], places, metrics):
-                print_error(f"warning: {line}")
+            said = [each.message for each in caught if isinstance(each.message, Warning)]
+            _print_warnings([*said, *found])
 
 
-def _worded(warning: Warning | str) -> str:
-    """Return a warning with what options remedy it."""
-    from fastpsr.evaluation import NoIntervalsWarning
-
-    if isinstance(warning, SuspicionWarning):  # its own remedy is for Python
-        return f"{warning.problem}: {_REMEDIES[warning.looks_like]}"
-    if isinstance(warning, NoIntervalsWarning):
-        return f"{warning.what}: {in_options(warning.error)}"
-    return str(warning)
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Silence this package's Python warnings of an evaluation, which holds them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PackageWarning)
+        yield
 
 
-def _folded(texts: Sequence[str], places: Collection[str], metrics: Collection[str]) -> list[str]:
-    """Return one text for all that differ in numbers and in names of places and metrics alone.
+def _print_warnings(found: Iterable[Warning]) -> None:
+    """Print one line for all warnings of a kind."""
+    kinds: dict[Any, dict[str, Sequence[Subject]]] = {}
+    for each in found:
+        kind = (type(each), each.kind) if isinstance(each, PackageWarning) else str(each)
+        subjects = each.subjects if isinstance(each, PackageWarning) else ()
+        kinds.setdefault(kind, {})[warning_in_options(each)] = subjects
+    for alike in kinds.values():
+        print_error(f"warning: {_folded(alike)}")
+
+
+def _folded(alike: Mapping[str, Sequence[Subject]]) -> str:
+    """Return the first of texts that are alike, with examples of what the others are about.
 
     Examples
     --------
-    >>> _folded(["a: EER is 1", "b: EER is 2", "a: AUC is 1"], ["a", "b"], ["EER", "AUC"])
-    ['a: EER is 1 (and 2 like this: b; a)']
-    >>> _folded(["a, x=1: EER is 1", "a, x=2: EER is 2"], ["a", "x=1", "x=2"], ["EER"])
-    ['a, x=1: EER is 1 (and 1 like this: x=2)']
-    >>> _folded(["EER is 1", "AUC is 1"], [], ["EER", "AUC"])
-    ['EER is 1 (and 1 like this: AUC)']
+    >>> a, b = Subject("a", metric="EER"), Subject("b", metric="EER")
+    >>> _folded({"a: EER is 1": [a], "b: EER is 2": [b], "b: EER is 3": [b]})
+    'a: EER is 1 (and 2 like this: b)'
+    >>> _folded({"EER is 1": [Subject(metric="EER")], "AUC is 1": [Subject(metric="AUC")]})
+    'EER is 1 (and 1 like this: AUC)'
     """
-    kinds: dict[str, list[str]] = {}
-    for text in texts:
-        bare = _any_of([*places, *metrics]).sub("", text)
-        bare = re.sub(r"[\d.,]*\d", "", bare)  # folds have different numbers
-        kinds.setdefault(" ".join(re.findall(r"\w+", bare)), []).append(text)
-    return [_as_line(alike, places, metrics) for alike in kinds.values()]
-
-
-def _as_line(texts: Sequence[str], places: Collection[str], metrics: Collection[str]) -> str:
-    """Return the first of texts that are alike, with examples of what the others are of."""
-    first, *others = texts
+    first, *others = alike
     if not others:
         return first
     examples: dict[str, None] = {}
-    for names in (places, metrics):
-        found = [dict.fromkeys(_any_of(names).findall(text)) for text in texts]
-        of_all = set.intersection(*map(set, found))
-        own = (", ".join(name for name in each if name not in of_all) for each in found[1:])
+    for parts in (("system", "group", "pair"), ("metric",)):
+        names = [
+            dict.fromkeys(getattr(each, part) for each in some for part in parts)
+            for some in alike.values()
+        ]
+        of_all = {"", *set.intersection(*map(set, names))}
+        own = (", ".join(name for name in each if name not in of_all) for each in names[1:])
         examples = examples or dict.fromkeys(filter(None, own))
     shown = [*examples][:_MOST_EXAMPLES] + ["..."] * (len(examples) > _MOST_EXAMPLES)
     return f"{first} (and {len(others):,} like this{': ' * bool(shown)}{'; '.join(shown)})"
-
-
-def _any_of(names: Collection[str]) -> re.Pattern[str]:
-    """Return a pattern of names that stand alone, the longest first."""
-    words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return re.compile(rf"(?<!\w)(?:{words})(?!\w)" if words else r"(?!)")
 
 
 def print_suspicions(path: Path, predictions: "Data") -> None:
@@ -183,45 +162,53 @@ def print_suspicions(path: Path, predictions: "Data") -> None:
     from fastpsr.evaluation.suspicions import suspicions
     from fastpsr.plans import run
 
-    with warnings_as_lines():
-        for each in run(lambda: suspicions(predictions)):
-            warn(each.of(str(path)))
+    found = run(lambda: suspicions(predictions))
+    _print_warnings(each.of(Subject(str(path))) for each in found)
+
+
+class Steps:
+    """A progress bar over the steps of a command."""
+
+    def __init__(self, bar: Progress, total: int | None) -> None:
+        self._bar, self._task = bar, bar.add_task("", total=total, within="")
+        self._total, self._n_begun = total, 0
+        self._part, self._begun = "", 0.0
+
+    def __call__(self, name: str, done: int | None = None, out_of: int | None = None) -> None:
+        """Begin a step, or show how much is done of a part of the step that was begun.
+
+        A part may be the step itself.
+        """
+        now = time.monotonic()
+        if name != self._part or done is None:
+            self._part, self._begun = name, now
+        self._n_begun += done is None
+        place, within = "", ""
+        if done is not None and out_of is not None and out_of > 1:
+            left = (now - self._begun) * (out_of - done) / max(done, 1)
+            within = f"{done:,} of {out_of:,}" + f", {left:.0f} s left" * (done > 0)
+        elif done:
+            within = f"{done:,}"
+        completed, total = done or 0, out_of
+        if self._total is not None:
+            place = f"step {self._n_begun} of {self._total}"
+            completed, total = max(self._n_begun - 1, 0), self._total
+        within = "; ".join(filter(None, [place, within]))
+        self._bar.update(
+            self._task, description=name, completed=completed, total=total, within=within
+        )
 
 
 @contextmanager
-def steps(total: int | None) -> Iterator[Any]:
-    """Show a progress bar of `total` steps, if known; yield a function to call at each step.
-
-    It may also be called with the amount done and the total amount of a step: then the bar shows
-    the progress of the step, with the remaining time.
-    """
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), _TimeLeft(), console=errors, transient=True,
-                  disable=not errors.is_terminal) as bar:  # fmt: skip
+def steps(total: int | None = None) -> Iterator[Steps]:
+    """Show a progress bar of `total` steps, if known, with the time that has elapsed."""
+    name, within = (
+        TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[within]")
+    )
+    with Progress(name, BarColumn(bar_width=20), TimeElapsedColumn(), within, console=errors,
+                  transient=True, disable=not errors.is_terminal) as bar:  # fmt: skip
         _bars.append(bar)
-        task = bar.add_task("", total=total)
-        begun, part_of = 0, ""
-
-        def begin(name: str, done: int | None = None, out_of: int | None = None) -> None:
-            nonlocal begun, part_of
-            if done is None:
-                bar.update(task, description=name, completed=begun, total=total)
-                begun += 1
-            elif name == part_of:
-                bar.update(task, completed=done)
-            else:
-                bar.reset(task, description=name, completed=done, total=out_of)
-            part_of = "" if done is None else name
-
         try:
-            yield begin
+            yield Steps(bar, total)
         finally:
             _bars.remove(bar)
-
-
-class _TimeLeft(ProgressColumn):
-    """Estimated remaining time of a step."""
-
-    def render(self, task: Task) -> Text:
-        seconds = task.time_remaining
-        return Text("" if seconds is None else f"{seconds:.0f} s left")

@@ -1,22 +1,24 @@
 """Evaluations as tables on the terminal, and the files that are written of them."""
 
+import hashlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from fastpsr.cli.inputs import described
 from fastpsr.cli.show import console
 from fastpsr.evaluation import Evaluation
 from fastpsr.evaluation.files import as_csv, as_latex, as_markdown
 from fastpsr.evaluation.layout import as_lines, best_calibrators
 from fastpsr.files import whole_file
 from fastpsr.strict_json import as_json
+from fastpsr.tables import parquet_files
 from fastpsr.version import __version__
 
 __all__ = [
+    "described",
     "print_evaluation",
     "short_names",
     "write_evaluation",
@@ -87,3 +89,27 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
         return path
 
     return {path: shortest(path) for path in parts}
+
+
+def described(paths: Iterable[Path | None]) -> list[dict[str, Any]]:
+    """Return path, bytes and SHA-256 of each file; of the files of folders and patterns no hash.
+
+    What can be read only once, such as a pipe, has neither.
+    """
+    found: list[dict[str, Any]] = []
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_file():
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append(_entry(path, path.stat().st_size, digest))
+        else:
+            files = [Path(name) for name in parquet_files(path)]
+            found += [_entry(each, each.stat().st_size, None) for each in files]
+            found += [] if files else [_entry(path, None, None)]
+    return found
+
+
+def _entry(path: Path, n_bytes: int | None, digest: str | None) -> dict[str, Any]:
+    return {"path": str(path), "n_bytes": n_bytes, "sha256": digest}

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, LooksLike, SuspicionWarning
 
 if TYPE_CHECKING:
     from fastpsr.evaluation import Evaluation
 
-__all__ = ["in_options", "in_words", "note_in_options", "worded"]
+__all__ = ["in_options", "in_words", "note_in_options", "warning_in_options", "worded"]
 
 #: Options of the commands for arguments of the library.
 _OPTIONS = {
@@ -55,6 +55,15 @@ _OPTIONS = {
     "speakers": "--speakers",
     "transpose": "--transpose",
 }
+#: What to do in the commands about data that look like something else.
+_REMEDIES: dict[LooksLike, str] = {
+    "posteriors": "say --scores-are posteriors, or --scores-are raw of similarities",
+    "cosine similarities": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
+    "probabilities": "say --scores-are posteriors",
+    "shifted scores": "say --scores-are raw; fastpsr calibrate makes LLRs of raw scores",
+    "posteriors of 0": "pass --floor 1e-3 to calibrate them",
+    "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
+}
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
 _OF_COLUMN = re.compile(r"^(\w+)\['(.*)'\]$")
 _OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
@@ -91,6 +100,17 @@ def in_options(
         return problem
     given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]
     return f"{problem}: pass {' '.join(given)}"
+
+
+def warning_in_options(warning: Warning) -> str:
+    """Return a warning with the options that remedy it."""
+    from fastpsr.evaluation import NoIntervalsWarning
+
+    if isinstance(warning, SuspicionWarning):  # its own remedy is for Python
+        return f"{warning.problem}: {_REMEDIES[warning.looks_like]}"
+    if isinstance(warning, NoIntervalsWarning):
+        return f"{warning.subjects[0]}: no intervals: {in_options(warning.error)}"
+    return str(warning)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from fastpsr.bootstrap.bootstrap import values_of, with_intervals
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.settings import Intervals, as_progress
 from fastpsr.compat.inputs import from_tensor
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, Subject
 from fastpsr.metrics.base import Metric, check_metric
 from fastpsr.plans import Part, run
 from fastpsr.predictions import Floats, Predictions
@@ -127,7 +127,11 @@ def evaluate_with_conf_int(
             settings = Intervals.of(n_resamples, 0.5, "percentile", scheme, _SEED)
             # not fp.bootstrap, so that warnings refer to the line of the caller
             (found,) = with_intervals(
-                names, jobs, values_of(names, jobs), settings, as_progress(False)
+                [Subject(metric=metric.label)],
+                jobs,
+                values_of(names, jobs),
+                settings,
+                as_progress(False),
             )
             value, values = found.value, found.replicates[:num_bootstraps]
         else:

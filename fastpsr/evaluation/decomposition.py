@@ -16,7 +16,7 @@ from fastpsr.calibration import PAV, TrainOnTest
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform
 from fastpsr.calibration.training import Training
-from fastpsr.errors import ArgumentError
+from fastpsr.errors import ArgumentError, Subject
 from fastpsr.evaluation.layout import with_interval
 from fastpsr.html import table
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
@@ -237,7 +237,7 @@ def decompose(
 
     values = run(plan)
     parts = {name: _combined(signs, values) for name, signs in _SIGNS.items()}
-    found: dict[str, BootstrapResult] = {}
+    found: dict[Subject, BootstrapResult] = {}
     if intervals is not None:
         for job in jobs[1:]:
             job.sums = jobs[0].sums
@@ -249,9 +249,11 @@ def decompose(
         # undefined together
         evidence.replicates[:, np.isnan(evidence.replicates).any(axis=0)] = np.nan
         for name, signed in sums.items():  # warnings refer to the line of the caller
-            found[name] = evidence.result(name, signed)
-        warn_of_few(list(found.values()))
-    return Decomposition(**parts, unit=terms[0].unit, intervals=found)
+            subject = Subject(metric=name)
+            found[subject] = evidence.result(subject, signed)
+        warn_of_few(found)
+    by_name = {each.name: each for each in found.values()}
+    return Decomposition(**parts, unit=terms[0].unit, intervals=by_name)
 
 
 def _combined(signs: Sequence[float], terms: Sequence[float]) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastpsr import checks
@@ -16,7 +17,7 @@ from fastpsr.bootstrap.bootstrap import (
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.errors import ArgumentError, kept_warnings, warn
+from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
 from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.comparison import (
     Difference,
@@ -111,7 +112,7 @@ def evaluate(
         intervals of the groups are those without differences.
     progress : callable, optional
         Called with (name of the step, amount done, total amount). Steps are the metrics, reported
-        before each is computed, and ``"replicates"``.
+        before each is computed, ``"replicates"``, and ``"intervals"`` before these are computed.
 
     Returns
     -------
@@ -251,18 +252,18 @@ def evaluate_systems(
             if intervals is not None:
                 intervals.check_simultaneous(len(pairs))
     found: list[Difference] = []
-    with kept_warnings() as warnings:
+    with kept_warnings() as warned:
         outcomes = iter(run_all([plan for task in tasks for plan in task.plans(progress)]))
         for task in tasks:
             for each in task.take(outcomes):
-                warn(each.of(task.label) if task.label else each)
+                warn(each.of(task.about()) if task.among else each)
         for some in drawn_together:  # no comprehension, so that warnings refer to the caller's line
             drawn = some[0].intervals if group_differences is None else intervals
             between = [(a, b) for a, b in sides if a in some]
             found += _finished(some, between, drawn, progress)
     rows = tuple(row for task in tasks for row in task.rows.values())
     groups = tuple(task.described for task in tasks)
-    return Evaluation(rows, groups, intervals, tuple(found), tuple(warnings))
+    return Evaluation(rows, groups, intervals, tuple(found), tuple(warned.values()))
 
 
 def _tasks_of_systems(
@@ -343,11 +344,11 @@ def _finished(
         known |= {(task, name): value for name, value in drawn.items()}
         if drawn:
             found = with_intervals(
-                [task.worded(name) for name in drawn],
+                [task.about(name) for name in drawn],
                 [task.own_job(name) for name in drawn],
                 list(drawn.values()),
                 task.intervals,
-                _reporter(progress, _beginning([task]), "replicates"),
+                _reporter(progress, task.about(), "replicates", len(drawn)),
             )
             results |= {(task, name): each for name, each in zip(drawn, found, strict=True)}
     compared = [  # inf - inf is undefined
@@ -362,7 +363,7 @@ def _finished(
         needed = dict.fromkeys((side, name) for a, b, name in compared for side in (a, b))
         place = {each: k for k, each in enumerate(needed)}
         pairs = [
-            Pair(_named_pair(a, b, name), place[a, name], place[b, name], _family(a, b, name))
+            Pair(_between(a, b, name), place[a, name], place[b, name], _family(a, b, name))
             for a, b, name in compared
         ]
         found = intervals_of_differences(
@@ -370,7 +371,7 @@ def _finished(
             [task.job(name) for task, name in needed],
             [known[each] for each in needed],
             intervals,
-            _reporter(progress, _beginning(tasks), "replicates of differences"),
+            _reporter(progress, _common(tasks), "replicates of differences", len(pairs)),
         )
         results |= zip(compared, found, strict=True)
     for task in tasks:
@@ -384,9 +385,18 @@ def _finished(
     return differences
 
 
-def _reporter(progress: Progress | None, begins: str, what: str) -> Callable[[int, int], object]:
-    """Return what reports finished replicates."""
-    return lambda done, total: progress and progress(f"{begins}{what}", done, total)
+def _reporter(
+    progress: Progress | None, about: Subject, what: str, n_intervals: int
+) -> Callable[[int, int], object]:
+    """Return what reports finished replicates, and then that intervals are computed."""
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(str(replace(about, metric=what)), done, total)
+            if done == total:
+                progress(str(replace(about, metric="intervals")), 0, n_intervals)
+
+    return report
 
 
 def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
@@ -394,22 +404,21 @@ def _family(a: Task, b: Task, metric: str) -> tuple[str | None, str] | None:
     return None if a.group == b.group else (a.system, metric)
 
 
-def _named_pair(a: Task, b: Task, metric: str) -> str:
-    """Return the name of a difference in messages."""
+def _between(a: Task, b: Task, metric: str) -> Subject:
+    """Return what messages about a difference are about."""
     if a.group != b.group:
-        name = f"{metric}, {a.group or POOLED} - {b.group or POOLED}"
-        return f"{a.among}: {name}" if a.among else name
-    name = f"{metric}, {a.system} - {b.system}"
-    return f"{a.group}: {name}" if a.group else name
+        return Subject(a.among, "", metric, f"{a.group or POOLED} - {b.group or POOLED}")
+    return Subject("", a.group or "", metric, f"{a.system} - {b.system}")
 
 
-def _beginning(tasks: Sequence[Task]) -> str:
-    """Return the beginning of messages: the system and group that all tasks have."""
-    first, *others = tasks
-    system = first.among if all(task.among == first.among for task in others) else ""
-    group = first.group if all(task.group == first.group for task in others) else None
-    names = [name for name in (system, group) if name]
-    return f"{', '.join(names)}: " if names else ""
+def _common(tasks: Sequence[Task]) -> Subject:
+    """Return a subject with the system and the group that all tasks have."""
+    about = tasks[0].about()
+    if any(task.among != about.system for task in tasks):
+        about = replace(about, system="")
+    if any(task.about().group != about.group for task in tasks):
+        about = replace(about, group="")
+    return about
 
 
 def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
@@ -417,7 +426,7 @@ def plans_of_table(data: Data, metrics: Any) -> list[Callable[[], Plan[Any]]]:
     if isinstance(metrics, Metric):
         metrics = [metrics]
     named = named_metrics(metrics, data.n_classes, [data.kind])
-    return Task(None, None, "", "", data, named, None).plans(None)
+    return Task(None, None, "", data, named, None).plans(None)
 
 
 def named_metrics(

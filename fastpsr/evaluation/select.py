@@ -297,8 +297,7 @@ def select(
         if n_undefined:
             warn(
                 f"the choice is undefined in {n_undefined:,} of {n_resamples:,} replicates, which "
-                "are left out: a class is missing there, or a calibrator has no optimum",
-                RuntimeWarning,
+                "are left out: a class is missing there, or a calibrator has no optimum"
             )
         with np.errstate(over="ignore", invalid="ignore"):  # where both are infinite, or nearly
             replicates = drawn.expected / drawn.naive

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.errors import PackageWarning
 from fastpsr.evaluation.best_calibrator import BestCalibrator
 from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.files import write
@@ -185,9 +186,9 @@ class Evaluation:
     differences : tuple of Difference
         Differences, if requested: of systems, group by group, pair by pair, metric by metric; then
         of groups, system by system, pair by pair, metric by metric.
-    warnings : tuple of str
-        Messages of the warnings of this package while it was computed, also of those that Python's
-        filters hide; not in files.
+    warnings : tuple of Warning
+        Warnings of this package while it was computed, whose `str` is the message: also those that
+        Python's filters hide. Each message once; not in files.
 
     Examples
     --------
@@ -207,7 +208,7 @@ class Evaluation:
     groups: tuple[Group, ...]
     intervals: Intervals | None = None
     differences: "tuple[Difference, ...]" = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[PackageWarning, ...] = ()
 
     def __getitem__(self, name: str | tuple[str | None, str | None, str]) -> float:
         """Return the value of a metric, or of (system, group, metric)."""
@@ -481,8 +482,8 @@ class Evaluation:
         rows = tuple(row for each in evaluations for row in each.rows)
         groups = tuple(group for each in evaluations for group in each.groups)
         differences = tuple(one for each in evaluations for one in each.differences)
-        warnings = tuple(dict.fromkeys(text for each in evaluations for text in each.warnings))
-        return cls(rows, groups, evaluations[0].intervals, differences, warnings)
+        warnings = {str(one): one for each in evaluations for one in each.warnings}
+        return cls(rows, groups, evaluations[0].intervals, differences, tuple(warnings.values()))
 
     def renamed(self, names: Mapping[str, str]) -> "Evaluation":
         """Return the evaluation with renamed systems."""

@@ -1,7 +1,6 @@
 """What is computed of a system, for all its samples or for a group."""
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +13,14 @@ from fastpsr.bootstrap.replicates import AnyMetric, Job, as_number
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.calibration import TrainOnTest
-from fastpsr.errors import ArgumentError, SuspicionWarning, keep, kept_warnings, warn
+from fastpsr.errors import (
+    ArgumentError,
+    ResultWarning,
+    Subject,
+    SuspicionWarning,
+    warn,
+    warnings_about,
+)
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
 from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.defaults import LossOfTable
@@ -39,20 +45,18 @@ from fastpsr.wording import counted
 __all__ = ["NoIntervalsWarning", "Progress", "Task", "tasks_of"]
 
 
-class NoIntervalsWarning(RuntimeWarning):
+class NoIntervalsWarning(ResultWarning):
     """A group has no confidence intervals, because it has too few units to resample.
 
     Attributes
     ----------
-    what : str
-        Name of the group.
     error : ValueError
         The reason.
     """
 
-    def __init__(self, what: str, error: ValueError) -> None:
-        super().__init__(f"{what}: {error}")
-        self.what, self.error = what, error
+    def __init__(self, error: ValueError) -> None:
+        super().__init__(f"no intervals: {error}", "no intervals")
+        self.error = without_frames(error)
 
 
 Progress = Callable[[str, int, int], object]
@@ -65,7 +69,6 @@ class Task:
     system: str | None
     subgroup: Subgroup | None
     among: str  # name of the system if there are several, else ""
-    label: str  # what messages call the system and group
     data: Data
     metrics: Mapping[str, AnyMetric]
     intervals: Intervals | None  # for a group, of its samples alone
@@ -167,7 +170,7 @@ class Task:
         try:
             run(lambda: resampling.units(self.data))
         except ValueError as error:
-            warn(NoIntervalsWarning(self.worded("no intervals"), error))
+            warn(NoIntervalsWarning(error).of(self.about()))
             return False
         return True
 
@@ -218,7 +221,7 @@ class Task:
     def _value(self, place: int, name: str, progress: Progress | None) -> Plan[Any]:
         """Ask for the value of a metric."""
         if progress is not None:
-            progress(self.worded(name), place, len(self.metrics))
+            progress(str(self.about(name)), place, len(self.metrics))
         if name in self.refused:
             raise self.refused[name]
         metric = self.metrics[name]
@@ -233,9 +236,9 @@ class Task:
             )
         return as_number(name, metric(self.data))
 
-    def worded(self, what: str) -> str:
-        """Return a message about the system and group."""
-        return f"{self.label}: {what}" if self.label else what
+    def about(self, metric: str = "") -> Subject:
+        """Return what messages are about."""
+        return Subject(self.among, self.group or "", metric)
 
 
 def tasks_of(
@@ -253,7 +256,7 @@ def tasks_of(
 
     `with_whole` says that groups are drawn with the whole.
     """
-    tasks = [Task(system, None, label, label, data, metrics, intervals)]
+    tasks = [Task(system, None, label, data, metrics, intervals)]
     for found in groups_of(data, by, bins):
         own, refused = dict(metrics), {}
         for metric_name, metric in metrics.items():
@@ -263,9 +266,8 @@ def tasks_of(
                 except ValueError as error:
                     refused[metric_name] = error
         drawn = None if intervals is None else intervals.on_rows(data, found.rows)
-        place = f"{label}, {found.name}" if label else found.name
         subset = Subset(data, found.rows) if with_whole else None
-        tasks.append(Task(system, found, label, place, found.data, own, drawn, refused, subset))
+        tasks.append(Task(system, found, label, found.data, own, drawn, refused, subset))
     return tasks
 
 
@@ -273,18 +275,8 @@ def _about(system: str, data: Data, plan: Callable[[], Plan[Any]]) -> Plan[Any]:
     """Plan: run another plan; of data in memory, its warnings then begin with the system."""
     if not system or not isinstance(data, Predictions):
         return (yield from plan())
-    caught: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught, kept_warnings():
-            warnings.simplefilter("always")
-            return run(plan)
-    finally:
-        for each in caught:
-            message: Any = f"{system}: {each.message}"
-            if isinstance(each.message, SuspicionWarning):
-                message = each.message.of(system)
-            keep(message)
-            warnings.warn_explicit(message, each.category, each.filename, each.lineno)
+    with warnings_about(Subject(system)):
+        return run(plan)
 
 
 def _explain(

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.axes import Axes
 from fastpsr import curves, plotting
 from fastpsr.bootstrap import Band, band
 from fastpsr.evaluation import Row
+from fastpsr.evaluation.task import Progress
 from fastpsr.metrics import ActDCF
 from fastpsr.plotting.events import events_of
 from fastpsr.plotting.notes import take_notes
@@ -169,27 +171,28 @@ _CHARTS = (
 )  # fmt: skip
 
 
-def figures(report: Report) -> Mapping[str, Any] | None:
+def figures(report: Report, progress: Progress | None = None) -> Mapping[str, Any] | None:
     """Return the section of figures, None if nothing can be drawn."""
-    drawn = draw(report)
+    drawn = draw(report, progress)
     return {"figures": drawn} if drawn else None
 
 
-def draw(report: Report) -> list[Drawn]:
-    """Return the figures of a report."""
-    pen = _Pen()
+def draw(report: Report, progress: Progress | None = None) -> list[Drawn]:
+    """Return the figures of a report; `progress` is called before each."""
+    pen = _Pen(progress)
     names = shorten(report.systems)
     for part, some in _parts(report.systems):
         _metrics(pen, report, {name: names[name] for name in some}, part)
     for part, some in _parts(report.systems):
         _conditions(pen, report, {name: names[name] for name in some}, part)
     if report.drawn:
-        bands = _Bands(report)
+        bands = _Bands(report, pen)
         n_classes = next(iter(report.drawn.values())).n_classes
         what = "classes" if n_classes > 2 else "ranks" if report.is_raw else "llrs"
         for chart in (each.adapted(report) for each in _CHARTS if what in each.of):
             for part, some in _parts(list(report.drawn)):
                 shown = {name: names[name] for name in some}
+                pen.begin(chart.title + part)
                 options, shaded = bands.around(chart, shown)
                 systems = {names[name]: report.drawn[name] for name in some}
                 with new_axes() as ax:
@@ -205,8 +208,8 @@ def draw(report: Report) -> list[Drawn]:
 class _Bands:
     """Bands of the curves of a report, each computed once."""
 
-    def __init__(self, report: Report) -> None:
-        self._report = report
+    def __init__(self, report: Report, pen: "_Pen") -> None:
+        self._report, self._pen = report, pen
         self._found: dict[Any, Band | None] = {}
 
     def around(self, chart: _Chart, names: Mapping[str, str]) -> tuple[Mapping[str, Any], str]:
@@ -244,6 +247,7 @@ class _Bands:
                     chart.curve, samples, n_resamples=drawn.n_resamples,
                     confidence_level=drawn.confidence_level,
                     resampling=report.resampling.get(name, drawn.resampling), seed=drawn.seed,
+                    progress=partial(self._pen.begin, f"{chart.title}: {name}, replicates"),
                 )  # fmt: skip
         return self._found[key]
 
@@ -252,7 +256,13 @@ class _Bands:
 class _Pen:
     """Turns axes into the figures of a page."""
 
+    progress: Progress | None = None
     drawn: list[Drawn] = field(default_factory=list)
+
+    def begin(self, title: str, done: int = 0, total: int = 1) -> None:
+        """Report that a figure is begun, or how much of it is done."""
+        if self.progress is not None:
+            self.progress(title, done, total)
 
     def keep(self, ax: Axes, title: str, caption: str, systems: Sequence[str]) -> None:
         """Add a figure, with words for those who cannot see it."""
@@ -304,6 +314,7 @@ def _det_by_condition(pen: _Pen, report: Report, names: Mapping[str, str], chart
         }
     for title, curves_in in curves_of.items():
         for part, some in _parts(list(curves_in), "curves"):
+            pen.begin(title + part)
             with new_axes() as ax:
                 chart.draw({name: curves_in[name] for name in some}, ax=ax, **chart.options)
                 pen.keep(ax, title + part, chart.caption, list(some))
@@ -319,9 +330,10 @@ def _classes(pen: _Pen, report: Report, names: Mapping[str, str], n_classes: int
         classes = sorted(by_size.tolist())
         for first in range(0, len(classes), _MOST_CURVES):
             some = classes[first : first + _MOST_CURVES]
+            title = f"Reliability of {names[system]}, classes {', '.join(map(str, some))}"
+            pen.begin(title)
             with new_axes() as ax:
                 plotting.reliability(samples, on="class", classes=some, band=None, ax=ax)
-                title = f"Reliability of {names[system]}, classes {', '.join(map(str, some))}"
                 pen.keep(ax, title, caption, [f"class {k}" for k in some])
 
 
@@ -341,6 +353,7 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
     )
     if report.evaluation.intervals is not None:
         caption += " Whiskers are the intervals."
+    pen.begin("Normalized metrics" + part)
     with new_axes() as ax:
         plotting.metric_bars(systems, reference=1.0, ax=ax)
         pen.keep(ax, "Normalized metrics" + part, caption, list(systems))
@@ -360,6 +373,7 @@ def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) 
                 bar = replace(row, metric=conditions[result.condition], group=None)
                 systems.setdefault(names[result.system], []).append(bar)
         if systems:
+            pen.begin(f"{metric} by condition{part}")
             with new_axes() as ax:
                 plotting.metric_bars(systems, ax=ax)
                 unit = f" ({ax.get_ylabel().lower()})" if ax.get_ylabel() != "Value" else ""

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -12,6 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from fastpsr import __version__
+from fastpsr.evaluation.task import Progress
 from fastpsr.files import check_place, whole_file
 from fastpsr.report.content import Report
 from fastpsr.report.differences import differences
@@ -25,13 +26,17 @@ from fastpsr.report.verdict import calibration
 __all__ = ["render", "write_report"]
 
 
-def write_report(path: str | os.PathLike[str], report: Report) -> None:
+def write_report(
+    path: str | os.PathLike[str], report: Report, progress: Progress | None = None
+) -> None:
     """Write a report as one HTML file, whole or not at all.
 
     Parameters
     ----------
     path : path
     report : Report
+    progress : callable, optional
+        Called with (title of a figure, amount done, total amount), before each is drawn.
 
     Raises
     ------
@@ -53,17 +58,19 @@ def write_report(path: str | os.PathLike[str], report: Report) -> None:
     <!doctype html>
     """
     check_place(path)  # before the work
-    text = render(report)
+    text = render(report, progress)
     with whole_file(path) as part:
         part.write_text(text, "utf-8")
 
 
-def render(report: Report) -> str:
+def render(report: Report, progress: Progress | None = None) -> str:
     """Return the page of a report: the same text for the same report.
 
     Parameters
     ----------
     report : Report
+    progress : callable, optional
+        As for `write_report`.
 
     Returns
     -------
@@ -72,7 +79,9 @@ def render(report: Report) -> str:
         shown as text.
     """
     script = _text("script.js")
-    found = {name: section(report) for name, section in _SECTIONS.items()}
+    sections = dict(_SECTIONS)
+    sections["figures"] = partial(figures, progress=progress)
+    found = {name: section(report) for name, section in sections.items()}
     page: str = _template().render(
         report=report,
         sections={name: content for name, content in found.items() if content is not None},

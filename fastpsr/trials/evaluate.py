@@ -145,7 +145,7 @@ def evaluate(
     if differences is not None:
         systems, left_out = common_trials(systems)
         if left_out:
-            warn(left_out, RuntimeWarning)
+            warn(left_out)
     kinds = {
         name: scores_are[name] if isinstance(scores_are, Mapping) else scores_are
         for name in systems

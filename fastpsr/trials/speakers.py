@@ -119,21 +119,18 @@ class Agreement:
         if len(names) == 1:
             warn(
                 f"all {self._n_trials:,} trials are of one speaker, {present[0]!r}: speakers "
-                "cannot be resampled, and the names found may not be those of speakers",
-                RuntimeWarning,
+                "cannot be resampled, and the names found may not be those of speakers"
             )
             present = []
         for name in present:
             warn(
                 f"speaker {name!r} is in all {self._n_trials:,} trials: replicates of speakers "
-                "without it are empty, so draw the speakers of the other side alone, as clusters",
-                RuntimeWarning,
+                "without it are empty, so draw the speakers of the other side alone, as clusters"
             )
         if self._n_of_two and self._n_of_two == self._n_targets:
             warn(
                 f"all {self._n_targets:,} target trials are of two speakers: the names found on "
-                "both sides must be those of speakers, not of segments or models",
-                RuntimeWarning,
+                "both sides must be those of speakers, not of segments or models"
             )
 
     def note(self, n_speakers: int, *, has_labels: bool) -> str:
