@@ -23,6 +23,7 @@ from fastpsr.cli.show import (
 )
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.evaluation import Evaluation, Pairs, SharedTargets, groups_of
+from fastpsr.metrics import EER
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import conditions, spoofed_trials
@@ -60,11 +61,12 @@ def evaluate_trials(
                         print_line(left_out)
                 made = next(iter(sets.values()))
                 _check_folds(options, made, folds)
-                _print_shared_targets(options, made)
                 own = {str(path): scales[path] for path in paths}
                 begin(f"metrics of {' and '.join(sets)}")
                 has_spoof = spoofed_trials(made) is not None
                 metrics = options.metrics([*own.values()], has_spoof=has_spoof)
+                if has_spoof:
+                    _print_shared_targets(options, made, metrics)
                 with reader.clock.on("metrics"), without_warnings():
                     evaluation = trials.evaluate(
                         sets, metrics, scores_are=own, prior=_prior(options),
@@ -108,16 +110,20 @@ def _check_folds(options: EvaluationOptions, made: TrialSet, folds: int | None) 
         CrossFit(folds=folds, groups=groups).folds_of(made.predictions("raw", weights=weights))
 
 
-def _print_shared_targets(options: EvaluationOptions, made: TrialSet) -> None:
+def _print_shared_targets(
+    options: EvaluationOptions, made: TrialSet, metrics: Mapping[str, Any]
+) -> None:
     """Print where conditions of spoofed trials share the targets."""
-    if spoofed_trials(made) is None:
-        return
+    has_eer = any(isinstance(each, EER) for each in metrics.values())
     for name, each in (conditions(made, **options.conditions) or {}).items():
         if isinstance(each, SharedTargets) and options.by is None:
-            print_line_once(
-                f"spoofed trials: the EER of all trials is SASV-EER; {name}=nontarget (SV-EER) and "
-                f"{name}=spoof (SPF-EER) share all targets"
-            )
+            both = f"{name}=nontarget and {name}=spoof"
+            if has_eer:
+                both = (
+                    f"the EER of all trials is SASV-EER; {name}=nontarget (SV-EER) and "
+                    f"{name}=spoof (SPF-EER)"
+                )
+            print_line_once(f"spoofed trials: {both} share all targets")
         elif isinstance(each, SharedTargets):
             columns = name if isinstance(name, str) else ",".join(name)
             print_line_once(
