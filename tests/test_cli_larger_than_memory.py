@@ -68,7 +68,7 @@ def test_the_commands_that_it_names_give_the_values_of_memory(options, monkeypat
     said, commands = message.removesuffix("\n").split(": fastpsr ", 1)
     assert said == (
         "error: the key.csv with scores takes at least about 1 MB of memory, and 500 KB may be "
-        "used: set FASTPSR_MEMORY to more if they fit, or evaluate a joined file part by part"
+        "used: set FASTPSR_MEMORY to more if they fit, or have them joined, and read part by part"
         + " (whose RCL has folds of trials, not of speakers)"
         * has_speakers
     )
@@ -92,22 +92,38 @@ def test_what_takes_all_trials_is_refused():
             f"FASTPSR_MEMORY to more if they fit; {options[0]} needs all trials in memory: leave "
             "it out\n"
         )
-    message = refused("compare", "--key", "the key.csv", "--scores", "a.txt", "b.txt")
-    assert "if they fit; fastpsr compare holds all trials" in message
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_several_systems_are_columns_of_one_file(command, monkeypatch):
+    systems = ("x=a.txt", "b.txt")
+    more = ("--scores-are", "log10-llr", "--scores-are", "llr", "--by", "channel")
+    given = (command, "--key", "the key.csv", "--scores", *systems, *more)
+    message = refused(*given)
+    join, evaluate = map(shlex.split, message.split(": ")[-1].strip().split(" && "))
+    assert join == ["fastpsr", "join", "--key", "the key.csv", "--scores", "x=a.txt", "b=b.txt",
+                    "--output", "joined.parquet"]  # fmt: skip
     assert list(Path().glob("*.parquet")) == []
-    succeed("join", *shlex.split(message.split(": fastpsr join ")[1]))
-    assert pl.read_parquet("joined.parquet").columns[:3] == ["target", "a", "b"]
+    succeed(*join[1:])
+    succeed(*evaluate[1:], "--json", "parts.json")
+    monkeypatch.setenv("FASTPSR_MEMORY", "1GB")
+    named = [each if "=" in each else f"b={each}" for each in systems]
+    succeed(*given[:4], *named, *more, "--json", "memory.json")
+    ours, theirs = (
+        {(r["system"], r["metric"], r["group"]): r["value"] for r in strict_json(path)["rows"]}
+        for path in ("memory.json", "parts.json")
+    )
+    assert set(ours) == set(theirs)
+    for name, value in ours.items():
+        assert theirs[name] == pytest.approx(value, rel=1e-12)
 
 
-def test_several_systems_are_one_after_the_other():
-    message = refused(*EVALUATE, "x=a.txt", "b.txt", "--scores-are", "raw", "--scores-are", "llr")
-    said, commands = message.split(": fastpsr join ")
-    assert said.endswith("or evaluate a joined file of each system, such as a.txt, part by part")
-    join, evaluate = map(shlex.split, f"fastpsr join {commands}".split(" && "))
-    assert join == ["fastpsr", "join", "--key", "the key.csv", "--scores", "a.txt", "--output",
-                    "a.joined.parquet"]  # fmt: skip
-    assert evaluate[:3] == ["fastpsr", "evaluate", "a.joined.parquet"]
-    assert evaluate[evaluate.index("--scores-are") + 1] == "raw"
+def test_systems_of_one_name_are_numbered():
+    Path("c").mkdir()
+    Path("c/a.txt").write_bytes(Path("a.txt").read_bytes())
+    message = refused(*EVALUATE, "a.txt", "c/a.txt")
+    assert "--scores system1=a.txt system2=c/a.txt --output" in message
+    assert "joined.parquet --score system1 --score system2 --labels target" in message
 
 
 def test_the_estimate(monkeypatch):

@@ -79,7 +79,7 @@ def evaluate_systems(
     )
     check_inputs(inputs)
     if has_key:
-        check_memory(context, options, scales, are_pairs=pairs is not None)
+        check_memory(context, options, systems, scales)
     evaluate_trials(options, systems, scales, reader, intervals, inputs, pairs=pairs, folds=folds)
 
 

@@ -1,7 +1,7 @@
 """Trials that memory cannot hold: refused before they are read, with the commands to run."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 
@@ -20,21 +20,21 @@ _OF_JOIN = (
     "--key", "--targets", "--nontargets", "--key-format", "--key-columns", "--format", "--in-order",
     "--missing", "--extra", "--duplicates", "--nan", "--columns", *SPEAKERS,
 )  # fmt: skip
+_JOINED = "joined.parquet"
 _IN_MEMORY = ("--report", "--equalize", "--adcf")
 
 
 def check_memory(
     context: typer.Context,
     options: EvaluationOptions,
+    systems: Mapping[Path, str | None],
     scales: Mapping[Path, TrialScale],
-    *,
-    are_pairs: bool,
 ) -> None:
     """Raise if the trials of the keys take more memory than there is.
 
-    `scales` are the kinds of the scores of each system.
+    Systems may have names; `scales` are the kinds of their scores.
     """
-    keys, systems = options.keys.files, [*scales]
+    keys = options.keys.files
     n_bytes, limit = least_memory(keys), memory_of_data()
     if limit is None or n_bytes <= limit or not all(path.is_file() for path in systems):
         return
@@ -45,36 +45,30 @@ def check_memory(
     held = [name for name in _IN_MEMORY if name in given(context)]
     if held:
         raise ValueError(f"{needed}; {held[0]} needs all trials in memory: leave it out")
-    if are_pairs:
-        raise ValueError(
-            f"{needed}; fastpsr compare holds all trials, and fp.evaluate in Python compares "
-            'columns of a joined file part by part, with fp.scan_parquet and differences="first": '
-            + shlex.join(_join(context, systems, "joined.parquet"))
-        )
     known = any(name in given(context) for name in SPEAKERS)
     folds = " (whose RCL has folds of trials, not of speakers)" if known else ""
-    first, *others = systems
-    each = f" of each system, such as {first}," if others else ""
-    output = f"{first.stem}.joined.parquet"
-    commands = _join(context, [first], output), _evaluate(context, output, scales[first])
-    raise ValueError(
-        f"{needed}, or evaluate a joined file{each} part by part{folds}: "
-        + " && ".join(map(shlex.join, commands))
-    )
-
-
-def _join(context: typer.Context, systems: Sequence[Path], output: str) -> list[str]:
-    """Return the command that joins systems."""
-    options = _words(context, _OF_JOIN)
-    return ["fastpsr", "join", *options, "--scores", *map(str, systems), "--output", output]
-
-
-def _evaluate(context: typer.Context, joined: str, scale: TrialScale) -> list[str]:
-    """Return the command that evaluates a joined system part by part."""
+    columns = [name or path.stem for path, name in systems.items()]
+    if len(set(columns)) < len(columns):
+        columns = [f"system{number}" for number in range(1, len(columns) + 1)]
+    of_score = "--columns" if context.info_name == "evaluate" and len(columns) == 1 else "--score"
+    join = [
+        "fastpsr", "join", *_words(context, _OF_JOIN), "--scores",
+        *(f"{column}={path}" for column, path in zip(columns, systems, strict=True)),
+        "--output", _JOINED,
+    ]  # fmt: skip
+    kinds = [*scales.values()]
+    of_kinds = kinds[:1] if len(set(kinds)) == 1 else kinds
     others = {name for name in given(context) if name.startswith("--")}
     others -= {*_OF_JOIN, "--scores", "--scores-are"}
-    columns = ["--columns", "llr", "--labels", "target", "--scores-are", scale]
-    return ["fastpsr", "evaluate", joined, *columns, *_words(context, others)]
+    evaluate = [
+        "fastpsr", str(context.info_name), _JOINED,
+        *(word for column in columns for word in (of_score, column)), "--labels", "target",
+        *(word for kind in of_kinds for word in ("--scores-are", kind)), *_words(context, others),
+    ]  # fmt: skip
+    raise ValueError(
+        f"{needed}, or have them joined, and read part by part{folds}: "
+        f"{shlex.join(join)} && {shlex.join(evaluate)}"
+    )
 
 
 def _words(context: typer.Context, options: Iterable[str]) -> Iterator[str]:
