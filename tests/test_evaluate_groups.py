@@ -192,6 +192,7 @@ def test_groups_of_parts_can_be_sent_elsewhere():
     assert len(group.data) == int((data["gender"] == "f").sum())
 
 
+@pytest.mark.filterwarnings("ignore:few samples or speakers")
 def test_a_group_without_a_class_says_so():
     data = columns()
     alone = np.where(data["y"] == 1, "both", data["gender"])

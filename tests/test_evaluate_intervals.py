@@ -43,7 +43,7 @@ def test_metrics_of_the_table_share_passes(monkeypatch):
     calls = []
 
     def drawn(names, *arguments, **options):
-        calls.append(names)
+        calls.append([each.metric for each in names])
         return with_intervals(names, *arguments, **options)
 
     module = sys.modules[fp.evaluate.__module__]
