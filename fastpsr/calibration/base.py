@@ -391,8 +391,3 @@ def prior_log_odds(data: Data) -> float:
 def log_odds_of(shares: Floats, others: Floats) -> Floats:
     """Return log(shares / others), infinite if one of them is 0."""
     return checks.log_of_rows(shares) - checks.log_of_rows(others)
-
-
-def check_calibrator(calibrator: object) -> None:
-    """Raise unless this is a calibrator."""
-    checks.check_instance("calibrator", calibrator, Calibrator, "a calibrator, such as PAV()")

@@ -18,6 +18,8 @@ class Fittable(Options):
 
     #: Attributes that fitting sets, for saving.
     fitted_names: ClassVar[tuple[str, ...]] = ()
+    #: Those that are names rather than numbers.
+    fitted_texts: ClassVar[tuple[str, ...]] = ()
     domain_: Kind
 
     @property

@@ -61,8 +61,8 @@ class LinearFusion(Fittable):
     Notes
     -----
     Systems that are linear functions of others share weights as the least sum of squares has them,
-    over the standard deviations of the systems: any other choice gives the same scores. Samples of
-    weight 0 are ignored.
+    in units of each system's standard deviation, classes counting alike: other choices give the
+    same scores. Samples of weight 0 are ignored.
 
     References
     ----------
@@ -80,11 +80,11 @@ class LinearFusion(Fittable):
     ...     fp.Predictions.from_raw_scores(y, y + rng.normal(size=y.size)) for _ in range(2))
     >>> fusion = fp.LinearFusion().fit([one, other])
     >>> fusion.weights_.round(2).tolist()
-    [1.01, 1.08]
-    >>> print(round(fp.Cllr()(fusion.transform([one, other])), 3))
-    0.694
-    >>> print(round(fp.Cllr()(fp.cross_fit(fp.LinearFusion(), [one, other])), 3))
-    0.696
+    [0.92, 0.9]
+    >>> for systems in ([one], [one, other]):
+    ...     print(round(fp.Cllr()(fp.cross_fit(fp.LinearFusion(), systems)), 3))
+    0.856
+    0.744
     """
 
     prior: float = 0.5
@@ -94,6 +94,7 @@ class LinearFusion(Fittable):
     systems_: tuple[str, ...] = field(init=False, repr=False)
 
     fitted_names = ("weights_", "bias_", "rank_", "systems_")
+    fitted_texts = ("systems_",)
 
     def __post_init__(self) -> None:
         rule = "must lie strictly between 0 and 1"
@@ -161,7 +162,7 @@ class LinearFusion(Fittable):
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)
         require_fitted("weights_", weights.ndim == 1 and np.isfinite(weights).all())
         require_fitted("bias_", bias.ndim == 1 and bias.size > 1 and np.isfinite(bias).all())
-        require_fitted("rank_", 0 < self.rank_ <= weights.size)
+        require_fitted("rank_", self.rank_ in range(1, weights.size + 1))
         require_fitted("systems_", len(self.systems_) in (0, weights.size))
 
     def _stacked(self, systems: Systems) -> tuple[tuple[str, ...], Stack]:

@@ -20,6 +20,7 @@ __all__ = ["Fusions", "Stack", "fit_fusions"]
 
 _THIN = 1 << 15  # samples per class that find a starting point
 _CHUNK = 1 << 12  # rows whose arrays stay in the cache
+_LARGEST = 1e140  # score whose squares are finite in sums
 _COLLINEAR = 1e-12  # share of the largest variance below which a direction is rounding
 
 
@@ -79,6 +80,10 @@ class Stack:
             rule = "must have finite scores"
             value = each.scores[at]
             raise ArgumentError("systems", rule, at, name=name, value=str(value))
+        largest = max(map(abs, each.score_range))
+        if largest > _LARGEST:
+            rule = f"must have scores of at most {_LARGEST:g}, not {largest:g}"
+            raise ArgumentError("systems", rule, name=name)
         if not labeled:
             return
         if not np.array_equal(each.labels, first.labels):
@@ -195,7 +200,9 @@ class _Rows:
         order = np.argsort(fold_of_row, kind="stable")
         order = order[weights[order] > 0.0]
         require_weights(first.class_weights, first.kind)
-        y, weights = first.labels[order], weights[order] / weights.max()
+        y, weights = first.labels[order], weights[order]
+        for k in range(first.n_classes):  # of any magnitude; what classes weigh is set by priors
+            weights[y == k] /= weights[y == k].max()
         totals = np.bincount(y, weights, first.n_classes).astype(np.float64)
         shares = weights / (first.n_classes * totals[y])  # classes count alike
         scores = np.stack([each.scores[order].astype(np.float64) for each in stack.systems])
