@@ -20,6 +20,7 @@ MODULE_OF = {
     "HeldOut": "calibration",
     "HistogramBinning": "calibration",
     "LLRBounds": "calibration",
+    "LinearFusion": "calibration",
     "MatrixScaling": "calibration",
     "Spline": "calibration",
     "TemperatureScaling": "calibration",

@@ -641,6 +641,30 @@ def cross_fitting(s):
     check_array(calibrated.scores, made.scores.shape)
 
 
+@case("LinearFusion")
+def fusions(s):
+    n, K = s.of([4, 30, 64]), classes(milder(s))
+    kinds = ("llrs", "raw_scores") if K == 2 else ("log_likelihoods",)
+    y = s.labels(n, K)
+    systems = []
+    for kind in (s.of(kinds) for _ in range(s.of([1, 2, 3]))):
+        good = getattr(fp.Predictions, f"from_{kind}")
+        x = scores_for(s, kind, n, K)
+        systems.append(predictions_for(s, K, n, kinds) if s.bad() else good(y, x))
+    if s.chance(0.3):
+        systems.append(systems[0])
+    given = {str(place): each for place, each in enumerate(systems)} if s.chance(0.5) else systems
+    fusion = fp.LinearFusion(s.number(s.of([0.5, 0.5, 0.01])))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* are negative", RuntimeWarning)
+        fitted = fusion.fit(given)
+    fused = fitted.transform(given)
+    check_array(fused.scores, systems[0].scores.shape)
+    assert 1 <= fitted.rank_ <= len(systems)
+    again = fp.cross_fit(fusion, given, s.of([fp.TrainOnTest(), fp.CrossFit(2), None]))
+    assert again.scores.shape == fused.scores.shape
+
+
 # Intervals, tables
 
 

@@ -8,6 +8,7 @@ from fastpsr.calibration import registry
 from fastpsr.calibration.base import Calibrator as Calibrator
 from fastpsr.calibration.elub import LLRBounds, elub
 from fastpsr.calibration.files import load_calibrator, save_calibrator
+from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import *  # noqa: F403
 from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
 from fastpsr.calibration.registry import NAMED as NAMED
@@ -20,6 +21,7 @@ __all__ = [
     "CrossFit",
     "HeldOut",
     "LLRBounds",
+    "LinearFusion",
     "TrainOnTest",
     "cross_fit",
     "elub",

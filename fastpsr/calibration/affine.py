@@ -6,8 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from fastpsr import kernels
-from fastpsr.calibration.base import Apply, require_fitted, require_trained_classes
+from fastpsr.calibration.base import Apply, require_trained_classes
 from fastpsr.calibration.descent import fit_under_rule
+from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import needs_every_class

@@ -1,19 +1,18 @@
 """Base class of all calibrators."""
 
-import copy
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
+from fastpsr.calibration.fittable import Fittable
 from fastpsr.calibration.fold_losses import FoldLosses, summed_by_fold
 from fastpsr.calibration.folds import Folds
 from fastpsr.errors import ArgumentError
-from fastpsr.html import in_short, table, values
-from fastpsr.options import CALL_TO_MAKE, Options
+from fastpsr.options import CALL_TO_MAKE
 from fastpsr.plans import (
     Data,
     Part,
@@ -37,12 +36,11 @@ __all__ = [
     "log_prior_of",
     "output_kind",
     "prior_log_odds",
-    "require_fitted",
     "require_weights",
 ]
 
 
-class Calibrator(Options, ABC):
+class Calibrator(Fittable, ABC):
     """A map from the output of a classifier to calibrated output, trained on labeled predictions.
 
     ``fit`` returns a fitted copy and does not change the original. A calibrator fitted to
@@ -95,8 +93,6 @@ class Calibrator(Options, ABC):
     (74.59, 74.59)
     """
 
-    #: Attributes that fitting sets, for saving.
-    fitted_names: ClassVar[tuple[str, ...]] = ()
     #: Whether it uses posteriors as given, and not only their logarithms.
     bins_posteriors: ClassVar[bool] = False
     #: Whether it is only defined for two classes.
@@ -105,22 +101,6 @@ class Calibrator(Options, ABC):
     needs_posteriors: ClassVar[bool] = False
     #: Whether samples may have weights other than 0 and 1.
     takes_weights: ClassVar[bool] = True
-    domain_: Kind
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return type(self).__name__
-
-    def option_names(self) -> list[str]:
-        """Return the names of the numeric constructor arguments, which files contain."""
-        if not is_dataclass(self):
-            return []
-        return [
-            field.name
-            for field in fields(self)
-            if field.init and isinstance(getattr(self, field.name), (bool, int, float, np.number))
-        ]
 
     @classmethod
     def suits(cls, data: Data) -> bool:
@@ -191,13 +171,6 @@ class Calibrator(Options, ABC):
         self.require_classes(data)
         return self.with_fitted(data.kind, (yield from self._fit_plan(data, start)))
 
-    def with_fitted(self, domain: Kind, attributes: dict[str, Any]) -> Self:
-        """Return a copy with fitted attributes."""
-        fitted = copy.copy(self)
-        for name, value in {**attributes, "domain_": domain}.items():
-            object.__setattr__(fitted, name, value)
-        return fitted
-
     def transform(self, predictions: Data) -> Any:
         """Return calibrated predictions of the same samples; labels are not needed.
 
@@ -219,37 +192,6 @@ class Calibrator(Options, ABC):
             )
         Calibrator.check_classes(self, predictions.n_classes)  # transforming needs less than a fit
         return mapped(predictions, Apply(self))
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "__repr__" not in vars(cls):  # before a dataclass has one of its options alone
-            cls.__repr__ = Calibrator.__repr__  # type: ignore[method-assign]
-
-    def __repr__(self) -> str:
-        """Return the options, and what was fitted."""
-        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
-        names = [part.name for part in parts if part.init]
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        if not hasattr(self, "domain_"):
-            return f"{type(self).__name__}({shown})"
-        fitted = (f"{name} {in_short(getattr(self, name))}" for name in self.fitted_names)
-        return f"<{type(self).__name__}({shown}) fitted to {self.domain_}: {'; '.join(fitted)}>"
-
-    def _repr_html_(self) -> str:
-        is_fitted = hasattr(self, "domain_")
-        parts: tuple[Any, ...] = fields(self) if is_dataclass(self) else ()
-        options = [part.name for part in parts if part.init]
-        names = [*options, *(self.fitted_names if is_fitted else ())]
-        state = f"fitted to {self.domain_}" if is_fitted else "not fitted"
-        rows = [(name, values(getattr(self, name))) for name in names]
-        return table(f"{type(self).__name__}, {state}", ("attribute", "value"), rows)
-
-    def __sklearn_clone__(self) -> Self:
-        """Return an unfitted copy, for ``sklearn.base.clone``."""
-        copied = copy.copy(self)
-        for name in (*self.fitted_names, "domain_"):
-            copied.__dict__.pop(name, None)
-        return copied
 
     # Computations that some calibrators can do faster than with separate fits
 
@@ -301,9 +243,6 @@ class Calibrator(Options, ABC):
     def output_kind(self) -> Kind:
         """Kind that ``transform`` returns: posteriors for posteriors, else likelihoods."""
         return output_kind(self.domain_)
-
-    def check_fitted(self) -> None:
-        """Raise unless the fitted attributes, read from a file, are valid."""
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         """Plan: return the fitted attributes by name.
@@ -449,17 +388,6 @@ def prior_log_odds(data: Data) -> float:
     return float(log_priors[1] - log_priors[0])
 
 
-def require_fitted(name: str, holds: object) -> None:
-    """Raise unless a fitted attribute is valid."""
-    if not holds:
-        raise ValueError(f"{name} is not a valid fitted value")
-
-
 def log_odds_of(shares: Floats, others: Floats) -> Floats:
     """Return log(shares / others), infinite if one of them is 0."""
     return checks.log_of_rows(shares) - checks.log_of_rows(others)
-
-
-def check_calibrator(calibrator: object) -> None:
-    """Raise unless this is a calibrator."""
-    checks.check_instance("calibrator", calibrator, Calibrator, "a calibrator, such as PAV()")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
-from fastpsr.calibration.base import Calibrator, check_calibrator
+from fastpsr.calibration.fittable import Fittable
+from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import CALIBRATORS
 from fastpsr.errors import ArgumentError
 from fastpsr.files import whole_file
@@ -17,11 +18,13 @@ from fastpsr.strict_json import strict
 __all__ = ["load_calibrator", "save_calibrator"]
 
 _FORMAT = "fastpsr calibrator 1"
-_CLASSES = {each.__name__: each for each in CALIBRATORS.values()}
+_CLASSES: dict[str, type[Fittable]] = {
+    each.__name__: each for each in (*CALIBRATORS.values(), LinearFusion)
+}
 
 
-def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted calibrator to a JSON file, whole or not at all.
+def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
+    """Write a fitted calibrator or fusion to a JSON file, whole or not at all.
 
     Numbers are restored exactly; infinite ones are written as strings. The scoring rule that a
     direction-preserving calibrator was fitted with is not saved, since transforming does not use
@@ -44,7 +47,7 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
     ...     fp.load_calibrator(path).posterior_.tolist()
     [0.0, 0.5, 1.0]
     """
-    check_calibrator(calibrator)
+    checks.check_instance("calibrator", calibrator, Fittable, "a calibrator, such as PAV()")
     name = type(calibrator).__name__
     if not hasattr(calibrator, "domain_"):
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
@@ -61,7 +64,7 @@ def save_calibrator(calibrator: Calibrator, path: str | os.PathLike[str]) -> Non
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
+def load_calibrator(path: str | os.PathLike[str]) -> Any:
     """Read a fitted calibrator from a JSON file that ``save_calibrator`` wrote.
 
     Raises
@@ -90,16 +93,18 @@ def load_calibrator(path: str | os.PathLike[str]) -> Calibrator:
         raise ValueError(f"{path} must be a calibrator saved by fastpsr: {reason}") from None
 
 
-def _calibrator(content: Any) -> Calibrator:
+def _calibrator(content: Any) -> Fittable:
     if not isinstance(content, dict):
         raise ValueError("it is no object of names and values")
     if content["format"] != _FORMAT:
         raise ValueError(f"format is {content['format']!r}")
     checks.check_choice("calibrator", content["calibrator"], tuple(_CLASSES))
     of_class = _CLASSES[content["calibrator"]]
-    calibrator: Calibrator = of_class(**content["options"])
+    calibrator = of_class(**content["options"])
     for key in calibrator.fitted_names:
-        object.__setattr__(calibrator, key, _value(content["fitted"][key]))
+        entry = content["fitted"][key]
+        value = tuple(map(str, entry)) if key in calibrator.fitted_texts else _value(entry)
+        object.__setattr__(calibrator, key, value)
     checks.check_choice("domain", content["domain"], ("posteriors", "likelihoods", "raw scores"))
     object.__setattr__(calibrator, "domain_", content["domain"])
     calibrator.check_fitted()

@@ -28,6 +28,7 @@ __all__ = [
     "deal_samples",
     "given_folds",
     "spec_key",
+    "training_runs",
 ]
 
 Ints = NDArray[np.int64]
@@ -565,3 +566,11 @@ def _deal_to_emptiest(counts: Ints, n_folds: int, seed: int, what: str) -> Ints:
             load[fold] += int(counts[group, k])
             totals[fold] += int(everything[group])
     return folds
+
+
+def training_runs(training_mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return (first, last + 1) of the runs of consecutive training folds."""
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], training_mask, [False]]).astype(np.int8))
+    )
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

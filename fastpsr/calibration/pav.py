@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import checks, kernels
-from fastpsr.calibration.base import (
-    log_odds_of,
-    prior_log_odds,
-    require_fitted,
-)
+from fastpsr.calibration.base import log_odds_of, prior_log_odds
+from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import clip_log_odds
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds

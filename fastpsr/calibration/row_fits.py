@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.calibration.base import require_weights
-from fastpsr.calibration.folds import Folds, OneFold
+from fastpsr.calibration.folds import Folds, OneFold, training_runs
 from fastpsr.calibration.objective import Asked, Search, in_lockstep, newton
 from fastpsr.calibration.sampling import rough_fit, sampled
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
@@ -211,7 +211,7 @@ class BinaryRows(Rows):
         gradient, hessian = np.zeros(n), np.zeros((n, n))
         key = training_mask.tobytes()
         if key not in self._runs:
-            self._runs[key] = _runs(training_mask)
+            self._runs[key] = training_runs(training_mask)
         for first, last in self._runs[key]:
             rows = (int(self._bounds[first]), int(self._bounds[last]))
             slopes, curvature = kernels.sum_fit(
@@ -555,11 +555,3 @@ def held_rows(data: Data, folds: Folds) -> Plan[Part | None]:
 def needs_every_class(data: Data, *, with_bias: bool) -> bool:
     """Whether a fit is undefined if a class has no samples; the scale of posteriors is defined."""
     return with_bias or data.n_classes == 2 or data.kind != "posteriors"
-
-
-def _runs(training_mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return (first, last + 1) of the runs of consecutive training folds."""
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[False], training_mask, [False]]).astype(np.int8))
-    )
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

@@ -8,7 +8,8 @@ import numpy as np
 
 from fastpsr import checks, kernels
 from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
-from fastpsr.calibration.base import Calibrator, output_kind, require_fitted
+from fastpsr.calibration.base import Calibrator, output_kind
+from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, OneFold

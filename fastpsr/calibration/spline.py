@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis
 from fastpsr.calibration.axis_fits import fits_by_sums
-from fastpsr.calibration.base import ByFold, Calibrator, require_fitted, require_weights
+from fastpsr.calibration.base import ByFold, Calibrator, require_weights
+from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
 from fastpsr.calibration.row_fits import RowFits, held_rows

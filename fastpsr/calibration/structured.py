@@ -10,12 +10,8 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.calibration.affine import TemperatureScaling
-from fastpsr.calibration.base import (
-    Calibrator,
-    log_prior_of,
-    require_fitted,
-    require_trained_classes,
-)
+from fastpsr.calibration.base import Calibrator, log_prior_of, require_trained_classes
+from fastpsr.calibration.fittable import require_fitted
 from fastpsr.calibration.folds import OneFold
 from fastpsr.calibration.objective import Asked, in_lockstep, newton_by_products
 from fastpsr.calibration.row_fits import held_rows

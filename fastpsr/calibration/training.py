@@ -12,6 +12,7 @@ from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.fusion import LinearFusion, Systems
 from fastpsr.errors import ArgumentError
 from fastpsr.interval_rule import OF_MEANS, IntervalRule
 from fastpsr.options import Options, with_hints
@@ -341,9 +342,17 @@ def cross_fit(
 ) -> PartitionedPredictions: ...
 
 
+@overload
+def cross_fit(
+    calibrator: LinearFusion, predictions: Systems, train: Training | None = ...
+) -> Predictions: ...
+
+
 @with_hints
 def cross_fit(
-    calibrator: Calibrator | FitTransform, predictions: Data, train: Training | None = None
+    calibrator: Calibrator | FitTransform | LinearFusion,
+    predictions: Data | Systems,
+    train: Training | None = None,
 ) -> Any:
     """Return predictions calibrated by cross-fitting, or by a calibrator trained in another way.
 
@@ -370,10 +379,21 @@ def cross_fit(
     >>> fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()).posteriors[:, 1].tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
+    if isinstance(calibrator, LinearFusion):
+        return _cross_fit_systems(calibrator, predictions, train)
     as_calibrator(calibrator)
     check_data(predictions)
+    assert isinstance(predictions, Predictions | PartitionedPredictions)
     look_at_llrs(predictions)
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
+
+
+def _cross_fit_systems(fusion: LinearFusion, systems: Any, train: Training | None) -> Predictions:
+    chosen = as_training(CrossFit() if train is None else train)
+    if not chosen.refits:
+        rule = "must be trained on these systems, by CrossFit or TrainOnTest"
+        raise ArgumentError("train", rule, remedy="fit() to held-out systems, and transform()")
+    return fusion.cross_fitted(systems, chosen.folds_of)
 
 
 def _dimensions(values: Any) -> int:

@@ -1,0 +1,374 @@
+"""Linear fusion against scikit-learn, SciPy, separate fits, and its mathematics."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+import fastpsr as fp
+
+PRIORS = [0.5, 0.01, 0.9]
+
+
+def labels(n, share=0.2, K=2, seed=0):
+    rng = np.random.default_rng([seed, n])
+    y = (rng.random(n) < share).astype(int) if K == 2 else rng.integers(0, K, n)
+    y[:K] = np.arange(K)
+    return y
+
+
+def raw(y, seed=1, shift=0.0, scale=1.0, spread=1.5, weights=None):
+    """Raw scores of one system, which overlap."""
+    rng = np.random.default_rng([seed, len(y)])
+    x = scale * (y * 2.0 + spread * rng.normal(size=len(y))) + shift
+    return fp.Predictions.from_raw_scores(y, x, sample_weight=weights)
+
+
+def several(y, weights=None):
+    """Three systems of very different scales."""
+    return [
+        raw(y, 1, weights=weights),
+        raw(y, 2, 0.5, 0.01, weights=weights),
+        raw(y, 3, 1000.0, 10.0, 2.5, weights=weights),
+    ]
+
+
+def of_classes(y, K, seed=0, strength=1.2):
+    rng = np.random.default_rng([seed, len(y)])
+    return fp.Predictions.from_log_likelihoods(
+        y, rng.normal(size=(len(y), K)) + strength * np.eye(K)[y]
+    )
+
+
+def gradient(fused, columns, y, prior, weights):
+    """Gradient of the objective by each weight and the bias, from its definition."""
+    offset = np.log(prior / (1.0 - prior))
+    share = weights * np.where(
+        y == 1, prior / weights[y == 1].sum(), (1.0 - prior) / weights[y == 0].sum()
+    )
+    error = share * (1.0 / (1.0 + np.exp(-fused - offset)) - y)
+    return np.array([error @ column for column in (*columns, np.ones(len(y)))])
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_is_logistic_regression_with_prior_weights(prior):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    y = labels(3000)
+    systems = several(y)
+    columns = np.column_stack([each.scores / each.scores.std() for each in systems])
+    share = np.where(y == 1, prior / y.sum(), (1.0 - prior) / (1 - y).sum())
+    peer = linear_model.LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
+    peer.fit(columns, y, sample_weight=share * len(y))
+    expected = peer.decision_function(columns) - np.log(prior / (1.0 - prior))
+    fused = fp.LinearFusion(prior).fit(systems).transform(systems)
+    assert fused.kind == "likelihoods"
+    np.testing.assert_allclose(fused.scores, expected, rtol=0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradient_is_zero(prior, weighted):
+    y = labels(2000)
+    weights = np.random.default_rng(5).integers(0, 4, y.size).astype(float)
+    weights[:2] = 1.0
+    systems = several(y, weights if weighted else None)
+    fused = fp.LinearFusion(prior).fit(systems).transform(systems).scores
+    weights = weights if weighted else np.ones(y.size)
+    columns = [(each.scores - each.scores.mean()) / each.scores.std() for each in systems]
+    assert np.abs(gradient(fused, columns, y, prior, weights)).max() < 1e-12
+
+
+def test_one_system_is_direction_preserving():
+    y = labels(2000)
+    one = raw(y)
+    fused = fp.LinearFusion(0.1).fit([one]).transform([one])
+    calibrated = fp.DirectionPreserving(prior=0.1).fit(one).transform(one)
+    np.testing.assert_allclose(fused.scores, calibrated.scores, rtol=1e-9, atol=1e-9)
+
+
+def test_many_samples_begin_at_a_few():
+    y = labels(200_000, 0.3)
+    systems = several(y)
+    fused = fp.LinearFusion().fit(systems).transform(systems).scores
+    columns = [(each.scores - each.scores.mean()) / each.scores.std() for each in systems]
+    assert np.abs(gradient(fused, columns, y, 0.5, np.ones(y.size))).max() < 1e-12
+
+
+def test_weights_are_repetitions():
+    y = labels(400)
+    n_times = np.random.default_rng(3).integers(0, 4, y.size)
+    n_times[:2] = 1
+    rows = np.repeat(np.arange(y.size), n_times)
+    weighted = fp.LinearFusion().fit(several(y, n_times.astype(float)))
+    repeated = fp.LinearFusion().fit([each[rows] for each in several(y)])
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.bias_, repeated.bias_, rtol=1e-9)
+
+
+# Systems that depend on each other
+
+
+def test_collinear_systems_change_nothing_and_share_weights():
+    y = labels(3000)
+    a, b, c = several(y)
+    as_raw = fp.Predictions.from_raw_scores
+    more = [
+        as_raw(y, a.scores - b.scores), as_raw(y, 2.0 * c.scores + 5.0),
+        as_raw(y, np.full(y.size, 7.0)), a,
+    ]  # fmt: skip
+    few, all_ = fp.LinearFusion().fit([a, b, c]), fp.LinearFusion().fit([a, b, c, *more])
+    assert (few.rank_, all_.rank_) == (3, 3)
+    expected = few.transform([a, b, c]).scores
+    np.testing.assert_allclose(all_.transform([a, b, c, *more]).scores, expected, atol=1e-10)
+    assert all_.weights_[5] == 0.0
+    assert all_.weights_[0] == pytest.approx(all_.weights_[6], rel=1e-9)
+    # of all weights with these scores, those of least norm in units of standard deviations
+    share = 0.5 / np.bincount(y)[y]
+    columns = np.stack([each.scores for each in (a, b, c, *more)])
+    columns -= (columns @ share)[:, None]
+    spread = np.sqrt(columns**2 @ share)  # where classes count alike
+    used = spread > 1e-9
+    least = np.linalg.pinv((columns[used] / spread[used, None]).T, rcond=1e-10) @ (
+        expected - expected @ share
+    )
+    np.testing.assert_allclose(all_.weights_[used] * spread[used], least, rtol=1e-6, atol=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 5), st.integers(0, 1000), st.sampled_from(PRIORS), st.floats(-3, 3),
+    st.floats(-300, 300),
+)  # fmt: skip
+def test_units_of_a_system_do_not_matter(n, seed, prior, log_scale, shift):
+    y = labels(300, 0.4, seed=seed)
+    systems = [raw(y, k + seed) for k in range(n)]
+    moved = fp.Predictions.from_raw_scores(y, systems[0].scores * 10.0**log_scale + shift)
+    one = fp.LinearFusion(prior).fit(systems).transform(systems).scores
+    others = [moved, *systems[1:]]
+    other = fp.LinearFusion(prior).fit(others).transform(others).scores
+    np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
+
+
+# Several classes
+
+
+@pytest.mark.parametrize("K", [3, 5])
+def test_several_classes_against_a_search(K):
+    y = labels(2000, K=K)
+    systems = [of_classes(y, K, seed, strength) for seed, strength in ((1, 1.0), (2, 1.6))]
+    share = 1.0 / (K * np.bincount(y))[y]
+
+    def loss(point):
+        fused = point[0] * systems[0].scores + point[1] * systems[1].scores + point[2:]
+        return -(share * log_softmax(fused, axis=1)[np.arange(y.size), y]).sum()
+
+    found = minimize(loss, np.zeros(2 + K), method="BFGS", options={"gtol": 1e-9})
+    fusion = fp.LinearFusion().fit(systems)
+    np.testing.assert_allclose(fusion.weights_, found.x[:2], rtol=1e-4)
+    np.testing.assert_allclose(fusion.bias_, found.x[2:] - found.x[2:].mean(), atol=1e-4)
+    assert fusion.bias_.sum() == pytest.approx(0.0, abs=1e-12)
+    assert loss(np.concatenate([fusion.weights_, fusion.bias_])) <= found.fun + 1e-12
+    assert fusion.transform(systems).kind == "likelihoods"
+
+
+def test_collinear_systems_of_several_classes():
+    y = labels(1500, K=4)
+    a, b = of_classes(y, 4, 1), of_classes(y, 4, 2)
+    per_class = np.arange(4.0)  # what biases are for
+    same = fp.Predictions.from_log_likelihoods(y, 3.0 * a.scores + per_class)
+    few, more = fp.LinearFusion().fit([a, b]), fp.LinearFusion().fit([a, b, same])
+    assert (few.rank_, more.rank_) == (2, 2)
+    expected = few.transform([a, b]).scores
+    found = more.transform([a, b, same]).scores
+    centered = [each - each.mean(axis=1, keepdims=True) for each in (expected, found)]
+    np.testing.assert_allclose(*centered, atol=1e-9)
+
+
+# Cross-fitting
+
+
+def folds_of(n, n_folds=3):
+    return np.random.default_rng(7).integers(0, n_folds, n)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_cross_fit_is_separate_fits(K):
+    y = labels(1200, K=K)
+    systems = several(y) if K == 2 else [of_classes(y, K, seed) for seed in (1, 2)]
+    folds = folds_of(y.size)
+    fused = fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(folds)).scores
+    for fold in range(3):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        alone = fp.LinearFusion().fit([each[train] for each in systems])
+        expected = alone.transform([each[test] for each in systems]).scores
+        np.testing.assert_allclose(fused[test], expected, rtol=1e-8, atol=1e-8)
+
+
+def test_cross_fit_keeps_pairs_of_speakers_apart():
+    y = labels(3000, 0.4)
+    rng = np.random.default_rng(0)
+    speakers = rng.integers(0, 40, y.size), rng.integers(0, 40, y.size)
+    systems = several(y)
+    train = fp.CrossFit(3, groups=speakers)
+    fused = fp.cross_fit(fp.LinearFusion(), systems, train).scores
+    folds = train.folds_of(systems[0])
+    from fastpsr.plans import Part
+
+    own = folds.fold_of_rows(Part.whole(systems[0]))
+    calibrators = folds.calibrator_of_rows(Part.whole(systems[0]))
+    for number in np.unique(calibrators):
+        trained = np.flatnonzero(folds.training_mask[number][own])
+        here = np.flatnonzero(calibrators == number)
+        mine = {*speakers[0][here], *speakers[1][here]}
+        assert not mine & {*speakers[0][trained], *speakers[1][trained]}
+        alone = fp.LinearFusion().fit([each[trained] for each in systems])
+        expected = alone.transform([each[here] for each in systems]).scores
+        np.testing.assert_allclose(fused[here], expected, rtol=1e-8, atol=1e-8)
+
+
+def test_trained_on_the_same_data():
+    y = labels(500)
+    systems = several(y)
+    fused = fp.cross_fit(fp.LinearFusion(), systems, fp.TrainOnTest()).scores
+    expected = fp.LinearFusion().fit(systems).transform(systems).scores
+    np.testing.assert_allclose(fused, expected, rtol=1e-12)
+
+
+# Names, files
+
+
+def test_systems_by_name_in_any_order(tmp_path):
+    y = labels(500)
+    a, b, c = several(y)
+    fusion = fp.LinearFusion().fit({"a": a, "b": b, "c": c})
+    assert fusion.systems_ == ("a", "b", "c")
+    expected = fusion.transform([a, b, c]).scores
+    np.testing.assert_array_equal(fusion.transform({"c": c, "a": a, "b": b}).scores, expected)
+    path = tmp_path / "fusion.json"
+    fp.save_calibrator(fusion, path)
+    again = fp.load_calibrator(path)
+    assert again.systems_ == fusion.systems_
+    assert repr(again) == repr(fusion)
+    np.testing.assert_array_equal(again.transform([a, b, c]).scores, expected)
+    content = json.loads(path.read_text())
+    for key, value in (("weights_", [[1.0]]), ("bias_", [1.0]), ("rank_", 9), ("systems_", ["a"])):
+        wrong = content | {"fitted": content["fitted"] | {key: value}}
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(ValueError, match=f"must be a calibrator saved by fastpsr: {key}"):
+            fp.load_calibrator(path)
+
+
+def test_unlabeled_systems_are_fused():
+    y = labels(500)
+    systems = several(y)
+    fusion = fp.LinearFusion().fit(systems)
+    bare = [fp.Predictions.from_raw_scores(None, each.scores) for each in systems]
+    np.testing.assert_array_equal(fusion.transform(bare).scores, fusion.transform(systems).scores)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_layouts(dtype):
+    y = labels(1000)
+    scores = np.stack([each.scores for each in several(y)], axis=1).astype(dtype)
+    as_raw = fp.Predictions.from_raw_scores
+    columns = [as_raw(y, scores[:, s]) for s in range(3)]
+    copies = [as_raw(y, np.array(scores[:, s], np.float64)) for s in range(3)]
+    fused = (fp.LinearFusion().fit(each).transform(each).scores for each in (columns, copies))
+    np.testing.assert_allclose(*fused, rtol=1e-12)
+
+
+# What is refused
+
+
+def test_negative_weights_are_told():
+    y = labels(500)
+    turned = fp.Predictions.from_raw_scores(y, -raw(y).scores)
+    with pytest.warns(RuntimeWarning, match="weights of bad are negative"):
+        fp.LinearFusion().fit({"bad": turned, "good": raw(y, 2)})
+    with pytest.warns(RuntimeWarning, match="weights of system 0 are negative"):
+        fp.LinearFusion().fit([turned])
+
+
+def bad_systems():
+    y = labels(100)
+    a, b = raw(y), raw(y, 2)
+    as_raw = fp.Predictions.from_raw_scores
+    holes = b.scores.copy()
+    holes[7] = np.inf
+    other = y.copy()
+    other[50] = 1 - other[50]
+    far = y * 10.0 + np.linspace(0.0, 1.0, 100)
+    three = labels(100, K=3)
+    return {
+        "one": (a, "systems must be a list of predictions, or a dict by name, not <Pred"),
+        "none": ([], "systems must not be empty"),
+        "arrays": ([a, b.scores], r"systems\[1\] must be predictions in memory, not array"),
+        "parts": ([fp.from_parts([a])], r"systems\[0\] must be predictions in memory, not <Part"),
+        "infinite": (
+            {"a": a, "b": as_raw(y, holes)},
+            r"systems\['b'\] must have finite scores, .*\[7\] is inf",
+        ),
+        "posteriors": (
+            [a, fp.Predictions.from_logits(y, b.scores)],
+            r"systems\[1\] must be LLRs, .*, not posteriors: pass predictions.as_llrs",
+        ),
+        "lengths": ([a, raw(labels(90))], r"systems\[1\] must have the samples of the first, 100"),
+        "labels": ([a, as_raw(other, b.scores)], r"systems\[1\] must have the labels .* row 50"),
+        "weights": (
+            [a, as_raw(y, b.scores, sample_weight=np.arange(1.0, 101.0))],
+            r"systems\[1\] must have the weights",
+        ),
+        "one class": ([as_raw(0 * y, b.scores)], "class 1"),
+        "constant": ([as_raw(y, 0.0 * y)] * 2, "systems must differ between samples"),
+        "separable": ([a, as_raw(y, far)], "systems together separate the classes"),
+        "just separable": ([as_raw(y, y.astype(float))], "systems together separate"),
+        "separable classes": (
+            [fp.Predictions.from_log_likelihoods(three, 5.0 * np.eye(3)[three])],
+            "systems together separate the classes",
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", bad_systems())
+def test_bad_systems(kind):
+    systems, message = bad_systems()[kind]
+    with pytest.raises(ValueError, match=message):
+        fp.LinearFusion().fit(systems)
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0, -1.0, np.nan, "half"])
+def test_bad_priors(prior):
+    with pytest.raises(fp.ArgumentError, match=r"^prior must"):
+        fp.LinearFusion(prior)
+
+
+def test_several_classes_have_no_prior():
+    y = labels(300, K=3)
+    with pytest.raises(fp.ArgumentError, match=r"^prior is of two classes; these are 3"):
+        fp.LinearFusion(0.1).fit([of_classes(y, 3)])
+
+
+def test_other_systems_than_in_the_fit():
+    y = labels(300)
+    a, b, c = several(y)
+    with pytest.raises(ValueError, match="must be fitted"):
+        fp.LinearFusion().transform([a])
+    fusion = fp.LinearFusion().fit({"a": a, "b": b})
+    with pytest.raises(fp.ArgumentError, match=r"^systems must be a, b, as .*, not a, c"):
+        fusion.transform({"a": a, "c": c})
+    with pytest.raises(fp.ArgumentError, match=r"^systems must be 2, as .*, not 3"):
+        fusion.transform([a, b, c])
+    three = labels(300, K=3)
+    with pytest.raises(fp.ArgumentError, match=r"^systems must have 2 classes, .*, not 3"):
+        fusion.transform([of_classes(three, 3), of_classes(three, 3, 1)])
+
+
+def test_held_out_systems_are_fitted_and_transformed():
+    y = labels(300)
+    systems = several(y)
+    with pytest.raises(fp.ArgumentError, match=r"^train must be trained on these systems"):
+        fp.cross_fit(fp.LinearFusion(), systems, fp.HeldOut(systems[0]))
