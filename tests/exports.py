@@ -54,7 +54,7 @@ def of_kernels() -> dict[Path, str]:
 
 def names() -> dict[str, list[str]]:
     """Return the public names by module, in the order of ruff."""
-    return {module: sorted(_listed_by(module), key=_in_order) for module in _PUBLIC}
+    return {module: sorted(_listed_by(module), key=_as_imported) for module in _PUBLIC}
 
 
 def of_package() -> dict[Path, str]:
@@ -94,6 +94,11 @@ def _listed_by(module: str) -> list[str]:
 def _in_order(name: str) -> tuple[bool, bool, str]:
     """Sort as ruff does: constants, classes, functions."""
     return not name.isupper(), not name[0].isupper(), name
+
+
+def _as_imported(name: str) -> tuple[bool, bool, str]:
+    """Sort as ruff does in imports, where small and capital letters are alike."""
+    return *_in_order(name)[:2], name.lower()
 
 
 def _lines(entries: list[str] | dict[str, str], brackets: str, quote: str = '"') -> str:

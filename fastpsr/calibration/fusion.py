@@ -116,7 +116,7 @@ class LinearFusion(Fittable):
             warn(
                 f"weights of {', '.join(negative)} are negative: "
                 "higher scores then count against the class",
-                RuntimeWarning,
+                kind="weights",
             )
         attributes = {
             "weights_": fits.weights[0],
