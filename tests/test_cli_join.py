@@ -313,7 +313,7 @@ def test_intervals_of_parts():
         (("*",), "must mean Parquet files alone"),
         (("parts", "--columns", "nope"), "parts has no column 'nope'; it has target, llr"),
         (("parts", "--labels", "nope"), "parts has no column 'nope'"),
-        (("parts", "--scores-are", "llr", "--columns", "llr,enroll_speaker"), "llr scores must be one"),
+        (("parts", "--scores-are", "llr", "--columns", "llr,llr"), "llr scores must be one"),
         (("parts", "--scores-are", "llr", "--resample", "x", "--ci", "0.9"), "a column of parts"),
         (("parts", "--scores-are", "llr", "--report", "r.html"), "--report draws all scores"),
         (("parts/0.parquet", "parts/1.parquet"), "quote a pattern"),
