@@ -22,6 +22,7 @@ MODULE_OF = {
     "LinearFusion": "calibration",
     "LLRBounds": "calibration",
     "MatrixScaling": "calibration",
+    "Quality": "calibration",
     "Spline": "calibration",
     "TemperatureScaling": "calibration",
     "TrainOnTest": "calibration",

@@ -1,6 +1,7 @@
 """Linear fusion against scikit-learn, SciPy, separate fits, and its mathematics."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -238,6 +239,101 @@ def test_trained_on_the_same_data():
     np.testing.assert_allclose(fused, expected, rtol=1e-12)
 
 
+# Quality measures
+
+
+def measured(y, seed=9):
+    """Scores that are lower where a measure of either side is low; and the measure."""
+    rng = np.random.default_rng(seed)
+    enroll, test = rng.gamma(2.0, size=(2, len(y)))
+    x = raw(y).scores + 0.7 * np.minimum(enroll, test)
+    return fp.Predictions.from_raw_scores(y, x), fp.Quality(enroll, test)
+
+
+COLUMNS = {
+    "min,max": lambda x, e, t: [x, np.minimum(e, t), np.maximum(e, t)],
+    "bilinear": lambda x, e, t: [x, e * t, e + t],
+    "scale": lambda x, e, t: [
+        x, np.minimum(e, t), x * np.minimum(e, t), np.maximum(e, t), x * np.maximum(e, t),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("terms", COLUMNS)
+def test_measures_are_columns(terms):
+    y = labels(1500)
+    x, quality = measured(y)
+    columns = COLUMNS[terms](x.scores, quality.enroll, quality.test)
+    systems = [fp.Predictions.from_raw_scores(y, column) for column in columns]
+    fusion = fp.LinearFusion(quality=terms).fit([x, quality])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = fp.LinearFusion().fit(systems)
+    np.testing.assert_allclose(fusion.weights_, expected.weights_, rtol=1e-8)
+    np.testing.assert_allclose(
+        fusion.transform([x, quality]).scores, expected.transform(systems).scores, rtol=1e-8
+    )
+    assert len(fusion.columns_) == len(columns)
+
+
+@pytest.mark.parametrize("terms", COLUMNS)
+def test_sides_do_not_matter(terms):
+    y = labels(800)
+    x, quality = measured(y)
+    turned = fp.Quality(quality.test, quality.enroll)
+    fusions = (fp.LinearFusion(quality=terms).fit([x, each]) for each in (quality, turned))
+    np.testing.assert_allclose(*(each.weights_ for each in fusions), rtol=1e-12)
+
+
+def test_measures_help_where_scores_depend_on_them():
+    y = labels(20_000, 0.3)
+    x, quality = measured(y)
+    alone, fused = (
+        fp.Cllr()(fp.cross_fit(fp.LinearFusion(), systems)) for systems in ([x], [x, quality])
+    )
+    assert fused < 0.97 * alone
+
+
+def test_measures_by_name_are_saved(tmp_path):
+    y = labels(500)
+    x, quality = measured(y)
+    fusion = fp.LinearFusion(quality="bilinear").fit({"snr": quality, "x": x})
+    assert fusion.systems_ == ("snr", "x")
+    assert fusion.columns_ == ("x", "product(snr)", "sum(snr)")
+    fp.save_calibrator(fusion, tmp_path / "f.json")
+    again = fp.load_calibrator(tmp_path / "f.json")
+    assert again.quality == "bilinear"
+    np.testing.assert_array_equal(
+        again.transform({"x": x, "snr": quality}).scores, fusion.transform([quality, x]).scores
+    )
+    with pytest.raises(fp.ArgumentError, match=r"^systems must make the columns x, product"):
+        fusion.transform({"x": x, "snr": x})
+
+
+def test_bad_measures():
+    y = labels(100)
+    x, quality = measured(y)
+    holes = quality.test.copy()
+    holes[3] = np.nan
+    for wrong, message in (
+        (
+            fp.Quality(quality.enroll, holes),
+            r"^systems\['q'\]\.test must be finite, .*\[3\] is nan",
+        ),
+        (fp.Quality(quality.enroll[1:], quality.test), r"^systems\['q'\]\.enroll must have .* 100"),
+        (fp.Quality("snr", quality.test), r"^systems\['q'\]\.enroll"),
+    ):
+        with pytest.raises(fp.ArgumentError, match=message):
+            fp.LinearFusion().fit({"x": x, "q": wrong})
+    with pytest.raises(fp.ArgumentError, match=r"^systems must have predictions"):
+        fp.LinearFusion().fit({"q": quality})
+    three = labels(100, K=3)
+    with pytest.raises(fp.ArgumentError, match="quality is of two classes, not 3"):
+        fp.LinearFusion().fit([of_classes(three, 3), quality])
+    with pytest.raises(fp.ArgumentError, match=r"^quality must be"):
+        fp.LinearFusion(quality="mean")
+
+
 # Names, files
 
 
@@ -255,7 +351,13 @@ def test_systems_by_name_in_any_order(tmp_path):
     assert repr(again) == repr(fusion)
     np.testing.assert_array_equal(again.transform([a, b, c]).scores, expected)
     content = json.loads(path.read_text())
-    for key, value in (("weights_", [[1.0]]), ("bias_", [1.0]), ("rank_", 9), ("systems_", ["a"])):
+    for key, value in (
+        ("weights_", [[1.0]]),
+        ("bias_", [1.0]),
+        ("rank_", 9),
+        ("columns_", ["a"]),
+        ("systems_", []),
+    ):
         wrong = content | {"fitted": content["fitted"] | {key: value}}
         path.write_text(json.dumps(wrong))
         with pytest.raises(ValueError, match=f"must be a calibrator saved by fastpsr: {key}"):
@@ -289,7 +391,7 @@ def test_negative_weights_are_told():
     turned = fp.Predictions.from_raw_scores(y, -raw(y).scores)
     with pytest.warns(RuntimeWarning, match="weights of bad are negative"):
         fp.LinearFusion().fit({"bad": turned, "good": raw(y, 2)})
-    with pytest.warns(RuntimeWarning, match="weights of system 0 are negative"):
+    with pytest.warns(RuntimeWarning, match="weights of 0 are negative"):
         fp.LinearFusion().fit([turned])
 
 
@@ -305,7 +407,7 @@ def bad_systems():
     three = labels(100, K=3)
     return {
         "one": (a, "systems must be a list of predictions, or a dict by name, not <Pred"),
-        "none": ([], "systems must not be empty"),
+        "none": ([], "systems must have predictions of a system or more"),
         "arrays": ([a, b.scores], r"systems\[1\] must be predictions in memory, not array"),
         "parts": ([fp.from_parts([a])], r"systems\[0\] must be predictions in memory, not <Part"),
         "infinite": (
@@ -360,7 +462,7 @@ def test_other_systems_than_in_the_fit():
     fusion = fp.LinearFusion().fit({"a": a, "b": b})
     with pytest.raises(fp.ArgumentError, match=r"^systems must be a, b, as .*, not a, c"):
         fusion.transform({"a": a, "c": c})
-    with pytest.raises(fp.ArgumentError, match=r"^systems must be 2, as .*, not 3"):
+    with pytest.raises(fp.ArgumentError, match=r"^systems must be a, b, as .*, not 0, 1, 2"):
         fusion.transform([a, b, c])
     three = labels(300, K=3)
     with pytest.raises(fp.ArgumentError, match=r"^systems must have 2 classes, .*, not 3"):

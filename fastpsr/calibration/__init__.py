@@ -9,6 +9,7 @@ from fastpsr.calibration.base import Calibrator as Calibrator
 from fastpsr.calibration.elub import LLRBounds, elub
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.fusion import LinearFusion
+from fastpsr.calibration.quality import Quality
 from fastpsr.calibration.registry import *  # noqa: F403
 from fastpsr.calibration.registry import CALIBRATORS as CALIBRATORS
 from fastpsr.calibration.registry import NAMED as NAMED
@@ -22,6 +23,7 @@ __all__ = [
     "HeldOut",
     "LLRBounds",
     "LinearFusion",
+    "Quality",
     "TrainOnTest",
     "cross_fit",
     "elub",

@@ -28,13 +28,14 @@ class Fittable(Options):
         return type(self).__name__
 
     def option_names(self) -> list[str]:
-        """Return the names of the numeric constructor arguments, which files contain."""
+        """Return the names of the constructor arguments that are numbers or text, for files."""
         if not is_dataclass(self):
             return []
         return [
             field.name
             for field in fields(self)
-            if field.init and isinstance(getattr(self, field.name), (bool, int, float, np.number))
+            if field.init
+            and isinstance(getattr(self, field.name), (bool, int, float, str, np.number))
         ]
 
     def with_fitted(self, domain: Kind, attributes: dict[str, Any]) -> Self:

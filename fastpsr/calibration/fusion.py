@@ -10,14 +10,15 @@ from fastpsr import checks
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.fusion_fits import Fusions, Stack, fit_fusions
+from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Part
 from fastpsr.predictions import Floats, Predictions
 
 __all__ = ["LinearFusion", "Systems"]
 
-#: Predictions of the same samples by several systems.
-Systems = Mapping[str, Predictions] | Sequence[Predictions]
+#: Predictions of the same samples by several systems, and quality measures of these samples.
+Systems = Mapping[str, Predictions | Quality] | Sequence[Predictions | Quality]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,25 +34,30 @@ class LinearFusion(Fittable):
     ----------
     prior : float
         P(class 1) at which the classes are weighed, above 0 and below 1; of two classes only.
+    quality : {"min,max", "bilinear", "scale"}
+        Columns that each quality measure q of two recordings makes: the smaller and the larger of
+        both; their product and sum; or as the first, and these times the scores of each system.
 
     Attributes
     ----------
-    weights_ : ndarray of float64, shape (S,)
-        What each system is multiplied by.
+    weights_ : ndarray of float64, shape (D,)
+        What each column is multiplied by: scores of systems, and then what quality measures make.
     bias_ : ndarray of float64, shape (K,)
         What is added to the log-likelihood of each class; sums to 0. The LLR of two classes has
         the difference.
     rank_ : int
-        How many systems are not linear functions of others on the training data.
+        How many columns are not linear functions of others on the training data.
+    columns_ : tuple of str
+        Names of the columns, such as "ecapa" and "min(duration)".
     systems_ : tuple of str
-        Names of the systems; empty where they had none.
+        Names of systems and measures; of a list, their places.
 
     Raises
     ------
     ArgumentError
         From ``fit``: for systems that are not of the same samples, labels and weights; infinite
-        scores; posteriors; a class without samples; systems that are constant, or together
-        separate the classes.
+        scores or measures; posteriors; a class without samples; systems that are constant, or
+        together separate the classes; measures for more than two classes.
 
     Warns
     -----
@@ -88,30 +94,35 @@ class LinearFusion(Fittable):
     """
 
     prior: float = 0.5
+    quality: str = "min,max"
     weights_: Floats = field(init=False, repr=False)
     bias_: Floats = field(init=False, repr=False)
     rank_: int = field(init=False, repr=False)
+    columns_: tuple[str, ...] = field(init=False, repr=False)
     systems_: tuple[str, ...] = field(init=False, repr=False)
 
-    fitted_names = ("weights_", "bias_", "rank_", "systems_")
-    fitted_texts = ("systems_",)
+    fitted_names = ("weights_", "bias_", "rank_", "columns_", "systems_")
+    fitted_texts = ("columns_", "systems_")
 
     def __post_init__(self) -> None:
         rule = "must lie strictly between 0 and 1"
         prior = checks.check_number("prior", self.prior, 5e-324, 1.0 - 2.0**-53, rule)
         object.__setattr__(self, "prior", prior)
+        checks.check_choice("quality", self.quality, TERMS)
 
     def fit(self, systems: Systems) -> Self:
         """Return a copy fitted to labeled predictions of several systems.
 
         Parameters
         ----------
-        systems : dict of name to Predictions, or list of Predictions
-            LLRs, log-likelihoods or raw scores of the same samples in the same order.
+        systems : dict of name to Predictions or Quality, or list of these
+            LLRs, log-likelihoods or raw scores of the same samples in the same order, and quality
+            measures of these samples.
         """
-        names, stack = self._stacked(systems)
+        given, stack = self._stacked(systems)
         fits = fit_fusions(stack, OneFold(), self.prior)
-        negative = [self._named(names, s) for s, w in enumerate(fits.weights[0]) if w < 0.0]
+        weights = dict(zip(stack.names, fits.weights[0], strict=True))
+        negative = [name for name in map(str, given) if weights.get(name, 0.0) < 0.0]
         if negative:
             warn(
                 f"weights of {', '.join(negative)} are negative: "
@@ -122,7 +133,8 @@ class LinearFusion(Fittable):
             "weights_": fits.weights[0],
             "bias_": fits.bias[0],
             "rank_": fits.rank,
-            "systems_": names,
+            "columns_": stack.names,
+            "systems_": tuple(map(str, given)),
         }
         return self.with_fitted("likelihoods", attributes)
 
@@ -131,63 +143,59 @@ class LinearFusion(Fittable):
 
         Parameters
         ----------
-        systems : dict of name to Predictions, or list of Predictions
-            The systems of the fit, by name if they had names then, else in the same order.
+        systems : dict of name to Predictions or Quality, or list of these
+            As in the fit: by name, or in the same order.
         """
         if not hasattr(self, "domain_"):
             raise ValueError(f"{self.name} must be fitted before it transforms")
-        names, given = _by_name(systems, self.systems_)
-        if len(given) != self.weights_.size:
-            rule = f"must be {self.weights_.size}, as those of the fit, not {len(given)}"
+        given = {str(name): each for name, each in _by_name(systems).items()}
+        if not isinstance(systems, Mapping) and len(given) == len(self.systems_):
+            given = dict(zip(self.systems_, given.values(), strict=True))
+        if {*given} != {*self.systems_}:
+            rule = f"must be {', '.join(self.systems_)}, as in the fit, not {', '.join(given)}"
             raise ArgumentError("systems", rule)
-        stack = Stack.of(names, given, labeled=False)
+        stack = Stack.of({name: given[name] for name in self.systems_}, self.quality, labeled=False)
         if stack.n_classes != self.bias_.size:
             rule = f"must have {self.bias_.size} classes, as in the fit, not {stack.n_classes}"
             raise ArgumentError("systems", rule)
+        if stack.names != self.columns_:
+            rule = f"must make the columns {', '.join(self.columns_)}, not {', '.join(stack.names)}"
+            raise ArgumentError("systems", rule)
         fits = Fusions(self.weights_[None], self.bias_[None], self.rank_)
-        return given[0].replace_scores("likelihoods", fits.fuse(stack, None))
+        return stack.first.replace_scores("likelihoods", fits.fuse(stack, None))
 
     def cross_fitted(
         self, systems: Systems, folds_of: Callable[[Predictions], Folds]
     ) -> Predictions:
         """Return scores of each sample by a fusion that other folds train."""
         _, stack = self._stacked(systems)
-        first = stack.systems[0]
-        folds = folds_of(first)
+        folds = folds_of(stack.first)
         fits = fit_fusions(stack, folds, self.prior)
-        fused = fits.fuse(stack, folds.calibrator_of_rows(Part.whole(first)))
-        return first.replace_scores("likelihoods", fused)
+        fused = fits.fuse(stack, folds.calibrator_of_rows(Part.whole(stack.first)))
+        return stack.first.replace_scores("likelihoods", fused)
 
     def check_fitted(self) -> None:
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)
         require_fitted("weights_", weights.ndim == 1 and np.isfinite(weights).all())
         require_fitted("bias_", bias.ndim == 1 and bias.size > 1 and np.isfinite(bias).all())
         require_fitted("rank_", self.rank_ in range(1, weights.size + 1))
-        require_fitted("systems_", len(self.systems_) in (0, weights.size))
+        require_fitted("columns_", len(self.columns_) == weights.size)
+        require_fitted("systems_", 0 < len(self.systems_) <= weights.size)
 
-    def _stacked(self, systems: Systems) -> tuple[tuple[str, ...], Stack]:
-        names, given = _by_name(systems)
-        stack = Stack.of(names, given)
+    def _stacked(self, systems: Systems) -> tuple[dict[Any, Predictions | Quality], Stack]:
+        given = _by_name(systems)
+        stack = Stack.of(given, self.quality)
         if stack.n_classes > 2 and self.prior != 0.5:
             rule = f"is of two classes; these are {stack.n_classes}, which count alike"
             raise ArgumentError("prior", rule, remedy="leave it out")
-        return names, stack
-
-    @staticmethod
-    def _named(names: Sequence[str], place: int) -> str:
-        return names[place] if names else f"system {place}"
+        return given, stack
 
 
-def _by_name(systems: Any, fitted: Sequence[str] = ()) -> tuple[tuple[str, ...], list[Predictions]]:
-    """Return names, if there are any, and the systems, in the order of the fit."""
+def _by_name(systems: Any) -> dict[Any, Predictions | Quality]:
+    """Return systems and measures by name, or by their place in a list."""
     if isinstance(systems, Mapping):
-        names = tuple(fitted) or tuple(map(str, systems))
-        missing = [name for name in names if name not in systems]
-        if missing or len(systems) > len(names):
-            rule = f"must be {', '.join(names)}, as those of the fit, not {', '.join(systems)}"
-            raise ArgumentError("systems", rule)
-        return names, [systems[name] for name in names]
+        return {**systems}
     if isinstance(systems, Predictions) or not isinstance(systems, Sequence):
         rule = f"must be a list of predictions, or a dict by name, not {systems!r}"
         raise ArgumentError("systems", rule)
-    return tuple(fitted), list(systems)
+    return dict(enumerate(systems))

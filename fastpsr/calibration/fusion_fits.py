@@ -1,6 +1,6 @@
 """Fits of linear fusions to samples in memory, for all folds at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from fastpsr import kernels
 from fastpsr.calibration.base import require_weights
 from fastpsr.calibration.folds import Folds, training_runs
 from fastpsr.calibration.objective import Asked, in_lockstep, newton
+from fastpsr.calibration.quality import Quality, columns_of
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Part, Plan, run
@@ -26,72 +27,85 @@ _COLLINEAR = 1e-12  # share of the largest variance below which a direction is r
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Several systems of the same samples.
+    """Scores of several systems of the same samples, and quality measures, as columns.
 
     Attributes
     ----------
-    systems : list of Predictions
+    first : Predictions
+        The first system, which has the labels and weights.
     names : tuple of str
-        Empty, or one for each system.
+        Names of the columns.
+    columns : list of ndarray, each of shape (N,) or (N, K)
     """
 
-    systems: list[Predictions]
+    first: Predictions
     names: tuple[str, ...]
+    columns: list[NDArray[Any]]
 
     @classmethod
     def of(
-        cls, names: tuple[str, ...], systems: list[Predictions], *, labeled: bool = True
+        cls, given: Mapping[Any, Predictions | Quality], terms: str, *, labeled: bool = True
     ) -> Self:
-        """Return systems; raise unless they are of the same samples, with finite scores."""
-        made = cls(systems, names)
+        """Return the columns; raise unless systems are of the same samples and finite."""
+        systems = {name: each for name, each in given.items() if not isinstance(each, Quality)}
         if not systems:
-            raise ArgumentError("systems", "must not be empty")
-        for place, each in enumerate(systems):
-            made._check(place, each, labeled=labeled)
-        return made
+            raise ArgumentError("systems", "must have predictions of a system or more")
+        first = next(iter(systems.values()))
+        columns: dict[str, NDArray[Any]] = {}
+        for name, each in systems.items():
+            _check(f"systems[{name!r}]", each, first, labeled=labeled)
+            columns[str(name)] = each.scores
+        scores = dict(columns)
+        measures = {name: each for name, each in given.items() if isinstance(each, Quality)}
+        for name, measure in measures.items():
+            if first.n_classes > 2:
+                rule = f"must be predictions: quality is of two classes, not {first.n_classes}"
+                raise ArgumentError("systems", rule, name=f"systems[{name!r}]")
+            for of, values in columns_of(
+                str(name), f"systems[{name!r}]", measure, len(first), terms
+            ):
+                columns[of] = values
+                if terms == "scale":
+                    columns |= {f"{s} x {of}": values * x for s, x in scores.items()}
+        return cls(first, tuple(columns), [*columns.values()])
 
     @property
     def n_classes(self) -> int:
         """Number K of classes."""
-        return self.systems[0].n_classes
+        return self.first.n_classes
 
-    def place(self, number: int) -> str:
-        """Return the name of a system in messages."""
-        return f"systems[{self.names[number] if self.names else number!r}]"
 
-    def _check(self, place: int, each: Any, *, labeled: bool) -> None:
-        name, first = self.place(place), self.systems[0]
-        if not isinstance(each, Predictions):
-            rule = f"must be predictions in memory, not {each!r}"
-            raise ArgumentError("systems", rule, name=name)
-        if each.kind == "posteriors":
-            remedy = "pass predictions.as_llrs()" if each.n_classes == 2 else ""
-            rule = "must be LLRs, log-likelihoods or raw scores, not posteriors"
-            raise ArgumentError("systems", rule, name=name, remedy=remedy)
-        if each.n_classes != first.n_classes or len(each) != len(first):
-            rule = (
-                f"must have the samples of the first, {len(first):,} of {first.n_classes} classes, "
-                f"not {len(each):,} of {each.n_classes}"
-            )
-            raise ArgumentError("systems", rule, name=name)
-        if not each.has_finite_scores:
-            rows = np.isfinite(each.scores)
-            at = int(np.argmin(rows if rows.ndim == 1 else rows.all(axis=1)))
-            rule = "must have finite scores"
-            value = each.scores[at]
-            raise ArgumentError("systems", rule, at, name=name, value=str(value))
-        largest = max(map(abs, each.score_range))
-        if largest > _LARGEST:
-            rule = f"must have scores of at most {_LARGEST:g}, not {largest:g}"
-            raise ArgumentError("systems", rule, name=name)
-        if not labeled:
-            return
-        if not np.array_equal(each.labels, first.labels):
-            at = int(np.argmax(each.labels != first.labels))
-            rule = f"must have the labels of the first, but row {at} differs"
-            raise ArgumentError("systems", rule, name=name)
-        if not np.array_equal(each.weights, first.weights):
-            raise ArgumentError("systems", "must have the weights of the first", name=name)
+def _check(name: str, each: Any, first: Any, *, labeled: bool) -> None:
+    """Raise unless a system can be fused with the first."""
+    if not isinstance(each, Predictions):
+        raise ArgumentError("systems", f"must be predictions in memory, not {each!r}", name=name)
+    if each.kind == "posteriors":
+        remedy = "pass predictions.as_llrs()" if each.n_classes == 2 else ""
+        rule = "must be LLRs, log-likelihoods or raw scores, not posteriors"
+        raise ArgumentError("systems", rule, name=name, remedy=remedy)
+    if each.n_classes != first.n_classes or len(each) != len(first):
+        rule = (
+            f"must have the samples of the first, {len(first):,} of {first.n_classes} classes, "
+            f"not {len(each):,} of {each.n_classes}"
+        )
+        raise ArgumentError("systems", rule, name=name)
+    if not each.has_finite_scores:
+        rows = np.isfinite(each.scores)
+        at = int(np.argmin(rows if rows.ndim == 1 else rows.all(axis=1)))
+        value = str(each.scores[at])
+        raise ArgumentError("systems", "must have finite scores", at, name=name, value=value)
+    largest = max(map(abs, each.score_range))
+    if largest > _LARGEST:
+        rule = f"must have scores of at most {_LARGEST:g}, not {largest:g}"
+        raise ArgumentError("systems", rule, name=name)
+    if not labeled:
+        return
+    if not np.array_equal(each.labels, first.labels):
+        at = int(np.argmax(each.labels != first.labels))
+        rule = f"must have the labels of the first, but row {at} differs"
+        raise ArgumentError("systems", rule, name=name)
+    if not np.array_equal(each.weights, first.weights):
+        raise ArgumentError("systems", "must have the weights of the first", name=name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +127,15 @@ class Fusions:
         """Return the scores of all samples, each by a fusion; by default by the first."""
         by_row: Any = 0 if fusion_of_row is None else fusion_of_row
         if stack.n_classes == 2:
-            fused = np.zeros(len(stack.systems[0]))
+            fused = np.zeros(len(stack.first))
             fused += (self.bias[:, 1] - self.bias[:, 0])[by_row]
-            for s, system in enumerate(stack.systems):
-                fused += self.weights[by_row, s] * system.scores
+            for s, column in enumerate(stack.columns):
+                fused += self.weights[by_row, s] * column
             return fused
-        fused = np.zeros(stack.systems[0].scores.shape)
+        fused = np.zeros(stack.first.scores.shape)
         fused += self.bias[by_row]
-        for s, system in enumerate(stack.systems):
-            weight = self.weights[by_row, s]
-            fused += np.reshape(weight, (-1, 1)) * system.scores
+        for s, column in enumerate(stack.columns):
+            fused += np.reshape(self.weights[by_row, s], (-1, 1)) * column
         return fused
 
 
@@ -134,7 +147,7 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Fusions:
     ArgumentError
         Without samples of every class to train on, or where there is no optimum.
     """
-    rows = _Rows.of(stack, folds.fold_of_rows(Part.whole(stack.systems[0])))
+    rows = _Rows.of(stack, folds.fold_of_rows(Part.whole(stack.first)))
     problems = [rows.problem(mask, prior) for mask in folds.training_mask]
     point = rows.rough_point(prior)
 
@@ -195,7 +208,7 @@ class _Rows:
     @classmethod
     def of(cls, stack: Stack, fold_of_row: NDArray[Any]) -> "_Rows":
         """Return the rows of a stack, sorted by fold."""
-        first = stack.systems[0]
+        first = stack.first
         weights = first.weights if first.weights.size else np.ones(len(first))
         order = np.argsort(fold_of_row, kind="stable")
         order = order[weights[order] > 0.0]
@@ -205,7 +218,7 @@ class _Rows:
             weights[y == k] /= weights[y == k].max()
         totals = np.bincount(y, weights, first.n_classes).astype(np.float64)
         shares = weights / (first.n_classes * totals[y])  # classes count alike
-        scores = np.stack([each.scores[order].astype(np.float64) for each in stack.systems])
+        scores = np.stack([each[order].astype(np.float64) for each in stack.columns])
         if scores.ndim == 2:
             middle = scores @ shares
             centered = scores - middle[:, None]
