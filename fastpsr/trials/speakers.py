@@ -4,19 +4,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError, warn
+from fastpsr.trials.by_id import ById, check_none_lacks
 from fastpsr.trials.coded import Coded, Column, encode, recode
 from fastpsr.trials.optional import polars
-from fastpsr.trials.pieces import pieces, rows_by_piece
-from fastpsr.trials.sample import look
-from fastpsr.trials.text import places_in, split_lines
-from fastpsr.wording import counted
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -189,10 +185,9 @@ class SpeakerFinder:
                 )
             return cls(None, (columns[0], columns[1]), arguments[1])
         if mapping is not None:
-            ids, speakers = _mapped(mapping)
-            source = "it" if isinstance(mapping, Mapping) else os.fspath(mapping)
+            speakers = ById.of(mapping, "speaker")
             return cls(
-                lambda names, side: _look_up(names, ids, speakers), None, arguments[0], source
+                lambda names, side: speakers.of_ids(names), None, arguments[0], speakers.source
             )
         if pattern is None:
             return None
@@ -250,15 +245,7 @@ class SpeakerFinder:
 
     def check_found(self) -> None:
         """Raise if an id had no speaker."""
-        lacking = [
-            f"{counted(len(ids), f'{side} id')} ({', '.join(map(repr, sorted(ids)[:3]))}"
-            f"{', ...' * (len(ids) > 3)})"
-            for side, ids in zip(("enroll", "test"), self._lacking, strict=True)
-            if ids
-        ]
-        if lacking:
-            rule = f"must give every id a speaker, but {self._source} gives none to "
-            raise ArgumentError(self._argument, f"{rule}{' and '.join(lacking)}")
+        check_none_lacks(self._argument, "speaker", self._source, self._lacking)
 
     @property
     def note(self) -> str:
@@ -272,37 +259,6 @@ def _pair(pattern: str | tuple[str, str] | None, argument: str) -> tuple[str, st
     if not isinstance(patterns, tuple | list) or len(patterns) != 2:
         raise ArgumentError(argument, f"must be a string or a pair of them, not {pattern!r}")
     return patterns[0], patterns[1]
-
-
-def _mapped(mapping: str | os.PathLike[str] | Mapping[str, str]) -> tuple["Series", "Series"]:
-    pl = polars()
-    if isinstance(mapping, Mapping):
-        ids = pl.Series([str(x) for x in mapping], dtype=pl.String)
-        speakers = [None if x is None else str(x) for x in mapping.values()]
-        return ids, pl.Series(speakers, dtype=pl.String)
-    path = Path(mapping)
-    sample = look(path, {})
-    split = [split_lines(path, piece, ("id", "speaker")) for piece in pieces(path, sample)]
-    whole = pl.concat(split).with_row_index("row")
-    table = whole.unique(["id", "speaker"], keep="first", maintain_order=True)
-    again = table.filter(~table["id"].is_first_distinct())
-    if len(again):
-        row, id, speaker = again.row(0)
-        (piece, inside), *_ = rows_by_piece(pieces(path, sample), [*map(len, split)], [row])
-        before = table.filter(table["id"] == id)["speaker"][0]
-        raise ValueError(
-            f"{places_in(path, piece, [inside[row]])[0]}: id {id!r} has two speakers: {speaker!r} "
-            f"after {before!r}"
-        )
-    return table["id"], table["speaker"]
-
-
-def _look_up(names: "Series", ids: "Series", speakers: "Series") -> "Series":
-    pl = polars()
-    places = recode(Coded(np.arange(len(names), dtype=np.int32), names), ids)
-    at = pl.Series(places).cast(pl.UInt32, strict=False)  # -1 becomes null
-    found: Series = speakers.gather(at)
-    return found
 
 
 def _extract(names: "Series", pattern: str, argument: str) -> "Series":

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fastpsr import checks
+from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions, ScoreKind
 from fastpsr.trials.coded import Coded, Column, pick
+from fastpsr.trials.quality import quality_of
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
     Agreement,
@@ -285,6 +287,47 @@ class TrialSet:
         untrue = taken_as_conditions(self.columns, AS_SPEAKERS)
         taken = [line for line in self.notes if line not in untrue]
         return replace(self, _speakers=speakers, notes=(*taken, said))
+
+    def quality(
+        self,
+        values: str | os.PathLike[str] | Mapping[str, float],
+        *,
+        cap: float | None = None,
+        log: bool = False,
+    ) -> Quality:
+        r"""Return a quality measure of both recordings of each trial, for a fusion.
+
+        Parameters
+        ----------
+        values : path or mapping of str to float
+            Finite value by id, for ids of both sides. A file has lines ``id value``.
+        cap : float, optional
+            Larger values count as this: durations above 20 s, say.
+        log : bool
+            Whether to take natural logarithms, after `cap`.
+
+        Returns
+        -------
+        Quality
+
+        Raises
+        ------
+        ValueError
+            If an id has no value, or two, or one that is no finite number; with examples.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from fastpsr import trials
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "scores")
+        ...     _ = path.write_text("ann a 2.5 target\nann b -3 nontarget\n")
+        ...     found = trials.read(path)
+        >>> seconds = found.quality({"ann": 30.0, "a": 4.0, "b": 9.0}, cap=20.0)
+        >>> seconds.enroll.tolist(), seconds.test.tolist()
+        ([20.0, 20.0], [4.0, 9.0])
+        """
+        return quality_of(self.ids, values, cap=cap, log=log)
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.
