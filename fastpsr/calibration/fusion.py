@@ -105,7 +105,7 @@ class LinearFusion(Fittable):
     fitted_texts = ("columns_", "systems_")
 
     def __post_init__(self) -> None:
-        rule = "must lie strictly between 0 and 1"
+        rule = "lie strictly between 0 and 1"
         prior = checks.check_number("prior", self.prior, 5e-324, 1.0 - 2.0**-53, rule)
         object.__setattr__(self, "prior", prior)
         checks.check_choice("quality", self.quality, TERMS)
