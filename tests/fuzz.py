@@ -641,7 +641,7 @@ def cross_fitting(s):
     check_array(calibrated.scores, made.scores.shape)
 
 
-@case("LinearFusion")
+@case("LinearFusion", "Quality")
 def fusions(s):
     n, K = s.of([4, 30, 64]), classes(milder(s))
     kinds = ("llrs", "raw_scores") if K == 2 else ("log_likelihoods",)
@@ -653,14 +653,18 @@ def fusions(s):
         systems.append(predictions_for(s, K, n, kinds) if s.bad() else good(y, x))
     if s.chance(0.3):
         systems.append(systems[0])
+    if s.chance(0.3):
+        sides = (s.give(s.rows(n, 2)[:, 0], whole=True) for _ in range(2))
+        systems.append(fp.Quality(*sides))
     given = {str(place): each for place, each in enumerate(systems)} if s.chance(0.5) else systems
-    fusion = fp.LinearFusion(s.number(s.of([0.5, 0.5, 0.01])))
+    terms = s.of(["min,max", "bilinear", "scale", "mean"] if s.bad() else ["min,max", "scale"])
+    fusion = fp.LinearFusion(s.number(s.of([0.5, 0.5, 0.01])), terms)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* are negative", RuntimeWarning)
         fitted = fusion.fit(given)
     fused = fitted.transform(given)
     check_array(fused.scores, systems[0].scores.shape)
-    assert 1 <= fitted.rank_ <= len(systems)
+    assert 1 <= fitted.rank_ <= len(fitted.columns_)
     again = fp.cross_fit(fusion, given, s.of([fp.TrainOnTest(), fp.CrossFit(2), None]))
     assert again.scores.shape == fused.scores.shape
 

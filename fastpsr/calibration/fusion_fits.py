@@ -21,7 +21,7 @@ __all__ = ["Fusions", "Stack", "fit_fusions"]
 
 _THIN = 1 << 15  # samples per class that find a starting point
 _CHUNK = 1 << 12  # rows whose arrays stay in the cache
-_LARGEST = 1e140  # score whose squares are finite in sums
+_LARGEST = 1e140  # number whose squares are finite in sums
 _COLLINEAR = 1e-12  # share of the largest variance below which a direction is rounding
 
 
@@ -66,7 +66,13 @@ class Stack:
             ):
                 columns[of] = values
                 if terms == "scale":
-                    columns |= {f"{s} x {of}": values * x for s, x in scores.items()}
+                    with np.errstate(over="ignore"):
+                        columns |= {f"{s} x {of}": values * x for s, x in scores.items()}
+        for of, column in columns.items():
+            largest = np.abs(column).max(initial=0.0)
+            if largest > _LARGEST:
+                rule = f"must have numbers of at most {_LARGEST:g}, but {of} has {largest:g}"
+                raise ArgumentError("systems", rule)
         return cls(first, tuple(columns), [*columns.values()])
 
     @property
@@ -94,10 +100,6 @@ def _check(name: str, each: Any, first: Any, *, labeled: bool) -> None:
         at = int(np.argmin(rows if rows.ndim == 1 else rows.all(axis=1)))
         value = str(each.scores[at])
         raise ArgumentError("systems", "must have finite scores", at, name=name, value=value)
-    largest = max(map(abs, each.score_range))
-    if largest > _LARGEST:
-        rule = f"must have scores of at most {_LARGEST:g}, not {largest:g}"
-        raise ArgumentError("systems", rule, name=name)
     if not labeled:
         return
     if not np.array_equal(each.labels, first.labels):

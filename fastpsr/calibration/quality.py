@@ -55,8 +55,9 @@ def columns_of(
         sides.append(values.astype(np.float64, copy=False))
     one, other = sides
     if terms == "bilinear":
-        yield f"product({name})", one * other
-        yield f"sum({name})", one + other
+        with np.errstate(over="ignore"):
+            yield f"product({name})", one * other
+            yield f"sum({name})", one + other
     else:
         yield f"min({name})", np.minimum(one, other)
         yield f"max({name})", np.maximum(one, other)
