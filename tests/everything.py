@@ -170,6 +170,12 @@ def _fits(n):
     raw = binary(n, kind="raw_scores")
     for calibrator in (fp.PAV(), fp.DirectionPreserving()):
         found[f"{type(calibrator).__name__}, raw"] = fp.cross_fit(calibrator, raw).llrs
+    other = np.round(raw.scores + binary(n, seed=1).scores, 4)
+    systems = [raw, fp.Predictions.from_raw_scores(raw.labels, other)]
+    systems.append(fp.Quality(*(binary(n, seed).scores for seed in (2, 3))))
+    found["fusion"] = fp.cross_fit(fp.LinearFusion(), systems).scores
+    likelihoods = fp.Predictions.from_log_likelihoods(several.labels, several.scores)
+    found["fusion, 3 classes"] = fp.cross_fit(fp.LinearFusion(), [likelihoods]).scores
     brier = fp.DirectionPreserving(fp.rules.Brier()).fit(predictions[: min(n, 5_000)])
     found["fitted by brier"] = np.append(brier.bias_, brier.scale_)
     return found

@@ -69,7 +69,7 @@ def test_the_commands_that_it_names_give_the_values_of_memory(options, monkeypat
     assert said == (
         "error: the key.csv with scores takes at least about 1 MB of memory, and 500 KB may be "
         "used: set FASTPSR_MEMORY to more if they fit, or have them joined, and read part by part"
-        + " (whose RCL has folds of trials, not of speakers)"
+        + " (RCL then has folds of trials, not of speakers)"
         * has_speakers
     )
     for command in commands.split(" && fastpsr "):
@@ -145,3 +145,26 @@ def test_a_pipe_and_small_lists_are_read():
     lines = Path("the key.csv").read_text().splitlines(keepends=True)
     Path("few").write_text("".join(lines[:4000]))
     succeed("evaluate", "--key", "few", "--scores", "a.txt", "--extra", "ignore")
+
+
+def test_a_damaged_key_is_what_reading_says(monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", "1GB")
+    packed = bytearray(gzip.compress(Path("the key.csv").read_bytes() * 20))
+    packed[len(packed) // 2 : len(packed) // 2 + 2000] = b"\xff" * 2000
+    Path("k.gz").write_bytes(packed)
+    message = refused("evaluate", "--key", "k.gz", "--scores", "a.txt")
+    assert message.startswith("error: k.gz: the gzip file is cut short or damaged")
+
+
+@pytest.mark.parametrize("name", ["weight.txt", "target", "a,b.txt", "enroll.csv"])
+def test_names_that_columns_cannot_have(name):
+    Path(name).write_bytes(Path("a.txt").read_bytes())
+    message = refused(*EVALUATE, name)
+    assert f"--scores {shlex.quote(f'system1={name}')} --output joined.parquet" in message
+
+
+def test_spoofed_trials_are_told_apart_in_memory_alone():
+    text = Path("the key.csv").read_text()
+    Path("spoofed.csv").write_text(text.replace("nontarget", "spoof", 1))
+    message = refused("evaluate", "--key", "spoofed.csv", "--scores", "a.txt")
+    assert "part by part (spoofed trials are then non-targets like all others): fast" in message

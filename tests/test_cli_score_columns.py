@@ -464,3 +464,31 @@ def test_a_floor_leaves_other_scores_as_they_are(kind):
     write("u.npz", label=Y, z=np.where(np.arange(N) == 4, np.where(Y, -np.inf, np.inf), A))
     out = succeed("evaluate", "u.npz", "--scores-are", "logits", "--metrics", "NCE")
     assert "infinite: 1 sample has posterior 0 for the true class\n" in out  # no floor would help
+
+
+def test_systems_of_unlike_kinds_have_metrics_of_their_own():
+    joined()
+    run = [
+        "j.parquet",
+        "--score",
+        "a",
+        "--score",
+        "b",
+        "--scores-are",
+        "llr",
+        "--scores-are",
+        "raw",
+    ]
+    rows = written("evaluate", *run)["rows"]
+    metrics = {name: [row["metric"] for row in rows if row["system"] == name] for name in "ab"}
+    assert "NCE" in metrics["a"]
+    assert metrics["b"] == ["EER", "minDCF(0.01)", "minCllr", "AUC"]
+
+
+def test_an_error_names_the_system_and_the_option():
+    joined()
+    frame = polars.read_parquet("j.parquet")
+    frame = frame.with_columns(number=polars.Series(range(len(frame))) / 7)
+    frame.write_parquet("j.parquet")
+    run = ["j.parquet", "--score", "a", "--score", "b", "--scores-are", "llr", "--by", "number"]
+    assert fastpsr("evaluate", *run).err.startswith("error: a: --by number must have at most 20")

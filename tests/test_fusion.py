@@ -474,3 +474,78 @@ def test_held_out_systems_are_fitted_and_transformed():
     systems = several(y)
     with pytest.raises(fp.ArgumentError, match=r"^train must be trained on these systems"):
         fp.cross_fit(fp.LinearFusion(), systems, fp.HeldOut(systems[0]))
+
+
+# Found by hostile trials
+
+
+@pytest.mark.parametrize("factor", [1e-15, 1e15])
+def test_spreads_of_systems_are_their_own(factor):
+    y = labels(2000, 0.3)
+    a, b = raw(y, 1), raw(y, 2)
+    small = fp.Predictions.from_raw_scores(y, b.scores * factor)
+    fusion, expected = fp.LinearFusion().fit([a, small]), fp.LinearFusion().fit([a, b])
+    assert fusion.rank_ == 2
+    np.testing.assert_allclose(fusion.weights_ * [1.0, factor], expected.weights_, rtol=1e-8)
+
+
+def test_rows_that_say_nothing_of_classes_have_no_weight():
+    y = labels(300, K=3)
+    good = of_classes(y, 3)
+    same = np.repeat(np.random.default_rng(0).normal(0.0, 1000.0, (300, 1)), 3, axis=1)
+    alike = fp.Predictions.from_log_likelihoods(y, same)
+    fusion = fp.LinearFusion().fit([good, alike])
+    assert fusion.weights_[1] == 0.0
+    assert fusion.rank_ == 1
+    for rows in (same, np.full((300, 3), 0.1)):
+        with pytest.raises(fp.ArgumentError, match=r"^systems must differ between samples"):
+            fp.LinearFusion().fit([fp.Predictions.from_log_likelihoods(y, rows)])
+
+
+def test_scores_that_tell_nothing_do_not_separate():
+    y = np.array([0, 0, 1, 1])
+    x = fp.Predictions.from_raw_scores(y, [0.0, 1.0, 0.0, 1.0])
+    fusion = fp.LinearFusion().fit([x])
+    np.testing.assert_allclose(fusion.weights_, 0.0, atol=1e-12)
+    three = np.tile(np.arange(3), 3)
+    rows = np.repeat(np.eye(3), 3, axis=0)
+    fusion = fp.LinearFusion().fit([fp.Predictions.from_log_likelihoods(three, rows)])
+    np.testing.assert_allclose(fusion.weights_, 0.0, atol=1e-12)
+
+
+def test_priors_of_systems_are_the_same():
+    y = labels(100)
+    a, b = (
+        fp.Predictions.from_llrs(y, raw(y, seed).scores, prior=p)
+        for seed, p in ((1, 0.1), (2, 0.2))
+    )
+    with pytest.raises(fp.ArgumentError, match=r"^systems\[1\] must have the priors of the first"):
+        fp.LinearFusion().fit([a, b])
+
+
+def test_labels_that_differ_are_refused_by_transform():
+    y = labels(300)
+    a, b = raw(y, 1), raw(y, 2)
+    fusion = fp.LinearFusion().fit([a, b])
+    with pytest.raises(fp.ArgumentError, match=r"^systems\['1'\] must have the labels"):
+        fusion.transform([a, b[np.arange(300)[::-1]]])
+
+
+def test_a_fusion_is_no_calibrator_of_one_system(tmp_path):
+    y = labels(300)
+    one = raw(y)
+    for use in (
+        lambda: fp.CalibrationLoss(fp.rules.Log(), fp.LinearFusion())(one),
+        lambda: fp.select(one, {"fusion": fp.LinearFusion(), "dp": fp.DirectionPreserving()}),
+    ):
+        with pytest.raises(fp.ArgumentError, match="must be of one system, and LinearFusion"):
+            use()
+
+
+def test_names_may_be_numbers():
+    y = labels(300)
+    a, b = raw(y, 1), raw(y, 2)
+    fusion = fp.LinearFusion().fit({1: a, 2: b})
+    np.testing.assert_array_equal(
+        fusion.transform({2: b, 1: a}).scores, fusion.transform([a, b]).scores
+    )

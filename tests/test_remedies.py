@@ -19,6 +19,7 @@ RAW = fp.Predictions.from_raw_scores(Y, Q)
 ROWS = np.column_stack([1.0 - Q, Q])
 UNEVEN = (0.9 * ROWS).astype(np.float16)
 FOUR = fp.Predictions.from_logits(np.arange(24) % 4, np.random.default_rng(0).normal(size=(24, 4)))
+LIKELIHOODS = fp.Predictions.from_log_likelihoods(FOUR.labels, FOUR.scores)
 WEIGHTED = fp.Predictions.from_posteriors(Y, Q, sample_weight=1.0 + Y)
 FEW = {"n_resamples": 40, "seed": 0}
 LOG = fp.rules.Log()
@@ -40,6 +41,26 @@ class Fit:
 
 #: Words of a remedy -> (what raises the error with it, what it says to do).
 CASES = {
+    "pass predictions.as_llrs()": (
+        lambda: fp.LinearFusion().fit([DATA]),
+        lambda: fp.LinearFusion().fit([DATA.as_llrs()]),
+    ),
+    "leave it out for several classes": (
+        lambda: fp.LinearFusion(0.1).fit([LIKELIHOODS]),
+        lambda: fp.LinearFusion().fit([LIKELIHOODS]),
+    ),
+    "use other folds or groups": (
+        lambda: fp.cross_fit(fp.LinearFusion(), [RAW], fp.CrossFit(folds=Y)),
+        lambda: fp.cross_fit(fp.LinearFusion(), [RAW], fp.CrossFit(folds=np.arange(24) // 12)),
+    ),
+    "calibrate what cross_fit(fusion, systems) returns": (
+        lambda: fp.CalibrationLoss(LOG, fp.LinearFusion())(RAW),
+        lambda: fp.CalibrationLoss(LOG, fp.PAV())(fp.cross_fit(fp.LinearFusion(), [RAW])),
+    ),
+    "fit() to held-out systems, and transform()": (
+        lambda: fp.cross_fit(fp.LinearFusion(), [RAW], fp.HeldOut(RAW)),
+        lambda: fp.LinearFusion().fit([RAW]).transform([RAW]),
+    ),
     "for a seed that is drawn": (
         lambda: fp.bootstrap(fp.EER(), DATA, n_resamples=40, seed=-1),
         lambda: fp.bootstrap(fp.EER(), DATA, n_resamples=40, seed=None),

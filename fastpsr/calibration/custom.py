@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.fittable import Fittable
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data
 from fastpsr.predictions import Predictions
@@ -36,6 +37,12 @@ def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
     """Return a calibrator of the package unchanged, and wrap a custom one."""
     if isinstance(calibrator, Calibrator):
         return calibrator
+    if isinstance(calibrator, Fittable):  # a fusion
+        raise ArgumentError(
+            "calibrator",
+            f"must be of one system, and {calibrator.name} is of several",
+            remedy="calibrate what cross_fit(fusion, systems) returns",
+        )
     methods = (getattr(calibrator, name, None) for name in ("fit", "transform"))
     if isinstance(calibrator, type) or not all(map(callable, methods)):
         given = f"{calibrator!r}" if isinstance(calibrator, (str, int, float)) else ""

@@ -33,7 +33,7 @@ class LinearFusion(Fittable):
     Parameters
     ----------
     prior : float
-        P(class 1) at which the classes are weighed, above 0 and below 1; of two classes only.
+        P(class 1) at which the classes are weighed, at least 1e-300 and below 1; for two classes.
     quality : {"min,max", "bilinear", "scale"}
         Columns that each quality measure q of two recordings makes: the smaller and the larger of
         both; their product and sum; or as the first, and these times the scores of each system.
@@ -68,7 +68,8 @@ class LinearFusion(Fittable):
     -----
     Systems that are linear functions of others share weights as the least sum of squares has them,
     in units of each system's standard deviation, classes counting alike: other choices give the
-    same scores. Samples of weight 0 are ignored.
+    same scores. In cross-fitting all samples decide what is such a function. Samples of weight 0
+    are ignored.
 
     References
     ----------
@@ -106,7 +107,7 @@ class LinearFusion(Fittable):
 
     def __post_init__(self) -> None:
         rule = "lie strictly between 0 and 1"
-        prior = checks.check_number("prior", self.prior, 5e-324, 1.0 - 2.0**-53, rule)
+        prior = checks.check_number("prior", self.prior, 1e-300, 1.0 - 2.0**-53, rule)
         object.__setattr__(self, "prior", prior)
         checks.check_choice("quality", self.quality, TERMS)
 
@@ -187,7 +188,7 @@ class LinearFusion(Fittable):
         stack = Stack.of(given, self.quality)
         if stack.n_classes > 2 and self.prior != 0.5:
             rule = f"is of two classes; these are {stack.n_classes}, which count alike"
-            raise ArgumentError("prior", rule, remedy="leave it out")
+            raise ArgumentError("prior", rule, remedy="leave it out for several classes")
         return given, stack
 
 

@@ -15,6 +15,7 @@ from fastpsr.calibration.quality import Quality, columns_of
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Part, Plan, run
+from fastpsr.plans.sources import same_priors
 from fastpsr.predictions import Floats, Predictions, class_factors
 
 __all__ = ["Fusions", "Stack", "fit_fusions"]
@@ -100,7 +101,9 @@ def _check(name: str, each: Any, first: Any, *, labeled: bool) -> None:
         at = int(np.argmin(rows if rows.ndim == 1 else rows.all(axis=1)))
         value = str(each.scores[at])
         raise ArgumentError("systems", "must have finite scores", at, name=name, value=value)
-    if not labeled:
+    if not same_priors(each.given_priors, first.given_priors):
+        raise ArgumentError("systems", "must have the priors of the first", name=name)
+    if not labeled and (each.y_true is None or first.y_true is None):
         return
     if not np.array_equal(each.labels, first.labels):
         at = int(np.argmax(each.labels != first.labels))
@@ -182,10 +185,10 @@ class _Basis:
         return int(self.to.shape[1])
 
     @classmethod
-    def of(cls, middle: Floats, covariance: Floats) -> Self:
+    def of(cls, middle: Floats, covariance: Floats, largest: Floats) -> Self:
         """Return the directions of systems; those of rounding alone are left out."""
         spread = np.sqrt(np.diagonal(covariance))
-        used = spread > 1e-14 * np.maximum(np.abs(middle), spread.max())
+        used = spread > 1e-14 * largest
         if not used.any():
             raise ArgumentError("systems", "must differ between samples: all scores are alike")
         unit = np.divide(1.0, spread, out=np.zeros_like(spread), where=used)
@@ -221,17 +224,18 @@ class _Rows:
         totals = np.bincount(y, weights, first.n_classes).astype(np.float64)
         shares = weights / (first.n_classes * totals[y])  # classes count alike
         scores = np.stack([each[order].astype(np.float64) for each in stack.columns])
+        largest = np.abs(scores).reshape(len(scores), -1).max(axis=1)
         if scores.ndim == 2:
             middle = scores @ shares
             centered = scores - middle[:, None]
-            basis = _Basis.of(middle, (centered * shares) @ centered.T)
+            basis = _Basis.of(middle, (centered * shares) @ centered.T, largest)
             scores = basis.to.T @ centered
         else:
             scores -= scores.mean(axis=2, keepdims=True)
             middles = np.einsum("snk,n->sk", scores, shares)  # which biases are free to move
             centered = scores - middles[:, None]
             covariance = np.einsum("snk,tnk,n->st", centered, centered, shares, optimize=True)
-            basis = _Basis.of(np.zeros(len(scores)), covariance)
+            basis = _Basis.of(np.zeros(len(scores)), covariance, largest)
             scores = np.tensordot(basis.to.T, scores, 1)
         return cls(basis, np.ascontiguousarray(scores), y, weights, fold_of_row[order])
 
@@ -353,12 +357,16 @@ class _Problem:
             margins.append((own - fused.max(axis=1), y))
         values, y = (np.concatenate(each) for each in zip(*margins, strict=True))
         if rows.n_classes == 2:
-            return bool(values[y == 1].min() >= values[y == 0].max())
-        return bool(values.min() >= 0.0)
+            least, most = values[y == 1].min(), values[y == 0].max()
+            return bool(least >= most and values.min() < values.max())
+        return bool(values.min() >= 0.0 and values.max() > 0.0)
 
     def finished(self, end: Floats | None) -> tuple[Floats, Floats]:
         """Return weights of systems, and a bias of each class."""
-        if end is None or not np.isfinite(end).all() or self.separates(end):
+        if end is None or not np.isfinite(end).all():
+            error = no_optimum("all but separate the classes: the search did not converge", 3)
+            raise error.renamed("systems")
+        if self.separates(end):
             error = no_optimum("together separate the classes, and no fusion is best", 3)
             raise error.renamed("systems")
         basis = self._rows.basis

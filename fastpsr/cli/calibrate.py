@@ -100,6 +100,9 @@ def calibrate(
         if training is None:
             assert files.load is not None
             fitted = load_calibrator(files.load)
+            if not isinstance(fitted, Calibrator):
+                rule = "is a fusion of several systems: load_calibrator in Python returns it"
+                raise ValueError(f"{files.load} {rule}")
         else:
             fitted = untrained.fit(training.predictions)
         if files.output is not None and written is not None:

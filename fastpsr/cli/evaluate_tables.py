@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,11 @@ from fastpsr.cli.show import (
     recorded_lines,
     steps,
     warnings_as_lines,
-    without_warnings,
 )
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Pairs, Row, evaluate_systems, groups_of
+from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems, groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
@@ -86,17 +85,15 @@ def evaluate_tables(
             if intervals is not None:
                 intervals = _drawing(intervals, first, one if pairs else None)
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
-            with (
-                warnings_as_lines() as warned,
-                without_warnings(),
-                _rows_shown(one, begin) as progress,
-            ):
-                evaluation = evaluate_systems(
-                    cast(Any, data if is_named else {None: one}), metrics, by=by, bins=bins,
-                    intervals=intervals, differences=pairs,
-                    group_differences=options.pairs_of_groups, progress=progress,
-                )  # fmt: skip
-                warned += evaluation.warnings
+            with warnings_as_lines(), _rows_shown(one, begin) as progress:
+                shared: dict[str, Any] = {
+                    "by": by, "bins": bins, "intervals": intervals, "differences": pairs,
+                    "group_differences": options.pairs_of_groups, "progress": progress,
+                }  # fmt: skip
+                if is_named:
+                    evaluation = _evaluation(options, read, data, shared)
+                else:
+                    evaluation = evaluate_systems({None: one}, metrics, **shared)
         evaluation = evaluation.with_rows(
             lambda row: _with_floor(row, read[row.system or name].scale)
         )
@@ -104,6 +101,24 @@ def evaluate_tables(
         figures = _figures(data, shown_names(shown), by, bins) if options.to_report else {}
         show_evaluation(evaluation, shown, scales, options, inputs, figures, lines, begin)
     print_written(options.written)
+
+
+def _evaluation(
+    options: EvaluationOptions,
+    read: Mapping[str, ReadTable],
+    data: Mapping[str, Any],
+    shared: Mapping[str, Any],
+) -> Evaluation:
+    """Evaluate systems: together if they are compared or of one kind, else by their own metrics."""
+    kinds = {name: each.scale for name, each in read.items()}
+    are_alike = shared["differences"] is not None or len({*kinds.values()}) == 1
+    found = []
+    for some in [[*data]] if are_alike else [[name] for name in data]:
+        n_classes = data[some[0]].n_classes
+        metrics = options.metrics([kinds[name] for name in some], n_classes, of_table=True)
+        systems = {name: data[name] for name in some}
+        found.append(evaluate_systems(systems, metrics, **shared, always_named=len(data) > 1))
+    return Evaluation.joined(found)
 
 
 def _columns_option(options: EvaluationOptions, files: Sized) -> str:

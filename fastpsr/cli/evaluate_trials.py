@@ -19,7 +19,6 @@ from fastpsr.cli.show import (
     recorded_lines,
     steps,
     warnings_as_lines,
-    without_warnings,
 )
 from fastpsr.cli.trial_files import TrialReader
 from fastpsr.evaluation import Evaluation, Pairs, SharedTargets, groups_of
@@ -51,7 +50,7 @@ def evaluate_trials(
         found: list[Evaluation] = []
         names = shown_names(systems)
         figures: dict[str, dict[str, Any]] = {of: {} for of in _OF_FIGURES}
-        with recorded_lines() as lines, warnings_as_lines() as warned:
+        with recorded_lines() as lines, warnings_as_lines():
             reader.progress = begin
             for paths in together:
                 sets = {str(path): reader.read(path) for path in paths}
@@ -67,7 +66,7 @@ def evaluate_trials(
                 metrics = options.metrics([*own.values()], has_spoof=has_spoof)
                 if has_spoof:
                     _print_shared_targets(options, made, metrics)
-                with reader.clock.on("metrics"), without_warnings():
+                with reader.clock.on("metrics"):
                     evaluation = trials.evaluate(
                         sets, metrics, scores_are=own, prior=_prior(options),
                         **options.conditions, equalize=options.measures.equalized,
@@ -75,7 +74,6 @@ def evaluate_trials(
                         progress=begin, **arguments(intervals, options.drawn, made),
                     )  # fmt: skip
                 found.append(evaluation)
-                warned += evaluation.warnings
                 if options.to_report is not None:
                     _add_figures(figures, options, names, sets, own, evaluation)
         drawn = drawn_name(options.drawn.scheme, has_speakers=options.speakers.are_known)

@@ -11,7 +11,10 @@ from fastpsr.cli.modes import SPEAKERS, given
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.scores import TrialScale
 from fastpsr.plans.budget import memory_of_data
+from fastpsr.tables.table import LABELS, WEIGHTS
+from fastpsr.trials.detect import first_look
 from fastpsr.trials.size import least_memory
+from fastpsr.trials.speakers import SPEAKER_COLUMNS
 
 __all__ = ["check_memory"]
 
@@ -21,7 +24,7 @@ _OF_JOIN = (
     "--missing", "--extra", "--duplicates", "--nan", "--columns", *SPEAKERS,
 )  # fmt: skip
 _JOINED = "joined.parquet"
-_IN_MEMORY = ("--report", "--equalize", "--adcf")
+_IN_MEMORY = ("--report", "--equalize", "--adcf", "--transpose", "--key-transpose")
 
 
 def check_memory(
@@ -46,9 +49,11 @@ def check_memory(
     if held:
         raise ValueError(f"{needed}; {held[0]} needs all trials in memory: leave it out")
     known = any(name in given(context) for name in SPEAKERS)
-    folds = " (whose RCL has folds of trials, not of speakers)" if known else ""
+    notes = ["RCL then has folds of trials, not of speakers"] * known
+    notes += ["spoofed trials are then non-targets like all others"] * any(map(_has_spoof, keys))
+    said = f" ({'; '.join(notes)})" if notes else ""
     columns = [name or path.stem for path, name in systems.items()]
-    if len(set(columns)) < len(columns):
+    if len(set(columns)) < len(columns) or any(map(_is_taken, columns)):
         columns = [f"system{number}" for number in range(1, len(columns) + 1)]
     of_score = "--columns" if context.info_name == "evaluate" and len(columns) == 1 else "--score"
     join = [
@@ -66,9 +71,19 @@ def check_memory(
         *(word for kind in of_kinds for word in ("--scores-are", kind)), *_words(context, others),
     ]  # fmt: skip
     raise ValueError(
-        f"{needed}, or have them joined, and read part by part{folds}: "
+        f"{needed}, or have them joined, and read part by part{said}: "
         f"{shlex.join(join)} && {shlex.join(evaluate)}"
     )
+
+
+def _is_taken(column: str) -> bool:
+    """Whether a column of scores cannot have this name in a joined file."""
+    return "," in column or column in (*LABELS, *WEIGHTS, *SPEAKER_COLUMNS, "enroll", "test")
+
+
+def _has_spoof(key: Path) -> bool:
+    """Whether the first lines of a key speak of spoofed trials."""
+    return any("spoof" in line.lower() for line in first_look(key).lines)
 
 
 def _words(context: typer.Context, options: Iterable[str]) -> Iterator[str]:

@@ -29,7 +29,6 @@ __all__ = [
     "recorded_lines",
     "steps",
     "warnings_as_lines",
-    "without_warnings",
 ]
 
 # each message is one line, which a terminal wraps
@@ -98,25 +97,15 @@ def _record(line: str) -> None:
 
 
 @contextmanager
-def warnings_as_lines() -> Iterator[list[Warning]]:
-    """Print the Python warnings of the block at its end, and those in the list that it yields."""
-    found: list[Warning] = []
+def warnings_as_lines() -> Iterator[None]:
+    """Print the Python warnings of the block at its end."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.simplefilter("always", PackageWarning)
         try:
-            yield found
+            yield
         finally:
-            said = [each.message for each in caught if isinstance(each.message, Warning)]
-            _print_warnings([*said, *found])
-
-
-@contextmanager
-def without_warnings() -> Iterator[None]:
-    """Silence this package's Python warnings of an evaluation, which holds them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PackageWarning)
-        yield
+            _print_warnings(e.message for e in caught if isinstance(e.message, Warning))
 
 
 def _print_warnings(found: Iterable[Warning]) -> None:

@@ -65,7 +65,8 @@ _REMEDIES: dict[LooksLike, str] = {
     "reversed scores": "higher must mean class 1 (target): negate the scores, or swap the labels",
 }
 _MENTIONED = re.compile(r"\b(\w+)=\.\.\.")  # arguments in rules
-_OF_COLUMN = re.compile(r"^(\w+)\['(.*)'\]$")
+_OF_COLUMN = re.compile(r"(\w+)\['([^']*)'\]$")
+_OF_SYSTEM = re.compile(r"^predictions\['([^']*)'\]: ")
 _OF_KEY = {"columns": "--key-columns", "format": "--key-format", "transpose": "--key-transpose"}
 
 
@@ -92,7 +93,8 @@ def in_options(
         return str(error)
     options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
     option = options.get(error.argument, error.argument)
-    name = _OF_COLUMN.sub(lambda of: f"{options.get(of[1], of[1])} {of[2]}", error.name) or option
+    name = _OF_SYSTEM.sub(r"\1: ", error.name)
+    name = _OF_COLUMN.sub(lambda of: f"{options.get(of[1], of[1])} {of[2]}", name) or option
     if name.endswith(f": {error.argument}"):  # of a file
         name = name.removesuffix(error.argument) + option
     problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), error.renamed(name).problem)

@@ -18,8 +18,8 @@ from fastpsr.predictions import Predictions, ScoreKind
 __all__ = ["OpenTable", "Table"]
 
 #: Usual names of columns of labels and of weights.
-_LABELS = ("y_true", "label", "labels", "target", "targets")
-_WEIGHTS = ("sample_weight", "weight", "weights")
+LABELS = ("y_true", "label", "labels", "target", "targets")
+WEIGHTS = ("sample_weight", "weight", "weights")
 #: Columns of the ids of trials, beside those of speakers.
 _ID_COLUMNS = ("enroll", "test")
 _OF_ONE_COLUMN = ("llrs", "log10 llrs", "raw scores")
@@ -173,8 +173,8 @@ class OpenTable:
         Labels, weights and columns of scores are as `fastpsr.read_table` says; `others` are named
         by arguments, of which errors speak.
         """
-        label = self._find("labels", labels, _LABELS)
-        weight = self._find("weights", weights, _WEIGHTS)
+        label = self._find("labels", labels, LABELS)
+        weight = self._find("weights", weights, WEIGHTS)
         more = {
             name: self._known(argument, name)
             for argument, names in (others or {}).items()
@@ -310,7 +310,7 @@ class OpenTable:
         numbers = [
             name
             for name in self.names or ()
-            if name not in (*_LABELS, *_WEIGHTS) and not self._is_text(name)
+            if name not in (*LABELS, *WEIGHTS) and not self._is_text(name)
         ]
         those = f"; numbers are in {', '.join(numbers)}" * bool(numbers)
         rule = f"must be numbers, but {problem}; name the columns of scores with columns=...{those}"

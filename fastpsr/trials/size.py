@@ -36,5 +36,8 @@ def _unpacked_share(path: Path) -> float:
     with path.open("rb") as file:
         packed = file.read(_PACKED_BYTES)
     unpacking = zlib.decompressobj(wbits=31)
-    n_bytes = len(unpacking.decompress(packed))
+    try:
+        n_bytes = len(unpacking.decompress(packed))
+    except zlib.error:  # damaged, as is said where it is read
+        return 1.0
     return n_bytes / (len(packed) - len(unpacking.unused_data))
