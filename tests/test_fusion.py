@@ -349,6 +349,7 @@ def test_systems_by_name_in_any_order(tmp_path):
     again = fp.load_calibrator(path)
     assert again.systems_ == fusion.systems_
     assert repr(again) == repr(fusion)
+    assert isinstance(again.rank_, int)
     np.testing.assert_array_equal(again.transform([a, b, c]).scores, expected)
     content = json.loads(path.read_text())
     for key, value in (
@@ -357,6 +358,8 @@ def test_systems_by_name_in_any_order(tmp_path):
         ("rank_", 9),
         ("columns_", ["a"]),
         ("systems_", []),
+        ("rank_", [1.0]),
+        ("columns_", "abc"),
     ):
         wrong = content | {"fitted": content["fitted"] | {key: value}}
         path.write_text(json.dumps(wrong))

@@ -103,7 +103,10 @@ def _calibrator(content: Any) -> Fittable:
     calibrator = of_class(**content["options"])
     for key in calibrator.fitted_names:
         entry = content["fitted"][key]
-        value = tuple(map(str, entry)) if key in calibrator.fitted_texts else _value(entry)
+        is_text = key in calibrator.fitted_texts
+        if is_text and not (isinstance(entry, list) and all(isinstance(s, str) for s in entry)):
+            raise ValueError(f"{key} is not a valid fitted value")
+        value = tuple(entry) if is_text else _value(entry)
         object.__setattr__(calibrator, key, value)
     checks.check_choice("domain", content["domain"], ("posteriors", "likelihoods", "raw scores"))
     object.__setattr__(calibrator, "domain_", content["domain"])

@@ -179,7 +179,9 @@ class LinearFusion(Fittable):
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)
         require_fitted("weights_", weights.ndim == 1 and np.isfinite(weights).all())
         require_fitted("bias_", bias.ndim == 1 and bias.size > 1 and np.isfinite(bias).all())
-        require_fitted("rank_", self.rank_ in range(1, weights.size + 1))
+        is_number = np.ndim(self.rank_) == 0
+        require_fitted("rank_", is_number and self.rank_ in range(1, weights.size + 1))
+        object.__setattr__(self, "rank_", int(self.rank_))  # files have numbers of one type
         require_fitted("columns_", len(self.columns_) == weights.size)
         require_fitted("systems_", 0 < len(self.systems_) <= weights.size)
 
