@@ -8,7 +8,7 @@ import typer
 
 from fastpsr.cli.evaluate_tables import evaluate_tables
 from fastpsr.cli.evaluate_trials import evaluate_trials
-from fastpsr.cli.larger_than_memory import check_memory
+from fastpsr.cli.larger_than_memory import evaluated_in_parts
 from fastpsr.cli.modes import FOR_RCL, given, refuse, refuse_for_mode
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs
@@ -78,8 +78,8 @@ def evaluate_systems(
         keys, options.trials, options.columns, options.speakers, has_scores=has_scores
     )
     check_inputs(inputs)
-    if has_key:
-        check_memory(context, options, systems, scales)
+    if has_key and evaluated_in_parts(context, options, systems, scales):
+        return
     evaluate_trials(options, systems, scales, reader, intervals, inputs, pairs=pairs, folds=folds)
 
 

@@ -1,22 +1,25 @@
-"""Trials that memory cannot hold: refused before they are read, with the commands to run."""
+"""Trials that memory cannot hold: joined into a temporary file, which is read part by part."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import typer
 
 from fastpsr.cli.modes import SPEAKERS, given
 from fastpsr.cli.options.evaluation import EvaluationOptions
 from fastpsr.cli.options.scores import TrialScale
+from fastpsr.cli.show import print_line
 from fastpsr.plans.budget import memory_of_data
 from fastpsr.tables.table import LABELS, WEIGHTS
 from fastpsr.trials.detect import first_look
+from fastpsr.trials.joining.stopping import both_interrupts
 from fastpsr.trials.size import least_memory
 from fastpsr.trials.speakers import SPEAKER_COLUMNS
 
-__all__ = ["check_memory"]
+__all__ = ["evaluated_in_parts"]
 
 #: Options of `fastpsr join`; the others are for the evaluation.
 _OF_JOIN = (
@@ -27,52 +30,76 @@ _JOINED = "joined.parquet"
 _IN_MEMORY = ("--report", "--equalize", "--adcf", "--transpose", "--key-transpose")
 
 
-def check_memory(
+def evaluated_in_parts(
     context: typer.Context,
     options: EvaluationOptions,
     systems: Mapping[Path, str | None],
     scales: Mapping[Path, TrialScale],
-) -> None:
-    """Raise if the trials of the keys take more memory than there is.
+) -> bool:
+    """Evaluate trials that memory cannot hold, joined into a temporary file; return if they are so.
 
-    Systems may have names; `scales` are the kinds of their scores.
+    Systems may have names; `scales` are the kinds of their scores. Where trials in parts would have
+    other values, this raises, with the commands to run.
     """
     keys = options.keys.files
     n_bytes, limit = least_memory(keys), memory_of_data()
     if limit is None or n_bytes <= limit or not all(path.is_file() for path in systems):
-        return
+        return False
     needed = (
         f"{' and '.join(map(str, keys))} with scores takes at least about {_size(n_bytes)} of "
-        f"memory, and {_size(limit)} may be used: set FASTPSR_MEMORY to more if they fit"
+        f"memory, and {_size(limit)} may be used"
     )
     held = [name for name in _IN_MEMORY if name in given(context)]
     if held:
-        raise ValueError(f"{needed}; {held[0]} needs all trials in memory: leave it out")
+        raise ValueError(
+            f"{needed}: set FASTPSR_MEMORY to more if they fit; {held[0]} needs all trials in "
+            "memory: leave it out"
+        )
+    join, evaluate = _commands(context, systems, scales)
     known = any(name in given(context) for name in SPEAKERS)
     notes = ["RCL then has folds of trials, not of speakers"] * known
     notes += ["spoofed trials are then non-targets like all others"] * any(map(_has_spoof, keys))
-    said = f" ({'; '.join(notes)})" if notes else ""
+    if notes:
+        commands = " && ".join(
+            shlex.join(["fastpsr", *command(_JOINED)]) for command in (join, evaluate)
+        )
+        raise ValueError(
+            f"{needed}: set FASTPSR_MEMORY to more if they fit, or have them joined, and read part "
+            f"by part ({'; '.join(notes)}): {commands}"
+        )
+    from fastpsr.cli.app import load
+
+    print_line(f"{needed}: the trials are joined into a temporary file, and read part by part")
+    with TemporaryDirectory(prefix="fastpsr-") as folder, both_interrupts():
+        for command in (join, evaluate):
+            name, *words = command(str(Path(folder, _JOINED)))
+            load(name).main(words, prog_name=name, standalone_mode=False)
+    return True
+
+
+def _commands(
+    context: typer.Context,
+    systems: Mapping[Path, str | None],
+    scales: Mapping[Path, TrialScale],
+) -> tuple[Callable[[str], list[str]], ...]:
+    """Return what makes the words of both commands, given the name of the joined file."""
     columns = [name or path.stem for path, name in systems.items()]
     if len(set(columns)) < len(columns) or any(map(_is_taken, columns)):
         columns = [f"system{number}" for number in range(1, len(columns) + 1)]
-    of_score = "--columns" if context.info_name == "evaluate" and len(columns) == 1 else "--score"
-    join = [
-        "fastpsr", "join", *_words(context, _OF_JOIN), "--scores",
-        *(f"{column}={path}" for column, path in zip(columns, systems, strict=True)),
-        "--output", _JOINED,
-    ]  # fmt: skip
+    scores = [f"{column}={path}" for column, path in zip(columns, systems, strict=True)]
+    of_join = [*_words(context, _OF_JOIN), "--scores", *scores]
+    others = {name for name in given(context) if name.startswith("--")}
     kinds = [*scales.values()]
     of_kinds = kinds[:1] if len(set(kinds)) == 1 else kinds
-    others = {name for name in given(context) if name.startswith("--")}
-    others -= {*_OF_JOIN, "--scores", "--scores-are"}
-    evaluate = [
-        "fastpsr", str(context.info_name), _JOINED,
-        *(word for column in columns for word in (of_score, column)), "--labels", "target",
-        *(word for kind in of_kinds for word in ("--scores-are", kind)), *_words(context, others),
+    asked = [
+        *(word for column in columns for word in ("--score", column)), "--labels", "target",
+        *(word for kind in of_kinds for word in ("--scores-are", kind)),
+        *_words(context, others - {*_OF_JOIN, "--scores", "--scores-are"}),
     ]  # fmt: skip
-    raise ValueError(
-        f"{needed}, or have them joined, and read part by part{said}: "
-        f"{shlex.join(join)} && {shlex.join(evaluate)}"
+    name = str(context.info_name)
+    return (
+        lambda joined: ["join", *of_join, "--output", joined],
+        lambda joined: [name, joined, *asked],
     )
 
 
