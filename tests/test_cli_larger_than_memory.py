@@ -167,14 +167,22 @@ def test_a_damaged_key_is_what_reading_says(monkeypatch):
     assert message.startswith("error: k.gz: the gzip file is cut short or damaged")
 
 
-@pytest.mark.parametrize("name", ["weight.txt", "target", "a,b.txt", "enroll.csv"])
+@pytest.mark.parametrize("name", ["weight.txt", "target", "a,b.txt", "enroll.csv", "channel.txt"])
 def test_names_that_columns_cannot_have(name):
     Path(name).write_bytes(Path("a.txt").read_bytes())
     assert systems_of(name) == {"system1"}
 
 
-def test_spoofed_trials_are_told_apart_in_memory_alone():
-    text = Path("the key.csv").read_text()
-    Path("spoofed.csv").write_text(text.replace("nontarget", "spoof", 1))
-    message = refused("evaluate", "--key", "spoofed.csv", "--scores", "a.txt")
-    assert "part by part (spoofed trials are then non-targets like all others): fast" in message
+@pytest.mark.parametrize("line", [1, N])
+def test_spoofed_trials_are_told_apart_in_memory_alone(line, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    lines = Path("the key.csv").read_text().splitlines()
+    words = lines[line].split(",")
+    lines[line] = ",".join([*words[:2], "spoof", *words[3:]])
+    Path("spoofed.csv").write_text("\n".join(lines) + "\n")
+    run = fastpsr("evaluate", "--key", "spoofed.csv", "--scores", "a.txt", "--metrics", "EER")
+    assert run.code == 2
+    assert "part by part (spoofed trials are then non-targets like all others): fast" in run.err
+    assert "EER" not in run.out
+    assert [*(tmp_path / "temporary").iterdir()] == []

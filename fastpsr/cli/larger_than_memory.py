@@ -1,7 +1,8 @@
 """Trials that memory cannot hold: joined into a temporary file, which is read part by part."""
 
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,9 @@ from fastpsr.plans.budget import memory_of_data
 from fastpsr.tables.table import LABELS, WEIGHTS
 from fastpsr.trials.detect import first_look
 from fastpsr.trials.joining.stopping import both_interrupts
+from fastpsr.trials.labels import VOCABULARIES
+from fastpsr.trials.names import KIND, WITH_SPOOF
+from fastpsr.trials.optional import polars
 from fastpsr.trials.size import least_memory
 from fastpsr.trials.speakers import SPEAKER_COLUMNS
 
@@ -55,36 +59,39 @@ def evaluated_in_parts(
             f"{needed}: set FASTPSR_MEMORY to more if they fit; {held[0]} needs all trials in "
             "memory: leave it out"
         )
-    join, evaluate = _commands(context, systems, scales)
-    known = any(name in given(context) for name in SPEAKERS)
-    notes = ["RCL then has folds of trials, not of speakers"] * known
-    notes += ["spoofed trials are then non-targets like all others"] * any(map(_has_spoof, keys))
-    if notes:
-        commands = " && ".join(
-            shlex.join(["fastpsr", *command(_JOINED)]) for command in (join, evaluate)
-        )
-        raise ValueError(
+    join, evaluate = _commands(context, keys, systems, scales)
+
+    def refused(why: str) -> ValueError:
+        words = (shlex.join(["fastpsr", *command(_JOINED)]) for command in (join, evaluate))
+        return ValueError(
             f"{needed}: set FASTPSR_MEMORY to more if they fit, or have them joined, and read part "
-            f"by part ({'; '.join(notes)}): {commands}"
+            f"by part ({why}): {' && '.join(words)}"
         )
+
+    if any(name in given(context) for name in SPEAKERS):
+        raise refused("RCL then has folds of trials, not of speakers")
     from fastpsr.cli.app import load
 
     print_line(f"{needed}: the trials are joined into a temporary file, and read part by part")
     with TemporaryDirectory(prefix="fastpsr-") as folder, both_interrupts():
+        joined = str(Path(folder, _JOINED))
         for command in (join, evaluate):
-            name, *words = command(str(Path(folder, _JOINED)))
+            name, *words = command(joined)
             load(name).main(words, prog_name=name, standalone_mode=False)
+            if command is join and _has_spoofed(joined):
+                raise refused("spoofed trials are then non-targets like all others")
     return True
 
 
 def _commands(
     context: typer.Context,
+    keys: Sequence[Path],
     systems: Mapping[Path, str | None],
     scales: Mapping[Path, TrialScale],
 ) -> tuple[Callable[[str], list[str]], ...]:
     """Return what makes the words of both commands, given the name of the joined file."""
     columns = [name or path.stem for path, name in systems.items()]
-    if len(set(columns)) < len(columns) or any(map(_is_taken, columns)):
+    if len(set(columns)) < len(columns) or any(_is_taken(column, keys) for column in columns):
         columns = [f"system{number}" for number in range(1, len(columns) + 1)]
     scores = [f"{column}={path}" for column, path in zip(columns, systems, strict=True)]
     of_join = [*_words(context, _OF_JOIN), "--scores", *scores]
@@ -103,14 +110,20 @@ def _commands(
     )
 
 
-def _is_taken(column: str) -> bool:
+def _is_taken(column: str, keys: Sequence[Path]) -> bool:
     """Whether a column of scores cannot have this name in a joined file."""
-    return "," in column or column in (*LABELS, *WEIGHTS, *SPEAKER_COLUMNS, "enroll", "test")
+    words = {word for key in keys for word in re.split(r"[\s,]+", first_look(key).lines[0])}
+    known = (*LABELS, *WEIGHTS, *SPEAKER_COLUMNS, "enroll", "test", KIND)
+    return "," in column or column in known or column in words
 
 
-def _has_spoof(key: Path) -> bool:
-    """Whether the first lines of a key speak of spoofed trials."""
-    return any("spoof" in line.lower() for line in first_look(key).lines)
+def _has_spoofed(joined: str) -> bool:
+    """Whether some trials of a joined file are spoofed."""
+    rows = polars().scan_parquet(joined)
+    if KIND not in rows.collect_schema():
+        return False
+    spoof = VOCABULARIES[WITH_SPOOF][2]
+    return bool(rows.select((polars().col(KIND).cast(str) == spoof).any()).collect().item())
 
 
 def _words(context: typer.Context, options: Iterable[str]) -> Iterator[str]:
