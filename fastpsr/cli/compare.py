@@ -45,7 +45,8 @@ def compare(
     given, what = [*(scores or []), *(files or [])], "FILE" if scores is None else "--scores"
     systems = named_files(given, what)
     if len(systems) < 2 and options.systems is None:
-        alone = f"{given[0]} alone: give --score for each system of one table" if given else "none"
+        remedy = "" if options.keys.files else ": give --score for each system of one table"
+        alone = f"{given[0]} alone{remedy}" if given else "none"
         raise ValueError(f"{what} must name two systems or more, not {alone}")
     evaluate_systems(
         context,
