@@ -1,5 +1,6 @@
 """Linear fusion against scikit-learn, SciPy, separate fits, and its mathematics."""
 
+import itertools
 import json
 import warnings
 
@@ -38,10 +39,10 @@ def several(y, weights=None):
     ]
 
 
-def of_classes(y, K, seed=0, strength=1.2):
+def of_classes(y, K, seed=0, strength=1.2, weights=None):
     rng = np.random.default_rng([seed, len(y)])
     return fp.Predictions.from_log_likelihoods(
-        y, rng.normal(size=(len(y), K)) + strength * np.eye(K)[y]
+        y, rng.normal(size=(len(y), K)) + strength * np.eye(K)[y], sample_weight=weights
     )
 
 
@@ -239,6 +240,90 @@ def test_trained_on_the_same_data():
     np.testing.assert_allclose(fused, expected, rtol=1e-12)
 
 
+# Data in parts
+
+
+def in_parts(systems, bounds=(0, 300, 320, 320, 1200), **columns):
+    """Systems in parts, of which one is empty."""
+    return [
+        fp.from_parts([
+            (each[a:b], {name: values[a:b] for name, values in columns.items()})
+            for a, b in itertools.pairwise(bounds)
+        ])
+        for each in systems
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("budget", ["1GB", "10kB"])  # held in memory; read for each step
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_are_the_whole(K, weighted, budget, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    y = labels(1200, K=K)
+    weights = np.random.default_rng(5).integers(0, 4, y.size).astype(float)
+    weights[:K] = 1.0
+    weights = weights if weighted else None
+    systems = [of_classes(y, K, k, weights=weights) for k in (1, 2)]
+    systems = systems if K > 2 else several(y, weights)
+    folds = folds_of(y.size)
+    parts = in_parts(systems, fold=folds)
+    one, other = fp.LinearFusion().fit(systems), fp.LinearFusion().fit(parts)
+    np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-9)
+    np.testing.assert_allclose(other.bias_, one.bias_, rtol=1e-9, atol=1e-9)
+    fused = other.transform(parts)
+    assert fused.kind == "likelihoods"
+    np.testing.assert_allclose(
+        fused.compute().scores, one.transform(systems).scores, rtol=1e-9, atol=1e-9
+    )
+    for ids, names in ((3, 3), (folds, "fold")):
+        crossed = fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(ids))
+        of_parts = fp.cross_fit(fp.LinearFusion(), parts, fp.CrossFit(names))
+        if ids is folds:
+            np.testing.assert_allclose(
+                of_parts.compute().scores, crossed.scores, rtol=1e-8, atol=1e-8
+            )
+        metric = fp.CrossEntropy()
+        assert metric(of_parts) == pytest.approx(metric(crossed), rel=1e-8)
+
+
+@pytest.mark.parametrize("budget", ["1GB", "10kB"])
+def test_measures_in_parts(budget, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    y = labels(1200)
+    x, quality = measured(y)
+    systems = {"x": x, "q": quality}
+    parts = {
+        "x": in_parts([x], e=quality.enroll, t=quality.test)[0], "q": fp.Quality("e", "t")
+    }  # fmt: skip
+    for terms in COLUMNS:
+        one, other = (fp.LinearFusion(quality=terms).fit(each) for each in (systems, parts))
+        np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-9)
+        assert other.columns_ == one.columns_
+        np.testing.assert_allclose(
+            other.transform(parts).compute().scores, one.transform(systems).scores, rtol=1e-9
+        )
+
+
+def test_tables_in_parts(tmp_path):
+    polars = pytest.importorskip("polars")
+    y = labels(1200)
+    x, quality = measured(y)
+    table = {
+        "target": y, "a": x.scores, "b": raw(y, 4).scores, "e": quality.enroll, "t": quality.test,
+    }  # fmt: skip
+    polars.DataFrame(table).write_parquet(tmp_path / "t.parquet", row_group_size=500)
+    systems = {
+        name: fp.scan_parquet(tmp_path / "t.parquet", y_true="target", raw_scores=name)
+        for name in "ab"
+    }
+    systems["q"] = fp.Quality("e", "t")
+    fusion = fp.LinearFusion().fit(systems)
+    expected = fp.LinearFusion().fit({"a": x, "b": raw(y, 4), "q": quality})
+    np.testing.assert_allclose(fusion.weights_, expected.weights_, rtol=1e-9)
+    by_column = fp.evaluate(fusion.transform(systems), [fp.Cllr()], by={"e": "e"}, bins=2)
+    assert by_column.groups
+
+
 # Quality measures
 
 
@@ -411,8 +496,31 @@ def bad_systems():
     return {
         "one": (a, "systems must be a list of predictions, or a dict by name, not <Pred"),
         "none": ([], "systems must have predictions of a system or more"),
-        "arrays": ([a, b.scores], r"systems\[1\] must be predictions in memory, not array"),
-        "parts": ([fp.from_parts([a])], r"systems\[0\] must be predictions in memory, not <Part"),
+        "arrays": ([a, b.scores], r"systems\[1\] must be predictions, not array"),
+        "parts and not": ([a, fp.from_parts([b])], r"systems\[1\] must all be in memory, or all"),
+        "numbers of parts": (
+            [fp.from_parts([a]), fp.from_parts([b[:50], b[50:]])],
+            r"systems\[1\] must have the 1 parts of the first, not 2",
+        ),
+        "rows of parts": (
+            [fp.from_parts([a[:40], a[40:]]), fp.from_parts([b[:50], b[50:]])],
+            r"systems\[1\] must have the samples of the first, in the same parts",
+        ),
+        "labels of parts": (
+            [fp.from_parts([a]), fp.from_parts([as_raw(other, b.scores)])],
+            r"systems\[1\] must have the labels and weights of the first, in the same order",
+        ),
+        "infinite in parts": (
+            {
+                "a": fp.from_parts([a[:5], a[5:]]),
+                "b": fp.from_parts([as_raw(y[:5], holes[:5]), as_raw(y[5:], holes[5:])]),
+            },
+            r"systems\['b'\] must have finite scores, .*\[7\] is inf",
+        ),
+        "measures of parts": (
+            {"a": fp.from_parts([a]), "q": fp.Quality(b.scores, b.scores)},
+            r"systems\['q'\].enroll must be the name of a column for data in parts, not array",
+        ),
         "infinite": (
             {"a": a, "b": as_raw(y, holes)},
             r"systems\['b'\] must have finite scores, .*\[7\] is inf",

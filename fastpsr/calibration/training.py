@@ -388,12 +388,12 @@ def cross_fit(
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
-def _cross_fit_systems(fusion: LinearFusion, systems: Any, train: Training | None) -> Predictions:
+def _cross_fit_systems(fusion: LinearFusion, systems: Any, train: Training | None) -> Any:
     chosen = as_training(CrossFit() if train is None else train)
     if not chosen.refits:
         rule = "must be trained on these systems, by CrossFit or TrainOnTest"
         raise ArgumentError("train", rule, remedy="fit() to held-out systems, and transform()")
-    return fusion.cross_fitted(systems, chosen.folds_of)
+    return fusion.cross_fitted(systems, chosen.folds_plan)
 
 
 def _dimensions(values: Any) -> int:

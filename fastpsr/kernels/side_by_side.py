@@ -1,7 +1,8 @@
 """Sums over samples of several classes that a Newton step of a linear fusion needs.
 
-That of one system is affine calibration. A block holds samples side by side, a class to a row, so that loops over them vectorize. The samples
-of a part, which is a fold, say, have blocks of their own: a fit to some parts reads theirs.
+That of one system is affine calibration. A block holds samples side by side, a class to a row, so
+that loops over them vectorize. The samples of a part, which is a fold, say, have blocks of their
+own: a fit to some parts reads theirs.
 """
 
 import math
