@@ -86,6 +86,8 @@ class Job:
         """Plan: request the sums of the metric."""
         if isinstance(self.metric, Statistic):
             yield from begin(self.data)
+            if self.data.follows_weights:  # so that scores of replicates are others
+                return
             sums = yield from self.metric.sums(self.data)
             if sums is not None and sums.are_reweightable:
                 self.sums = sums

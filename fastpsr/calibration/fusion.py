@@ -9,13 +9,13 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.folds import Folds, OneFold
-from fastpsr.calibration.fusion_fits import Fusions, fit_fusions
+from fastpsr.calibration.fusion_fits import FusionFits, Fusions, fit_fusions
 from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.quality import TERMS, Quality
 from fastpsr.calibration.stacks import Stack
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Data, PartitionedPredictions, Plan, run
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, run
+from fastpsr.predictions import Floats, Predictions, Refitted
 
 __all__ = ["LinearFusion", "Systems"]
 
@@ -131,7 +131,7 @@ class LinearFusion(Fittable):
 
         def plan() -> Plan[Fusions]:
             yield from stack.begin()
-            return (yield from fit_fusions(stack, OneFold(), self.prior))
+            return (yield from fit_fusions(stack, OneFold(), self.prior)).fusions
 
         fits = run(plan)
         weights = dict(zip(stack.names, fits.weights[0], strict=True))
@@ -179,17 +179,30 @@ class LinearFusion(Fittable):
         fits = Fusions(self.weights_[None], self.bias_[None], self.rank_)
         return fused_data(stack, fits, None)
 
-    def cross_fitted(self, systems: Systems, folds_plan: Callable[[Data], Plan[Folds]]) -> Any:
-        """Return scores of each sample by a fusion that other folds train."""
+    def cross_fitted(
+        self, systems: Systems, folds_plan: Callable[[Data], Plan[Folds]], *, refits: bool = False
+    ) -> Any:
+        """Return scores of each sample by a fusion that other folds train.
+
+        With `refits`, in memory, they are those of fusions fitted again where samples are weighed
+        differently, as in replicates.
+        """
         _, stack = self._stacked(systems)
 
-        def plan() -> Plan[tuple[Folds, Fusions]]:
+        def plan() -> Plan[tuple[Folds, FusionFits]]:
             yield from stack.begin()
             folds = yield from folds_plan(stack.first)
             return folds, (yield from fit_fusions(stack, folds, self.prior))
 
         folds, fits = run(plan)
-        return fused_data(stack, fits, folds)
+        fused = fused_data(stack, fits.fusions, folds)
+        columns = stack.held
+        if not refits or columns is None:
+            return fused
+        of_row = folds.calibrator_of_rows(Part.whole(stack.first))
+        return Refitted.from_fit(
+            fused, lambda weights: fits.at_weights(weights).fuse(columns, of_row)
+        )
 
     def check_fitted(self) -> None:
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)

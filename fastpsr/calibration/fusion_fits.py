@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 
 from fastpsr.caching import ByIdentity
 from fastpsr.calibration.base import require_weights
-from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.fusion_rows import Basis, Problem, Rows, rows_of
-from fastpsr.calibration.objective import Asked, in_lockstep, newton
+from fastpsr.calibration.objective import NEAR, Asked, in_lockstep, newton
 from fastpsr.calibration.separability import no_optimum
 from fastpsr.calibration.stacks import Stack
-from fastpsr.plans import Part, Plan, Step
+from fastpsr.plans import Part, Plan, Step, run
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats
 
 __all__ = ["FusionFits", "Fusions", "fit_fusions"]
 
+_CHUNK = 1 << 14  # rows whose scores stay in the cache
 _THIN = 1 << 15  # samples per class that find a starting point
+_NEAR_IN_REPLICATES = 1e-3  # gradient before the last step of a search in a replicate
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,63 +43,71 @@ class Fusions:
 
     def fuse(self, columns: Sequence[NDArray[Any]], fusion_of_row: NDArray[Any] | None) -> Floats:
         """Return the scores of all rows, each by a fusion; by default by the first."""
-        by_row: Any = 0 if fusion_of_row is None else fusion_of_row
-        fused = np.zeros(columns[0].shape)
-        if fused.ndim == 1:
-            fused += (self.bias[:, 1] - self.bias[:, 0])[by_row]
+        fused = np.empty(columns[0].shape)
+        for first in range(0, len(fused), _CHUNK):
+            here = slice(first, first + _CHUNK)
+            some = fused[here]
+            by_row: Any = 0
+            if fusion_of_row is not None and len(self.bias) > 1:
+                by_row = fusion_of_row[here]
+            bias = self.bias[by_row]
+            some[...] = bias if some.ndim > 1 else bias[..., 1] - bias[..., 0]
             for s, column in enumerate(columns):
-                fused += self.weights[by_row, s] * column
-            return fused
-        fused += self.bias[by_row]
-        for s, column in enumerate(columns):
-            fused += np.reshape(self.weights[by_row, s], (-1, 1)) * column
+                weights = self.weights[by_row, s]
+                some += (weights if some.ndim == 1 else np.reshape(weights, (-1, 1))) * column[here]
         return fused
 
 
+@dataclass(frozen=True, eq=False)
 class FusionFits:
-    """What the fusions of some folds minimize, and their search."""
+    """Fits to the training sets of folds.
 
-    def __init__(self, samples: "_Samples", basis: Basis, problems: list[Problem]) -> None:
-        self._samples, self.basis, self.problems = samples, basis, problems
+    Attributes
+    ----------
+    samples : _Samples
+    basis : Basis
+    prior : float
+        Of class 1, at which classes are weighed.
+    ends : list of ndarray
+        Optimum of each training set, in the directions of the basis.
+    """
 
-    def search(self, begin: Floats) -> Plan[list[Floats]]:
-        """Plan: return the optimum of each problem in the directions of the basis."""
-        n_classes, rank = self._samples.stack.n_classes, self.basis.rank
-        gauge = None if n_classes == 2 else np.arange(begin.size) >= rank
+    samples: "_Samples"
+    basis: Basis
+    prior: float
+    ends: list[Floats]
 
-        def ask(places: list[int], asked: list[Asked]) -> Plan[list[tuple[Any, Any]]]:
-            problems = [self.problems[place] for place in places]
-            sums: list[tuple[Any, Any]] = yield from self._samples.ask(_Sums(problems, asked))
-            return sums
-
-        searches = [newton(begin, 1.0, gauge=gauge) for _ in self.problems]
-        ends = yield from in_lockstep(searches, ask)
-        for problem, end in zip(self.problems, ends, strict=True):
-            if end is None or not np.isfinite(end).all():
-                error = no_optimum("all but separate the classes: the search did not converge", 3)
-                raise error.renamed("systems")
-            margins = yield from self._samples.ask(_Margins(end, problem.training_mask))
-            if Rows.separate(margins):
-                error = no_optimum("together separate the classes, and no fusion is best", 3)
-                raise error.renamed("systems")
-        return [end for end in ends if end is not None]
-
-    def fusions(self, ends: list[Floats]) -> Fusions:
-        """Return weights of systems, and biases, of points in the directions of the basis."""
+    @property
+    def fusions(self) -> Fusions:
+        """Weights of systems, and biases."""
         weights, bias = [], []
-        for end in ends:
+        for end in self.ends:
             of_systems = (self.basis.to * end[: self.basis.rank]).sum(axis=1)
-            if self._samples.stack.n_classes == 2:
-                of_classes = float(end[-1] - (of_systems * self.basis.middle).sum())
-                bias.append(of_classes * np.array([-0.5, 0.5]))
+            if self.samples.stack.n_classes == 2:
+                between = float(end[-1] - (of_systems * self.basis.middle).sum())
+                bias.append(between * np.array([-0.5, 0.5]))
             else:
                 of_class = end[self.basis.rank :]
                 bias.append(of_class - of_class.mean())
             weights.append(of_systems)
         return Fusions(np.stack(weights), np.stack(bias), self.basis.rank)
 
+    def at_weights(self, weights: Floats) -> Fusions:
+        """Return the fusions where samples, which are held, have other weights (N,).
 
-def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[Fusions]:
+        Searches end where what is left is far below what replicates differ by.
+        """
+        assert self.samples.held is not None
+        rows = self.samples.held.reweighted(weights)
+        samples = _Samples(self.samples.stack, self.samples.folds, rows)
+        begin = np.mean(self.ends, axis=0)
+        plan = _search(
+            samples, self.basis, rows.totals, self.prior, begin, near=_NEAR_IN_REPLICATES
+        )
+        return replace(self, ends=run(lambda: plan)).fusions
+
+
+def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[FusionFits]:
     """Plan: return a fusion for each of the training sets of folds, at this prior of class 1.
 
     Raises
@@ -108,15 +118,48 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[Fusions]:
     require_weights(stack.first.class_weights, stack.first.kind)
     samples = yield from _Samples.of(stack, folds)
     looked: _Look = yield from samples.ask(_Look())
-    problems = [Problem.of(mask, looked.totals, prior) for mask in folds.training_mask]
+    for mask in folds.training_mask:  # before anything takes long
+        Problem.of(mask, looked.totals, prior)
     middle, _ = yield from samples.ask(_Moments(Basis.around(np.zeros(looked.largest.size))))
     _, covariance = yield from samples.ask(_Moments(Basis.around(middle)))
     middle = middle if middle.ndim == 1 else np.zeros(len(middle))  # which biases are free to move
     basis = Basis.of(middle, covariance, looked.largest)
     samples.move(basis)
     begin = yield from _rough_point(samples, basis, prior)
-    fits = FusionFits(samples, basis, problems)
-    return fits.fusions((yield from fits.search(begin)))
+    ends = yield from _search(samples, basis, looked.totals, prior, begin)
+    return FusionFits(samples, basis, prior, ends)
+
+
+def _search(
+    samples: "_Samples",
+    basis: Basis,
+    totals: Floats,
+    prior: float,
+    begin: Floats,
+    near: float = NEAR,
+) -> Plan[list[Floats]]:
+    """Plan: return the optimum of each training set, in the directions of the basis."""
+    problems = [Problem.of(mask, totals, prior) for mask in samples.folds.training_mask]
+    gauge = None if samples.stack.n_classes == 2 else np.arange(begin.size) >= basis.rank
+
+    def ask(places: list[int], asked: list[Asked]) -> Plan[list[tuple[Any, Any]]]:
+        some = [problems[place] for place in places]
+        sums: list[tuple[Any, Any]] = yield from samples.ask(_Sums(some, asked))
+        return sums
+
+    searches = [newton(begin, 1.0, gauge=gauge, near=near) for _ in problems]
+    ends = yield from in_lockstep(searches, ask)
+    found: list[Floats] = []
+    for problem, end in zip(problems, ends, strict=True):
+        if end is None or not np.isfinite(end).all():
+            error = no_optimum("all but separate the classes: the search did not converge", 3)
+            raise error.renamed("systems")
+        margins = yield from samples.ask(_Margins(end, problem.training_mask))
+        if Rows.separate(margins):
+            error = no_optimum("together separate the classes, and no fusion is best", 3)
+            raise error.renamed("systems")
+        found.append(end)
+    return found
 
 
 def _rough_point(samples: "_Samples", basis: Basis, prior: float) -> Plan[Floats]:
@@ -127,11 +170,10 @@ def _rough_point(samples: "_Samples", basis: Basis, prior: float) -> Plan[Floats
     if samples.held is not None and sizes.sum() < 4 * _THIN:
         return point
     rows = yield from samples.ask(_Thin(tuple(max(1, int(n) // _THIN) for n in sizes)))
-    whole = np.ones(rows.n_folds, bool)
-    some = _Samples(samples.stack, samples.folds, rows)
+    rows = rows.in_one_fold()
+    some = _Samples(samples.stack, OneFold(), rows)
     try:
-        fits = FusionFits(some, basis, [Problem.of(whole, rows.totals, prior)])
-        (found,) = yield from fits.search(point)
+        (found,) = yield from _search(some, basis, rows.totals, prior, point)
     except ValueError:  # no optimum for these
         return point
     return found

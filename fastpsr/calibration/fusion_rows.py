@@ -1,5 +1,6 @@
 """Rows that fusions are fitted to, and sums over them."""
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -101,6 +102,8 @@ class Rows(ABC):
         Those of each class sum to 1 in all of the data.
     folds : ndarray of uint16, shape (n,)
     n_folds, n_classes : int
+    places : ndarray of int, shape (n,), or slice
+        Of these rows in a part, as it was given.
     """
 
     scores: Floats
@@ -109,12 +112,17 @@ class Rows(ABC):
     folds: NDArray[Any]
     n_folds: int
     n_classes: int
+    places: Any = None
+
+    def reweighted(self, weights: Floats) -> Self:
+        """Return the rows with weights of the rows of a part, (N,), as they are."""
+        return replace(self, weights=weights[self.places])
 
     def picked(self, rows: Any) -> Self:
         """Return some of the rows."""
         return replace(
             self, scores=np.ascontiguousarray(self.scores[:, rows]), y=self.y[rows],
-            weights=self.weights[rows], folds=self.folds[rows],
+            weights=self.weights[rows], folds=self.folds[rows], places=None,
         )  # fmt: skip
 
     def joined(self, parts: Sequence["Rows"]) -> Self:
@@ -123,7 +131,9 @@ class Rows(ABC):
         order = self._order(folds, y)
         scores = np.concatenate([each.scores for each in parts], axis=1)[:, order]
         weights = np.concatenate([each.weights for each in parts])[order]
-        return replace(self, scores=scores, y=y[order], weights=weights, folds=folds[order])
+        return replace(
+            self, scores=scores, y=y[order], weights=weights, folds=folds[order], places=None
+        )
 
     def moved(self, basis: Basis) -> Self:
         """Return the rows with their scores in the directions of a basis."""
@@ -137,6 +147,11 @@ class Rows(ABC):
                     if weight:
                         out[direction, here] += weight * centered
         return replace(self, scores=out)
+
+    def in_one_fold(self) -> Self:
+        """Return the rows of all folds as those of one."""
+        order = self._order(np.zeros_like(self.folds), self.y)
+        return replace(self.picked(order), folds=np.zeros_like(self.folds), n_folds=1)
 
     def thinned(self, strides: Sequence[int]) -> Self:
         """Return every n-th row of each class."""
@@ -206,6 +221,13 @@ class _BinaryRows(Rows):
         bounds = np.searchsorted(cells, np.arange(2 * self.n_folds + 1))
         return np.column_stack([bounds[:-1:2], bounds[1::2], bounds[2::2]])
 
+    @property
+    def totals(self) -> Floats:
+        bounds = self._cells
+        return np.array(
+            [[self.weights[a:b].sum() for a, b in itertools.pairwise(of)] for of in bounds]
+        )
+
     def moments(self) -> tuple[Floats, Floats]:
         at_zero = Asked(np.zeros(len(self.scores) + 1))
         every = Problem(np.ones(self.n_folds, bool), np.full(2, 2.0), 0.0)  # p (1 - p) is a quarter
@@ -238,11 +260,17 @@ class _BinaryRows(Rows):
         )
 
     def margins(self, end: Floats, training_mask: NDArray[np.bool_]) -> Floats:
+        few = self._margins(end, training_mask, _CHUNK)
+        return self._margins(end, training_mask, len(self.y)) if self.separate(few) else few
+
+    def _margins(self, end: Floats, training_mask: NDArray[np.bool_], most_rows: int) -> Floats:
+        """Return the margins of so many rows of each class in each fold."""
         ends = []
         for k in (0, 1):
             least, most = np.inf, -np.inf
             for fold in np.flatnonzero(training_mask):
                 begin, stop = self._cells[fold, k : k + 2]
+                stop = min(stop, begin + most_rows)
                 fused = np.zeros(stop - begin)
                 for scores, weight in zip(self.scores, end[:-1], strict=True):
                     fused += weight * scores[begin:stop]
@@ -315,4 +343,4 @@ def rows_of(stack: Stack, parts: Sequence[Part], folds: Folds) -> Rows:
         scores -= scores.mean(axis=2, keepdims=True)  # common to all classes
     totals = stack.first.class_weights[y]
     shares = weights[order] / totals if weights.size else 1.0 / totals
-    return made(scores, y, shares, folds_of_rows[order], folds.n_folds, n_classes)
+    return made(scores, y, shares, folds_of_rows[order], folds.n_folds, n_classes, order)
