@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 import fastpsr as fp
+from fastpsr.plans import Part
 
 PRIORS = [0.5, 0.01, 0.9]
 
@@ -218,8 +219,6 @@ def test_cross_fit_keeps_pairs_of_speakers_apart():
     train = fp.CrossFit(3, groups=speakers)
     fused = fp.cross_fit(fp.LinearFusion(), systems, train).scores
     folds = train.folds_of(systems[0])
-    from fastpsr.plans import Part
-
     own = folds.fold_of_rows(Part.whole(systems[0]))
     calibrators = folds.calibrator_of_rows(Part.whole(systems[0]))
     for number in np.unique(calibrators):
@@ -660,3 +659,72 @@ def test_names_may_be_numbers():
     np.testing.assert_array_equal(
         fusion.transform({2: b, 1: a}).scores, fusion.transform([a, b]).scores
     )
+
+
+# Fitted again in replicates
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("train", [fp.TrainOnTest(), fp.CrossFit(3)], ids=["one", "folds"])
+def test_fits_are_repeated_where_weights_change(K, train):
+    y = labels(1500, K=K)
+    weights = np.random.default_rng(2).choice([0.0, 0.5, 2.0], y.size)
+    weights[:K] = 1.0
+    systems = [of_classes(y, K, k, weights=weights) for k in (1, 2)]
+    systems = systems if K > 2 else several(y, weights)
+    plain = fp.cross_fit(fp.LinearFusion(), systems, train)
+    refitted = fp.LinearFusion().cross_fitted(systems, train.folds_plan, refits=True)
+    np.testing.assert_array_equal(refitted.scores, plain.scores)
+    folds = train.folds_of(systems[0]).fold_of_rows(Part.whole(systems[0]))
+    found, naive = [], []
+    for seed in range(20):
+        counts = np.random.default_rng(seed).poisson(1.0, y.size).astype(float)
+        drawn = refitted.reweighted(counts * weights, counts)
+        assert type(drawn) is fp.Predictions
+        again = [each.reweighted(counts * weights) for each in systems]
+        same = train if isinstance(train, fp.TrainOnTest) else fp.CrossFit(folds)
+        found.append(drawn.scores)
+        naive.append(fp.cross_fit(fp.LinearFusion(), again, same).scores)
+        np.testing.assert_array_equal(drawn.weights, counts * weights)
+    apart = np.abs(np.array(found) - naive).max(axis=0)
+    assert (apart < 0.01 * np.std(naive, axis=0)).all()
+
+
+def test_replicates_see_other_fits():
+    y = labels(300, 0.4)
+    systems = several(y)
+    refitted = fp.LinearFusion().cross_fitted(systems, fp.TrainOnTest().folds_plan, refits=True)
+    seen = []
+
+    def look(predictions):
+        alone = [each.reweighted(predictions.weights) for each in systems]
+        seen.append((predictions.scores, fp.LinearFusion().fit(alone).transform(alone).scores))
+        return float(predictions.scores.mean())
+
+    fp.bootstrap(look, refitted, n_resamples=40, seed=0, method="percentile")
+    found, expected = np.moveaxis(seen, 1, 0)
+    assert len(found) == 41
+    assert (np.abs(found - expected).max(axis=0) < 0.01 * expected.std(axis=0)).all()
+    assert (found.std(axis=0) > 1e-3).all()
+
+
+@pytest.mark.parametrize("metric", [fp.Cllr(), fp.EER(), fp.MinCllr(), fp.ActDCF(0.1)], ids=repr)
+def test_intervals_with_refits(metric):
+    y = labels(400, 0.4)
+    systems = several(y)
+    refitted = fp.LinearFusion().cross_fitted(systems, fp.CrossFit(3).folds_plan, refits=True)
+    found = fp.bootstrap(metric, refitted, n_resamples=100, seed=0)
+    assert found.value == metric(fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(3)))
+    low, high = found.interval
+    assert low < found.value < high
+
+
+def test_replicates_without_an_optimum_are_undefined():
+    y = np.repeat([0, 1], [30, 4])
+    x = np.concatenate([np.linspace(-1.0, 1.0, 30), [0.5, 0.98, 2.0, 3.0]])
+    system = fp.Predictions.from_raw_scores(y, x)
+    refitted = fp.LinearFusion().cross_fitted([system], fp.TrainOnTest().folds_plan, refits=True)
+    counts = np.ones(34)
+    counts[[29, 30]] = 0.0  # what overlaps
+    with pytest.raises(ValueError, match="separate the classes"):
+        refitted.reweighted(counts)

@@ -196,9 +196,11 @@ class LinearFusion(Fittable):
 
         folds, fits = run(plan)
         fused = fused_data(stack, fits.fusions, folds)
-        columns = stack.held
-        if not refits or columns is None:
+        if not refits or stack.held is None:
             return fused
+        columns: Any = stack.held
+        if stack.n_classes == 2:  # side by side, once for all replicates
+            columns = np.asarray(columns, np.float64)
         of_row = folds.calibrator_of_rows(Part.whole(stack.first))
         return Refitted.from_fit(
             fused, lambda weights: fits.at_weights(weights).fuse(columns, of_row)

@@ -1,13 +1,14 @@
 """Fits of linear fusions, for all folds at once, to rows in memory or read for each step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
 from fastpsr.caching import ByIdentity
 from fastpsr.calibration.base import require_weights
 from fastpsr.calibration.folds import Folds, OneFold
@@ -21,7 +22,6 @@ from fastpsr.predictions import Floats
 
 __all__ = ["FusionFits", "Fusions", "fit_fusions"]
 
-_CHUNK = 1 << 14  # rows whose scores stay in the cache
 _THIN = 1 << 15  # samples per class that find a starting point
 _NEAR_IN_REPLICATES = 1e-3  # gradient before the last step of a search in a replicate
 
@@ -41,20 +41,21 @@ class Fusions:
     bias: Floats
     rank: int
 
-    def fuse(self, columns: Sequence[NDArray[Any]], fusion_of_row: NDArray[Any] | None) -> Floats:
-        """Return the scores of all rows, each by a fusion; by default by the first."""
-        fused = np.empty(columns[0].shape)
-        for first in range(0, len(fused), _CHUNK):
-            here = slice(first, first + _CHUNK)
-            some = fused[here]
-            by_row: Any = 0
-            if fusion_of_row is not None and len(self.bias) > 1:
-                by_row = fusion_of_row[here]
-            bias = self.bias[by_row]
-            some[...] = bias if some.ndim > 1 else bias[..., 1] - bias[..., 0]
-            for s, column in enumerate(columns):
-                weights = self.weights[by_row, s]
-                some += (weights if some.ndim == 1 else np.reshape(weights, (-1, 1))) * column[here]
+    def fuse(self, columns: Any, fusion_of_row: NDArray[Any] | None) -> Floats:
+        """Return the scores of all rows, each by a fusion; by default by the first.
+
+        Columns are S arrays of shape (n,) or (n, K), or one array (S, n).
+        """
+        n = len(columns[0])
+        by_row: Any = np.zeros(n, np.uint8) if fusion_of_row is None else fusion_of_row
+        if columns[0].ndim == 1:
+            between = np.ascontiguousarray(self.bias[:, 1] - self.bias[:, 0])
+            features = np.asarray(columns, np.float64)
+            fused: Floats = kernels.combine_by_part(features, by_row, self.weights, between)
+            return fused
+        fused = self.bias[by_row]
+        for s, column in enumerate(columns):
+            fused += self.weights[by_row, s, None] * column
         return fused
 
 
@@ -95,16 +96,21 @@ class FusionFits:
     def at_weights(self, weights: Floats) -> Fusions:
         """Return the fusions where samples, which are held, have other weights (N,).
 
-        Searches end where what is left is far below what replicates differ by.
+        Searches end where what is left is below a hundredth of what replicates differ by.
         """
         assert self.samples.held is not None
-        rows = self.samples.held.reweighted(weights)
-        samples = _Samples(self.samples.stack, self.samples.folds, rows)
-        begin = np.mean(self.ends, axis=0)
-        plan = _search(
-            samples, self.basis, rows.totals, self.prior, begin, near=_NEAR_IN_REPLICATES
-        )
-        return replace(self, ends=run(lambda: plan)).fusions
+        folds = self.samples.folds
+        samples = _Samples(self.samples.stack, folds, self.samples.held.reweighted(weights))
+
+        def plan() -> Plan[list[Floats]]:
+            begin, near = np.mean(self.ends, axis=0), _NEAR_IN_REPLICATES
+            if folds.n_calibrators > 1:  # all begin where the sums of folds serve all of them
+                every = np.ones((1, folds.n_folds), bool)
+                (begin,) = yield from _search(samples, every, self.basis, self.prior, begin, near)
+            masks = folds.training_mask
+            return (yield from _search(samples, masks, self.basis, self.prior, begin, near))
+
+        return replace(self, ends=run(plan)).fusions
 
 
 def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[FusionFits]:
@@ -117,29 +123,28 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[FusionFits]:
     """
     require_weights(stack.first.class_weights, stack.first.kind)
     samples = yield from _Samples.of(stack, folds)
-    looked: _Look = yield from samples.ask(_Look())
-    for mask in folds.training_mask:  # before anything takes long
-        Problem.of(mask, looked.totals, prior)
-    middle, _ = yield from samples.ask(_Moments(Basis.around(np.zeros(looked.largest.size))))
+    largest = yield from samples.ask(_Largest())
+    middle, _ = yield from samples.ask(_Moments(Basis.around(np.zeros(largest.size))))
     _, covariance = yield from samples.ask(_Moments(Basis.around(middle)))
     middle = middle if middle.ndim == 1 else np.zeros(len(middle))  # which biases are free to move
-    basis = Basis.of(middle, covariance, looked.largest)
+    basis = Basis.of(middle, covariance, largest)
     samples.move(basis)
     begin = yield from _rough_point(samples, basis, prior)
-    ends = yield from _search(samples, basis, looked.totals, prior, begin)
+    ends = yield from _search(samples, folds.training_mask, basis, prior, begin)
     return FusionFits(samples, basis, prior, ends)
 
 
 def _search(
     samples: "_Samples",
+    training_mask: NDArray[np.bool_],
     basis: Basis,
-    totals: Floats,
     prior: float,
     begin: Floats,
     near: float = NEAR,
 ) -> Plan[list[Floats]]:
     """Plan: return the optimum of each training set, in the directions of the basis."""
-    problems = [Problem.of(mask, totals, prior) for mask in samples.folds.training_mask]
+    totals = yield from samples.ask(_Totals())
+    problems = [Problem.of(mask, totals, prior) for mask in training_mask]
     gauge = None if samples.stack.n_classes == 2 else np.arange(begin.size) >= basis.rank
 
     def ask(places: list[int], asked: list[Asked]) -> Plan[list[tuple[Any, Any]]]:
@@ -170,10 +175,9 @@ def _rough_point(samples: "_Samples", basis: Basis, prior: float) -> Plan[Floats
     if samples.held is not None and sizes.sum() < 4 * _THIN:
         return point
     rows = yield from samples.ask(_Thin(tuple(max(1, int(n) // _THIN) for n in sizes)))
-    rows = rows.in_one_fold()
-    some = _Samples(samples.stack, OneFold(), rows)
+    some = _Samples(samples.stack, OneFold(), rows.in_one_fold())
     try:
-        (found,) = yield from _search(some, basis, rows.totals, prior, point)
+        (found,) = yield from _search(some, np.ones((1, 1), bool), basis, prior, point)
     except ValueError:  # no optimum for these
         return point
     return found
@@ -295,18 +299,24 @@ class _Thin(_Hold):
         return rows.thinned(self.strides)
 
 
-@dataclass(frozen=True, eq=False)
-class _Look(_Question):
-    """Weights of folds by class, (F, K), and the largest scores (S,)."""
+class _Totals(_Question):
+    """Weights of folds by class, (F, K)."""
 
-    totals: Any = None
-    largest: Any = None
+    def of(self, rows: Rows) -> Floats:
+        return rows.totals
 
-    def of(self, rows: Rows) -> "_Look":
-        return _Look(rows.totals, rows.largest)
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        return one + other
 
-    def merge(self, one: "_Look", other: "_Look") -> "_Look":
-        return _Look(one.totals + other.totals, np.maximum(one.largest, other.largest))
+
+class _Largest(_Question):
+    """The largest score of each system, by magnitude, (S,)."""
+
+    def of(self, rows: Rows) -> Floats:
+        return rows.largest
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        return np.maximum(one, other)
 
 
 @dataclass(frozen=True, eq=False)

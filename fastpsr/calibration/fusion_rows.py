@@ -274,6 +274,7 @@ class _BinaryRows(Rows):
                 fused = np.zeros(stop - begin)
                 for scores, weight in zip(self.scores, end[:-1], strict=True):
                     fused += weight * scores[begin:stop]
+                fused = fused[self.weights[begin:stop] > 0.0]  # some are not drawn in a replicate
                 least = min(least, float(fused.min(initial=np.inf)))
                 most = max(most, float(fused.max(initial=-np.inf)))
             ends += [least, -most]
@@ -309,7 +310,7 @@ class _ClassRows(Rows):
         ]
 
     def margins(self, end: Floats, training_mask: NDArray[np.bool_]) -> Floats:
-        rows = np.flatnonzero(training_mask[self.folds])
+        rows = np.flatnonzero(training_mask[self.folds] & (self.weights > 0.0))
         least, most = np.inf, -np.inf
         for first in range(0, rows.size, _CHUNK):
             some = rows[first : first + _CHUNK]
