@@ -45,6 +45,8 @@ def test_cap_before_logarithm(made):
         ({"b": 0.0}, {"log": True}, "^values .* above 0, whose logarithms .*, not '0.0' of 'b'"),
         ({"b": None}, {}, r"^values must give every id a value, .* none to 1 test id \(.b.\)"),
         ({}, {"cap": "ten"}, "^cap"),
+        ({}, {"cap": np.nan}, "^cap must be a finite number, not nan"),
+        ({}, {"cap": 0.0, "log": True}, "^cap must be a finite number above 0, .*, not 0.0"),
     ],
 )  # fmt: skip
 def test_what_is_refused(made, change, options, message):

@@ -113,11 +113,24 @@ def _apply(
         kind = type(fitted).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
     names = options.names_of_applied([n for n in fitted.systems_ if n in fitted.columns_])
+    _check_measures(fitted, measures)
     others = read_systems(
         reader, names, _scales(options, [*names.values()]), measures, options.output, labeled=False
     )
     _print_fusion(fitted)
     _write(options, fitted, others)
+
+
+def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> None:
+    """Raise unless the quality measures are those of a saved fusion."""
+    needed = [name for name in fitted.systems_ if name not in fitted.columns_]
+    if {*needed} != {*measures}:
+        options = (f" --quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
+        remedy = f": give{''.join(options)}" if needed else ""
+        has = (
+            f"has the quality measures {', '.join(needed)}" if needed else "has no quality measures"
+        )
+        raise ValueError(f"the fusion {has}, not {', '.join(measures) or 'none'}{remedy}")
 
 
 def _train(
@@ -196,7 +209,7 @@ def _print_fusion(fitted: LinearFusion) -> None:
     bias = float(fitted.bias_[1] - fitted.bias_[0])
     values = {**dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)), "bias": bias}
     width = max(map(len, values))
-    print_line(f"fusion of all trials at a prior of {fitted.prior:g}: {rank}")
+    print_line(f"fusion at a prior of {fitted.prior:g}: {rank}")
     for name, value in values.items():
         print_line(f"  {name:<{width}}  {value:>11.5g}")
 
@@ -231,5 +244,4 @@ def _show(
 def _write(options: FusionOptions, fitted: LinearFusion, others: Systems) -> None:
     """Write the fused scores of other trials."""
     assert options.output is not None
-    with worded(systems="--apply and --quality"):
-        others.write(options.output, fitted.transform(others.given))
+    others.write(options.output, fitted.transform(others.given))

@@ -66,7 +66,8 @@ def read_systems(
     sets: dict[str, TrialSet] = {}
     for path, name in paths.items():
         sets[name] = reader.read(path) if labeled else reader.read_unlabeled(path)
-        print_line(f"{path}: {name}, scores taken as {scales[name]}")
+        kind = f", taken as {scales[name]}" if labeled else ""
+        print_line(f"{path}: scores of {name}{kind}")
     format = reader.options.format or next(iter(sets.values())).source.format
     if output is not None:
         check_ending("--output", output, format)

@@ -155,15 +155,15 @@ def _fused(
         raise error.renamed(f"{row}: {error.name or error.argument}") from None
 
 
-def _parts_of(
-    given: Mapping[Any, Predictions | Quality],
-) -> dict[str, Any]:
+def _parts_of(given: Mapping[Any, Predictions | Quality]) -> dict[str, Any]:
     """Return by row the systems and measures that are fused for it, or what is taken as it is."""
     systems = {name: each for name, each in given.items() if not isinstance(each, Quality)}
     parts: list[tuple[str, Any]] = [(FUSED, given)]
+    renamed = []
     for name, each in systems.items():
         if getattr(each, "kind", "") == "raw scores":
             parts.append((f"{name} calibrated", {name: each}))
+            renamed.append(str(name))
         else:
             parts.append((str(name), each))
     if len(systems) < len(given):
@@ -172,10 +172,9 @@ def _parts_of(
         for name in systems:
             others = {other: each for other, each in given.items() if other != name}
             parts.append((f"without {name}", others))
-    rows = [row for row, _ in parts]
-    for row in rows:
-        if rows.count(row) > 1:
-            raise ArgumentError(
-                "systems", f"must have names other than those of rows of the table, not {row!r}"
-            )
+    taken = [*(row for row, _ in parts), *renamed]
+    for name in taken:
+        if taken.count(name) > 1:
+            rule = f"must have names other than those of rows of the table, not {name!r}"
+            raise ArgumentError("systems", rule)
     return dict(parts)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["quality_of_columns", "quality_of_ids"]
 
+_MOST = np.finfo(np.float64).max
+
 
 def quality_of_ids(
     sides: tuple[Coded, Coded],
@@ -86,5 +88,7 @@ def _treated(
         whose = f"in column {source}" if isinstance(source, str) else f"of {source[at]!r}"
         raise ArgumentError(argument, f"{rule}, not {shown!r} {whose}")
     if cap is not None:
-        numbers = np.minimum(numbers, checks.as_number("cap", cap))
+        rule = "be a finite number" + " above 0, whose logarithm is taken" * log
+        least, most = (5e-324 if log else -_MOST), _MOST
+        numbers = np.minimum(numbers, checks.check_number("cap", cap, least, most, rule))
     return np.log(numbers) if log else numbers

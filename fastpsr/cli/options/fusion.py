@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from fastpsr.cli.tables import short_names
 from fastpsr.cli.wording import worded
 from fastpsr.metrics import MinDCF
 from fastpsr.trials import TrialSet
+from fastpsr.wording import counted
 
 __all__ = ["FusionOptions", "Measure", "QualityOptions"]
 
@@ -41,11 +42,13 @@ class Measure:
 
     def of(self, made: TrialSet) -> Quality:
         """Return the measure of trials."""
+        treatment: dict[str, Any] = {"cap": self.cap, "log": self.log}
         if isinstance(self.source, Path):
-            with worded(values=f"--quality {self.source}:"):
-                return made.quality(self.source, cap=self.cap, log=self.log)
-        with worded(column="--quality-columns"):
-            return made.quality(column=self.source, cap=self.cap, log=self.log)
+            option = f"--quality {self.source}:"
+            with worded(values=option, cap=f"{option} cap"):
+                return made.quality(self.source, **treatment)
+        with worded(column="--quality-columns", cap="--quality-columns: cap"):
+            return made.quality(column=self.source, **treatment)
 
 
 @dataclass(frozen=True)
@@ -190,8 +193,8 @@ class FusionOptions:
         applied = self.applied
         if len(applied) != len(systems):
             raise ValueError(
-                f"--apply must be given once for each system, {', '.join(systems)}, not "
-                f"{len(applied)} times"
+                f"--apply must name a file for each of {', '.join(systems)}: "
+                f"{counted(len(systems), 'file')}, not {len(applied)}"
             )
         own = [name for name in applied.values() if name is not None]
         if not own:
@@ -207,7 +210,7 @@ class FusionOptions:
 def _treated(option: str, text: str) -> tuple[str, bool, float | None]:
     """Return what is treated, whether logarithms are taken, and the largest value."""
     log, cap, rest = False, None, text
-    while ":" in rest and not Path(rest.rpartition("=")[2]).exists():
+    while ":" in rest and not _is_file(rest):
         rest, _, last = rest.rpartition(":")
         if last == "log" and not log:
             log = True
@@ -216,6 +219,12 @@ def _treated(option: str, text: str) -> tuple[str, bool, float | None]:
         else:
             raise ValueError(f"{option} must end in {_TREATED}, not {text!r}")
     return rest, log, cap
+
+
+def _is_file(text: str) -> bool:
+    """Whether FILE or NAME=FILE names a file as it is; a name has no colon."""
+    name, _, path = text.partition("=")
+    return Path(text).is_file() or (":" not in name and Path(path).is_file())
 
 
 def _number(option: str, last: str, text: str) -> float:
