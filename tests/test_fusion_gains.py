@@ -150,7 +150,7 @@ REFUSED = {
     "no systems": (lambda: {"q": systems()["q"]}, {}, "^systems must have predictions"),
     "one system is constant": (
         lambda: {name: constant()[name] for name in ("a", "b")},
-        {}, "^without b: systems must differ between samples",
+        {}, "^systems, for the row 'without b', must differ between samples",
     ),
     "seed alone": (systems, {"seed": 1}, "^seed is for intervals"),
     "metrics": (systems, {"metrics": ["Cllrs"]}, "metrics must be among"),

@@ -152,7 +152,8 @@ def _fused(
     except ArgumentError as error:
         if row == FUSED:
             raise
-        raise error.renamed(f"{row}: {error.name or error.argument}") from None
+        name = f"{error.name or error.argument}, for the row {row!r},"
+        raise error.renamed(name) from None
 
 
 def _parts_of(given: Mapping[Any, Predictions | Quality]) -> dict[str, Any]:
