@@ -15,7 +15,7 @@ from tests import pages
 ROOT = Path(__file__).parents[1]
 _DOCS = (
     "guide", "definitions", "parts", "clusters", "trials", "fusion", "formats", "intervals",
-    "embedding",
+    "embedding", "wespeaker",
 )  # fmt: skip
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
 
