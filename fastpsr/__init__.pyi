@@ -75,6 +75,7 @@ from fastpsr.evaluation import (
     SharedTargets,
     decompose,
     evaluate,
+    evaluate_fusion,
     select,
 )
 from fastpsr.metrics import (
@@ -188,6 +189,7 @@ __all__ = [
     "elub",
     "empirical_cross_entropy",
     "evaluate",
+    "evaluate_fusion",
     "expected_cost",
     "from_dask",
     "from_parts",

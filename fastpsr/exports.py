@@ -53,6 +53,7 @@ MODULE_OF = {
     "SharedTargets": "evaluation",
     "decompose": "evaluation",
     "evaluate": "evaluation",
+    "evaluate_fusion": "evaluation",
     "select": "evaluation",
     "AUC": "metrics",
     "ECE": "metrics",

@@ -25,7 +25,7 @@ _PUBLIC = {
     "errors": ["ArgumentError", "SuspicionWarning"],
     "evaluation": [
         "Decomposition", "Evaluation", "Selection", "SharedTargets", "decompose", "evaluate",
-        "select",
+        "evaluate_fusion", "select",
     ],
     "metrics": ...,
     "parallel": ...,

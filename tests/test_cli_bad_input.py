@@ -476,6 +476,7 @@ SEVERAL_TIMES = {
     "evaluate": {"--equalize", "--priors", "--ci", "--missing", "--json"},
     "compare": {"--weights", "--resamples"},
     "calibrate": {"--scores", "--apply", "--output", "--calibrator"},
+    "fuse": {"--prior", "--output", "--quality-terms", "--load"},
     "threshold": {"--dcf", "--scores"},
     "demo": {"--seed", "--report"},
     "simulate trials": {"--seed", "--targets"},

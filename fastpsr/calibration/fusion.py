@@ -15,7 +15,7 @@ from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Part
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["LinearFusion", "Systems"]
+__all__ = ["LinearFusion", "Systems", "systems_by_name"]
 
 #: Predictions of the same samples by several systems, and quality measures of these samples.
 Systems = Mapping[str, Predictions | Quality] | Sequence[Predictions | Quality]
@@ -149,7 +149,7 @@ class LinearFusion(Fittable):
         """
         if not hasattr(self, "domain_"):
             raise ValueError(f"{self.name} must be fitted before it transforms")
-        given = {str(name): each for name, each in _by_name(systems).items()}
+        given = {str(name): each for name, each in systems_by_name(systems).items()}
         if not isinstance(systems, Mapping) and len(given) == len(self.systems_):
             given = dict(zip(self.systems_, given.values(), strict=True))
         if {*given} != {*self.systems_}:
@@ -186,7 +186,7 @@ class LinearFusion(Fittable):
         require_fitted("systems_", 0 < len(self.systems_) <= weights.size)
 
     def _stacked(self, systems: Systems) -> tuple[dict[Any, Predictions | Quality], Stack]:
-        given = _by_name(systems)
+        given = systems_by_name(systems)
         stack = Stack.of(given, self.quality)
         if stack.n_classes > 2 and self.prior != 0.5:
             rule = f"is of two classes; these are {stack.n_classes}, which count alike"
@@ -194,7 +194,7 @@ class LinearFusion(Fittable):
         return given, stack
 
 
-def _by_name(systems: Any) -> dict[Any, Predictions | Quality]:
+def systems_by_name(systems: Any) -> dict[Any, Predictions | Quality]:
     """Return systems and measures by name, or by their place in a list."""
     if isinstance(systems, Mapping):
         return {**systems}

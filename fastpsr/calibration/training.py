@@ -32,7 +32,15 @@ from fastpsr.plans import (
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cross_fit"]
+__all__ = [
+    "CrossFit",
+    "HeldOut",
+    "TrainOnTest",
+    "Training",
+    "as_training",
+    "cross_fit",
+    "training_of_systems",
+]
 
 
 class Training(Options, ABC):
@@ -389,11 +397,16 @@ def cross_fit(
 
 
 def _cross_fit_systems(fusion: LinearFusion, systems: Any, train: Training | None) -> Predictions:
+    return fusion.cross_fitted(systems, training_of_systems(train).folds_of)
+
+
+def training_of_systems(train: Training | None) -> Training:
+    """Return the training of a fusion, by default cross-fitting; raise if it is held out."""
     chosen = as_training(CrossFit() if train is None else train)
     if not chosen.refits:
         rule = "must be trained on these systems, by CrossFit or TrainOnTest"
         raise ArgumentError("train", rule, remedy="fit() to held-out systems, and transform()")
-    return fusion.cross_fitted(systems, chosen.folds_of)
+    return chosen
 
 
 def _dimensions(values: Any) -> int:

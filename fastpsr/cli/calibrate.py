@@ -101,7 +101,7 @@ def calibrate(
             assert files.load is not None
             fitted = load_calibrator(files.load)
             if not isinstance(fitted, Calibrator):
-                rule = "is a fusion of several systems: load_calibrator in Python returns it"
+                rule = "is a fusion of several systems: use fastpsr fuse --load"
                 raise ValueError(f"{files.load} {rule}")
         else:
             fitted = untrained.fit(training.predictions)
