@@ -225,8 +225,11 @@ def test_report(made):
     out = succeed(*RUN, *FEW, "--metrics", "EER,Cllr", "--report", "r.html")
     page = Path("r.html").read_text()
     assert "written: r.html" in out
+    assert "<h1>Fusion of a, b</h1>" in page
     assert "without a" in page
-    assert "rank 2 of 2 columns" in page
+    assert page.count("rank 2 of 2 columns") == 1
+    assert "Weights of a fit to all samples" in page
+    assert "Gains of the fusion of a, b: " in page
 
 
 # What is refused

@@ -17,9 +17,9 @@ from fastpsr.cli.options.scores import Scores, TrialScale, kinds_of, trial_scale
 from fastpsr.cli.reports import require_report, write_report
 from fastpsr.cli.results import shown_names
 from fastpsr.cli.show import (
+    console,
     off_the_bar,
     print_error,
-    print_line,
     print_written,
     recorded_lines,
     steps,
@@ -164,7 +164,8 @@ def _train(
         evaluation = _show(options, evaluation, fitted, scales, inputs)
         if options.to_report is not None:
             write_report(
-                options.to_report, evaluation, begin, read=lines,
+                options.to_report, evaluation, begin, read=lines, fusion=fitted,
+                title=f"Fusion of {', '.join(scales)}",
                 predictions=cross_fitted_rows(read.given, fusion, train),
                 operating_points=options.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
@@ -209,9 +210,10 @@ def _print_fusion(fitted: LinearFusion) -> None:
     bias = float(fitted.bias_[1] - fitted.bias_[0])
     values = {**dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)), "bias": bias}
     width = max(map(len, values))
-    print_line(f"fusion at a prior of {fitted.prior:g}: {rank}")
-    for name, value in values.items():
-        print_line(f"  {name:<{width}}  {value:>11.5g}")
+    with off_the_bar():
+        console.print(f"fusion at a prior of {fitted.prior:g}: {rank}")
+        for name, value in values.items():
+            console.print(f"  {name:<{width}}  {value:>11.5g}")
 
 
 def _show(
@@ -226,8 +228,7 @@ def _show(
     evaluation = in_words(evaluation, drawn)
     with off_the_bar():
         print_evaluation(evaluation)
-    if evaluation.intervals is not None:
-        print_line(_FIXED)
+        console.print(_FIXED)
     if caution := options.drawn.caution(evaluation.intervals, options.speakers):
         print_error(caution)
     content = {

@@ -20,10 +20,12 @@ from fastpsr.metrics import EER, ActDCF, BayesRisk, Cllr, CrossEntropy, Metric, 
 from fastpsr.options import with_hints
 from fastpsr.predictions import Predictions
 
-__all__ = ["FUSED", "cross_fitted_rows", "evaluate_fusion", "metrics_of_fusion"]
+__all__ = ["FUSED", "WITHOUT", "cross_fitted_rows", "evaluate_fusion", "metrics_of_fusion"]
 
 #: The row of the fusion of all systems.
 FUSED = "fused"
+#: The beginning of the rows of fusions of less than all.
+WITHOUT = "without "
 _OF_TWO_CLASSES = (EER, MinDCF, ActDCF, Cllr, MinCllr)
 _OF_MORE = (CrossEntropy, BayesRisk)
 
@@ -168,11 +170,11 @@ def _parts_of(given: Mapping[Any, Predictions | Quality]) -> dict[str, Any]:
         else:
             parts.append((str(name), each))
     if len(systems) < len(given):
-        parts.append(("without quality", systems))
+        parts.append((f"{WITHOUT}quality", systems))
     if len(systems) > 1:
         for name in systems:
             others = {other: each for other, each in given.items() if other != name}
-            parts.append((f"without {name}", others))
+            parts.append((f"{WITHOUT}{name}", others))
     taken = [*(row for row, _ in parts), *renamed]
     for name in taken:
         if taken.count(name) > 1:
