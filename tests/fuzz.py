@@ -848,6 +848,12 @@ def simulations(s):
         )  # fmt: skip
         check_array(made.mcps, made.cal.shape)
         return
+    if s.chance(0.3):
+        made, _ = fp.simulate.challenge(
+            s.number(10), s.number(s.of([30, 200])), seed=s.number(1)
+        )  # fmt: skip
+        check_array(made.a, made.test_seconds.shape)
+        return
     trials = fp.simulate.trial_list(
         s.number(s.of([10, 50])), s.number(s.of([30, 200])),
         n_speakers=s.number(30) if s.chance(0.3) else None,

@@ -433,7 +433,7 @@ def test_calibrated_output_can_be_evaluated():
                         "--calibrator", "--folds", "--json", "--csv", "raw", "temperature"]),
         (["calibrate"], ["--apply", "--output", "--save", "--load", "--folds", "histogram"]),
         (["fuse"], ["--apply", "--output", "--save", "--load", "--quality", "--prior", "--report"]),
-        (["simulate"], ["trials", "classes"]),
+        (["simulate"], ["trials", "challenge", "classes"]),
         (["simulate", "trials"], ["--targets", "--nontargets", "3658", "718130"]),
         (["simulate", "classes"], ["--samples", "--classes", "--system", "--variance", "mcps"]),
         (["warmup"], ["--help"]),

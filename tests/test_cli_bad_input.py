@@ -459,6 +459,7 @@ def test_errors_are_not_printed_to_stdout():
         (["evaluate", "s.npz", "--color", "red"], ["--color"]),
         (["simulate", "nothing"], ["nothing"]),
         (["simulate", "trials"], ["output"]),
+        (["simulate", "challenge"], ["folder"]),
         (["simulate", "classes", "o.npz", "--system", "abc"], ["--system", "abc", "mcps"]),
     ],
 )
@@ -479,6 +480,7 @@ SEVERAL_TIMES = {
     "threshold": {"--dcf", "--scores"},
     "demo": {"--seed", "--report"},
     "simulate trials": {"--seed", "--targets"},
+    "simulate challenge": {"--seed", "--targets"},
     "simulate classes": {"--seed", "--system"},
 }
 

@@ -37,7 +37,7 @@ COMMANDS = {
     "threshold": "Print the threshold for a prior and costs, or for a limit of an error rate.",
     "join": "Join a key and score files (text files of any size) into one Parquet file.",
     "warmup": "Compile all kernels into the cache, so that later commands need not compile.",
-    "simulate": "Write simulated data to a file.",
+    "simulate": "Write simulated data to files.",
 }
 
 
