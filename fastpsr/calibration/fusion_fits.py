@@ -124,7 +124,7 @@ def fit_fusions(stack: Stack, folds: Folds, prior: float) -> Plan[FusionFits]:
     require_weights(stack.first.class_weights, stack.first.kind)
     samples = yield from _Samples.of(stack, folds)
     largest = yield from samples.ask(_Largest())
-    middle, _ = yield from samples.ask(_Moments(Basis.around(np.zeros(largest.size))))
+    middle, _ = yield from samples.ask(_Moments(None))
     _, covariance = yield from samples.ask(_Moments(Basis.around(middle)))
     middle = middle if middle.ndim == 1 else np.zeros(len(middle))  # which biases are free to move
     basis = Basis.of(middle, covariance, largest)
@@ -321,12 +321,12 @@ class _Largest(_Question):
 
 @dataclass(frozen=True, eq=False)
 class _Moments(_Question):
-    """Sums of scores, and of their products, in the directions of a basis."""
+    """Sums of scores, and of their products, in the directions of a basis if there is one."""
 
-    basis: Basis
+    basis: Basis | None
 
     def of(self, rows: Rows) -> tuple[Floats, Floats]:
-        return rows.moved(self.basis).moments()
+        return (rows if self.basis is None else rows.moved(self.basis)).moments()
 
     def merge(self, one: Any, other: Any) -> Any:
         return one[0] + other[0], one[1] + other[1]

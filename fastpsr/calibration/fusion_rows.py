@@ -15,6 +15,7 @@ from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.objective import Asked
 from fastpsr.calibration.stacks import Stack
 from fastpsr.errors import ArgumentError
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.plans import Part
 from fastpsr.predictions import Floats
 
@@ -137,15 +138,8 @@ class Rows(ABC):
 
     def moved(self, basis: Basis) -> Self:
         """Return the rows with their scores in the directions of a basis."""
-        n = self.y.size
         out = np.zeros((basis.rank, *self.scores.shape[1:]))
-        for first in range(0, n, _CHUNK):
-            here = slice(first, first + _CHUNK)
-            for scores, middle, weights in zip(self.scores, basis.middle, basis.to, strict=True):
-                centered = scores[here] - middle
-                for direction, weight in enumerate(weights):  # by BLAS bits would vary
-                    if weight:
-                        out[direction, here] += weight * centered
+        over_blocks(_move, count_blocks(self.y.size), self.scores, basis.middle, basis.to, out)
         return replace(self, scores=out)
 
     def in_one_fold(self) -> Self:
@@ -325,6 +319,24 @@ class _ClassRows(Rows):
         return np.array([least, -most])
 
 
+def _move(first: int, last: int, scores: Floats, middle: Floats, to: Floats, out: Floats) -> None:
+    """Write scores (S, n) in directions `to` (S, R), in some blocks; by BLAS bits would vary."""
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        for of_system, middle_of_system, weights in zip(scores, middle, to, strict=True):
+            centered = of_system[here] - middle_of_system
+            for direction, weight in enumerate(weights):
+                if weight:
+                    out[direction, here] += weight * centered
+
+
+def _take(first: int, last: int, columns: Any, order: Any, out: Floats) -> None:
+    """Write rows of columns in an order, some blocks of rows."""
+    here = slice(first * BLOCK, last * BLOCK)
+    for place, column in enumerate(columns):
+        out[place, here] = column[here] if order is None else column[order[here]]
+
+
 def rows_of(stack: Stack, parts: Sequence[Part], folds: Folds) -> Rows:
     """Return the rows of positive weight of a part of each system."""
     first = parts[0].predictions
@@ -338,10 +350,11 @@ def rows_of(stack: Stack, parts: Sequence[Part], folds: Folds) -> Rows:
         order = order[weights[order] > 0.0]
     y = y[order]
     scores = np.empty((len(columns), y.size, *columns[0].shape[1:]))
-    for place, column in enumerate(columns):
-        scores[place] = column[order]
+    rows = None if isinstance(order, slice) else order
+    over_blocks(_take, count_blocks(y.size), columns, rows, scores)
     if n_classes > 2:
         scores -= scores.mean(axis=2, keepdims=True)  # common to all classes
-    totals = stack.first.class_weights[y]
-    shares = weights[order] / totals if weights.size else 1.0 / totals
+    shares = (1.0 / stack.first.class_weights)[y]
+    if weights.size:
+        shares *= weights[order]
     return made(scores, y, shares, folds_of_rows[order], folds.n_folds, n_classes, order)
