@@ -72,10 +72,12 @@ from fastpsr.evaluation import (
     Decomposition,
     Evaluation,
     Selection,
-    SharedTargets,
     decompose,
     evaluate,
     select,
+)
+from fastpsr.groups import (
+    SharedTargets,
 )
 from fastpsr.metrics import (
     AUC,

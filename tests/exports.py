@@ -24,9 +24,9 @@ _PUBLIC = {
     "dask": ...,
     "errors": ["ArgumentError", "SuspicionWarning"],
     "evaluation": [
-        "Decomposition", "Evaluation", "Selection", "SharedTargets", "decompose", "evaluate",
-        "select",
+        "Decomposition", "Evaluation", "Selection", "decompose", "evaluate", "select",
     ],
+    "groups": ["SharedTargets"],
     "metrics": ...,
     "parallel": ...,
     "plans": ["PartitionedPredictions", "from_parts"],

@@ -6,7 +6,6 @@ from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
-from fastpsr.evaluation.groups import Grouping, SharedTargets, groups_of
 from fastpsr.evaluation.select import Candidate, Selection, select
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
@@ -19,17 +18,14 @@ __all__ = [
     "Evaluation",
     "Group",
     "GroupPairs",
-    "Grouping",
     "Intervals",
     "NoIntervalsWarning",
     "Pairs",
     "Row",
     "Selection",
-    "SharedTargets",
     "decompose",
     "default_metrics",
     "evaluate",
     "evaluate_systems",
-    "groups_of",
     "select",
 ]

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Grouping, SharedTargets, groups_of
-from fastpsr.evaluation.binning import Bins
+from fastpsr.groups import Bins, Grouping, SharedTargets, groups_of
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.binning import (
+from fastpsr.groups.binning import (
     Binner,
     Binning,
     Bins,

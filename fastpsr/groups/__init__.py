@@ -1,0 +1,6 @@
+"""Groups of samples: by values of columns, their combinations, and bins of numbers."""
+
+from fastpsr.groups.binning import Bins
+from fastpsr.groups.groups import By, Grouping, Rows, SharedTargets, Subgroup, groups_of
+
+__all__ = ["Bins", "By", "Grouping", "Rows", "SharedTargets", "Subgroup", "groups_of"]
