@@ -27,6 +27,7 @@ from fastpsr.bootstrap import (
 from fastpsr.calibration import (
     PAV,
     BetaCalibration,
+    ByCondition,
     CrossFit,
     DirectionPreserving,
     HeldOut,
@@ -135,6 +136,7 @@ __all__ = [
     "BetaCalibration",
     "BootstrapResult",
     "BrierScore",
+    "ByCondition",
     "CalibrationLoss",
     "Cllr",
     "Clusters",

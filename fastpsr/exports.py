@@ -15,6 +15,7 @@ MODULE_OF = {
     "sample_size": "bootstrap",
     "PAV": "calibration",
     "BetaCalibration": "calibration",
+    "ByCondition": "calibration",
     "CrossFit": "calibration",
     "DirectionPreserving": "calibration",
     "HeldOut": "calibration",

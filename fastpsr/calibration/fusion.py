@@ -175,6 +175,10 @@ class LinearFusion(Fittable):
         fused = fits.fuse(stack, folds.calibrator_of_rows(Part.whole(stack.first)))
         return stack.first.replace_scores("likelihoods", fused)
 
+    def samples_of(self, systems: Systems) -> Predictions:
+        """Return the first system, which has the samples of all; raise where another has not."""
+        return Stack.of(_by_name(systems), self.quality, labeled=False).first
+
     def check_fitted(self) -> None:
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)
         require_fitted("weights_", weights.ndim == 1 and np.isfinite(weights).all())

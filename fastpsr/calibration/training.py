@@ -1,6 +1,7 @@
 """Training of calibrators: by cross-fitting, on the test data, or on held-out data."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
@@ -348,11 +350,23 @@ def cross_fit(
 ) -> Predictions: ...
 
 
+@overload
+def cross_fit(
+    calibrator: ByCondition,
+    predictions: Predictions | Systems,
+    train: Training | None = ...,
+    *,
+    by: Mapping[str, Any],
+) -> Predictions: ...
+
+
 @with_hints
 def cross_fit(
-    calibrator: Calibrator | FitTransform | LinearFusion,
+    calibrator: Calibrator | FitTransform | LinearFusion | ByCondition,
     predictions: Data | Systems,
     train: Training | None = None,
+    *,
+    by: Mapping[str, Any] | None = None,
 ) -> Any:
     """Return predictions calibrated by cross-fitting, or by a calibrator trained in another way.
 
@@ -365,6 +379,8 @@ def cross_fit(
         Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``: 5 stratified folds.
+    by : dict of name to array-like of shape (N,), optional
+        Columns of conditions, for ``ByCondition`` alone.
 
     Returns
     -------
@@ -379,8 +395,16 @@ def cross_fit(
     >>> fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()).posteriors[:, 1].tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
+    if isinstance(calibrator, ByCondition):
+        chosen = _refitting(train, "the same samples")
+        bound, samples = calibrator.on_rows(predictions, {} if by is None else by)
+        return chosen.calibrate(bound, samples)
+    if by is not None:
+        rule = f"is for ByCondition, not for {type(calibrator).__name__}"
+        raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator)")
     if isinstance(calibrator, LinearFusion):
-        return _cross_fit_systems(calibrator, predictions, train)
+        chosen = _refitting(train, "these systems")
+        return calibrator.cross_fitted(predictions, chosen.folds_of)  # type: ignore[arg-type]
     as_calibrator(calibrator)
     check_data(predictions)
     assert isinstance(predictions, Predictions | PartitionedPredictions)
@@ -388,12 +412,13 @@ def cross_fit(
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
-def _cross_fit_systems(fusion: LinearFusion, systems: Any, train: Training | None) -> Predictions:
+def _refitting(train: Training | None, what: str) -> Training:
+    """Return the training; raise if it is on other samples."""
     chosen = as_training(CrossFit() if train is None else train)
     if not chosen.refits:
-        rule = "must be trained on these systems, by CrossFit or TrainOnTest"
-        raise ArgumentError("train", rule, remedy="fit() to held-out systems, and transform()")
-    return fusion.cross_fitted(systems, chosen.folds_of)
+        rule = f"must be on {what}, by CrossFit or TrainOnTest"
+        raise ArgumentError("train", rule, remedy="fit() to held-out data, and transform()")
+    return chosen
 
 
 def _dimensions(values: Any) -> int:
