@@ -86,10 +86,10 @@ class ByCondition(Fittable):
     >>> by_duration = fp.ByCondition(dp).fit(data, {"s": seconds})
     >>> print(by_duration)
           targets  non-targets  calibrator
-    s=3       987        1,025  own
-    s=30    1,033          955  own
+    s=3     1,007        1,026  own
+    s=30    1,022          945  own
     >>> round(by_duration["s=3"].scale_, 2), round(by_duration["s=30"].scale_, 2)
-    (1.03, 0.33)
+    (0.86, 0.38)
     >>> one, own = fp.cross_fit(dp, data), fp.cross_fit(fp.ByCondition(dp), data, by={"s": seconds})
     >>> round(fp.Cllr()(one), 3), round(fp.Cllr()(own), 3)
     (0.857, 0.839)
@@ -189,14 +189,14 @@ class ByCondition(Fittable):
         groups = crossed.groups(by, samples)
         calibrated: Predictions = self.pooled_.transform(predictions)
         values, own = calibrated.scores.copy(), dict(zip(self.groups_, self.own_, strict=True))
-        unseen = {}
+        unseen, weights = {}, samples.weights
         for name, rows in zip(groups.names, groups.rows, strict=True):
             if name not in own:
-                unseen[name] = rows.size
+                n_here = np.count_nonzero(weights[rows]) if weights.size else rows.size
+                unseen[name] = int(n_here)
             elif own[name] is not None:
                 values[rows] = own[name].transform(taken(predictions, rows)).scores
-        if unseen:
-            _warn_of_unseen(unseen)
+        _warn_of_unseen({name: n for name, n in unseen.items() if n})
         return calibrated.replace_scores(calibrated.kind, values)
 
     def on_rows(self, predictions: Any, by: Mapping[str, Any]) -> tuple[GroupFits, Predictions]:
@@ -292,6 +292,8 @@ class ByCondition(Fittable):
 
 
 def _warn_of_unseen(sizes: Mapping[str, int]) -> None:
+    if not sizes:
+        return
     named = [f"{name} ({n:,})" for name, n in list(sizes.items())[:_MOST_NAMED]]
     if len(sizes) > _MOST_NAMED:
         named.append(f"{len(sizes) - _MOST_NAMED:,} more")

@@ -53,11 +53,9 @@ class GroupFits(Calibrator):
     def require_classes(self, data: Data) -> None:
         self.pooled.require_classes(data)
 
-    def look_at(self, data: Data) -> Plan[None]:
-        yield from self.pooled.look_at(data)
-
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
         assert isinstance(data, Predictions)
+        yield from self.pooled.look_at(data)  # which may refuse weights
         pooled = yield from self.pooled.cross_fit_plan(data, folds)
         whole = Part.whole(data)
         fold_of_row, calibrator_of_row = folds.fold_of_rows(whole), folds.calibrator_of_rows(whole)

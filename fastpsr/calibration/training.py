@@ -398,6 +398,8 @@ def cross_fit(
     if isinstance(calibrator, ByCondition):
         chosen = _refitting(train, "the same samples")
         bound, samples = calibrator.on_rows(predictions, {} if by is None else by)
+        if samples is predictions:
+            look_at_llrs(samples)
         return chosen.calibrate(bound, samples)
     if by is not None:
         rule = f"is for ByCondition, not for {type(calibrator).__name__}"
@@ -416,7 +418,7 @@ def _refitting(train: Training | None, what: str) -> Training:
     """Return the training; raise if it is on other samples."""
     chosen = as_training(CrossFit() if train is None else train)
     if not chosen.refits:
-        rule = f"must be on {what}, by CrossFit or TrainOnTest"
+        rule = f"must be trained on {what}, by CrossFit or TrainOnTest"
         raise ArgumentError("train", rule, remedy="fit() to held-out data, and transform()")
     return chosen
 
