@@ -208,6 +208,18 @@ def test_bins_are_those_of_evaluate():
     assert few.tolist() == fitted.transform(data, {"seconds": by["seconds"]}).scores[:2].tolist()
 
 
+def test_shown():
+    data, by = sample("llr"), conditions()
+    maker = fp.ByCondition(fp.PAV(), bins={"seconds": 3}, min_per_class=200)
+    assert repr(maker) == str(maker)
+    fitted = maker.fit(data, by)
+    n_own = sum(not reason for reason in fitted.reasons_)
+    assert repr(fitted) == f"<{maker!r} fitted to likelihoods: 6 conditions of gender, seconds, " \
+        f"{n_own} with their own>"  # fmt: skip
+    assert "gender=f" in fitted._repr_html_()
+    assert len(str(fitted).splitlines()) == 7
+
+
 def test_new_conditions_use_the_pooled_calibrator():
     data, gender = sample("llr"), conditions()["gender"].astype("U5")
     fitted = fp.ByCondition().fit(data, {"gender": gender})
@@ -398,12 +410,9 @@ def test_fusions_fall_back():
 # The gain
 
 
-@pytest.mark.parametrize("name", ["dp", "pav"])
+@pytest.mark.parametrize("name", ["dp", "pav-laplace", "venn-abers"])
 def test_gain_is_that_of_nested_loops(name):
-    calibrator, data = (
-        {"dp": fp.DirectionPreserving(), "pav": fp.PAV(laplace=True)}[name],
-        sample("llr"),
-    )
+    calibrator, data = CALIBRATORS.get(name, fp.PAV(laplace=True)), sample("llr")
     gender = conditions()["gender"]
     maker = fp.ByCondition(calibrator, min_per_class=100)
     found = fp.select(
@@ -507,6 +516,7 @@ DAMAGES = {
     "groups twice": ("groups_", ["x"] * 4),
     "no groups": ("groups_", []),
     "counts of other groups": ("counts_", [[1, 2]]),
+    "infinite counts": ("counts_", lambda counts: [["inf", 2]] * len(counts)),
     "no reasons": ("reasons_", [""] * 4),
     "a number as calibrator": ("pooled_", 3.0),
     "no pooled calibrator": ("pooled_", None),
@@ -525,7 +535,7 @@ def test_damaged_files_are_refused(tmp_path, damage):
     fp.save_calibrator(maker.fit(data, by), path)
     content = json.loads(path.read_text())
     name, value = DAMAGES[damage]
-    content["fitted"][name] = value
+    content["fitted"][name] = value(content["fitted"][name]) if callable(value) else value
     path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match=f"^{re.escape(str(path))} must be a calibrator saved"):
         fp.load_calibrator(path)

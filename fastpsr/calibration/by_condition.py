@@ -199,7 +199,9 @@ class ByCondition(Fittable):
         _warn_of_unseen({name: n for name, n in unseen.items() if n})
         return calibrated.replace_scores(calibrated.kind, values)
 
-    def on_rows(self, predictions: Any, by: Mapping[str, Any]) -> tuple[GroupFits, Predictions]:
+    def on_rows(
+        self, predictions: Any, by: Mapping[str, Any] | None
+    ) -> tuple[GroupFits, Predictions]:
         """Return what cross-fitting trains on these samples, and the labels of the samples."""
         samples = self._samples(predictions)
         _, groups = Crossed.of(samples, by, self.bins)
@@ -217,8 +219,10 @@ class ByCondition(Fittable):
         is_valid = isinstance(pooled, Calibrator | LinearFusion) and pooled.domain_ == self.domain_
         require_fitted("pooled_", is_valid)
         require_fitted("columns_", 0 < len(self.columns_) == len({*self.columns_}))
-        object.__setattr__(self, "counts_", np.asarray(self.counts_).astype(np.int64))
-        require_fitted("counts_", self.counts_.ndim == 2 and len(self.counts_) == n_groups > 0)
+        counts = np.asarray(self.counts_)
+        require_fitted("counts_", counts.ndim == 2 and len(counts) == n_groups > 0)
+        require_fitted("counts_", ((counts >= 0.0) & (counts < 1e15)).all())
+        object.__setattr__(self, "counts_", counts.astype(np.int64))  # files have one type
         require_fitted("groups_", len({*self.groups_}) == n_groups)
         require_fitted("reasons_", len(self.reasons_) == n_groups)
         require_fitted("own_", isinstance(self.own_, tuple) and len(self.own_) == n_groups)
@@ -234,6 +238,16 @@ class ByCondition(Fittable):
             require_fitted("edges_", each is None or (np.diff(each) > 0.0).all())
         object.__setattr__(self, "edges_", tuple(edges))
         object.__setattr__(self, "calibrator", pooled.__sklearn_clone__())
+
+    def __repr__(self) -> str:
+        """Return the options, and how many conditions were fitted."""
+        options = ("calibrator", "min_per_class", "bins")
+        text = f"ByCondition({', '.join(f'{name}={getattr(self, name)!r}' for name in options)})"
+        if not hasattr(self, "domain_"):
+            return text
+        n_own = sum(each is not None for each in self.own_)
+        conditions = f"{counted(len(self.groups_), 'condition')} of {', '.join(self.columns_)}"
+        return f"<{text} fitted to {self.domain_}: {conditions}, {n_own:,} with their own>"
 
     def __str__(self) -> str:
         """Return a table of the conditions, once fitted."""

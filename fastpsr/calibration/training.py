@@ -397,7 +397,7 @@ def cross_fit(
     """
     if isinstance(calibrator, ByCondition):
         chosen = _refitting(train, "the same samples")
-        bound, samples = calibrator.on_rows(predictions, {} if by is None else by)
+        bound, samples = calibrator.on_rows(predictions, by)
         if samples is predictions:
             look_at_llrs(samples)
         return chosen.calibrate(bound, samples)

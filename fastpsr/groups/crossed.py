@@ -58,9 +58,7 @@ class Crossed:
     binnings: tuple[Binning, ...]
 
     @classmethod
-    def of(
-        cls, samples: Predictions, by: Mapping[str, Any], bins: Bins | None
-    ) -> tuple[Self, GroupOfRows]:
+    def of(cls, samples: Predictions, by: Any, bins: Bins | None) -> tuple[Self, GroupOfRows]:
         """Return the columns of `by`, with bins of the samples of positive weight, and groups."""
         columns = _columns(by)
         binner = Binner(bins, columns)
