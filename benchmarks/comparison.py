@@ -20,12 +20,12 @@ class Comparison:
     Attributes
     ----------
     name : str
-    size : Size or Softmax
+    size : Size, SystemsSize or Softmax
     promised : float or None
         How many times as fast as the peer fastpsr promises to be; None where it promises nothing.
-    ours, peer : callable of Trials or Samples
+    ours, peer : callable of Trials, Systems or Samples
         From raw arrays to the value.
-    agree : callable of (Trials or Samples, value of ours, value of the peer)
+    agree : callable of (Trials, Systems or Samples, value of ours, value of the peer)
         Raises an AssertionError unless both sides computed the same.
     peer_package : str
         The peer's distribution.

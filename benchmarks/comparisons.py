@@ -6,7 +6,7 @@ imported when they are called, so that a comparison can be listed where its peer
 
 from functools import partial
 
-from benchmarks import binary, multiclass
+from benchmarks import binary, fusion, multiclass
 from benchmarks.comparison import Comparison
 from benchmarks.data import (
     LARGE,
@@ -17,6 +17,7 @@ from benchmarks.data import (
     SMALL,
     Size,
     Softmax,
+    SystemsSize,
 )
 
 __all__ = ["COMPARISONS"]
@@ -102,5 +103,12 @@ COMPARISONS = [
     Comparison(
         "EER, Cllr, minCllr and minDCF", SITW, 12, binary.our_detection_metrics,
         binary.llreval_detection_metrics, binary.same_metrics, "llreval", "log_odds",
+    ),
+    *(
+        Comparison(
+            "fusion fit", SystemsSize(size.n_trials, size.n_targets, 3, dtype), promised,
+            fusion.our_fit, fusion.sklearn_fit, fusion.same_llrs, "scikit-learn", "scores",
+        )
+        for size, dtype, promised in ((SITW, "float64", 20), (LARGE, "float32", None))
     ),
 ]  # fmt: skip

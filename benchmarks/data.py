@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 SEPARATION = 3.5  # standard deviations between the classes: an equal error rate of 4 %
+SHARED = 0.7  # correlation of the errors of several systems
 OVERCONFIDENCE = 1.2  # factor on the log-odds: posteriors that calibration has to mend
 
 
@@ -23,6 +25,20 @@ class Size:
 
     def make(self) -> "Trials":
         return make_trials(self)
+
+
+@dataclass(frozen=True)
+class SystemsSize(Size):
+    """How many trials a list has, scored by how many systems, in which type of numbers."""
+
+    n_systems: int
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, {self.n_systems} systems, {self.dtype}"
+
+    def make(self) -> "Systems":  # type: ignore[override]
+        return make_systems(self)
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,36 @@ def make_trials(size: Size, seed: int = 0) -> Trials:
     log_odds = SEPARATION * (scores - SEPARATION / 2) + prior_log_odds
     log_odds *= OVERCONFIDENCE
     return Trials(y, scores, log_odds, 1.0 / (1.0 + np.exp(-log_odds)))
+
+
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """A trial list that several systems score, in no order.
+
+    Attributes
+    ----------
+    y : ndarray of int64, shape (N,)
+        1 for a target, 0 for a non-target.
+    scores : ndarray, shape (S, N)
+        As in `Trials`; the noise of systems has correlation `SHARED`.
+    """
+
+    y: NDArray[np.int64]
+    scores: NDArray[Any]
+
+
+@lru_cache(maxsize=2)
+def make_systems(size: SystemsSize, seed: int = 0) -> Systems:
+    """Draw a trial list with the scores of systems."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros(size.n_trials, np.int64)
+    y[: size.n_targets] = 1
+    rng.shuffle(y)
+    shared = np.sqrt(SHARED) * rng.normal(size=size.n_trials) + SEPARATION * y
+    scores = np.empty((size.n_systems, size.n_trials), size.dtype)
+    for row in scores:
+        row[:] = shared + np.sqrt(1.0 - SHARED) * rng.normal(size=size.n_trials)
+    return Systems(y, scores)
 
 
 @dataclass(frozen=True, eq=False)

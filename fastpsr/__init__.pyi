@@ -75,6 +75,7 @@ from fastpsr.evaluation import (
     Selection,
     decompose,
     evaluate,
+    evaluate_fusion,
     select,
 )
 from fastpsr.groups import (
@@ -192,6 +193,7 @@ __all__ = [
     "elub",
     "empirical_cross_entropy",
     "evaluate",
+    "evaluate_fusion",
     "expected_cost",
     "from_dask",
     "from_parts",

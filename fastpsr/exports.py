@@ -53,6 +53,7 @@ MODULE_OF = {
     "Selection": "evaluation",
     "decompose": "evaluation",
     "evaluate": "evaluation",
+    "evaluate_fusion": "evaluation",
     "select": "evaluation",
     "SharedTargets": "groups",
     "AUC": "metrics",

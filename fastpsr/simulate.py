@@ -1,4 +1,4 @@
-"""Simulated data: synthetic classifiers, and a trial list of speaker verification."""
+"""Simulated data: synthetic classifiers, and trial lists of speaker verification."""
 
 from __future__ import annotations  # numpy.random, which takes long to import, is named in some
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 
-__all__ = ["SyntheticSystems", "TrialList", "gaussian_classes", "trial_list"]
+__all__ = [
+    "ChallengeList", "SyntheticSystems", "TrialList", "challenge", "gaussian_classes", "trial_list",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,6 +21,13 @@ Integers = NDArray[np.int64]
 _DIMENSIONS = 64  # of a session vector: enough for nearly Gaussian LLRs
 _ROWS = 1 << 11  # trials scored at a time, so that their vectors stay in the cache
 _FULLEST = 0.9  # largest fraction of all possible pairs that a trial list uses by default
+_SESSIONS = 7  # of each speaker, by default
+_SPEAKER_VARIANCE = 0.52  # of a challenge, as the following are
+_NOISE = {"a": 1.0, "b": 1.1}  # of each system's vectors
+_SHARED = 0.6  # fraction of the variance of the noise that both systems share
+_HALFWAY = 4.0  # seconds at which the variance of the noise is twice that of a long recording
+_SECONDS, _SPREAD = 8.0, 0.8  # the median duration, and the standard deviation of its logarithm
+_SHORTEST, _LONGEST = 1.0, 60.0  # seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +81,35 @@ class TrialList:
     test_speaker: Integers
     enroll: Integers
     test: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class ChallengeList:
+    """Trials scored by two systems, the development or evaluation list of :func:`challenge`.
+
+    Attributes
+    ----------
+    y_true : ndarray of int64, shape (N,)
+        1 for a target trial (one speaker on both sides), 0 for a non-target trial.
+    a, b : ndarray of float64, shape (N,)
+        Scores of both systems: cosine similarities.
+    enroll, test : ndarray of int64, shape (N,)
+        Recordings of the two sides, in a common numbering of both lists.
+    enroll_speaker, test_speaker : ndarray of int64, shape (N,)
+        Speakers of the two sides, in a common numbering of both lists.
+    enroll_seconds, test_seconds : ndarray of float64, shape (N,)
+        Durations of the recordings of the two sides.
+    """
+
+    y_true: Integers
+    a: Floats
+    b: Floats
+    enroll: Integers
+    test: Integers
+    enroll_speaker: Integers
+    test_speaker: Integers
+    enroll_seconds: Floats
+    test_seconds: Floats
 
 
 def gaussian_classes(
@@ -173,7 +211,7 @@ def trial_list(
     n_nontargets: int = 718_130,
     *,
     n_speakers: int | None = None,
-    n_sessions_per_speaker: int = 7,
+    n_sessions_per_speaker: int = _SESSIONS,
     speaker_variance: float = 0.48,
     speaker_spread: float = 0.06,
     scale: float = 0.75,
@@ -281,22 +319,14 @@ def trial_list(
     checks.check_number("n_nontargets", n_nontargets, 1, nontarget_pairs, rule)
 
     rng = _generator(seed)
-    targets = _draw_distinct(rng, n_targets, target_pairs)
-    nontargets = _draw_distinct(rng, n_nontargets, nontarget_pairs)
-    pairs = np.concatenate(
-        [
-            _target_sessions(targets, n_sessions_per_speaker),
-            _nontarget_sessions(nontargets, n_speakers, n_sessions_per_speaker),
-        ],
-        axis=1,
+    enroll, test, y_true = _draw_trials(
+        rng, n_targets, n_nontargets, n_speakers, n_sessions_per_speaker
     )
-    order = rng.permutation(n_targets + n_nontargets)
-    enroll, test = pairs[0, order], pairs[1, order]
     vectors = _draw_sessions(
         rng, n_speakers, n_sessions_per_speaker, speaker_variance, speaker_spread
     )
     return TrialList(
-        y_true=(order < n_targets).astype(np.int64),
+        y_true=y_true,
         llr=scale * _plda_llrs(vectors, enroll, test, speaker_variance) + shift,
         enroll_speaker=enroll // n_sessions_per_speaker,
         test_speaker=test // n_sessions_per_speaker,
@@ -305,7 +335,103 @@ def trial_list(
     )
 
 
+def challenge(
+    n_targets: int = 2_000,
+    n_nontargets: int = 40_000,
+    *,
+    seed: int | np.random.Generator = 0,
+) -> tuple[ChallengeList, ChallengeList]:
+    r"""Simulate a challenge: a development and an evaluation list, two systems, and durations.
+
+    The lists have different speakers. System k makes a vector :math:`x_k = s + e_k` of 64
+    dimensions of a recording of t seconds, with the speaker's :math:`s \sim \mathcal{N}(0, 0.52 I)`
+    and noise :math:`e_k \sim \mathcal{N}(0, 0.48\, n_k^2 (1 + 4 / t) I)`. The score of a trial is
+    the cosine similarity of two vectors. System b is noisier: :math:`n_a = 1, n_b = 1.1`. The noise
+    of both has correlation 0.6, since they hear the same recordings.
+
+    Parameters
+    ----------
+    n_targets, n_nontargets : int, default 2,000 and 40,000
+        Number of trials of each class in each list.
+    seed : int or numpy.random.Generator, default 0
+        Seed of a PCG64 generator, or a generator to draw from.
+
+    Returns
+    -------
+    development, evaluation : ChallengeList
+        Trials are in random order, drawn as in :func:`trial_list` from 7 recordings of each
+        speaker.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Durations are log-normal with a median of 8 s, limited to 1 s to 60 s. Short recordings lower
+    the scores of target trials and leave those of the others around 0, so that a good threshold
+    depends on durations.
+
+    Examples
+    --------
+    >>> from fastpsr import simulate
+    >>> development, evaluation = simulate.challenge(100, 900)
+    >>> development.a.shape, evaluation.y_true.sum().item()
+    ((1000,), 100)
+    >>> int(development.test_speaker.max()) < int(evaluation.enroll_speaker.min())
+    True
+    """
+    for name, n_trials in {"n_targets": n_targets, "n_nontargets": n_nontargets}.items():
+        checks.check_integer(name, n_trials, 1)
+        checks.check_number(name, n_trials, 1, 1e9, "be at most 1e9")
+    n_speakers = _enough_speakers(n_targets, n_nontargets, _SESSIONS)
+    rng = _generator(seed)
+    return (
+        _challenge_list(rng, n_targets, n_nontargets, n_speakers, 0),
+        _challenge_list(rng, n_targets, n_nontargets, n_speakers, n_speakers),
+    )
+
+
+def _challenge_list(
+    rng: np.random.Generator, n_targets: int, n_nontargets: int, n_speakers: int, first: int
+) -> ChallengeList:
+    """Return a list whose speakers are numbered from `first`."""
+    enroll, test, y_true = _draw_trials(rng, n_targets, n_nontargets, n_speakers, _SESSIONS)
+    seconds = _SECONDS * np.exp(_SPREAD * rng.standard_normal(n_speakers * _SESSIONS))
+    seconds = np.clip(seconds, _SHORTEST, _LONGEST)
+    by_system = _draw_embeddings(rng, n_speakers, seconds)
+    scores = {name: _products(vectors, enroll, test) for name, vectors in by_system.items()}
+    return ChallengeList(
+        y_true=y_true,
+        **scores,
+        enroll=first * _SESSIONS + enroll,
+        test=first * _SESSIONS + test,
+        enroll_speaker=first + enroll // _SESSIONS,
+        test_speaker=first + test // _SESSIONS,
+        enroll_seconds=seconds[enroll],
+        test_seconds=seconds[test],
+    )
+
+
 # Choice of trials
+
+
+def _draw_trials(
+    rng: np.random.Generator, n_targets: int, n_nontargets: int, n_speakers: int, n_sessions: int
+) -> tuple[Integers, Integers, Integers]:
+    """Return the sessions of both sides of different trials, and labels, in random order."""
+    targets = _draw_distinct(rng, n_targets, n_speakers * _n_pairs(n_sessions))
+    nontargets = _draw_distinct(rng, n_nontargets, _n_pairs(n_speakers) * n_sessions**2)
+    pairs = np.concatenate(
+        [
+            _target_sessions(targets, n_sessions),
+            _nontarget_sessions(nontargets, n_speakers, n_sessions),
+        ],
+        axis=1,
+    )
+    order = rng.permutation(n_targets + n_nontargets)
+    return pairs[0, order], pairs[1, order], (order < n_targets).astype(np.int64)
 
 
 def _n_pairs(n: int) -> int:
@@ -376,11 +502,36 @@ def _plda_llrs(vectors: Floats, enroll: Integers, test: Integers, variance: floa
     determinant = (1.0 - variance) * (1.0 + variance)
     squares = -0.5 * variance**2 / determinant * np.einsum("ij,ij->i", vectors, vectors)
     llrs: Floats = squares[enroll] + squares[test] - 0.5 * _DIMENSIONS * log(determinant)
-    for start in range(0, llrs.size, _ROWS):
-        rows = slice(start, start + _ROWS)
-        products = np.einsum("ij,ij->i", vectors[enroll[rows]], vectors[test[rows]])
-        llrs[rows] += variance / determinant * products
+    products = _products(vectors, enroll, test)
+    products *= variance / determinant
+    llrs += products
     return llrs
+
+
+def _draw_embeddings(
+    rng: np.random.Generator, n_speakers: int, seconds: Floats
+) -> dict[str, Floats]:
+    """Return each system's vectors of all recordings, of length 1."""
+    shape = (seconds.size, _DIMENSIONS)
+    speakers = sqrt(_SPEAKER_VARIANCE) * rng.standard_normal((n_speakers, _DIMENSIONS))
+    speakers = np.repeat(speakers, _SESSIONS, axis=0)
+    spread = np.sqrt((1.0 - _SPEAKER_VARIANCE) * (1.0 + _HALFWAY / seconds))[:, None]
+    shared = sqrt(_SHARED) * rng.standard_normal(shape)
+    found = {}
+    for name, noise in _NOISE.items():
+        own = sqrt(1.0 - _SHARED) * rng.standard_normal(shape)
+        vectors = speakers + noise * spread * (shared + own)
+        found[name] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return found
+
+
+def _products(vectors: Floats, enroll: Integers, test: Integers) -> Floats:
+    """Return the inner products of the vectors of both sides."""
+    products = np.empty(enroll.size)
+    for start in range(0, enroll.size, _ROWS):
+        rows = slice(start, start + _ROWS)
+        products[rows] = np.einsum("ij,ij->i", vectors[enroll[rows]], vectors[test[rows]])
+    return products
 
 
 def _generator(seed: int | np.random.Generator) -> np.random.Generator:

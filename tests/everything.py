@@ -283,6 +283,9 @@ def _intervals(n, n_resamples):
     candidates = {"none": None, "beta": fp.BetaCalibration(), "pav": fp.PAV(laplace=True)}
     chosen_map = fp.select(a, candidates, n_resamples=40, seed=4)
     found["select"] = np.array([chosen_map.score, chosen_map.low, chosen_map.high])
+    other = fp.Predictions.from_raw_scores(b.labels, binary(n, seed=1).scores)
+    gains = fp.evaluate_fusion({"a": b, "b": other}, metrics=[fp.Cllr(), fp.EER()], **options)
+    found["gains of a fusion"] = np.array([(e.value, e.low, e.high) for e in gains.differences])
     bounds = fp.elub(b)
     found["elub"] = np.array([bounds.low, bounds.high])
     table = fp.evaluate(a[:small], **options)

@@ -24,7 +24,8 @@ _PUBLIC = {
     "dask": ...,
     "errors": ["ArgumentError", "SuspicionWarning"],
     "evaluation": [
-        "Decomposition", "Evaluation", "Selection", "decompose", "evaluate", "select",
+        "Decomposition", "Evaluation", "Selection", "decompose", "evaluate",
+        "evaluate_fusion", "select",
     ],
     "groups": ["SharedTargets"],
     "metrics": ...,

@@ -641,8 +641,8 @@ def cross_fitting(s):
     check_array(calibrated.scores, made.scores.shape)
 
 
-@case("LinearFusion", "Quality")
-def fusions(s):
+def systems_for(s):
+    """Systems, and perhaps a quality measure, of the same samples."""
     n, K = s.of([4, 30, 64]), classes(milder(s))
     kinds = ("llrs", "raw_scores") if K == 2 else ("log_likelihoods",)
     y = s.labels(n, K)
@@ -656,6 +656,12 @@ def fusions(s):
     if s.chance(0.3):
         sides = (s.give(s.rows(n, 2)[:, 0], whole=True) for _ in range(2))
         systems.append(fp.Quality(*sides))
+    return systems
+
+
+@case("LinearFusion", "Quality")
+def fusions(s):
+    systems = systems_for(s)
     given = {str(place): each for place, each in enumerate(systems)} if s.chance(0.5) else systems
     terms = s.of(["min,max", "bilinear", "scale", "mean"] if s.bad() else ["min,max", "scale"])
     fusion = fp.LinearFusion(s.number(s.of([0.5, 0.5, 0.01])), terms)
@@ -692,6 +698,25 @@ def calibration_by_condition(s):
         loaded = fp.load_calibrator(Path(folder) / "c.json")
     scores = (each.transform(made, by).scores for each in (loaded, fitted))
     np.testing.assert_allclose(*scores, rtol=1e-6, atol=1e-6)  # a floor may be a float32
+
+
+@case("evaluate_fusion")
+def gains_of_fusions(s):
+    systems = systems_for(s)
+    few = fp.CrossFit(2)
+    metrics = s.of([None, [fp.CrossEntropy()], [], ["EER"]]) if s.bad() else [fp.CrossEntropy()]
+    n_resamples = s.of([0, 0, 40]) if not s.bad() else s.number(3)
+    found = fp.evaluate_fusion(
+        systems,
+        s.of([fp.LinearFusion(), None, fp.PAV()]) if s.bad() else None,
+        metrics,
+        train=s.of([few, fp.TrainOnTest(), None]) if s.bad() else few,
+        n_resamples=n_resamples,
+        **({"seed": 0} if n_resamples else {}),
+    )
+    assert {each.a.system for each in found.differences} == {"fused"}
+    assert str(found)
+    json.dumps(found.to_dict(), allow_nan=False)
 
 
 # Intervals, tables
@@ -847,6 +872,12 @@ def simulations(s):
             variance=s.number(0.3), scale=s.number(2.0), seed=s.number(1),
         )  # fmt: skip
         check_array(made.mcps, made.cal.shape)
+        return
+    if s.chance(0.3):
+        made, _ = fp.simulate.challenge(
+            s.number(10), s.number(s.of([30, 200])), seed=s.number(1)
+        )  # fmt: skip
+        check_array(made.a, made.test_seconds.shape)
         return
     trials = fp.simulate.trial_list(
         s.number(s.of([10, 50])), s.number(s.of([30, 200])),

@@ -459,6 +459,7 @@ def test_errors_are_not_printed_to_stdout():
         (["evaluate", "s.npz", "--color", "red"], ["--color"]),
         (["simulate", "nothing"], ["nothing"]),
         (["simulate", "trials"], ["output"]),
+        (["simulate", "challenge"], ["folder"]),
         (["simulate", "classes", "o.npz", "--system", "abc"], ["--system", "abc", "mcps"]),
     ],
 )
@@ -475,9 +476,11 @@ SEVERAL_TIMES = {
     "evaluate": {"--equalize", "--priors", "--ci", "--missing", "--json"},
     "compare": {"--weights", "--resamples"},
     "calibrate": {"--scores", "--apply", "--output", "--calibrator"},
+    "fuse": {"--prior", "--output", "--quality-terms", "--load"},
     "threshold": {"--dcf", "--scores"},
     "demo": {"--seed", "--report"},
     "simulate trials": {"--seed", "--targets"},
+    "simulate challenge": {"--seed", "--targets"},
     "simulate classes": {"--seed", "--system"},
 }
 

@@ -1,12 +1,13 @@
 """`fastpsr simulate` and `fastpsr demo`: what they write and print is what the library makes."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fastpsr as fp
-from tests.commands import read, same, succeed, values_of
+from tests.commands import fastpsr, read, same, succeed, values_of
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +32,44 @@ def test_simulate_trials(ending):
         np.testing.assert_array_equal(values, getattr(made, name))
         assert values.tobytes() == b[name].tobytes()
     assert not np.array_equal(a["llr"], c["llr"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere/c"], "No such folder for the folder: nowhere/c"),
+        (["file"], "Not a directory: file"),
+        (["c", "--targets", "10000000000"], "n_targets must be at most 1e9, not 10000000000"),
+    ],
+)
+def test_challenges_that_cannot_be_written(arguments, message):
+    Path("file").write_text("")
+    outcome = fastpsr("simulate", "challenge", *arguments)
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert [path.name for path in Path().iterdir()] == ["file"]
+
+
+def test_simulate_challenge():
+    run = ["--targets", 30, "--nontargets", 400]
+    out = succeed("simulate", "challenge", "a", *run, "--seed", 3)
+    assert "a/dev_key.txt: 430 trials\n" in out
+    succeed("simulate", "challenge", "b", *run, "--seed", 3)
+    for name in ("dev", "eval"):
+        made = dict(zip(("dev", "eval"), fp.simulate.challenge(30, 400, seed=3), strict=True))[name]
+        for system in "ab":
+            file = f"{name}_{system}.txt"
+            assert Path("a", file).read_bytes() == Path("b", file).read_bytes()
+            found = fp.trials.read(f"a/{name}_key.txt", f"a/{file}", speaker_pattern="^[^/]+")
+            np.testing.assert_array_equal(found.y_true, made.y_true)
+            np.testing.assert_allclose(found.score, getattr(made, system), rtol=0.0, atol=5.1e-6)
+            for side, speaker in zip(found.speakers, ("enroll", "test"), strict=True):
+                names = [found.speaker_names[code] for code in side]
+                assert names == [f"id{one}" for one in getattr(made, f"{speaker}_speaker")]
+            seconds = found.quality("a/durations.txt")
+            for side in ("enroll", "test"):
+                expected = getattr(made, f"{side}_seconds")
+                np.testing.assert_allclose(getattr(seconds, side), expected, rtol=0.0, atol=5.1e-6)
 
 
 @pytest.mark.parametrize("ending", [".npz", ".csv", ".parquet"])

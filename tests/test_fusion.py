@@ -1,5 +1,6 @@
 """Linear fusion against scikit-learn, SciPy, separate fits, and its mathematics."""
 
+import itertools
 import json
 import warnings
 
@@ -11,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 import fastpsr as fp
+from fastpsr.plans import Part
 
 PRIORS = [0.5, 0.01, 0.9]
 
@@ -38,10 +40,10 @@ def several(y, weights=None):
     ]
 
 
-def of_classes(y, K, seed=0, strength=1.2):
+def of_classes(y, K, seed=0, strength=1.2, weights=None):
     rng = np.random.default_rng([seed, len(y)])
     return fp.Predictions.from_log_likelihoods(
-        y, rng.normal(size=(len(y), K)) + strength * np.eye(K)[y]
+        y, rng.normal(size=(len(y), K)) + strength * np.eye(K)[y], sample_weight=weights
     )
 
 
@@ -217,8 +219,6 @@ def test_cross_fit_keeps_pairs_of_speakers_apart():
     train = fp.CrossFit(3, groups=speakers)
     fused = fp.cross_fit(fp.LinearFusion(), systems, train).scores
     folds = train.folds_of(systems[0])
-    from fastpsr.plans import Part
-
     own = folds.fold_of_rows(Part.whole(systems[0]))
     calibrators = folds.calibrator_of_rows(Part.whole(systems[0]))
     for number in np.unique(calibrators):
@@ -237,6 +237,90 @@ def test_trained_on_the_same_data():
     fused = fp.cross_fit(fp.LinearFusion(), systems, fp.TrainOnTest()).scores
     expected = fp.LinearFusion().fit(systems).transform(systems).scores
     np.testing.assert_allclose(fused, expected, rtol=1e-12)
+
+
+# Data in parts
+
+
+def in_parts(systems, bounds=(0, 300, 320, 320, 1200), **columns):
+    """Systems in parts, of which one is empty."""
+    return [
+        fp.from_parts([
+            (each[a:b], {name: values[a:b] for name, values in columns.items()})
+            for a, b in itertools.pairwise(bounds)
+        ])
+        for each in systems
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("budget", ["1GB", "10kB"])  # held in memory; read for each step
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_are_the_whole(K, weighted, budget, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    y = labels(1200, K=K)
+    weights = np.random.default_rng(5).integers(0, 4, y.size).astype(float)
+    weights[:K] = 1.0
+    weights = weights if weighted else None
+    systems = [of_classes(y, K, k, weights=weights) for k in (1, 2)]
+    systems = systems if K > 2 else several(y, weights)
+    folds = folds_of(y.size)
+    parts = in_parts(systems, fold=folds)
+    one, other = fp.LinearFusion().fit(systems), fp.LinearFusion().fit(parts)
+    np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-9)
+    np.testing.assert_allclose(other.bias_, one.bias_, rtol=1e-9, atol=1e-9)
+    fused = other.transform(parts)
+    assert fused.kind == "likelihoods"
+    np.testing.assert_allclose(
+        fused.compute().scores, one.transform(systems).scores, rtol=1e-9, atol=1e-9
+    )
+    for ids, names in ((3, 3), (folds, "fold")):
+        crossed = fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(ids))
+        of_parts = fp.cross_fit(fp.LinearFusion(), parts, fp.CrossFit(names))
+        if ids is folds:
+            np.testing.assert_allclose(
+                of_parts.compute().scores, crossed.scores, rtol=1e-8, atol=1e-8
+            )
+        metric = fp.CrossEntropy()
+        assert metric(of_parts) == pytest.approx(metric(crossed), rel=1e-8)
+
+
+@pytest.mark.parametrize("budget", ["1GB", "10kB"])
+def test_measures_in_parts(budget, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    y = labels(1200)
+    x, quality = measured(y)
+    systems = {"x": x, "q": quality}
+    parts = {
+        "x": in_parts([x], e=quality.enroll, t=quality.test)[0], "q": fp.Quality("e", "t")
+    }  # fmt: skip
+    for terms in COLUMNS:
+        one, other = (fp.LinearFusion(quality=terms).fit(each) for each in (systems, parts))
+        np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-9)
+        assert other.columns_ == one.columns_
+        np.testing.assert_allclose(
+            other.transform(parts).compute().scores, one.transform(systems).scores, rtol=1e-9
+        )
+
+
+def test_tables_in_parts(tmp_path):
+    polars = pytest.importorskip("polars")
+    y = labels(1200)
+    x, quality = measured(y)
+    table = {
+        "target": y, "a": x.scores, "b": raw(y, 4).scores, "e": quality.enroll, "t": quality.test,
+    }  # fmt: skip
+    polars.DataFrame(table).write_parquet(tmp_path / "t.parquet", row_group_size=500)
+    systems = {
+        name: fp.scan_parquet(tmp_path / "t.parquet", y_true="target", raw_scores=name)
+        for name in "ab"
+    }
+    systems["q"] = fp.Quality("e", "t")
+    fusion = fp.LinearFusion().fit(systems)
+    expected = fp.LinearFusion().fit({"a": x, "b": raw(y, 4), "q": quality})
+    np.testing.assert_allclose(fusion.weights_, expected.weights_, rtol=1e-9)
+    by_column = fp.evaluate(fusion.transform(systems), [fp.Cllr()], by={"e": "e"}, bins=2)
+    assert by_column.groups
 
 
 # Quality measures
@@ -411,8 +495,31 @@ def bad_systems():
     return {
         "one": (a, "systems must be a list of predictions, or a dict by name, not <Pred"),
         "none": ([], "systems must have predictions of a system or more"),
-        "arrays": ([a, b.scores], r"systems\[1\] must be predictions in memory, not array"),
-        "parts": ([fp.from_parts([a])], r"systems\[0\] must be predictions in memory, not <Part"),
+        "arrays": ([a, b.scores], r"systems\[1\] must be predictions, not array"),
+        "parts and not": ([a, fp.from_parts([b])], r"systems\[1\] must all be in memory, or all"),
+        "numbers of parts": (
+            [fp.from_parts([a]), fp.from_parts([b[:50], b[50:]])],
+            r"systems\[1\] must have the 1 parts of the first, not 2",
+        ),
+        "rows of parts": (
+            [fp.from_parts([a[:40], a[40:]]), fp.from_parts([b[:50], b[50:]])],
+            r"systems\[1\] must have the samples of the first, in the same parts",
+        ),
+        "labels of parts": (
+            [fp.from_parts([a]), fp.from_parts([as_raw(other, b.scores)])],
+            r"systems\[1\] must have the labels and weights of the first, in the same order",
+        ),
+        "infinite in parts": (
+            {
+                "a": fp.from_parts([a[:5], a[5:]]),
+                "b": fp.from_parts([as_raw(y[:5], holes[:5]), as_raw(y[5:], holes[5:])]),
+            },
+            r"systems\['b'\] must have finite scores, .*\[7\] is inf",
+        ),
+        "measures of parts": (
+            {"a": fp.from_parts([a]), "q": fp.Quality(b.scores, b.scores)},
+            r"systems\['q'\].enroll must be the name of a column for data in parts, not array",
+        ),
         "infinite": (
             {"a": a, "b": as_raw(y, holes)},
             r"systems\['b'\] must have finite scores, .*\[7\] is inf",
@@ -552,3 +659,72 @@ def test_names_may_be_numbers():
     np.testing.assert_array_equal(
         fusion.transform({2: b, 1: a}).scores, fusion.transform([a, b]).scores
     )
+
+
+# Fitted again in replicates
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("train", [fp.TrainOnTest(), fp.CrossFit(3)], ids=["one", "folds"])
+def test_fits_are_repeated_where_weights_change(K, train):
+    y = labels(1500, K=K)
+    weights = np.random.default_rng(2).choice([0.0, 0.5, 2.0], y.size)
+    weights[:K] = 1.0
+    systems = [of_classes(y, K, k, weights=weights) for k in (1, 2)]
+    systems = systems if K > 2 else several(y, weights)
+    plain = fp.cross_fit(fp.LinearFusion(), systems, train)
+    refitted = fp.LinearFusion().cross_fitted(systems, train.folds_plan, refits=True)
+    np.testing.assert_array_equal(refitted.scores, plain.scores)
+    folds = train.folds_of(systems[0]).fold_of_rows(Part.whole(systems[0]))
+    found, naive = [], []
+    for seed in range(20):
+        counts = np.random.default_rng(seed).poisson(1.0, y.size).astype(float)
+        drawn = refitted.reweighted(counts * weights, counts)
+        assert type(drawn) is fp.Predictions
+        again = [each.reweighted(counts * weights) for each in systems]
+        same = train if isinstance(train, fp.TrainOnTest) else fp.CrossFit(folds)
+        found.append(drawn.scores)
+        naive.append(fp.cross_fit(fp.LinearFusion(), again, same).scores)
+        np.testing.assert_array_equal(drawn.weights, counts * weights)
+    apart = np.abs(np.array(found) - naive).max(axis=0)
+    assert (apart < 0.01 * np.std(naive, axis=0)).all()
+
+
+def test_replicates_see_other_fits():
+    y = labels(300, 0.4)
+    systems = several(y)
+    refitted = fp.LinearFusion().cross_fitted(systems, fp.TrainOnTest().folds_plan, refits=True)
+    seen = []
+
+    def look(predictions):
+        alone = [each.reweighted(predictions.weights) for each in systems]
+        seen.append((predictions.scores, fp.LinearFusion().fit(alone).transform(alone).scores))
+        return float(predictions.scores.mean())
+
+    fp.bootstrap(look, refitted, n_resamples=40, seed=0, method="percentile")
+    found, expected = np.moveaxis(seen, 1, 0)
+    assert len(found) == 41
+    assert (np.abs(found - expected).max(axis=0) < 0.01 * expected.std(axis=0)).all()
+    assert (found.std(axis=0) > 1e-3).all()
+
+
+@pytest.mark.parametrize("metric", [fp.Cllr(), fp.EER(), fp.MinCllr(), fp.ActDCF(0.1)], ids=repr)
+def test_intervals_with_refits(metric):
+    y = labels(400, 0.4)
+    systems = several(y)
+    refitted = fp.LinearFusion().cross_fitted(systems, fp.CrossFit(3).folds_plan, refits=True)
+    found = fp.bootstrap(metric, refitted, n_resamples=100, seed=0)
+    assert found.value == metric(fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(3)))
+    low, high = found.interval
+    assert low < found.value < high
+
+
+def test_replicates_without_an_optimum_are_undefined():
+    y = np.repeat([0, 1], [30, 4])
+    x = np.concatenate([np.linspace(-1.0, 1.0, 30), [0.5, 0.98, 2.0, 3.0]])
+    system = fp.Predictions.from_raw_scores(y, x)
+    refitted = fp.LinearFusion().cross_fitted([system], fp.TrainOnTest().folds_plan, refits=True)
+    counts = np.ones(34)
+    counts[[29, 30]] = 0.0  # what overlaps
+    with pytest.raises(ValueError, match="separate the classes"):
+        refitted.reweighted(counts)

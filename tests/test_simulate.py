@@ -188,9 +188,11 @@ def unordered_pairs(trials):
 
 def assert_structure(trials, n_targets, n_nontargets, n_sessions=7):
     assert np.bincount(trials.y_true).tolist() == [n_nontargets, n_targets]
-    assert all(getattr(trials, name).shape == (n_targets + n_nontargets,) for name in ARRAYS)
-    for name in ARRAYS:
-        assert getattr(trials, name).dtype == (np.float64 if name == "llr" else np.int64)
+    for name, values in vars(trials).items():
+        assert values.shape == (n_targets + n_nontargets,)
+        of_floats = name in ("llr", "a", "b") or name.endswith("seconds")
+        assert values.dtype == (np.float64 if of_floats else np.int64)
+        assert np.isfinite(values).all()
     same_speaker = trials.enroll_speaker == trials.test_speaker
     np.testing.assert_array_equal(same_speaker, trials.y_true == 1)
     np.testing.assert_array_equal(trials.enroll // n_sessions, trials.enroll_speaker)
@@ -198,7 +200,6 @@ def assert_structure(trials, n_targets, n_nontargets, n_sessions=7):
     low, high = unordered_pairs(trials).T
     assert np.all(low != high)
     assert np.unique(low * (high.max() + 1) + high).size == low.size
-    assert np.isfinite(trials.llr).all()
 
 
 def test_default_list_has_the_size_and_structure_of_sitw(sitw):
@@ -372,3 +373,84 @@ def test_trial_lists_follow_the_seed():
 def test_trial_lists_refuse_bad_arguments(kwargs, message):
     with pytest.raises(ValueError, match=message):
         simulate.trial_list(**{"n_targets": 10, "n_nontargets": 100, **kwargs})
+
+
+# A challenge
+
+
+def test_lists_of_a_challenge_have_other_speakers_and_no_pair_twice():
+    lists = simulate.challenge(300, 4_000, seed=2)
+    for made in lists:
+        assert_structure(made, 300, 4_000, 7)
+    speakers = [{*made.enroll_speaker.tolist(), *made.test_speaker.tolist()} for made in lists]
+    assert not speakers[0] & speakers[1]
+
+
+def test_a_recording_has_one_duration():
+    for made in simulate.challenge(300, 4_000):
+        recordings = np.concatenate([made.enroll, made.test])
+        seconds = np.concatenate([made.enroll_seconds, made.test_seconds])
+        _, first, place = np.unique(recordings, return_index=True, return_inverse=True)
+        np.testing.assert_array_equal(seconds, seconds[first][place])
+        assert seconds.min() >= 1.0
+        assert seconds.max() <= 60.0
+
+
+def test_embeddings_are_of_the_speakers_and_noise_that_the_docstring_says():
+    rng, n = np.random.default_rng(0), 20_000
+    seconds = np.where(np.arange(7 * n) % 7 < 3, 1.0, 1e9)  # noise of 5 and of 1 times the variance
+    normals = []
+
+    class Recorded:
+        def standard_normal(self, shape):
+            normals.append(rng.standard_normal(shape))
+            return normals[-1]
+
+    found = simulate._draw_embeddings(Recorded(), n, seconds)
+    speakers, shared, *own = normals
+    for (name, noise), alone in zip({"a": 1.0, "b": 1.1}.items(), own, strict=True):
+        error = np.sqrt(0.6) * shared + np.sqrt(0.4) * alone
+        spread = np.sqrt(0.48 * np.where(seconds == 1.0, 5.0, 1.0))[:, None]
+        x = np.sqrt(0.52) * np.repeat(speakers, 7, axis=0) + noise * spread * error
+        expected = x / np.linalg.norm(x, axis=1, keepdims=True)
+        np.testing.assert_allclose(found[name], expected, rtol=0.0, atol=1e-8)
+
+
+def test_short_recordings_lower_the_scores_of_targets_alone():
+    made, _ = simulate.challenge(20_000, 20_000)
+    shorter = np.minimum(made.enroll_seconds, made.test_seconds)
+    for scores in (made.a, made.b):
+        short, long = (
+            [scores[chosen & (made.y_true == label)].mean() for label in (0, 1)]
+            for chosen in (shorter < 4.0, shorter > 8.0)
+        )
+        assert short[0] == pytest.approx(long[0], abs=0.01)
+        assert short[1] < long[1] - 0.1
+
+
+def test_systems_of_a_challenge_err_together_and_the_second_more():
+    made, _ = simulate.challenge(20_000, 20_000)
+    of_targets = [scores[made.y_true == 1] for scores in (made.a, made.b)]
+    assert 0.4 < np.corrcoef(*of_targets)[0, 1] < 0.8
+    assert of_targets[1].mean() < of_targets[0].mean() - 0.02
+
+
+def test_challenges_follow_the_seed():
+    first, same, other = (simulate.challenge(50, 500, seed=seed) for seed in (1, 1, 2))
+    for k in range(2):
+        for name in vars(first[k]):
+            np.testing.assert_array_equal(getattr(first[k], name), getattr(same[k], name))
+        assert not np.isin(first[k].a, other[k].a).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_targets": 0}, "n_targets must be an integer of at least 1, not 0"),
+        ({"n_nontargets": 10**30}, "n_nontargets must be at most 1e9, not 1000"),
+        ({"seed": -1}, "seed must be an integer of at least 0, not -1"),
+    ],
+)
+def test_challenges_refuse_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        simulate.challenge(**{"n_targets": 5, "n_nontargets": 50, **arguments})

@@ -14,7 +14,8 @@ from tests import pages
 
 ROOT = Path(__file__).parents[1]
 _DOCS = (
-    "guide", "definitions", "parts", "clusters", "trials", "formats", "intervals", "embedding",
+    "guide", "definitions", "parts", "clusters", "trials", "fusion", "formats", "intervals",
+    "embedding", "wespeaker",
 )  # fmt: skip
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _DOCS))
 

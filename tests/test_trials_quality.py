@@ -1,5 +1,7 @@
 """Quality measures of recordings, joined to both sides of trials."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,8 @@ def test_cap_before_logarithm(made):
         ({"b": 0.0}, {"log": True}, "^values .* above 0, whose logarithms .*, not '0.0' of 'b'"),
         ({"b": None}, {}, r"^values must give every id a value, .* none to 1 test id \(.b.\)"),
         ({}, {"cap": "ten"}, "^cap"),
+        ({}, {"cap": np.nan}, "^cap must be a finite number, not nan"),
+        ({}, {"cap": 0.0, "log": True}, "^cap must be a finite number above 0, .*, not 0.0"),
     ],
 )  # fmt: skip
 def test_what_is_refused(made, change, options, message):
@@ -66,3 +70,43 @@ def test_trials_without_ids(tmp_path):
     (tmp_path / "scores").write_text("2.5 target\n-1 nontarget\n")
     with pytest.raises(ValueError, match="have no ids"):
         fp.trials.read(tmp_path / "scores").quality(SECONDS)
+
+
+# Columns
+
+
+@pytest.fixture
+def with_columns(tmp_path):
+    rows = ["m1,a,1,2.5,30,4", "m1,b,0,-1,30,1e2", "m2,a,0,0.5,8,4", "m2,b,1,1.5,8,x"]
+    path = tmp_path / "s.csv"
+    path.write_text("enroll,test,label,score,long,short\n" + "\n".join(rows) + "\n")
+    return fp.trials.read(path)
+
+
+def test_columns(with_columns):
+    found = with_columns.select(slice(0, 3)).quality(column=("long", "short"), cap=20.0, log=True)
+    np.testing.assert_array_equal(found.enroll, np.log([20.0, 20.0, 8.0]))
+    np.testing.assert_array_equal(found.test, np.log([4.0, 20.0, 4.0]))
+    found = with_columns.quality(column=("long", "long"))
+    np.testing.assert_array_equal(found.enroll, found.test)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"column": ("long", "short")}, "^column must be finite numbers, not 'x' in column short"),
+        ({"column": ("long", "width")}, r"^column must be one of .*long, short.*, not 'width'"),
+        ({}, "^quality needs either values or column"),
+        ({"values": SECONDS, "column": ("long", "short")}, "needs either"),
+    ],
+)  # fmt: skip
+def test_columns_that_are_refused(with_columns, given, message):
+    with pytest.raises(ValueError, match=message):
+        with_columns.quality(**given)
+
+
+def test_numbers_of_columns_that_are_refused(with_columns):
+    zero = with_columns.columns | {"long": np.array([3.0, 0.0, 1.0, 1.0])}
+    made = dataclasses.replace(with_columns, columns=zero)
+    with pytest.raises(fp.ArgumentError, match=r"above 0, .*, not 0.0 in column long"):
+        made.quality(column=("long", "long"), log=True)

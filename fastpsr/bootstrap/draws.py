@@ -362,15 +362,19 @@ class Reweighted(Transform):
 
     def __init__(self, draws: DrawCounts, replicate: int, subset: Subset | None = None) -> None:
         self._draws, self._replicate, self._subset = draws, replicate, subset
+        self._counts: Floats | None = None  # of rows in memory, which are the same for all data
         self.reads = draws.reads
 
     def __call__(self, part: Part) -> Predictions:
         predictions, subset = part.predictions, self._subset
         if not len(predictions) or not part.has_weight:
             return predictions
-        whole = part if subset is None else subset.whole_of(part)
-        counts = self._draws.of_rows(whole, self._replicate)
-        if subset is not None:
-            counts = counts[subset.places(part)]
+        counts = self._counts if part.is_in_memory else None
+        if counts is None:
+            whole = part if subset is None else subset.whole_of(part)
+            counts = self._draws.of_rows(whole, self._replicate)
+            if subset is not None:
+                counts = counts[subset.places(part)]
+            self._counts = counts if part.is_in_memory else None
         weights = predictions.weights
         return predictions.reweighted(counts * weights if weights.size else counts, counts)

@@ -86,6 +86,8 @@ class Job:
         """Plan: request the sums of the metric."""
         if isinstance(self.metric, Statistic):
             yield from begin(self.data)
+            if self.data.follows_weights:  # so that scores of replicates are others
+                return
             sums = yield from self.metric.sums(self.data)
             if sums is not None and sums.are_reweightable:
                 self.sums = sums
@@ -100,18 +102,21 @@ class Job:
         return self._pinned[0]
 
     def value_under(
-        self, draws: DrawCounts, replicate: int, views: dict[Hashable, Data]
+        self, draws: DrawCounts, replicate: int, views: dict[Hashable, Any]
     ) -> Plan[Any]:
         """Plan: return the value for given draw counts of the rows; nan if it is undefined.
 
-        `views` are the data under the draw counts, which jobs share: what is computed once for
+        `views` are draws of rows, and data under these, which jobs share: what is computed once for
         several metrics of the same data is computed once here, too.
         """
         pinned = yield from self.pin()
         key = ByIdentity(self.data), self.subset, replicate
         try:
             if key not in views:
-                views[key] = mapped(self.data, Reweighted(draws, replicate, self.subset))
+                drawn = key[1:]
+                if drawn not in views:
+                    views[drawn] = Reweighted(draws, replicate, self.subset)
+                views[key] = mapped(self.data, views[drawn])
             view: Any = views[key]
             if isinstance(pinned, Statistic):
                 value: Any = yield from pinned.plan_from_start(view)
@@ -206,7 +211,7 @@ class _Bundle:
         data = self.jobs[0].data
         for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
             some = unserved[chunk.start : chunk.stop]
-            views: dict[Hashable, Data] = {}
+            views: dict[Hashable, Any] = {}
             numbers = yield [self.jobs[k].value_under(draws, first + r, views) for k, r in some]
             for (k, r), value in zip(some, numbers, strict=True):
                 out[self.places[k]][first + r] = value
@@ -473,7 +478,7 @@ def _go_to_samples(
     n_numbers = _numbers_of_samples(data) * len(jobs)
 
     def one(replicate: int) -> Plan[None]:
-        views: dict[Hashable, Data] = {}
+        views: dict[Hashable, Any] = {}
         values = yield [job.value_under(draws, replicate, views) for job in jobs.values()]
         for place, value in zip(jobs, values, strict=True):
             out[place][replicate] = value

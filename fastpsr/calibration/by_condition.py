@@ -278,14 +278,16 @@ class ByCondition(Fittable):
 
     def _samples(self, predictions: Any) -> Predictions:
         """Return the samples that are calibrated, which a fusion has of several systems."""
-        if isinstance(self.calibrator, LinearFusion):
-            return self.calibrator.samples_of(predictions)
-        check_data(predictions)
-        if isinstance(predictions, PartitionedPredictions):
+        is_fusion, samples = isinstance(self.calibrator, LinearFusion), predictions
+        if is_fusion:
+            samples = self.calibrator.samples_of(predictions)
+        check_data(samples)
+        if isinstance(samples, PartitionedPredictions):
             rule = "must be in memory for calibration by condition"
-            raise ArgumentError("predictions", rule, remedy="pass predictions.compute()")
-        assert isinstance(predictions, Predictions)
-        return predictions
+            name = "systems" if is_fusion else "predictions"
+            raise ArgumentError(name, rule, remedy="pass predictions.compute()")
+        assert isinstance(samples, Predictions)
+        return samples
 
     def _too_few(self, counts: NDArray[np.int64]) -> str:
         short = np.flatnonzero(counts < self.min_per_class)

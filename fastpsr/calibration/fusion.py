@@ -9,16 +9,23 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.calibration.fittable import Fittable, require_fitted
 from fastpsr.calibration.folds import Folds, OneFold
-from fastpsr.calibration.fusion_fits import Fusions, Stack, fit_fusions
+from fastpsr.calibration.fusion_fits import FusionFits, Fusions, fit_fusions
+from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.quality import TERMS, Quality
+from fastpsr.calibration.stacks import Stack
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.plans import Part
-from fastpsr.predictions import Floats, Predictions
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, run
+from fastpsr.predictions import Floats, Predictions, Refitted
 
-__all__ = ["LinearFusion", "Systems"]
+__all__ = ["LinearFusion", "Systems", "systems_by_name"]
 
 #: Predictions of the same samples by several systems, and quality measures of these samples.
-Systems = Mapping[str, Predictions | Quality] | Sequence[Predictions | Quality]
+Systems = (
+    Mapping[str, Data]
+    | Mapping[str, Predictions | Quality]
+    | Mapping[str, PartitionedPredictions | Quality]
+    | Sequence[Data | Quality]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +124,16 @@ class LinearFusion(Fittable):
         Parameters
         ----------
         systems : dict of name to Predictions or Quality, or list of these
-            LLRs, log-likelihoods or raw scores of the same samples in the same order, and quality
-            measures of these samples.
+            LLRs, log-likelihoods or raw scores of the same samples in the same order, in memory or
+            in the same parts, and quality measures of these samples.
         """
         given, stack = self._stacked(systems)
-        fits = fit_fusions(stack, OneFold(), self.prior)
+
+        def plan() -> Plan[Fusions]:
+            yield from stack.begin()
+            return (yield from fit_fusions(stack, OneFold(), self.prior)).fusions
+
+        fits = run(plan)
         weights = dict(zip(stack.names, fits.weights[0], strict=True))
         negative = [name for name in map(str, given) if weights.get(name, 0.0) < 0.0]
         if negative:
@@ -139,8 +151,10 @@ class LinearFusion(Fittable):
         }
         return self.with_fitted("likelihoods", attributes)
 
-    def transform(self, systems: Systems) -> Predictions:
-        """Return the fused LLRs or log-likelihoods; labels are not needed.
+    def transform(self, systems: Systems) -> Any:
+        """Return the fused LLRs or log-likelihoods; labels are not needed in memory.
+
+        Systems in parts are fused when they are read.
 
         Parameters
         ----------
@@ -149,7 +163,7 @@ class LinearFusion(Fittable):
         """
         if not hasattr(self, "domain_"):
             raise ValueError(f"{self.name} must be fitted before it transforms")
-        given = {str(name): each for name, each in _by_name(systems).items()}
+        given = {str(name): each for name, each in systems_by_name(systems).items()}
         if not isinstance(systems, Mapping) and len(given) == len(self.systems_):
             given = dict(zip(self.systems_, given.values(), strict=True))
         if {*given} != {*self.systems_}:
@@ -163,21 +177,38 @@ class LinearFusion(Fittable):
             rule = f"must make the columns {', '.join(self.columns_)}, not {', '.join(stack.names)}"
             raise ArgumentError("systems", rule)
         fits = Fusions(self.weights_[None], self.bias_[None], self.rank_)
-        return stack.first.replace_scores("likelihoods", fits.fuse(stack, None))
+        return fused_data(stack, fits, None)
 
     def cross_fitted(
-        self, systems: Systems, folds_of: Callable[[Predictions], Folds]
-    ) -> Predictions:
-        """Return scores of each sample by a fusion that other folds train."""
-        _, stack = self._stacked(systems)
-        folds = folds_of(stack.first)
-        fits = fit_fusions(stack, folds, self.prior)
-        fused = fits.fuse(stack, folds.calibrator_of_rows(Part.whole(stack.first)))
-        return stack.first.replace_scores("likelihoods", fused)
+        self, systems: Systems, folds_plan: Callable[[Data], Plan[Folds]], *, refits: bool = False
+    ) -> Any:
+        """Return scores of each sample by a fusion that other folds train.
 
-    def samples_of(self, systems: Systems) -> Predictions:
+        With `refits`, in memory, they are those of fusions fitted again where samples are weighed
+        differently, as in replicates.
+        """
+        _, stack = self._stacked(systems)
+
+        def plan() -> Plan[tuple[Folds, FusionFits]]:
+            yield from stack.begin()
+            folds = yield from folds_plan(stack.first)
+            return folds, (yield from fit_fusions(stack, folds, self.prior))
+
+        folds, fits = run(plan)
+        fused = fused_data(stack, fits.fusions, folds)
+        if not refits or stack.held is None:
+            return fused
+        columns: Any = stack.held
+        if stack.n_classes == 2:  # side by side, once for all replicates
+            columns = np.asarray(columns, np.float64)
+        of_row = folds.calibrator_of_rows(Part.whole(stack.first))
+        return Refitted.from_fit(
+            fused, lambda weights: fits.at_weights(weights).fuse(columns, of_row)
+        )
+
+    def samples_of(self, systems: Systems) -> Any:
         """Return the first system, which has the samples of all; raise where another has not."""
-        return Stack.of(_by_name(systems), self.quality, labeled=False).first
+        return Stack.of(systems_by_name(systems), self.quality, labeled=False).first
 
     def check_fitted(self) -> None:
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)
@@ -189,8 +220,8 @@ class LinearFusion(Fittable):
         require_fitted("columns_", len(self.columns_) == weights.size)
         require_fitted("systems_", 0 < len(self.systems_) <= weights.size)
 
-    def _stacked(self, systems: Systems) -> tuple[dict[Any, Predictions | Quality], Stack]:
-        given = _by_name(systems)
+    def _stacked(self, systems: Systems) -> tuple[dict[Any, Data | Quality], Stack]:
+        given = systems_by_name(systems)
         stack = Stack.of(given, self.quality)
         if stack.n_classes > 2 and self.prior != 0.5:
             rule = f"is of two classes; these are {stack.n_classes}, which count alike"
@@ -198,11 +229,12 @@ class LinearFusion(Fittable):
         return given, stack
 
 
-def _by_name(systems: Any) -> dict[Any, Predictions | Quality]:
+def systems_by_name(systems: Any) -> dict[Any, Data | Quality]:
     """Return systems and measures by name, or by their place in a list."""
     if isinstance(systems, Mapping):
         return {**systems}
-    if isinstance(systems, Predictions) or not isinstance(systems, Sequence):
+    is_one = isinstance(systems, Predictions | PartitionedPredictions)
+    if is_one or not isinstance(systems, Sequence):
         rule = f"must be a list of predictions, or a dict by name, not {systems!r}"
         raise ArgumentError("systems", rule)
     return dict(enumerate(systems))

@@ -101,8 +101,11 @@ class FusedRows(Calibrator):
     systems: Systems
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        fused = self.fusion.cross_fitted(self.systems, lambda first: folds)
-        return _Fused(fused.scores)
+        def given(first: Data) -> Plan[Folds]:
+            return folds
+            yield
+
+        return _Fused(self.fusion.cross_fitted(self.systems, given).scores)
         yield
 
     def _transform(self, predictions: Predictions) -> Predictions:

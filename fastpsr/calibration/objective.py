@@ -20,12 +20,11 @@ from fastpsr.errors import ArgumentError
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats
 
-__all__ = ["Asked", "Search", "bfgs", "in_lockstep", "newton", "newton_by_products"]
+__all__ = ["NEAR", "Asked", "Search", "bfgs", "in_lockstep", "newton", "newton_by_products"]
 
 _MOST_STEPS = 200
-# before the last step, which squares what is left: gradient per unit of weight (and of a feature's
-# spread, if above 1), and what a step wins
-_NEAR, _ALL_WON = 1e-8, 1e-14
+# before the last step: gradient, and what a step wins
+NEAR, _ALL_WON = 1e-8, 1e-14
 _LITTLE = 1e-6  # gain of a step per unit of weight below which the curvature hardly changes
 _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nevertheless
 _STEADY = 1e-3  # ratio of gradients below which a step with the old curvature may be the last
@@ -84,6 +83,7 @@ def newton(
     gauge: Any = None,
     penalty: Floats | None = None,
     lower: Floats | None = None,
+    near: float = NEAR,
 ) -> Search:
     """Take Newton steps until the gradient is small, and one more; None without convergence.
 
@@ -103,7 +103,11 @@ def newton(
         ``total x parameters @ penalty @ parameters / 2`` is added to the summed loss.
     lower : ndarray, shape (p,), optional
         Lower bounds; parameters that would go below their bound stay at it.
+    near : float
+        Gradient before the last step, which squares what is left: per unit of weight, and of a
+        feature's spread, if above 1.
     """
+    all_won = _ALL_WON * (near / NEAR) ** 2
     n = point.size
     bound = np.full(n, -np.inf) if lower is None else lower
     pull: Any = 0.0 if penalty is None else total * penalty
@@ -127,7 +131,7 @@ def newton(
         size = np.where(moves, np.abs(gradient) / total / np.maximum(1.0, spread), 0.0)
         largest = size.max()
         wins = abs(float(gradient @ plain)) / total
-        is_near = largest < _NEAR and wins < _ALL_WON
+        is_near = largest < near and wins < all_won
         if is_near and (is_fresh or largest < _STEADY * before):
             return np.maximum(point + plain, bound)
         step = plain

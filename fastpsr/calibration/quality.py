@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
+from fastpsr.plans import Part
 from fastpsr.predictions import Floats
 
-__all__ = ["TERMS", "Quality", "columns_of"]
+__all__ = ["TERMS", "Quality", "column_names", "columns_of"]
 
 #: How measures of both sides make columns that do not depend on which side is which.
 TERMS = ("min,max", "bilinear", "scale")
+
+_SIDES = ("enroll", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +26,8 @@ class Quality:
 
     Parameters
     ----------
-    enroll, test : array-like of shape (N,)
-        Finite numbers, in the order of the trials.
+    enroll, test : array-like of shape (N,), or str
+        Finite numbers, in the order of the trials; for data in parts, the names of their columns.
 
     Examples
     --------
@@ -36,28 +40,46 @@ class Quality:
     {'x': 1.0, 'min(noise)': 0.9, 'max(noise)': 1.1}
     """
 
-    enroll: ArrayLike
-    test: ArrayLike
+    enroll: ArrayLike | str
+    test: ArrayLike | str
+
+
+def column_names(name: str, terms: str) -> tuple[str, str]:
+    """Return the names of the columns of a measure."""
+    made = ("product", "sum") if terms == "bilinear" else ("min", "max")
+    return f"{made[0]}({name})", f"{made[1]}({name})"
 
 
 def columns_of(
-    name: str, place: str, quality: Quality, n_samples: int, terms: str
+    name: str, place: str, quality: Quality, part: Part, terms: str
 ) -> Iterator[tuple[str, Floats]]:
     """Yield names and values of the columns of a measure; errors are of its `place`."""
-    sides = []
-    for side in ("enroll", "test"):
-        values = checks.as_floats(f"{place}.{side}", getattr(quality, side), 1)
-        checks.check_length(f"{place}.{side}", values.size, n_samples)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if wrong.size:
-            at = int(wrong[0])
-            raise ArgumentError(f"{place}.{side}", "must be finite", at, value=str(values[at]))
-        sides.append(values.astype(np.float64, copy=False))
-    one, other = sides
+    one, other = (_values(f"{place}.{side}", getattr(quality, side), part) for side in _SIDES)
+    first, second = column_names(name, terms)
     if terms == "bilinear":
         with np.errstate(over="ignore"):
-            yield f"product({name})", one * other
-            yield f"sum({name})", one + other
+            yield first, one * other
+            yield second, one + other
     else:
-        yield f"min({name})", np.minimum(one, other)
-        yield f"max({name})", np.maximum(one, other)
+        yield first, np.minimum(one, other)
+        yield second, np.maximum(one, other)
+
+
+def _values(name: str, given: Any, part: Part) -> Floats:
+    """Return what a side has in the rows of a part, (n,)."""
+    if isinstance(given, str) == part.is_in_memory:
+        where = "an array for predictions in memory" if part.is_in_memory else (
+            "the name of a column for data in parts")  # fmt: skip
+        raise ArgumentError(name, f"must be {where}, not {given!r}")
+    if part.columns is not None:
+        given = part.columns[given]
+        if not len(part.predictions):
+            return np.empty(0)
+    values = checks.as_floats(name, given, 1)
+    checks.check_length(name, values.size, len(part.predictions))
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        at = int(wrong[0])
+        row = part.first_row + at
+        raise ArgumentError(name, "must be finite", row, value=str(values[at]))
+    return values.astype(np.float64, copy=False)

@@ -247,7 +247,9 @@ class ClassRows(Rows):
 
     @cached_property
     def _side_by_side(self) -> Any:
-        return kernels.SideBySide(self.scores, self.y, self.weights, self.fold_of_row, self.n_folds)
+        return kernels.SideBySide(
+            self.scores[None], self.y, self.weights, self.fold_of_row, self.n_folds
+        )
 
 
 @dataclass(frozen=True, eq=False)

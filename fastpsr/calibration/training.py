@@ -34,7 +34,15 @@ from fastpsr.plans import (
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.suspicion import look_at_llrs
 
-__all__ = ["CrossFit", "HeldOut", "TrainOnTest", "Training", "as_training", "cross_fit"]
+__all__ = [
+    "CrossFit",
+    "HeldOut",
+    "TrainOnTest",
+    "Training",
+    "as_training",
+    "cross_fit",
+    "refitted_training",
+]
 
 
 class Training(Options, ABC):
@@ -396,7 +404,7 @@ def cross_fit(
     [0.0, 0.5, 0.5, 1.0]
     """
     if isinstance(calibrator, ByCondition):
-        chosen = _refitting(train, "the same samples")
+        chosen = refitted_training(train, "the same samples")
         bound, samples = calibrator.on_rows(predictions, by)
         if samples is predictions:
             look_at_llrs(samples)
@@ -405,8 +413,8 @@ def cross_fit(
         rule = f"is for ByCondition, not for {type(calibrator).__name__}"
         raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator)")
     if isinstance(calibrator, LinearFusion):
-        chosen = _refitting(train, "these systems")
-        return calibrator.cross_fitted(predictions, chosen.folds_of)  # type: ignore[arg-type]
+        chosen = refitted_training(train, "these systems")
+        return calibrator.cross_fitted(predictions, chosen.folds_plan)  # type: ignore[arg-type]
     as_calibrator(calibrator)
     check_data(predictions)
     assert isinstance(predictions, Predictions | PartitionedPredictions)
@@ -414,7 +422,7 @@ def cross_fit(
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
-def _refitting(train: Training | None, what: str) -> Training:
+def refitted_training(train: Training | None, what: str) -> Training:
     """Return the training; raise if it is on other samples."""
     chosen = as_training(CrossFit() if train is None else train)
     if not chosen.refits:

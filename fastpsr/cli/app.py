@@ -32,11 +32,12 @@ COMMANDS = {
     "--scores).",
     "compare": "Compare systems on the same samples: difference of each metric, with an interval.",
     "calibrate": "Train a calibrator and apply it to other scores, or calibrate by cross-fitting.",
+    "fuse": "Fuse the scores of several systems into one LLR, and show what each of them adds.",
     "select": "Choose the calibrator that saves most, by nested cross-fitting.",
     "threshold": "Print the threshold for a prior and costs, or for a limit of an error rate.",
     "join": "Join a key and score files (text files of any size) into one Parquet file.",
     "warmup": "Compile all kernels into the cache, so that later commands need not compile.",
-    "simulate": "Write simulated data to a file.",
+    "simulate": "Write simulated data to files.",
 }
 
 

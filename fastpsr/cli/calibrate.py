@@ -155,7 +155,7 @@ def _loaded(path: Path) -> Any:
     """Return a saved calibrator; raise if it is a fusion."""
     fitted = load_calibrator(path)
     if LinearFusion in (type(fitted), type(getattr(fitted, "pooled_", None))):
-        rule = "is a fusion of several systems: load_calibrator in Python returns it"
+        rule = "is a fusion of several systems: use fastpsr fuse --load"
         raise ValueError(f"{path} {rule}")
     return fitted
 

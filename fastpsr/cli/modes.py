@@ -4,7 +4,15 @@ from collections.abc import Iterable
 
 import typer
 
-__all__ = ["FOR_RCL", "FOR_TRIALS", "SPEAKERS", "given", "refuse", "refuse_for_mode"]
+__all__ = [
+    "FOR_RCL",
+    "FOR_TRIALS",
+    "NEED_KEY",
+    "SPEAKERS",
+    "given",
+    "refuse",
+    "refuse_for_mode",
+]
 
 #: Options that define the speakers.
 SPEAKERS = ("--speakers", "--speaker-columns", "--speaker-pattern")

@@ -1,8 +1,10 @@
 """`fastpsr simulate`."""
 
+import errno
+import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,14 +12,17 @@ from fastpsr import simulate
 from fastpsr.cli.command import Command
 from fastpsr.cli.score_files import check_written_ending, write_columns
 from fastpsr.cli.show import console, steps
-from fastpsr.files import check_place
+from fastpsr.files import check_place, whole_file
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Write simulated data to a file.")
+app = typer.Typer(no_args_is_help=True, help="Write simulated data to files.")
 
 Output = Annotated[Path, typer.Argument(help="File to write: .npz, .csv or .parquet.")]
-Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same file.")]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same data.")]
 
 
 class System(StrEnum):
@@ -55,6 +60,60 @@ def trials(
 
 
 @app.command(cls=Command)
+def challenge(
+    folder: Annotated[Path, typer.Argument(help="Folder to write; made if it is not there.")],
+    targets: Annotated[int, typer.Option(help="Number of target trials of each list.")] = 2_000,
+    nontargets: Annotated[
+        int, typer.Option(help="Number of non-target trials of each list.")
+    ] = 40_000,
+    seed: Seed = 0,
+) -> None:
+    """Write a development and an evaluation list of other speakers, two systems, and durations.
+
+    Keys are dev_key.txt and eval_key.txt, scores dev_a.txt and so on, in the formats of Kaldi;
+    durations.txt has the seconds of each recording. The speaker is what an id has before its slash.
+    """
+    _check_folder(folder)
+    with steps(2) as begin:
+        begin("simulating")
+        lists = simulate.challenge(targets, nontargets, seed=seed)
+        begin("writing")
+        written = _texts(dict(zip(("dev", "eval"), lists, strict=True)))
+        folder.mkdir(exist_ok=True)
+        for name, rows in written.items():
+            with whole_file(folder / name) as part:
+                rows.write_csv(part, separator=" ", include_header=False, float_precision=5)
+    for name, rows in written.items():
+        what = "recordings" if name == "durations.txt" else "trials"
+        console.print(f"{folder / name}: {len(rows):,} {what}")
+
+
+def _texts(lists: dict[str, simulate.ChallengeList]) -> "dict[str, DataFrame]":
+    """Return the lines of each file of a challenge."""
+    import polars
+
+    texts, durations = {}, []
+    for list_name, made in lists.items():
+        sides = {"enroll": made.enroll, "test": made.test}
+        speakers = {"enroll": made.enroll_speaker, "test": made.test_speaker}
+        trials = polars.DataFrame(sides).select(
+            polars.format("id{}/{}.wav", polars.Series(speakers[side]), side).alias(side)
+            for side in sides
+        )
+        label = polars.when(polars.Series(made.y_true) == 1).then(polars.lit("target"))
+        texts[f"{list_name}_key.txt"] = trials.with_columns(
+            label=label.otherwise(polars.lit("nontarget"))
+        )
+        for system in ("a", "b"):
+            scores = polars.Series(system, getattr(made, system))
+            texts[f"{list_name}_{system}.txt"] = trials.with_columns(scores)
+        for side, seconds in (("enroll", made.enroll_seconds), ("test", made.test_seconds)):
+            durations.append(polars.DataFrame({"id": trials[side], "seconds": seconds}))
+    texts["durations.txt"] = polars.concat(durations).unique("id", maintain_order=True)
+    return texts
+
+
+@app.command(cls=Command)
 def classes(
     output: Output,
     samples: Annotated[int, typer.Option(help="Number of samples.")] = 2_000,
@@ -78,3 +137,11 @@ def _check_output(path: Path) -> None:
     """Raise, before any computation, if the file cannot be written."""
     check_written_ending(path)
     check_place(path)
+
+
+def _check_folder(path: Path) -> None:
+    """Raise, before any computation, if this cannot be a folder."""
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder for the folder", str(path))

@@ -6,6 +6,7 @@ from fastpsr.evaluation.comparison import Difference, GroupPairs, Pairs
 from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
+from fastpsr.evaluation.fusion_gains import evaluate_fusion
 from fastpsr.evaluation.select import Candidate, Selection, select
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
@@ -26,6 +27,7 @@ __all__ = [
     "decompose",
     "default_metrics",
     "evaluate",
+    "evaluate_fusion",
     "evaluate_systems",
     "select",
 ]

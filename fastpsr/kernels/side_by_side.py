@@ -1,7 +1,8 @@
-"""Sums over samples of several classes that a Newton step of affine calibration needs.
+"""Sums over samples of several classes that a Newton step of a linear fusion needs.
 
-A block holds samples side by side, a class to a row, so that loops over them vectorize. The samples
-of a part, which is a fold, say, have blocks of their own: a fit to some parts reads theirs.
+That of one system is affine calibration. A block holds samples side by side, a class to a row, so
+that loops over them vectorize. The samples of a part, which is a fold, say, have blocks of their
+own: a fit to some parts reads theirs.
 """
 
 import math
@@ -24,22 +25,22 @@ _exp = elementary.exp_of_nonpositive
 
 
 class SideBySide:
-    """Samples (N, K) in blocks, sorted by the part (N,) that they belong to."""
+    """Scores (S, N, K) of S systems in blocks, sorted by the part (N,) of samples."""
 
     def __init__(
         self, scores: Floats, y: Codes, weights: Floats, parts_of: Codes, n_parts: int
     ) -> None:
-        n_rows, self.n_classes = scores.shape
+        self.n_systems, n_rows, self.n_classes = scores.shape
         sizes = np.bincount(parts_of, minlength=n_parts)
         filled = max(1, np.count_nonzero(sizes))
-        width = _width(self.n_classes, max(1, -(-n_rows // filled)))
+        width = _width(self.n_systems * self.n_classes, max(1, -(-n_rows // filled)))
         n_blocks = -(-sizes // width)
         ends = np.cumsum(n_blocks)
         first_rows = np.repeat((ends - n_blocks) * width - np.cumsum(sizes) + sizes, sizes)
         rows = np.full(int(ends[-1]) * width, -1)
         rows[first_rows + np.arange(n_rows)] = np.argsort(parts_of, kind="stable")
         rows = rows.reshape(-1, width)
-        self._x = np.empty((rows.shape[0], self.n_classes, width))
+        self._x = np.empty((rows.shape[0], self.n_systems, self.n_classes, width))
         self._y = np.empty(rows.shape, y.dtype)
         self._weights = np.empty(rows.shape)
         over_blocks(_place, rows.shape[0], rows, scores, y, weights, self._x, self._y,
@@ -52,17 +53,18 @@ class SideBySide:
             [np.linspace(end - n, end, m, endpoint=False)
              for end, n, m in zip(ends, n_blocks, n_pieces, strict=True)] + [ends[-1:]]
         ).astype(np.int64)  # fmt: skip
-        self._slopes = np.empty((self._part_of_piece.size, 2, 1 + self.n_classes))
+        n_parameters = self.n_systems + self.n_classes
+        self._slopes = np.empty((self._part_of_piece.size, 1 + self.n_systems, n_parameters))
         self._spreads = np.empty((0, 0, 0))  # room for matrices of K x K, made where asked for
 
     def sum_fit(
         self, point: Floats, curved: bool, parts: Flags, factors: Floats, by_bias: bool = True
     ) -> tuple[Floats, Floats | None]:
-        """Gradient and curvature of the log loss of softmax(point[0] x scores + point[1:]).
+        """Gradient and curvature of the log loss of softmax(point[:S] @ scores + point[S:]).
 
-        Returns (gradient (1 + K,), Hessian (1 + K, 1 + K)) over the samples of `parts`, an array of
+        Returns (gradient (S + K,), Hessian (S + K, S + K)) over the samples of `parts`, an array of
         bool, with weights times `factors` (K,); the Hessian is None unless `curved`. Without
-        `by_bias` both are by the scale alone, (1,) and (1, 1), in a time that grows with K only.
+        `by_bias` both are by the scales alone, (S,) and (S, S), in a time that grows with K only.
         """
         with_spreads = curved and by_bias
         if with_spreads and not self._spreads.size:
@@ -73,16 +75,16 @@ class SideBySide:
             _sum_fit, pieces.size, pieces, self._bounds, self._x, self._y, self._weights,
             factors, point, with_spreads, self._slopes, self._spreads, worth_a_thread=1,
         )  # fmt: skip
-        n_parameters = 1 + self.n_classes if by_bias else 1
+        n_parameters = self.n_systems + (self.n_classes if by_bias else 0)
         gradient = np.zeros(n_parameters)
         hessian = np.zeros((n_parameters if curved else 0, n_parameters))
-        _add_up(pieces, self._slopes, self._spreads, gradient, hessian)
+        _add_up(pieces, self.n_systems, self._slopes, self._spreads, gradient, hessian)
         return gradient, hessian if curved else None
 
 
-def _width(n_classes, part_size):
+def _width(n_scores, part_size):
     """Return how many samples a block holds: 16 m + 8, so that classes share no lines of cache."""
-    most = 16 * min(_MOST_WIDE, max(1, _SCORES // (16 * n_classes))) + 8
+    most = 16 * min(_MOST_WIDE, max(1, _SCORES // (16 * n_scores))) + 8
     even = -(-part_size // -(-part_size // most))  # as few as will do
     return min(most, 16 * -(-max(0, even - 8) // 16) + 8)
 
@@ -91,11 +93,13 @@ def _width(n_classes, part_size):
 def _place(first, last, rows, scores, y, weights, x, labels, filled):
     for block in range(first, last):
         rows_of_block = rows[block]
-        for begin in range(0, scores.shape[1], 8):  # few lines of the cache at a time
-            end = min(begin + 8, scores.shape[1])
-            for s in range(rows_of_block.size):
-                for k in range(begin, end):
-                    x[block, k, s] = scores[rows_of_block[s], k] if rows_of_block[s] >= 0 else 0.0
+        for system in range(scores.shape[0]):
+            given, placed = scores[system], x[block, system]
+            for begin in range(0, given.shape[1], 8):  # few lines of the cache at a time
+                end = min(begin + 8, given.shape[1])
+                for s in range(rows_of_block.size):
+                    for k in range(begin, end):
+                        placed[k, s] = given[rows_of_block[s], k] if rows_of_block[s] >= 0 else 0.0
         for s in range(rows_of_block.size):
             labels[block, s] = y[rows_of_block[s]] if rows_of_block[s] >= 0 else 0
             filled[block, s] = 0.0
@@ -104,35 +108,45 @@ def _place(first, last, rows, scores, y, weights, x, labels, filled):
 
 
 @kernel
-def _exponentials(x, scale, shift, top, q):
-    """Write exp(scale x + shift) over the largest of each sample."""
+def _exponentials(x, scales, shift, top, q):
+    """Write exp(scales @ x + shift) over the largest of each sample."""
     top[:] = -math.inf
-    for k in range(x.shape[0]):
-        scores, values, offset = x[k], q[k], shift[k]
+    for k in range(x.shape[1]):
+        scores, values, offset, scale = x[0, k], q[k], shift[k], scales[0]
         for s in range(top.size):
             values[s] = scale * scores[s] + offset
+        for system in range(1, x.shape[0]):
+            others, scale = x[system, k], scales[system]
+            for s in range(top.size):
+                values[s] += scale * others[s]
         for s in range(top.size):
             top[s] = values[s] if values[s] > top[s] else top[s]
-    for k in range(x.shape[0]):
+    for k in range(x.shape[1]):
         values = q[k]
         for s in range(top.size):
             values[s] = _exp(values[s] - top[s])
 
 
 @kernel
-def _normalize(x, q, norm, mean):
+def _normalize(x, q, norm, means):
+    """Let q of each sample sum to 1, and write its mean scores (S, width)."""
     norm[:] = 0.0
-    mean[:] = 0.0
-    for k in range(x.shape[0]):
-        scores, values = x[k], q[k]
+    means[:] = 0.0
+    for k in range(x.shape[1]):
+        values = q[k]
         for s in range(norm.size):
             norm[s] += values[s]
-        for s in range(norm.size):
-            mean[s] += values[s] * scores[s]
+        for system in range(x.shape[0]):
+            scores, mean = x[system, k], means[system]
+            for s in range(norm.size):
+                mean[s] += values[s] * scores[s]
     for s in range(norm.size):
         norm[s] = 1.0 / norm[s]
-        mean[s] *= norm[s]
-    for k in range(x.shape[0]):
+    for system in range(x.shape[0]):
+        mean = means[system]
+        for s in range(norm.size):
+            mean[s] *= norm[s]
+    for k in range(x.shape[1]):
         values = q[k]
         for s in range(norm.size):
             values[s] *= norm[s]
@@ -149,6 +163,15 @@ def _moments(x, mean, weighted):
         cross += share
         variance += share * centered
     return mass, cross, variance
+
+
+@summing
+def _covariance(x, mean, other, other_mean, weighted):
+    """Return the sum of the products of weights, and x and others less their means."""
+    covariance = 0.0
+    for s in range(mean.size):
+        covariance += weighted[s] * (x[s] - mean[s]) * (other[s] - other_mean[s])
+    return covariance
 
 
 @summing
@@ -200,34 +223,42 @@ def _subtract_products(q, weighted, first, second, spread):
 
 @kernel
 def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved, slopes, spreads):
-    n_classes, width = x.shape[1], x.shape[2]
+    n_systems, n_classes, width = x.shape[1], x.shape[2], x.shape[3]
     q = np.zeros((-(-n_classes // 4) * 4, width))  # classes filled up to a multiple of 4
     weighted = np.zeros(q.shape)
-    w, top, norm, mean = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    w, top, norm = np.empty(width), np.empty(width), np.empty(width)
+    means = np.empty((n_systems, width))
     for place in range(first, last):
         piece = pieces[place]
-        slope, cross_row = slopes[piece, 0], slopes[piece, 1]
+        slope, curvatures = slopes[piece, 0], slopes[piece, 1:]
         spread = spreads[piece] if curved else q
         slopes[piece] = 0.0
         if curved:
             spread[:] = 0.0
         for block in range(bounds[piece], bounds[piece + 1]):
             scores = x[block]
-            _exponentials(scores, point[0], point[1:], top, q)
-            _normalize(scores, q, norm, mean)
+            _exponentials(scores, point[:n_systems], point[n_systems:], top, q)
+            _normalize(scores, q, norm, means)
             for s in range(width):
                 true = np.int64(y[block, s])
                 w[s] = weights[block, s] * factors[true]
-                slope[0] += w[s] * (mean[s] - scores[true, s])
-                slope[1 + true] -= w[s]
+                for system in range(n_systems):
+                    slope[system] += w[s] * (means[system, s] - scores[system, true, s])
+                slope[n_systems + true] -= w[s]
             for k in range(n_classes):
                 values, shares = q[k], weighted[k]
                 for s in range(width):
                     shares[s] = w[s] * values[s]
-                mass, cross, variance = _moments(scores[k], mean, shares)
-                slope[1 + k] += mass
-                cross_row[1 + k] += cross
-                cross_row[0] += variance
+                for system in range(n_systems):
+                    row, mean = scores[system, k], means[system]
+                    mass, cross, variance = _moments(row, mean, shares)
+                    curvatures[system, n_systems + k] += cross
+                    curvatures[system, system] += variance
+                    for other in range(system):
+                        curvatures[system, other] += _covariance(
+                            row, mean, scores[other, k], means[other], shares
+                        )
+                slope[n_systems + k] += mass
                 if curved:
                     spread[k, k] += mass
             if curved:
@@ -237,20 +268,25 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
 
 
 @kernel
-def _add_up(pieces, slopes, spreads, gradient, hessian):
-    n_classes = gradient.size - 1  # 0 by the scale alone
+def _add_up(pieces, n_systems, slopes, spreads, gradient, hessian):
+    n_classes = gradient.size - n_systems  # 0 by the scales alone
     for place in range(pieces.size):
         piece = pieces[place]
         for k in range(gradient.size):
             gradient[k] += slopes[piece, 0, k]
         if hessian.size:
-            for k in range(gradient.size):
-                hessian[0, k] += slopes[piece, 1, k]
+            for system in range(n_systems):
+                for k in range(gradient.size):
+                    if k <= system or k >= n_systems:
+                        hessian[system, k] += slopes[piece, 1 + system, k]
             for k in range(n_classes):
-                spread, row = spreads[piece, k], hessian[1 + k]
+                spread, row = spreads[piece, k], hessian[n_systems + k]
                 for j in range(k, n_classes):
-                    row[1 + j] += spread[j]
+                    row[n_systems + j] += spread[j]
     if hessian.size:
-        for k in range(gradient.size):
+        for k in range(n_systems):  # of systems the lower half, of all else the upper half
+            for j in range(k):
+                hessian[j, k] = hessian[k, j]
+        for k in range(n_systems, gradient.size):
             for j in range(k):
                 hessian[k, j] = hessian[j, k]

@@ -93,6 +93,11 @@ class MappedParts(LabeledData):
         assert facts is not None, "facts are asked for before a plan begins"
         return facts
 
+    def as_known(self, other: Self) -> Self:
+        """Return these data with the facts of others, which have the same labels and weights."""
+        self._facts = other.facts_or_none
+        return self
+
     def find_facts(self) -> Plan[None]:
         """Ask for the facts, where they are not known."""
         if self.facts_or_none is not None:
@@ -148,10 +153,10 @@ class MappedParts(LabeledData):
     def _part(self, raw: Part, mapped_parts: dict[int, Part]) -> Part:
         number, before = raw.number, None
         if self._parent is None or self._transform is None:
-            predictions, columns = raw.predictions, raw._columns
+            predictions, columns = raw.predictions, raw.columns
         else:
             before = self._parent.part(raw, mapped_parts)
-            columns = before._columns
+            columns = before.columns
             if self._transform.is_of_user:
                 with naming(self.source, number):
                     predictions = self._transform(before)

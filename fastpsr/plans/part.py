@@ -25,6 +25,8 @@ class Part:
         Number of rows before it.
     ranks : ndarray of int64, shape (K,)
         Number of rows of positive weight of each class before it.
+    columns : dict of str to array-like, or None
+        Columns of ids; None in memory.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class Part:
     ) -> None:
         self.predictions, self.number = predictions, number
         self.first_row, self.ranks = first_row, ranks
-        self._columns = columns
+        self.columns = columns
         self._before: Part | None = None
         self._remembered: dict[Hashable, Any] = {}
 
@@ -67,7 +69,7 @@ class Part:
     @property
     def is_in_memory(self) -> bool:
         """Whether these are predictions in memory, which have no other parts."""
-        return self._columns is None
+        return self.columns is None
 
     @property
     def has_weight(self) -> bool:
@@ -80,9 +82,9 @@ class Part:
 
         `name` is the argument that gave them.
         """
-        if self._columns is None:
+        if self.columns is None:
             return as_ids(name, ids, len(self.predictions))
-        column = self._columns[ids]
+        column = self.columns[ids]
         ids_of_rows: NDArray[Any] = self.remember(
             ("ids", ids), lambda: as_ids(name, column, len(self.predictions))
         )
@@ -90,15 +92,15 @@ class Part:
 
     def columns_of(self, rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return the columns of ids of some of the rows."""
-        assert self._columns is not None
-        return {name: self.ids(name, name)[rows] for name in self._columns}
+        assert self.columns is not None
+        return {name: self.ids(name, name)[rows] for name in self.columns}
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Return the cached result of ``make()`` for a key; compute it on first use.
 
         The cache lasts as long as the part; in memory, as long as the predictions.
         """
-        if self._columns is None:
+        if self.columns is None:
             return self.predictions.remember(key, make)
         if key not in self._remembered:
             self._remembered[key] = make()

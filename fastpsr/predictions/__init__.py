@@ -2,9 +2,10 @@
 
 from fastpsr.predictions.labeled import KINDS, Floats, Kind, LabeledData, ScoreKind
 from fastpsr.predictions.predictions import Predictions
+from fastpsr.predictions.refitted import Refitted
 from fastpsr.predictions.weighting import class_factors, weigh_groups
 
 __all__ = [
-    "KINDS", "Floats", "Kind", "LabeledData", "Predictions", "ScoreKind", "class_factors",
-    "weigh_groups",
+    "KINDS", "Floats", "Kind", "LabeledData", "Predictions", "Refitted", "ScoreKind",
+    "class_factors", "weigh_groups",
 ]  # fmt: skip

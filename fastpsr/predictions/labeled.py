@@ -1,7 +1,7 @@
 """What predictions in memory and in parts have in common."""
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ class LabeledData(ABC):
     kind: Kind
     n_classes: int
     given_priors: Floats | None  #: The priors passed by the caller, or None.
+    #: Whether scores are others where samples weigh differently.
+    follows_weights: ClassVar[bool] = False
 
     @abstractmethod
     def __len__(self) -> int: ...

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from fastpsr.bootstrap import Resampling
 from fastpsr.caching import cached_property
+from fastpsr.calibration import LinearFusion
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import BestCalibrator, Evaluation, Group, Row
 from fastpsr.evaluation.layout import POOLED
@@ -89,6 +90,8 @@ class Report:
     spoof : mapping of str to array-like of bool
         By system, which samples of its predictions are spoofed trials: shown apart from the
         non-targets.
+    fusion : LinearFusion, optional
+        The fitted fusion of two classes that is evaluated, as by :func:`fastpsr.evaluate_fusion`.
     title : str
         Heading; by default what is evaluated.
     read : sequence of str
@@ -113,6 +116,7 @@ class Report:
     operating_points: Sequence[MinDCF] = ()
     resampling: Mapping[str, Resampling] = field(default_factory=dict)
     spoof: Mapping[str, ArrayLike] = field(default_factory=dict)
+    fusion: LinearFusion | None = None
     title: str = ""
     read: Sequence[str] = ()
     text: Sequence[str] = ()

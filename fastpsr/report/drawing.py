@@ -19,6 +19,7 @@ from fastpsr.metrics import ActDCF
 from fastpsr.plotting.events import events_of
 from fastpsr.plotting.notes import take_notes
 from fastpsr.report.content import Report
+from fastpsr.report.fusion import gains
 from fastpsr.report.names import by_column, shorten
 from fastpsr.report.svg import inline_svg, legend_above, new_axes
 
@@ -183,6 +184,7 @@ def draw(report: Report, progress: Progress | None = None) -> list[Drawn]:
     names = shorten(report.systems)
     for part, some in _parts(report.systems):
         _metrics(pen, report, {name: names[name] for name in some}, part)
+    _gains(pen, report)
     for part, some in _parts(report.systems):
         _conditions(pen, report, {name: names[name] for name in some}, part)
     if report.drawn:
@@ -357,6 +359,21 @@ def _metrics(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> 
     with new_axes() as ax:
         plotting.metric_bars(systems, reference=1.0, ax=ax)
         pen.keep(ax, "Normalized metrics" + part, caption, list(systems))
+
+
+def _gains(pen: _Pen, report: Report) -> None:
+    """Draw what each system adds to a fusion, as bars."""
+    found = gains(report)
+    names = shorten([*found])
+    for part, some in _parts([*found]):
+        pen.begin(f"Gains of the fusion{part}")
+        with new_axes() as ax:
+            plotting.metric_bars({names[name]: found[name] for name in some}, ax=ax)
+            caption = (
+                "The fusion of all minus that without a system, or without the quality measures. "
+                "Below 0 these add something, where whiskers do not reach 0."
+            )
+            pen.keep(ax, f"Gains of the fusion{part}", caption, [names[name] for name in some])
 
 
 def _conditions(pen: _Pen, report: Report, names: Mapping[str, str], part: str) -> None:

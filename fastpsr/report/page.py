@@ -17,6 +17,7 @@ from fastpsr.files import check_place, whole_file
 from fastpsr.report.content import Report
 from fastpsr.report.differences import differences
 from fastpsr.report.drawing import figures
+from fastpsr.report.fusion import fusion
 from fastpsr.report.origin import made, read
 from fastpsr.report.overview import overview
 from fastpsr.report.svg import clean
@@ -115,6 +116,7 @@ def _text(name: str) -> str:
 _SECTIONS: Mapping[str, Callable[[Report], Mapping[str, Any] | None]] = {
     "overview": overview,
     "read": read,
+    "fusion": fusion,
     "calibration": calibration,
     "metrics": metrics,
     "differences": differences,

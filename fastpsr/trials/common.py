@@ -10,7 +10,7 @@ from fastpsr.trials.coded import Coded, recode
 from fastpsr.trials.optional import polars
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["common_trials"]
+__all__ = ["common_trials", "lacking_trial"]
 
 
 def common_trials(systems: Mapping[Any, TrialSet]) -> tuple[dict[Any, TrialSet], str]:
@@ -40,12 +40,23 @@ def common_trials(systems: Mapping[Any, TrialSet]) -> tuple[dict[Any, TrialSet],
     return _checked(picked), f"{shared.size:,} trials have all scores; left out: {', '.join(left)}"
 
 
+def lacking_trial(systems: Mapping[Any, TrialSet]) -> str:
+    """Return which trial of some system another one has no score of; "" if there is none."""
+    numbers = dict(zip(systems, _numbers([*systems.values()]), strict=True))
+    for name, own in numbers.items():
+        for other, theirs in numbers.items():
+            rows = np.flatnonzero(~np.isin(theirs, own))
+            if rows.size:
+                trial = " ".join(repr(ids[int(rows[0])]) for ids in systems[other].ids)
+                return f"{name} has no score of {trial}, which {other} has ({rows.size:,} in all)"
+    return ""
+
+
 def _checked(systems: dict[Any, TrialSet]) -> dict[Any, TrialSet]:
-    """Return trials after a check that both classes are there."""
+    """Return trials after a check that both classes are there, where trials are labeled."""
     labels = next(iter(systems.values())).y_true
-    assert labels is not None
     for k, name in enumerate(("non-targets", "targets")):
-        if not (labels == k).any():
+        if labels is not None and not (labels == k).any():
             raise ValueError(f"the trials that have a score in {_named(systems)} have no {name}")
     return systems
 

@@ -27,7 +27,14 @@ from fastpsr.trials.common import common_trials
 from fastpsr.trials.conditions import Conditions, conditions, known_column, spoofed_trials
 from fastpsr.trials.trial_set import Scale, TrialSet
 
-__all__ = ["evaluate", "predictions_of", "units_of", "weights_of"]
+__all__ = [
+    "evaluate",
+    "metrics_of",
+    "predictions_of",
+    "trial_of",
+    "units_of",
+    "weights_of",
+]
 
 _SPOOF = "spoof"  # the column of costs of spoofed trials that every list with such trials has
 
@@ -182,7 +189,7 @@ def _evaluate(
         }
 
     weighted = predictions(weights)
-    named = _metrics_of(made, metrics, [each.kind for each in weighted.values()])
+    named = metrics_of(made, metrics, [each.kind for each in weighted.values()])
     if intervals is not None:
         intervals = intervals.drawing(units_of(made, resampling))
         _check_units(intervals.resampling, first, weighted[first])
@@ -218,7 +225,7 @@ def _evaluate(
     return Evaluation.joined(found)
 
 
-def _metrics_of(
+def metrics_of(
     made: TrialSet, metrics: Metrics | None, kinds: Sequence[Kind]
 ) -> dict[str, AnyMetric]:
     """Return metrics by name, with what they need to know of these trials."""
@@ -304,10 +311,16 @@ def predictions_of(
         if error.argument != "scores":
             raise error.renamed(_place(name, error.argument)) from None
         row, said = error.index, error.renamed("score").problem
-        if row is not None and made.enroll_ids is not None and made.test_ids is not None:
-            trial = f"{made.enroll_ids[row]!r} {made.test_ids[row]!r}"
-            said = f"score {error.rule}, but that of {trial} is {error.value}"
+        if row is not None and made.enroll_ids is not None:
+            said = f"score {error.rule}, but that of {trial_of(made, row)} is {error.value}"
         raise ValueError(f"{_place(name, said)} (taken as {scores_are})") from None
+
+
+def trial_of(made: TrialSet, row: int) -> str:
+    """Return the ids of a trial, or its number where there are none."""
+    if made.enroll_ids is None or made.test_ids is None:
+        return f"trial {row}"
+    return f"{made.enroll_ids[row]!r} {made.test_ids[row]!r}"
 
 
 def _place(name: Any, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Quality measures of recordings, joined to both sides of trials."""
+"""Quality measures of recordings, joined to both sides of trials, or of a column for each side."""
 
 import os
 from collections.abc import Mapping
@@ -11,16 +11,18 @@ from fastpsr import checks
 from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError
 from fastpsr.trials.by_id import ById, check_none_lacks
-from fastpsr.trials.coded import Coded
+from fastpsr.trials.coded import Coded, Column
 from fastpsr.trials.optional import polars
 
 if TYPE_CHECKING:
     from polars import Series
 
-__all__ = ["quality_of"]
+__all__ = ["quality_of_columns", "quality_of_ids"]
+
+_MOST = np.finfo(np.float64).max
 
 
-def quality_of(
+def quality_of_ids(
     sides: tuple[Coded, Coded],
     values: str | os.PathLike[str] | Mapping[str, float],
     *,
@@ -28,34 +30,65 @@ def quality_of(
     log: bool,
 ) -> Quality:
     """Return the measure of both sides of trials, given their ids."""
-    if cap is not None:
-        cap = checks.as_number("cap", cap)
     by_id = ById.of(values, "value")
-    numbers, lacking = [], []
-    for ids in sides:
-        used = np.bincount(ids.codes, minlength=len(ids.names)) > 0
-        found = by_id.of_ids(ids.names)
-        lacking.append(ids.names.filter(polars().Series(used) & found.is_null()).to_list())
-        numbers.append((ids, used, found))
+    found = [by_id.of_ids(ids.names) for ids in sides]
+    lacking = [
+        ids.names.filter(polars().Series(_used(ids)) & own.is_null()).to_list()
+        for ids, own in zip(sides, found, strict=True)
+    ]
     check_none_lacks("values", "value", by_id.source, lacking)
     enroll, test = (
-        _numbers(found, ids.names, used, cap, log=log)[ids.codes] for ids, used, found in numbers
+        _treated("values", own, ids.names, cap, log, _used(ids))[ids.codes]
+        for ids, own in zip(sides, found, strict=True)
     )
     return Quality(enroll, test)
 
 
-def _numbers(
-    found: "Series", names: "Series", used: NDArray[Any], cap: float | None, *, log: bool
+def quality_of_columns(
+    names: tuple[str, str], columns: tuple[Column, Column], *, cap: float | None, log: bool
+) -> Quality:
+    """Return the measure of both sides of trials, given a column of each."""
+    enroll, test = (
+        _of_column(name, column, cap, log) for name, column in zip(names, columns, strict=True)
+    )
+    return Quality(enroll, test)
+
+
+def _of_column(name: str, column: Column, cap: float | None, log: bool) -> NDArray[np.float64]:
+    if isinstance(column, Coded):
+        return _treated("column", column.names, name, cap, log, _used(column))[column.codes]
+    return _treated("column", column, name, cap, log)
+
+
+def _used(ids: Coded) -> NDArray[np.bool_]:
+    """Return which of the names some row has."""
+    return np.bincount(ids.codes, minlength=len(ids.names)) > 0
+
+
+def _treated(
+    argument: str,
+    values: Any,
+    source: "str | Series",
+    cap: float | None,
+    log: bool,
+    used: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Return numbers of ids, nan where an id is not used."""
-    pl = polars()
-    numbers = found.cast(pl.Float64, strict=False).to_numpy()
-    numbers = np.where(used, numbers, 1.0)
-    lowest = 0.0 if log else -np.inf
-    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > lowest)))
+    """Return numbers after `cap` and `log`; the source is a column, or the ids of the values."""
+    if isinstance(values, np.ndarray):
+        numbers = values.astype(np.float64)
+    else:
+        numbers = values.cast(polars().Float64, strict=False).to_numpy()
+    if used is not None:
+        numbers = np.where(used, numbers, 1.0)
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > (0.0 if log else -np.inf))))
     if wrong.size:
         at = int(wrong[0])
         rule = "must be finite numbers" + " above 0, whose logarithms are taken" * log
-        raise ArgumentError("values", f"{rule}, not {found[at]!r} of {names[at]!r}")
-    numbers = numbers if cap is None else np.minimum(numbers, cap)
+        shown = values[at] if used is not None else float(values[at])
+        whose = f"in column {source}" if isinstance(source, str) else f"of {source[at]!r}"
+        raise ArgumentError(argument, f"{rule}, not {shown!r} {whose}")
+    if cap is not None:
+        rule = "be a finite number" + " above 0, whose logarithm is taken" * log
+        least, most = (5e-324 if log else -_MOST), _MOST
+        numbers = np.minimum(numbers, checks.check_number("cap", cap, least, most, rule))
     return np.log(numbers) if log else numbers

@@ -13,7 +13,7 @@ from fastpsr.calibration import Quality
 from fastpsr.errors import ArgumentError
 from fastpsr.predictions import Predictions, ScoreKind
 from fastpsr.trials.coded import Coded, Column, pick
-from fastpsr.trials.quality import quality_of
+from fastpsr.trials.quality import quality_of_columns, quality_of_ids
 from fastpsr.trials.speakers import (
     AS_SPEAKERS,
     Agreement,
@@ -290,17 +290,22 @@ class TrialSet:
 
     def quality(
         self,
-        values: str | os.PathLike[str] | Mapping[str, float],
+        values: str | os.PathLike[str] | Mapping[str, float] | None = None,
         *,
+        column: tuple[str, str] | None = None,
         cap: float | None = None,
         log: bool = False,
     ) -> Quality:
         r"""Return a quality measure of both recordings of each trial, for a fusion.
 
+        Give either `values` or `column`.
+
         Parameters
         ----------
-        values : path or mapping of str to float
+        values : path or mapping of str to float, optional
             Finite value by id, for ids of both sides. A file has lines ``id value``.
+        column : pair of str, optional
+            Columns with the value of the enrollment side and of the test side.
         cap : float, optional
             Larger values count as this: durations above 20 s, say.
         log : bool
@@ -327,7 +332,12 @@ class TrialSet:
         >>> seconds.enroll.tolist(), seconds.test.tolist()
         ([20.0, 20.0], [4.0, 9.0])
         """
-        return quality_of(self.ids, values, cap=cap, log=log)
+        if values is not None and column is None:
+            return quality_of_ids(self.ids, values, cap=cap, log=log)
+        if column is None or values is not None:
+            raise ValueError("quality needs either values or column")
+        enroll, test = (self._column(name) for name in column)
+        return quality_of_columns(column, (enroll, test), cap=cap, log=log)
 
     def equalized_weights(self, columns: str | Sequence[str]) -> NDArray[np.float64]:
         """Return weights that give all partitions equal weight, as NIST's scoring tools do.

@@ -21,10 +21,26 @@ from fastpsr.metrics import EER, PRESETS, MinADCF, MinDCF
 from fastpsr.predictions import Kind
 
 Metrics = Mapping[str, Any]
+Costs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dcf",
+        help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
+        "repeated. By default 0.01 for LLRs and raw scores, none for posteriors.",
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics", help="Metrics of the table by name, with commas between, in this order."
+    ),
+]
 
 __all__ = [
     "CalibratorOptions",
+    "Costs",
     "MeasureOptions",
+    "Names",
     "parse_dcf",
     "parse_priors",
     "read_costs",
@@ -51,13 +67,7 @@ class MeasureOptions:
             "0.99,0.01 for non-target and target. By default the class frequencies.",
         ),
     ] = None
-    dcf: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"Detection cost: {', '.join(PRESETS)}, a target prior, or P:CMISS:CFA. May be "
-            "repeated. By default 0.01 for LLRs and raw scores, none for posteriors."
-        ),
-    ] = None
+    dcf: Costs = None
     eer: Annotated[
         Equal | None,
         of(
@@ -66,10 +76,7 @@ class MeasureOptions:
             "steps, by interpolation or at the nearest threshold.",
         ),
     ] = None
-    metrics: Annotated[
-        str | None,
-        typer.Option(help="Metrics of the table by name, with commas between, in this order."),
-    ] = None
+    metrics: Names = None
     costs: Annotated[
         Path | None, of(TABLES, "Cost matrix with a row per true class: .json or .csv.")
     ] = None

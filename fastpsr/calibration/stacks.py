@@ -1,0 +1,189 @@
+"""Columns that a fusion adds up: scores of several systems, and what quality measures make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr.calibration.quality import Quality, column_names, columns_of
+from fastpsr.errors import ArgumentError
+from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, Plan, begin
+from fastpsr.plans.sources import same_priors
+from fastpsr.predictions import Predictions
+
+__all__ = ["Stack"]
+
+_LARGEST = 1e140  # number whose squares are finite in sums
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Systems of the same samples, all in memory or all in parts, and quality measures of these.
+
+    Attributes
+    ----------
+    systems : dict of str to Predictions or PartitionedPredictions
+    measures : dict of str to Quality
+    places : dict of str to str
+        What messages call each of them.
+    terms : str
+        How measures make columns.
+    held : list of ndarray, or None
+        The columns, where they are in memory.
+    """
+
+    systems: dict[str, Data]
+    measures: dict[str, Quality]
+    places: dict[str, str]
+    terms: str
+    held: list[NDArray[Any]] | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[Any, Data | Quality], terms: str, *, labeled: bool = True) -> Self:
+        """Return the stack; raise unless the systems can be of the same samples."""
+        systems: dict[str, Data] = {}
+        measures: dict[str, Quality] = {}
+        places = {str(name): f"systems[{name!r}]" for name in given}
+        for name, each in given.items():
+            if isinstance(each, Quality):
+                measures[str(name)] = each
+                continue
+            first = next(iter(systems.values()), None)
+            systems[str(name)] = _checked(places[str(name)], each, first)
+        if not systems:
+            raise ArgumentError("systems", "must have predictions of a system or more")
+        stack = cls(systems, measures, places, terms)
+        for name in measures:
+            if stack.n_classes > 2:
+                rule = f"must be predictions: quality is of two classes, not {stack.n_classes}"
+                raise ArgumentError("systems", rule, name=places[name])
+        if not stack.is_in_parts:
+            held = stack.columns([Part.whole(each) for each in stack.data], labeled=labeled)
+            return replace(stack, held=held)
+        return stack
+
+    @property
+    def data(self) -> list[Any]:
+        """The systems."""
+        return [*self.systems.values()]
+
+    @property
+    def first(self) -> Any:
+        """The first system, which has the labels and weights."""
+        return next(iter(self.systems.values()))
+
+    @property
+    def n_classes(self) -> int:
+        """Number K of classes."""
+        return int(self.first.n_classes)
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether the systems are in parts."""
+        return isinstance(self.first, PartitionedPredictions)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the S columns."""
+        names = [*self.systems]
+        for measure in self.measures:
+            for name in column_names(measure, self.terms):
+                names.append(name)
+                if self.terms == "scale":
+                    names += [f"{system} x {name}" for system in self.systems]
+        return tuple(names)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What is read of each part."""
+        if not self.is_in_parts:
+            return ROWS
+        sides = [side for each in self.measures.values() for side in (each.enroll, each.test)]
+        return ROWS.union(side for side in sides if isinstance(side, str))
+
+    def begin(self) -> Plan[None]:
+        """Plan: request the facts of the systems; raise unless their samples are the same."""
+        for each in self.data:
+            yield from begin(each)
+        if not self.is_in_parts:
+            return
+        for name, each in zip(self.systems, self.data, strict=True):
+            rule = "must have the samples of the first, in the same parts"
+            if len(each) != len(self.first):
+                rule = f"{rule}: {len(self.first):,}, not {len(each):,}"
+            one, other = self.first.facts, each.facts
+            if not np.array_equal(one.n_rows, other.n_rows):
+                raise ArgumentError("systems", rule, name=self.places[name])
+            if not np.array_equal(one.checksums, other.checksums):
+                rule = "must have the labels and weights of the first, in the same order"
+                raise ArgumentError("systems", rule, name=self.places[name])
+
+    def columns(self, parts: Sequence[Part], *, labeled: bool = True) -> list[NDArray[Any]]:
+        """Return the columns, S of shape (n,) or (n, K), of a part of each system; checked."""
+        first = parts[0]
+        columns: dict[str, NDArray[Any]] = {}
+        for name, part in zip(self.systems, parts, strict=True):
+            _check_rows(self.places[name], part, first, labeled=labeled)
+            columns[name] = part.predictions.scores
+        scores = dict(columns)
+        for name, measure in self.measures.items():
+            for of, values in columns_of(name, self.places[name], measure, first, self.terms):
+                columns[of] = values
+                if self.terms == "scale":
+                    with np.errstate(over="ignore"):
+                        columns |= {f"{s} x {of}": values * x for s, x in scores.items()}
+        for of, column in columns.items():
+            largest = np.abs(column).max(initial=0.0)
+            if largest > _LARGEST:
+                rule = f"must have numbers of at most {_LARGEST:g}, but {of} has {largest:g}"
+                raise ArgumentError("systems", rule)
+        return [*columns.values()]
+
+
+def _checked(name: str, each: Any, first: Any) -> Any:
+    """Return a system; raise unless it can be fused with the first."""
+    if not isinstance(each, Predictions | PartitionedPredictions):
+        raise ArgumentError("systems", f"must be predictions, not {each!r}", name=name)
+    if each.kind == "posteriors":
+        remedy = "pass predictions.as_llrs()" if each.n_classes == 2 else ""
+        rule = "must be LLRs, log-likelihoods or raw scores, not posteriors"
+        raise ArgumentError("systems", rule, name=name, remedy=remedy)
+    if first is None:
+        return each
+    if isinstance(each, Predictions) != isinstance(first, Predictions):
+        raise ArgumentError("systems", "must all be in memory, or all in parts", name=name)
+    if each.n_classes != first.n_classes:
+        rule = f"must have the {first.n_classes} classes of the first, not {each.n_classes}"
+        raise ArgumentError("systems", rule, name=name)
+    if isinstance(each, PartitionedPredictions) and each.n_parts != first.n_parts:
+        rule = f"must have the {first.n_parts:,} parts of the first, not {each.n_parts:,}"
+        raise ArgumentError("systems", rule, name=name)
+    if not same_priors(each.given_priors, first.given_priors):
+        raise ArgumentError("systems", "must have the priors of the first", name=name)
+    return each
+
+
+def _check_rows(name: str, part: Part, first_part: Part, *, labeled: bool) -> None:
+    """Raise unless rows of a system are those of the first, and finite."""
+    each, first = part.predictions, first_part.predictions
+    if len(each) != len(first):
+        rule = f"must have the samples of the first, {len(first):,}, not {len(each):,}"
+        raise ArgumentError("systems", rule, name=name)
+    if not each.has_finite_scores:
+        rows = np.isfinite(each.scores)
+        at = int(np.argmin(rows if rows.ndim == 1 else rows.all(axis=1)))
+        value = str(each.scores[at])
+        rule = "must have finite scores"
+        raise ArgumentError("systems", rule, part.first_row + at, name=name, value=value)
+    if not labeled and (each.y_true is None or first.y_true is None):
+        return
+    if each is first or each.labels is first.labels:
+        return
+    if not np.array_equal(each.labels, first.labels):
+        at = part.first_row + int(np.argmax(each.labels != first.labels))
+        rule = f"must have the labels of the first, but row {at} differs"
+        raise ArgumentError("systems", rule, name=name)
+    if not np.array_equal(each.weights, first.weights):
+        raise ArgumentError("systems", "must have the weights of the first", name=name)

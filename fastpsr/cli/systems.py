@@ -1,0 +1,112 @@
+"""Trial lists of the systems of a fusion: read, checked to be of the same trials, and written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fastpsr import trials
+from fastpsr.calibration import Quality
+from fastpsr.cli.options.files import to_stdout
+from fastpsr.cli.options.fusion import Measure
+from fastpsr.cli.options.scores import TrialScale
+from fastpsr.cli.show import console, print_line
+from fastpsr.cli.trial_files import TrialReader, check_ending
+from fastpsr.predictions import Predictions
+from fastpsr.trials import TrialSet
+from fastpsr.trials.common import common_trials, lacking_trial
+from fastpsr.trials.evaluate import predictions_of, trial_of
+
+__all__ = ["Systems", "read_systems"]
+
+
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """The same trials as several systems score them.
+
+    Attributes
+    ----------
+    first : TrialSet
+        The trials of the first system.
+    given : dict of str to Predictions or Quality
+        What is fused.
+    format : str
+        In which fused scores are written.
+    """
+
+    first: TrialSet
+    given: Mapping[str, Predictions | Quality]
+    format: str
+
+    def write(self, path: Path, fused: Predictions, how: str = "") -> None:
+        """Write fused scores, and print so."""
+        with to_stdout(path) as target:
+            trials.write_scores(target, self.first, fused.llrs, format=self.format)
+        console.print(f"{path}: {len(fused):,} trials with fused LLRs{how}")
+
+
+def read_systems(
+    reader: TrialReader,
+    paths: Mapping[Path, str],
+    scales: Mapping[str, TrialScale],
+    measures: Mapping[str, Measure],
+    output: Path | None = None,
+    *,
+    labeled: bool,
+) -> Systems:
+    """Read the files of systems by name, and the quality measures of their trials.
+
+    Raises
+    ------
+    ValueError
+        For trials that a system lacks, unless these are dropped; for infinite scores and unlike
+        labels, of which the message names a trial; for an output of another format.
+    """
+    sets: dict[str, TrialSet] = {}
+    for path, name in paths.items():
+        sets[name] = reader.read(path) if labeled else reader.read_unlabeled(path)
+        kind = f", taken as {scales[name]}" if labeled else ""
+        print_line(f"{path}: scores of {name}{kind}")
+    format = reader.options.format or next(iter(sets.values())).source.format
+    if output is not None:
+        check_ending("--output", output, format)
+    if len(sets) > 1:
+        sets = _common(sets, drop=reader.options.missing == "drop")
+    first = next(iter(sets.values()))
+    given: dict[str, Predictions | Quality] = {}
+    for name, made in sets.items():
+        _check(name, made, first)
+        given[name] = predictions_of(made, name, scales[name])
+    for name, measure in measures.items():
+        if name in given:
+            raise ValueError(f"--quality must have a name that no system has, not {name}")
+        given[name] = measure.of(first)
+    return Systems(first, given, format)
+
+
+def _common(sets: dict[str, TrialSet], *, drop: bool) -> dict[str, TrialSet]:
+    """Return the trials that all systems have, in the order of the first."""
+    common, left_out = common_trials(sets)
+    if left_out and (lacks := lacking_trial(sets)):
+        if not drop:
+            raise ValueError(f"{lacks}: pass --missing drop to fuse the trials that all have")
+        print_line(left_out)
+    return common
+
+
+def _check(name: str, made: TrialSet, first: TrialSet) -> None:
+    """Raise if scores are infinite, or labels unlike those of the first system."""
+    infinite = np.flatnonzero(np.isinf(made.score))
+    if infinite.size:
+        row = int(infinite[0])
+        raise ValueError(
+            f"{name}: scores that are fused must be finite, but that of {trial_of(made, row)} is "
+            f"{made.score[row]}"
+        )
+    if made.y_true is None or first.y_true is None:
+        return
+    differ = np.flatnonzero(made.y_true != first.y_true)
+    if differ.size:
+        trial = trial_of(made, int(differ[0]))
+        raise ValueError(f"{name}: must have the labels of the first system, but {trial} differs")
