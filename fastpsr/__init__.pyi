@@ -27,6 +27,7 @@ from fastpsr.bootstrap import (
 from fastpsr.calibration import (
     PAV,
     BetaCalibration,
+    ByCondition,
     CrossFit,
     DirectionPreserving,
     HeldOut,
@@ -72,11 +73,13 @@ from fastpsr.evaluation import (
     Decomposition,
     Evaluation,
     Selection,
-    SharedTargets,
     decompose,
     evaluate,
     evaluate_fusion,
     select,
+)
+from fastpsr.groups import (
+    SharedTargets,
 )
 from fastpsr.metrics import (
     AUC,
@@ -134,6 +137,7 @@ __all__ = [
     "BetaCalibration",
     "BootstrapResult",
     "BrierScore",
+    "ByCondition",
     "CalibrationLoss",
     "Cllr",
     "Clusters",

@@ -174,6 +174,14 @@ def _fits(n):
     systems = [raw, fp.Predictions.from_raw_scores(raw.labels, other)]
     systems.append(fp.Quality(*(binary(n, seed).scores for seed in (2, 3))))
     found["fusion"] = fp.cross_fit(fp.LinearFusion(), systems).scores
+    by = {"x": binary(n, seed=4).scores}
+    for name, data, calibrator in (
+        ("dp", raw, fp.DirectionPreserving()), ("pav", raw, fp.PAV()),
+        ("fusion", systems, fp.LinearFusion()),
+    ):  # fmt: skip
+        found[f"{name} by condition"] = fp.cross_fit(
+            fp.ByCondition(calibrator, bins=3), data, by=by
+        ).scores
     likelihoods = fp.Predictions.from_log_likelihoods(several.labels, several.scores)
     found["fusion, 3 classes"] = fp.cross_fit(fp.LinearFusion(), [likelihoods]).scores
     brier = fp.DirectionPreserving(fp.rules.Brier()).fit(predictions[: min(n, 5_000)])

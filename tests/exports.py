@@ -24,9 +24,10 @@ _PUBLIC = {
     "dask": ...,
     "errors": ["ArgumentError", "SuspicionWarning"],
     "evaluation": [
-        "Decomposition", "Evaluation", "Selection", "SharedTargets", "decompose", "evaluate",
+        "Decomposition", "Evaluation", "Selection", "decompose", "evaluate",
         "evaluate_fusion", "select",
     ],
+    "groups": ["SharedTargets"],
     "metrics": ...,
     "parallel": ...,
     "plans": ["PartitionedPredictions", "from_parts"],

@@ -675,6 +675,31 @@ def fusions(s):
     assert again.scores.shape == fused.scores.shape
 
 
+@case("ByCondition")
+def calibration_by_condition(s):
+    made = predictions_for(milder(s))
+    n = len(made)
+    by = {name: ids_for(s, n) for name in s.of(["a", "ab"])}
+    if s.bad():
+        by = s.of([None, {}, 3, {"a": "a"}, {("a", "b"): (range(n), range(n))}, [by["a"]]])
+    bins = s.of([None, None, 2, {"a": [3.0, 7.0]}, {"a": "each"}])
+    calibrator = calibrator_for(s, made.n_classes)
+    if isinstance(getattr(calibrator, "rule", None), fp.rules.Brier):
+        calibrator = fp.DirectionPreserving()  # a fit takes half a second
+    maker = fp.ByCondition(calibrator, s.number(s.of([1, 3, 100])), bins)
+    crossed = fp.cross_fit(maker, made, s.of([fp.TrainOnTest(), fp.CrossFit(2), None]), by=by)
+    check_array(crossed.scores, made.scores.shape)
+    fitted = maker.fit(made, by)
+    check_array(fitted.transform(made, by).scores, made.scores.shape)
+    assert len(fitted.groups_) == len(fitted.counts_)
+    assert str(fitted)
+    with tempfile.TemporaryDirectory() as folder:
+        fp.save_calibrator(fitted, Path(folder) / "c.json")
+        loaded = fp.load_calibrator(Path(folder) / "c.json")
+    scores = (each.transform(made, by).scores for each in (loaded, fitted))
+    np.testing.assert_allclose(*scores, rtol=1e-6, atol=1e-6)  # a floor may be a float32
+
+
 @case("evaluate_fusion")
 def gains_of_fusions(s):
     systems = systems_for(s)

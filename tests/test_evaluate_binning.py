@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluation.binning import ranks_of
-from fastpsr.evaluation.groups import groups_of
+from fastpsr.groups import groups_of
+from fastpsr.groups.binning import ranks_of
 from fastpsr.plans import PartitionedPredictions
 
 N = 600
@@ -381,7 +381,7 @@ def test_many_groups_are_wanted_by_name():
 
 
 def test_values_of_parts_are_not_collected_without_end(monkeypatch):
-    monkeypatch.setattr("fastpsr.evaluation.groups._MOST_COLLECTED", 150)
+    monkeypatch.setattr("fastpsr.groups.groups._MOST_COLLECTED", 150)
     data = columns()
     with pytest.raises(fp.ArgumentError, match=r"numbers, not \d+ or more: pass bins="):
         groups_of(in_parts(data), "snr")

@@ -14,7 +14,7 @@ from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.evaluation import NoIntervalsWarning
 from fastpsr.evaluation.comparison import group_pairs_of
-from fastpsr.evaluation.groups import groups_of
+from fastpsr.groups import groups_of
 from fastpsr.plans import Part, run
 from fastpsr.plans.reading import parts_of
 from tests import reference_bootstrap as reference

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
-from fastpsr.evaluation import default_metrics, groups_of
+from fastpsr.evaluation import default_metrics
+from fastpsr.groups import groups_of
 
 N = 400
 

@@ -39,6 +39,7 @@ FLOORS = (
     {"curves"},
     {"metrics"},
     {"calibration"},
+    {"groups"},
     {"summaries"},
     {"rules", "costs"},
     {"plans"},

@@ -21,6 +21,7 @@ UNEVEN = (0.9 * ROWS).astype(np.float16)
 FOUR = fp.Predictions.from_logits(np.arange(24) % 4, np.random.default_rng(0).normal(size=(24, 4)))
 LIKELIHOODS = fp.Predictions.from_log_likelihoods(FOUR.labels, FOUR.scores)
 WEIGHTED = fp.Predictions.from_posteriors(Y, Q, sample_weight=1.0 + Y)
+GROUPS = {"g": np.arange(24) % 3}
 FEW = {"n_resamples": 40, "seed": 0}
 LOG = fp.rules.Log()
 
@@ -53,13 +54,38 @@ CASES = {
         lambda: fp.cross_fit(fp.LinearFusion(), [RAW], fp.CrossFit(folds=Y)),
         lambda: fp.cross_fit(fp.LinearFusion(), [RAW], fp.CrossFit(folds=np.arange(24) // 12)),
     ),
-    "calibrate what cross_fit(fusion, systems) returns": (
+    "calibrate what cross_fit returns for it": (
         lambda: fp.CalibrationLoss(LOG, fp.LinearFusion())(RAW),
         lambda: fp.CalibrationLoss(LOG, fp.PAV())(fp.cross_fit(fp.LinearFusion(), [RAW])),
     ),
-    "fit() to held-out systems, and transform()": (
+    "fit() to held-out data, and transform()": (
         lambda: fp.cross_fit(fp.LinearFusion(), [RAW], fp.HeldOut(RAW)),
         lambda: fp.LinearFusion().fit([RAW]).transform([RAW]),
+    ),
+    "give all columns as by": (
+        lambda: fp.ByCondition(fp.ByCondition()),
+        lambda: fp.ByCondition().fit(DATA, GROUPS),
+    ),
+    "columns of a dict are combined": (
+        lambda: fp.ByCondition().fit(DATA, {("a", "b"): (Y, Y)}),
+        lambda: fp.ByCondition().fit(DATA, {"a": Y, "b": Y}),
+    ),
+    "pass ByCondition(calibrator)": (
+        lambda: fp.cross_fit(fp.PAV(), DATA, by=GROUPS),
+        lambda: fp.cross_fit(fp.ByCondition(fp.PAV()), DATA, by=GROUPS),
+    ),
+    "pass ByCondition(calibrator) among them": (
+        lambda: fp.select(DATA, {"a": fp.PAV()}, by=GROUPS),
+        lambda: fp.select(DATA, {"a": fp.ByCondition(fp.PAV())}, by=GROUPS),
+    ),
+    "compare() what cross_fit returns": (
+        lambda: fp.select(RAW, {"a": fp.ByCondition(fp.LinearFusion())}, by=GROUPS),
+        lambda: fp.compare(
+            fp.Cllr(),
+            fp.cross_fit(fp.LinearFusion(), [RAW]),
+            fp.cross_fit(fp.ByCondition(fp.LinearFusion()), [RAW], by=GROUPS),
+            **FEW,
+        ),
     ),
     "for a seed that is drawn": (
         lambda: fp.bootstrap(fp.EER(), DATA, n_resamples=40, seed=-1),

@@ -6,6 +6,7 @@ warm-up, fuzzing and tests iterate over them.
 
 from fastpsr.calibration import registry
 from fastpsr.calibration.base import Calibrator as Calibrator
+from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.elub import LLRBounds, elub
 from fastpsr.calibration.files import load_calibrator, save_calibrator
 from fastpsr.calibration.fusion import LinearFusion
@@ -19,6 +20,7 @@ from fastpsr.calibration.training import Training as Training
 TRAININGS: tuple[type[Training], ...] = (CrossFit, TrainOnTest, HeldOut)
 
 __all__ = [
+    "ByCondition",
     "CrossFit",
     "HeldOut",
     "LLRBounds",

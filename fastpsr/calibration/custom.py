@@ -37,11 +37,11 @@ def as_calibrator(calibrator: Calibrator | FitTransform) -> Calibrator:
     """Return a calibrator of the package unchanged, and wrap a custom one."""
     if isinstance(calibrator, Calibrator):
         return calibrator
-    if isinstance(calibrator, Fittable):  # a fusion
+    if isinstance(calibrator, Fittable):  # a fusion, or by condition
         raise ArgumentError(
             "calibrator",
-            f"must be of one system, and {calibrator.name} is of several",
-            remedy="calibrate what cross_fit(fusion, systems) returns",
+            f"must be fitted to predictions alone, and {calibrator.name} is not",
+            remedy="calibrate what cross_fit returns for it",
         )
     methods = (getattr(calibrator, name, None) for name in ("fit", "transform"))
     if isinstance(calibrator, type) or not all(map(callable, methods)):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastpsr import checks
+from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.fittable import Fittable
 from fastpsr.calibration.fusion import LinearFusion
 from fastpsr.calibration.registry import CALIBRATORS
@@ -19,12 +20,12 @@ __all__ = ["load_calibrator", "save_calibrator"]
 
 _FORMAT = "fastpsr calibrator 1"
 _CLASSES: dict[str, type[Fittable]] = {
-    each.__name__: each for each in (*CALIBRATORS.values(), LinearFusion)
+    each.__name__: each for each in (*CALIBRATORS.values(), LinearFusion, ByCondition)
 }
 
 
 def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
-    """Write a fitted calibrator or fusion to a JSON file, whole or not at all.
+    """Write a fitted calibrator, fusion or ``ByCondition`` to a JSON file, whole or not at all.
 
     Numbers are restored exactly; infinite ones are written as strings. The scoring rule that a
     direction-preserving calibrator was fitted with is not saved, since transforming does not use
@@ -48,18 +49,10 @@ def save_calibrator(calibrator: Fittable, path: str | os.PathLike[str]) -> None:
     [0.0, 0.5, 1.0]
     """
     checks.check_instance("calibrator", calibrator, Fittable, "a calibrator, such as PAV()")
-    name = type(calibrator).__name__
     if not hasattr(calibrator, "domain_"):
+        name = type(calibrator).__name__
         raise ArgumentError("calibrator", "must be fitted before it is saved", name=name)
-    fitted = {key: strict(getattr(calibrator, key)) for key in calibrator.fitted_names}
-    options = {key: strict(getattr(calibrator, key)) for key in calibrator.option_names()}
-    content = {
-        "format": _FORMAT,
-        "calibrator": name,
-        "domain": calibrator.domain_,
-        "options": options,
-        "fitted": fitted,
-    }
+    content = {"format": _FORMAT, **_content(calibrator)}
     with whole_file(path) as part:
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -87,17 +80,36 @@ def load_calibrator(path: str | os.PathLike[str]) -> Any:
     refused: it is no object of names and values
     """
     try:
-        return _calibrator(json.loads(Path(path).read_text(encoding="utf-8")))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if isinstance(content, dict) and content["format"] != _FORMAT:
+            raise ValueError(f"format is {content['format']!r}")
+        return _calibrator(content)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         reason = f"it has no {error}" if isinstance(error, KeyError) else error
         raise ValueError(f"{path} must be a calibrator saved by fastpsr: {reason}") from None
 
 
+def _content(calibrator: Fittable) -> dict[str, Any]:
+    return {
+        "calibrator": type(calibrator).__name__,
+        "domain": calibrator.domain_,
+        "options": {key: strict(getattr(calibrator, key)) for key in calibrator.option_names()},
+        "fitted": {key: _entry(getattr(calibrator, key)) for key in calibrator.fitted_names},
+    }
+
+
+def _entry(value: Any) -> Any:
+    if isinstance(value, Fittable):
+        if type(value).__name__ not in _CLASSES:
+            rule = f"must be of this package to be saved, not {value.name}"
+            raise ArgumentError("calibrator", rule)
+        return _content(value)
+    return [_entry(each) for each in value] if isinstance(value, tuple) else strict(value)
+
+
 def _calibrator(content: Any) -> Fittable:
     if not isinstance(content, dict):
         raise ValueError("it is no object of names and values")
-    if content["format"] != _FORMAT:
-        raise ValueError(f"format is {content['format']!r}")
     checks.check_choice("calibrator", content["calibrator"], tuple(_CLASSES))
     of_class = _CLASSES[content["calibrator"]]
     calibrator = of_class(**content["options"])
@@ -106,12 +118,21 @@ def _calibrator(content: Any) -> Fittable:
         is_text = key in calibrator.fitted_texts
         if is_text and not (isinstance(entry, list) and all(isinstance(s, str) for s in entry)):
             raise ValueError(f"{key} is not a valid fitted value")
-        value = tuple(entry) if is_text else _value(entry)
+        if key in calibrator.fitted_nested:
+            value = _nested(entry)
+        else:
+            value = tuple(entry) if is_text else _value(entry)
         object.__setattr__(calibrator, key, value)
     checks.check_choice("domain", content["domain"], ("posteriors", "likelihoods", "raw scores"))
     object.__setattr__(calibrator, "domain_", content["domain"])
     calibrator.check_fitted()
     return calibrator
+
+
+def _nested(entry: Any) -> Any:
+    if entry is None or isinstance(entry, dict):
+        return entry and _calibrator(entry)
+    return tuple(map(_nested, entry)) if isinstance(entry, list) else _value(entry)
 
 
 def _value(entry: Any) -> Any:

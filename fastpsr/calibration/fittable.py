@@ -20,6 +20,8 @@ class Fittable(Options):
     fitted_names: ClassVar[tuple[str, ...]] = ()
     #: Those that are names rather than numbers.
     fitted_texts: ClassVar[tuple[str, ...]] = ()
+    #: Those that are fitted maps, or tuples of these, of numbers and of None.
+    fitted_nested: ClassVar[tuple[str, ...]] = ()
     domain_: Kind
 
     @property

@@ -206,6 +206,10 @@ class LinearFusion(Fittable):
             fused, lambda weights: fits.at_weights(weights).fuse(columns, of_row)
         )
 
+    def samples_of(self, systems: Systems) -> Any:
+        """Return the first system, which has the samples of all; raise where another has not."""
+        return Stack.of(systems_by_name(systems), self.quality, labeled=False).first
+
     def check_fitted(self) -> None:
         weights, bias = np.asarray(self.weights_), np.asarray(self.bias_)
         require_fitted("weights_", weights.ndim == 1 and np.isfinite(weights).all())

@@ -1,6 +1,7 @@
 """Training of calibrators: by cross-fitting, on the test data, or on held-out data."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from fastpsr import checks
 from fastpsr.calibration import folds as dealing
 from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.by_condition import ByCondition
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import LinearFusion, Systems
@@ -39,7 +41,7 @@ __all__ = [
     "Training",
     "as_training",
     "cross_fit",
-    "training_of_systems",
+    "refitted_training",
 ]
 
 
@@ -356,11 +358,23 @@ def cross_fit(
 ) -> Predictions: ...
 
 
+@overload
+def cross_fit(
+    calibrator: ByCondition,
+    predictions: Predictions | Systems,
+    train: Training | None = ...,
+    *,
+    by: Mapping[str, Any],
+) -> Predictions: ...
+
+
 @with_hints
 def cross_fit(
-    calibrator: Calibrator | FitTransform | LinearFusion,
+    calibrator: Calibrator | FitTransform | LinearFusion | ByCondition,
     predictions: Data | Systems,
     train: Training | None = None,
+    *,
+    by: Mapping[str, Any] | None = None,
 ) -> Any:
     """Return predictions calibrated by cross-fitting, or by a calibrator trained in another way.
 
@@ -373,6 +387,8 @@ def cross_fit(
         Labeled, except with ``HeldOut``.
     train : CrossFit, TrainOnTest or HeldOut, optional
         By default ``CrossFit()``: 5 stratified folds.
+    by : dict of name to array-like of shape (N,), optional
+        Columns of conditions, for ``ByCondition`` alone.
 
     Returns
     -------
@@ -387,8 +403,18 @@ def cross_fit(
     >>> fp.cross_fit(fp.PAV(), data, fp.TrainOnTest()).posteriors[:, 1].tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
+    if isinstance(calibrator, ByCondition):
+        chosen = refitted_training(train, "the same samples")
+        bound, samples = calibrator.on_rows(predictions, by)
+        if samples is predictions:
+            look_at_llrs(samples)
+        return chosen.calibrate(bound, samples)
+    if by is not None:
+        rule = f"is for ByCondition, not for {type(calibrator).__name__}"
+        raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator)")
     if isinstance(calibrator, LinearFusion):
-        return _cross_fit_systems(calibrator, predictions, train)
+        chosen = refitted_training(train, "these systems")
+        return calibrator.cross_fitted(predictions, chosen.folds_plan)  # type: ignore[arg-type]
     as_calibrator(calibrator)
     check_data(predictions)
     assert isinstance(predictions, Predictions | PartitionedPredictions)
@@ -396,16 +422,12 @@ def cross_fit(
     return as_training(CrossFit() if train is None else train).calibrate(calibrator, predictions)
 
 
-def _cross_fit_systems(fusion: LinearFusion, systems: Any, train: Training | None) -> Any:
-    return fusion.cross_fitted(systems, training_of_systems(train).folds_plan)
-
-
-def training_of_systems(train: Training | None) -> Training:
-    """Return the training of a fusion, by default cross-fitting; raise if it is held out."""
+def refitted_training(train: Training | None, what: str) -> Training:
+    """Return the training; raise if it is on other samples."""
     chosen = as_training(CrossFit() if train is None else train)
     if not chosen.refits:
-        rule = "must be trained on these systems, by CrossFit or TrainOnTest"
-        raise ArgumentError("train", rule, remedy="fit() to held-out systems, and transform()")
+        rule = f"must be trained on {what}, by CrossFit or TrainOnTest"
+        raise ArgumentError("train", rule, remedy="fit() to held-out data, and transform()")
     return chosen
 
 

@@ -1,24 +1,35 @@
 """`fastpsr calibrate`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fastpsr.calibration import NAMED, CrossFit, cross_fit, load_calibrator, save_calibrator
+from fastpsr.calibration import (
+    NAMED,
+    ByCondition,
+    CrossFit,
+    LinearFusion,
+    cross_fit,
+    load_calibrator,
+    save_calibrator,
+)
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import FOR_RCL, SPEAKERS, refuse, refuse_for_mode
+from fastpsr.cli.options.conditions import CONDITIONS, ConditionOptions
 from fastpsr.cli.options.files import check_inputs, check_outputs, from_stdin, to_stdout
 from fastpsr.cli.options.measures import CalibratorOptions
 from fastpsr.cli.options.scores import ScoresAre
 from fastpsr.cli.options.sources import KeyOptions
 from fastpsr.cli.score_files import check_written_ending
 from fastpsr.cli.show import console, print_suspicions, warnings_as_lines
-from fastpsr.cli.training_scores import TrainingOptions
+from fastpsr.cli.training_scores import LabeledScores, TrainingOptions
 from fastpsr.cli.trial_files import check_ending
 from fastpsr.cli.wording import worded
+from fastpsr.metrics import CrossEntropy
+from fastpsr.predictions import Predictions
 from fastpsr.tables import is_table
 
 __all__ = ["calibrate"]
@@ -71,20 +82,26 @@ def calibrate(
     options: TrainingOptions = TrainingOptions(),  # noqa: B008
     files: _Files = _Files(),
     chosen: CalibratorOptions = CalibratorOptions(),  # noqa: B008
+    conditions: ConditionOptions = ConditionOptions(),  # noqa: B008
 ) -> None:
     """Train a calibrator and apply it to other scores, or calibrate by cross-fitting.
 
     LLRs of trials are written in the format that was read. If the speakers are given, cross-fitting
-    on trials keeps the speakers of both sides apart.
+    on trials keeps the speakers of both sides apart. With --by each condition has a calibrator of
+    its own; scores of --apply must have the columns of conditions beside them.
     """
     of_trials = _check_options(context, train, options, files)
-    untrained = _untrained(chosen, options.scores_are, files.prior)
+    one = _untrained(chosen, options.scores_are, files.prior)
+    untrained: Any = conditions.of(one) if conditions.columns else one
     inputs = [train, *options.files, files.others, files.load]
     check_outputs({"--output": files.output, "--save": files.save}, inputs)
-    source = options.source(of_trials=of_trials)
+    source = options.source(of_trials=of_trials, conditions=conditions.columns)
     if not of_trials and files.output is not None:
         check_written_ending(files.output)
     check_inputs(inputs)
+    fitted: Any = None if files.load is None else _loaded(files.load)
+    if isinstance(fitted, ByCondition):
+        source = replace(source, conditions=fitted.columns_)
     path = options.path(train)
     training = None if path is None else source.read(path)
     if training is not None and path is not None:
@@ -92,26 +109,28 @@ def calibrate(
     others = None
     if files.others is not None:  # read it before fitting
         known = None if training is None else training.predictions
-        others = source.read_others(files.others, known)
+        of = "--by" if files.load is None else f"conditions of {files.load}"
+        with worded(by=f"{files.others}: {of}"):
+            others = source.read_others(files.others, known)
     written = others or training
     if files.output is not None and written is not None and written.format is not None:
         check_ending("--output", files.output, written.format)
     with warnings_as_lines(), worded(prior="--prior"):
-        if training is None:
-            assert files.load is not None
-            fitted = load_calibrator(files.load)
-            if not isinstance(fitted, Calibrator):
-                rule = "is a fusion of several systems: use fastpsr fuse --load"
-                raise ValueError(f"{files.load} {rule}")
-        else:
-            fitted = untrained.fit(training.predictions)
+        if training is not None:
+            fitted = untrained.fit(training.predictions, *_by(training))
+        if isinstance(fitted, ByCondition):
+            console.print(str(fitted), soft_wrap=True)
         if files.output is not None and written is not None:
             if others is not None:
                 with worded(predictions="scores (--scores-are)"):
-                    calibrated = fitted.transform(others.predictions)
+                    calibrated = fitted.transform(others.predictions, *_by(others))
             else:
                 crossed = CrossFit(folds=chosen.folds, groups=written.groups)
-                calibrated = cross_fit(untrained, written.predictions, crossed)
+                calibrated = cross_fit(one, written.predictions, crossed)
+                if written.by is not None:
+                    pooled = calibrated
+                    calibrated = cross_fit(untrained, written.predictions, crossed, by=written.by)
+                    _print_gain(pooled, calibrated)
             with to_stdout(files.output) as target:
                 said = written.write(calibrated, target)
             console.print(f"{files.output}: {said}")
@@ -119,6 +138,28 @@ def calibrate(
             with to_stdout(files.save) as target:
                 save_calibrator(fitted, target)
             console.print(f"{files.save}: fitted {type(fitted).__name__}")
+
+
+def _by(scores: LabeledScores) -> tuple[Any, ...]:
+    """Return the columns of conditions as a further argument, if there are any."""
+    return () if scores.by is None else (scores.by,)
+
+
+def _print_gain(pooled: Predictions, by_condition: Predictions) -> None:
+    """Print what one calibrator for all is worth, and one for each condition."""
+    one, own = (CrossEntropy()(each) for each in (pooled, by_condition))
+    console.print(f"cross-fitted NCE: one calibrator for all {one:.4f}, by condition {own:.4f}")
+
+
+def _loaded(path: Path) -> Any:
+    """Return a saved calibrator; raise if it is a fusion."""
+    fitted = load_calibrator(path)
+    if isinstance(fitted, LinearFusion):
+        raise ValueError(f"{path} is a fusion of several systems: use fastpsr fuse --load")
+    if isinstance(getattr(fitted, "pooled_", None), LinearFusion):
+        rule = "is a fusion by condition: load_calibrator in Python returns it"
+        raise ValueError(f"{path} {rule}")
+    return fitted
 
 
 def _check_options(
@@ -133,7 +174,7 @@ def _check_options(
         raise ValueError("nothing to do: give --output, --save or both")
     if files.load is not None and files.others is not None:
         of_trials = options.trials.format is not None or not is_table(files.others)
-        trained = ("--save", "--prior", *FOR_RCL)
+        trained = ("--save", "--prior", *FOR_RCL, *CONDITIONS)
         refuse(context, trained, "has no use with --load: the calibrator is trained")
     has_key = options.keys.has_key(options.systems)
     refuse_for_mode(context, of_trials=of_trials, has_key=has_key)

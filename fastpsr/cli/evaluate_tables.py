@@ -29,7 +29,8 @@ from fastpsr.cli.show import (
 from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems, groups_of
+from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
+from fastpsr.groups import groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions

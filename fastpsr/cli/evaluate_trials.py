@@ -21,7 +21,8 @@ from fastpsr.cli.show import (
     warnings_as_lines,
 )
 from fastpsr.cli.trial_files import TrialReader
-from fastpsr.evaluation import Evaluation, Pairs, SharedTargets, groups_of
+from fastpsr.evaluation import Evaluation, Pairs
+from fastpsr.groups import SharedTargets, groups_of
 from fastpsr.metrics import EER
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials

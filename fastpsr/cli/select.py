@@ -1,20 +1,22 @@
 """`fastpsr select`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import NAMED, CrossFit, save_calibrator
+from fastpsr.calibration import NAMED, ByCondition, CrossFit, save_calibrator
 from fastpsr.calibration.base import Calibrator
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import SPEAKERS, refuse, refuse_for_mode
+from fastpsr.cli.options.conditions import ConditionOptions
 from fastpsr.cli.options.files import arrays_beside, check_inputs, check_outputs, to_stdout
 from fastpsr.cli.options.intervals import IntervalOptions
 from fastpsr.cli.show import console, print_error, print_suspicions, steps, warnings_as_lines
-from fastpsr.cli.training_scores import TrainingOptions
+from fastpsr.cli.training_scores import LabeledScores, TrainingOptions
 from fastpsr.cli.wording import worded
 from fastpsr.evaluation import Selection
 from fastpsr.evaluation import select as choose
@@ -97,32 +99,38 @@ def select(
     options: TrainingOptions = TrainingOptions(),  # noqa: B008
     choice: _Choice = _Choice(),
     drawn: IntervalOptions = IntervalOptions(),  # noqa: B008
+    conditions: ConditionOptions = ConditionOptions(),  # noqa: B008
 ) -> None:
     """Choose the calibrator that saves most, by nested cross-fitting.
 
-    If the speakers are given, or drawn of a table, all fits keep those of both sides apart.
+    If the speakers are given, or drawn of a table, all fits keep those of both sides apart. With
+    --by each candidate is also tried with a calibrator for each condition.
     """
     intervals = _check_options(context, train, options, choice, drawn)
     names, of_trials = choice.names(), options.of_trials
     beside = None if of_trials or intervals is None else drawn.column
     inputs = [train, *options.files, *arrays_beside(beside)]
     check_outputs({"--save": choice.save, "--json": choice.to_json}, inputs)
-    source = options.source(of_trials=of_trials, drawn=drawn if intervals else None)
+    source = options.source(
+        of_trials=of_trials, drawn=drawn if intervals else None, conditions=conditions.columns
+    )
     check_inputs(inputs)
     path = options.path(train)
     assert path is not None
-    read = source.read(path, in_parts=None)
+    read = source.read(path, in_parts=False if conditions.columns else None)
     data = read.predictions
     print_suspicions(path, data)
     n_folds = choice.folds or (_FOLDS if read.groups is None else _FOLDS_OF_SPEAKERS)
     if caution := drawn.caution(intervals, options.speakers) if of_trials else "":
         print_error(caution)
     with warnings_as_lines(), worded(candidates="--calibrators"), steps(None) as begin:
+        candidates = _with_conditions(_candidates(names, data), conditions)
         found = choose(
             data,
-            _candidates(names, data),
+            candidates,
             _RULES[choice.rule],
             CrossFit(folds=n_folds, groups=read.groups),
+            by=read.by,
             n_resamples=0 if intervals is None else intervals.n_resamples,
             confidence_level=0.95 if intervals is None else intervals.confidence_level,
             resampling=None if intervals is None else read.resampling,
@@ -130,7 +138,7 @@ def select(
             progress=lambda done, total: begin("replicates", done, total),
         )
     console.print(str(found), soft_wrap=True)
-    _write(found, data, choice)
+    _write(found, read, candidates, choice)
 
 
 def _check_options(
@@ -158,7 +166,9 @@ def _check_options(
     return intervals
 
 
-def _write(found: Selection, data: Data, choice: _Choice) -> None:
+def _write(
+    found: Selection, read: LabeledScores, candidates: Mapping[str, Any], choice: _Choice
+) -> None:
     """Write the table, and the calibrator that is chosen."""
     if choice.to_json is not None:
         with to_stdout(choice.to_json) as target, whole_file(target) as part:
@@ -166,11 +176,12 @@ def _write(found: Selection, data: Data, choice: _Choice) -> None:
     if choice.save is None:
         return
     name = found.simplest if choice.simplest else found.chosen
-    calibrator = _candidates([name], data)[name]
+    calibrator = candidates[name]
     if calibrator is None:
         which = "simplest" if choice.simplest else "best"
         raise ValueError(f"{choice.save} is not written: the {which} is {name}, which is no map")
-    fitted = calibrator.fit(data)
+    by = (read.by,) if isinstance(calibrator, ByCondition) else ()
+    fitted = calibrator.fit(read.predictions, *by)
     with to_stdout(choice.save) as target:
         save_calibrator(fitted, target)
     console.print(f"{choice.save}: fitted {type(fitted).__name__}")
@@ -186,6 +197,20 @@ def _named(text: str) -> list[str]:
         if name in names[:place]:
             raise ValueError(f"--calibrators must not name {name} twice")
     return names
+
+
+def _with_conditions(
+    candidates: dict[str, Calibrator | None], conditions: ConditionOptions
+) -> dict[str, Any]:
+    """Return candidates for all samples, and those with a calibrator for each condition."""
+    if not conditions.columns:
+        return {**candidates}
+    own = {
+        f"{name} by condition": conditions.of(each)
+        for name, each in candidates.items()
+        if each is not None
+    }
+    return {**candidates, **own}
 
 
 def _candidates(names: list[str] | None, data: Data) -> dict[str, Calibrator | None]:

@@ -1,6 +1,6 @@
 """Scores that calibrators are trained on: of tables and of trials, and how they are written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ from fastpsr.cli.trial_files import TrialReader
 from fastpsr.predictions import Predictions
 from fastpsr.tables import Table
 from fastpsr.trials import TrialSet
+from fastpsr.trials.conditions import grouping
 from fastpsr.trials.evaluate import predictions_of, units_of
 
 __all__ = ["LabeledScores", "TableScores", "TrainingOptions", "TrialScores"]
@@ -74,14 +75,19 @@ class TrainingOptions:
         return table or next(iter(self.keys.systems(self.systems)), None)
 
     def source(
-        self, *, of_trials: bool, drawn: IntervalOptions | None = None
+        self,
+        *,
+        of_trials: bool,
+        drawn: IntervalOptions | None = None,
+        conditions: Sequence[str] = (),
     ) -> "TableScores | TrialScores":
-        """Return what reads the scores; with `drawn`, also what is drawn of them."""
+        """Return what reads the scores; also what is `drawn` of them, and their conditions."""
         if not of_trials:
-            return TableScores(table_scale(self.scores_are), self.tables, self.columns, drawn)
+            scale = table_scale(self.scores_are)
+            return TableScores(scale, self.tables, self.columns, drawn, conditions)
         has_scores = bool(self.systems)
         reader = TrialReader(self.keys, self.trials, self.columns, self.speakers, has_scores)
-        return TrialScores(reader, trial_scale(self.scores_are), drawn)
+        return TrialScores(reader, trial_scale(self.scores_are), drawn, conditions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +99,7 @@ class LabeledScores:
     format: str | None = None  # for trials, which are written in the format that was read
     groups: Any = None  # groups that cross-fitting keeps apart
     resampling: Resampling = field(default_factory=IID)  # what is drawn of these scores
+    by: Mapping[str, Any] | None = None  # columns of conditions, if there are any
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +110,7 @@ class TableScores:
     tables: TableOptions
     columns: str | None
     drawn: IntervalOptions | None = None
+    conditions: Sequence[str] = ()
 
     def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
         """Read a table; with None, part by part where it is large or of several files."""
@@ -111,17 +119,19 @@ class TableScores:
         table.require_labels()
         groups = table.clusters if len(table.clusters) == 2 else None
         return LabeledScores(
-            self._predictions(table), _write_table, groups=groups, resampling=read.units
-        )
+            self._predictions(table), _write_table, groups=groups, resampling=read.units,
+            by=table.others or None,
+        )  # fmt: skip
 
     def read_others(self, path: Path, training: Predictions | None) -> LabeledScores:
-        return LabeledScores(self._predictions(self._read(path).table), _write_table)
+        table = self._read(path).table
+        return LabeledScores(self._predictions(table), _write_table, by=table.others or None)
 
     def _predictions(self, table: Table) -> Any:
         return table.predictions(None, **self.tables.of_scores)
 
     def _read(self, path: Path, in_parts: bool | None = False) -> ReadTable:
-        where = (self.tables.labels, self.tables.weights, self.drawn)
+        where = (self.tables.labels, self.tables.weights, self.drawn, self.conditions)
         names = {"": parse_columns(self.columns)}
         read = read_scores(path, {"": self.scale}, names, *where, in_parts=in_parts)[""]
         console.print(f"{path}: {read.table.notes}; taken as {self.scale}")
@@ -135,6 +145,7 @@ class TrialScores:
     reader: TrialReader
     scale: TrialScale
     drawn: IntervalOptions | None = None
+    conditions: Sequence[str] = ()
 
     def read(self, path: Path, *, in_parts: bool | None = False) -> LabeledScores:
         """Read labeled trials, which are all in memory."""
@@ -157,6 +168,7 @@ class TrialScores:
         self, path: Path, made: TrialSet, prior: float | None, groups: Any = None
     ) -> LabeledScores:
         console.print(f"scores taken as {self.scale}")
+        by = {name: grouping(made, name) for name in self.conditions}
         predictions = predictions_of(made, path, self.scale, prior=prior)
         format = self.reader.options.format or made.source.format
 
@@ -168,7 +180,7 @@ class TrialScores:
             return f"{len(result):,} trials with LLRs{order}{_infinite(llrs)}"
 
         resampling = units_of(made, None if self.drawn is None else self.drawn.of_trials(made))
-        return LabeledScores(predictions, write, format, groups, resampling)
+        return LabeledScores(predictions, write, format, groups, resampling, by or None)
 
 
 def _write_table(result: Predictions, path: Path) -> str:

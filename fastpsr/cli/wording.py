@@ -40,6 +40,7 @@ _OPTIONS = {
     "mapping": "--speakers",
     "method": "--interval",
     "metrics": "--metrics",
+    "min_per_class": "--min-per-class",
     "missing": "--missing",
     "n_resamples": "--resamples",
     "nan": "--nan",

@@ -7,7 +7,6 @@ from fastpsr.evaluation.decomposition import Decomposition, decompose
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.evaluate import evaluate, evaluate_systems
 from fastpsr.evaluation.fusion_gains import evaluate_fusion
-from fastpsr.evaluation.groups import Grouping, SharedTargets, groups_of
 from fastpsr.evaluation.select import Candidate, Selection, select
 from fastpsr.evaluation.table import Evaluation, Group, Row
 from fastpsr.evaluation.task import NoIntervalsWarning
@@ -20,18 +19,15 @@ __all__ = [
     "Evaluation",
     "Group",
     "GroupPairs",
-    "Grouping",
     "Intervals",
     "NoIntervalsWarning",
     "Pairs",
     "Row",
     "Selection",
-    "SharedTargets",
     "decompose",
     "default_metrics",
     "evaluate",
     "evaluate_fusion",
     "evaluate_systems",
-    "groups_of",
     "select",
 ]

@@ -18,7 +18,6 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import AnyMetric
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import ArgumentError, Subject, kept_warnings, warn
-from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.comparison import (
     Difference,
     GroupPairs,
@@ -27,10 +26,10 @@ from fastpsr.evaluation.comparison import (
     pairs_of,
 )
 from fastpsr.evaluation.defaults import common_kind, default_metrics, metric_by_name
-from fastpsr.evaluation.groups import By
 from fastpsr.evaluation.layout import POOLED
 from fastpsr.evaluation.table import Evaluation
 from fastpsr.evaluation.task import Progress, Task, tasks_of
+from fastpsr.groups import Bins, By
 from fastpsr.metrics import Metric
 from fastpsr.metrics.base import check_metric
 from fastpsr.options import with_hints

@@ -10,7 +10,7 @@ from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import LinearFusion, Quality, Training
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import Systems, systems_by_name
-from fastpsr.calibration.training import training_of_systems
+from fastpsr.calibration.training import refitted_training
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation.defaults import default_metrics
 from fastpsr.evaluation.evaluate import Metrics, evaluate_systems
@@ -138,7 +138,7 @@ def cross_fitted_rows(
 ) -> dict[str, Any]:
     """Return the predictions of each row of the table by its name: the fusion first."""
     given = systems_by_name(systems)
-    chosen = training_of_systems(train)
+    chosen = refitted_training(train, "these systems")
 
     @cache
     def folds() -> Folds:

@@ -11,7 +11,7 @@ from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.methods import Percentile
 from fastpsr.bootstrap.replicates import Progress, in_silence
 from fastpsr.bootstrap.settings import Intervals, as_progress
-from fastpsr.calibration import CrossFit
+from fastpsr.calibration import ByCondition, CrossFit, LinearFusion
 from fastpsr.calibration.base import Calibrator
 from fastpsr.calibration.custom import FitTransform, as_calibrator
 from fastpsr.errors import ArgumentError, warn
@@ -25,6 +25,9 @@ from fastpsr.rules import Log, ScoringRule
 from fastpsr.rules.base import check_rule
 
 __all__ = ["Candidate", "Selection", "select"]
+
+#: By name; None for no calibration.
+Candidates = Mapping[str, Calibrator | FitTransform | ByCondition | None]
 
 #: Fitted attributes that are no parameters of a map.
 _SETTINGS = {"floor_", "prior_log_odds_", "log_priors_", "n_samples_", "domain_"}
@@ -69,7 +72,7 @@ class Selection(Result):
         In the order in which they were given.
     chosen : str
         Name of the candidate with the lowest cross-fitted score, of equal ones the first.
-    calibrator : calibrator or None
+    calibrator : calibrator, ByCondition or None
         The chosen one, fitted to all data; None if no calibration was chosen.
     score : float
         Normalized score of the procedure that includes the choice: the nested score.
@@ -109,7 +112,7 @@ class Selection(Result):
 
     table: tuple[Candidate, ...]
     chosen: str
-    calibrator: Calibrator | None
+    calibrator: Calibrator | ByCondition | None
     score: float
     low: float
     high: float
@@ -182,10 +185,11 @@ class Selection(Result):
 @with_hints
 def select(
     predictions: Data,
-    candidates: Mapping[str, Calibrator | FitTransform | None],
+    candidates: Candidates,
     rule: ScoringRule | None = None,
     train: CrossFit | None = None,
     *,
+    by: Mapping[str, Any] | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
     resampling: Resampling | None = None,
@@ -205,12 +209,16 @@ def select(
     predictions : Predictions or PartitionedPredictions
         Labeled.
     candidates : dict of name to calibrator
-        Of this package or your own; None for no calibration.
+        Of this package or your own; None for no calibration. Of these ``ByCondition`` has a
+        calibrator for each condition: beside the calibrator for all, the difference of both is what
+        conditions gain.
     rule : ScoringRule, optional
         By default ``fp.rules.Log()``.
     train : CrossFit, optional
         Folds of samples, groups or pairs of speakers, at least 3; by default ``CrossFit()``, of 5
         folds. With a pair of groups use about 10: a fit leaves out the speakers of up to four.
+    by : dict of name to array-like of shape (N,), optional
+        Columns of conditions, for ``ByCondition``.
     n_resamples : int
         Number of bootstrap replicates, with all calibrators fitted again; 0 for no intervals.
     confidence_level : float
@@ -230,7 +238,8 @@ def select(
     ValueError
         For `resampling` or `seed` without `n_resamples`; for data that a candidate is not defined
         for, or for which a fit has no optimum; for rules that are no proper scoring rules, such as
-        ECE; for folds of which no two can be left out.
+        ECE; for folds of which no two can be left out; for `by` without ``ByCondition``, or the
+        other way round.
 
     Warns
     -----
@@ -271,6 +280,7 @@ def select(
     chosen: dp; nested NCE 0.0868, optimism +0.0000
     """
     check_data(predictions)
+    _check_by(by, candidates)
     rule = Log() if rule is None else rule
     check_rule(rule)
     train = CrossFit() if train is None else train
@@ -278,7 +288,7 @@ def select(
         raise ArgumentError("train", f"must be a CrossFit, not {train!r}")
     method: Method = "percentile" if n_resamples else "auto"
     settings = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
-    compared, left_out = _compared(candidates, predictions)
+    compared, left_out = _compared(candidates, predictions, by)
     data = mapped(predictions, _AsLLRs()) if predictions.kind == "raw scores" else predictions
     losses, jobs = run(lambda: nested_losses(compared, rule, train, data))
     names, scores = list(compared), losses.expected[:, 0] / losses.naive
@@ -320,7 +330,7 @@ def select(
             _rcl(losses.expected[:, 0], raw), differences.tolist(), *ends.T.tolist(), strict=True,
         )
     )  # fmt: skip
-    fitted = {name: _fitted(candidates[name], predictions) for name in alike}
+    fitted = {name: _fitted(candidates[name], predictions, by) for name in alike}
     nested = float((losses.nested / losses.naive)[0])
     return Selection(
         table=table,
@@ -342,8 +352,19 @@ def select(
     )
 
 
+def _check_by(by: Any, candidates: Any) -> None:
+    """Raise unless conditions are given where there is a candidate by condition, and only there."""
+    each = candidates.values() if isinstance(candidates, Mapping) else ()
+    if any(isinstance(candidate, ByCondition) for candidate in each):
+        if by is None:
+            raise ArgumentError("by", 'must be given for ByCondition, such as {"gender": ids}')
+    elif by is not None:
+        rule = "is for candidates by condition, of which there is none"
+        raise ArgumentError("by", rule, remedy="pass ByCondition(calibrator) among them")
+
+
 def _compared(
-    candidates: Mapping[str, Calibrator | FitTransform | None], data: Data
+    candidates: Candidates, data: Data, by: Mapping[str, Any] | None
 ) -> tuple[dict[str, Calibrator], dict[str, str]]:
     """Return the candidates that can be compared, and why others cannot."""
     if not isinstance(candidates, Mapping) or not candidates:
@@ -354,8 +375,10 @@ def _compared(
     left_out = {}
     for name, candidate in candidates.items():
         try:
-            calibrator = NoCalibration() if candidate is None else as_calibrator(candidate)
+            calibrator = _untrained(candidate, data, by)
         except ArgumentError as error:
+            if error.argument != "calibrator":
+                raise
             raise error.renamed(f"candidates[{name!r}]") from None
         if data.kind == "raw scores" and (candidate is None or calibrator.needs_posteriors):
             left_out[name] = "which needs posteriors: raw scores have none"
@@ -406,14 +429,34 @@ def _simultaneous_ends(differences: Floats, replicates: Floats, level: float) ->
     return ends
 
 
-def _fitted(candidate: Calibrator | FitTransform | None, data: Data) -> Calibrator | None:
+def _untrained(
+    candidate: Calibrator | FitTransform | ByCondition | None, data: Data, by: Any
+) -> Calibrator:
+    """Return what is cross-fitted for a candidate."""
+    if candidate is None:
+        return NoCalibration()
+    if not isinstance(candidate, ByCondition):
+        return as_calibrator(candidate)
+    if isinstance(candidate.calibrator, LinearFusion):
+        rule = "must be of one system"
+        raise ArgumentError("candidates", rule, remedy="compare() what cross_fit returns")
+    return candidate.on_rows(data, by)[0]
+
+
+def _fitted(
+    candidate: Calibrator | FitTransform | ByCondition | None, data: Data, by: Any
+) -> Calibrator | ByCondition | None:
+    if isinstance(candidate, ByCondition):
+        return candidate.fit(data, by)
     return None if candidate is None else as_calibrator(candidate).fit(data)
 
 
-def _n_parameters(fitted: Calibrator | None) -> float:
+def _n_parameters(fitted: Calibrator | ByCondition | None) -> float:
     """Return how many numbers a fit has found; infinity for a calibrator of the caller's own."""
     if fitted is None:
         return 0.0
+    if isinstance(fitted, ByCondition):
+        return sum(map(_n_parameters, (fitted.pooled_, *fitted.own_)))
     found = {name: getattr(fitted, name) for name in fitted.fitted_names if name not in _SETTINGS}
     n = sum(np.size(values) for values in found.values())
     if "bias_" in found:  # which sum to 0, or are 0 by definition

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.errors import PackageWarning
 from fastpsr.evaluation.best_calibrator import BestCalibrator
-from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.files import write
-from fastpsr.evaluation.groups import By, groups_of
 from fastpsr.evaluation.layout import (
     best_calibrators,
     differences_as_lines,
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from fastpsr.evaluation.comparison import Difference
     from fastpsr.metrics import MinDCF
     from fastpsr.predictions import Predictions
+from fastpsr.groups import Bins, By, groups_of
 
 __all__ = ["Evaluation", "Group", "Row"]
 

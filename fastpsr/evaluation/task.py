@@ -22,13 +22,12 @@ from fastpsr.errors import (
     warnings_about,
 )
 from fastpsr.evaluation.best_calibrator import BestCalibrator, savings_of_others
-from fastpsr.evaluation.binning import Bins
 from fastpsr.evaluation.defaults import LossOfTable
-from fastpsr.evaluation.groups import By, Subgroup, groups_of
 from fastpsr.evaluation.layout import corrected
 from fastpsr.evaluation.roles import role_of
 from fastpsr.evaluation.suspicions import suspicions
 from fastpsr.evaluation.table import Group, Row
+from fastpsr.groups import Bins, By, Subgroup, groups_of
 from fastpsr.metrics import CalibrationLoss, Metric
 from fastpsr.plans import (
     Data,

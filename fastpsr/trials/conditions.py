@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation import Grouping, SharedTargets, groups_of
-from fastpsr.evaluation.binning import Bins
+from fastpsr.groups import Bins, Grouping, SharedTargets, groups_of
 from fastpsr.trials.coded import Coded
 from fastpsr.trials.labels import VOCABULARIES
 from fastpsr.trials.names import KIND, WITH_SPOOF
 from fastpsr.trials.trial_set import TrialSet
 
-__all__ = ["Conditions", "conditions", "known_column", "spoofed_trials"]
+__all__ = ["Conditions", "conditions", "grouping", "known_column", "spoofed_trials"]
 
 #: Columns of conditions; those of a tuple are combined.
 Conditions = str | Sequence[str | tuple[str, ...]]
@@ -39,7 +38,7 @@ def conditions(
     found: dict[Any, Any] = {}
     for name in names:
         columns = [name] if isinstance(name, str) else name
-        each = tuple(_grouping(made, column) for column in columns)
+        each = tuple(grouping(made, column) for column in columns)
         ids: Any = each[0] if isinstance(name, str) else each
         found[name] = ids
         if is_spoof is not None:
@@ -53,7 +52,8 @@ def _by_name(bins: Bins | None) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(bins, Mapping)
 
 
-def _grouping(made: TrialSet, name: str) -> Grouping:
+def grouping(made: TrialSet, name: str) -> Grouping:
+    """Return the groups by a column."""
     column = made.columns[known_column(made, name, "by")]
     if isinstance(column, Coded):
         return Grouping(column.names.to_list(), column.codes)

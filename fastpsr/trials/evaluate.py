@@ -15,16 +15,10 @@ from fastpsr.bootstrap.resampling import names_of_ids, with_ids
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.calibration import CrossFit
 from fastpsr.errors import ArgumentError, warn
-from fastpsr.evaluation import (
-    Evaluation,
-    GroupPairs,
-    Pairs,
-    SharedTargets,
-    evaluate_systems,
-)
-from fastpsr.evaluation.binning import Bins
+from fastpsr.evaluation import Evaluation, GroupPairs, Pairs, evaluate_systems
 from fastpsr.evaluation.evaluate import Metrics, named_metrics
 from fastpsr.evaluation.task import Progress
+from fastpsr.groups import Bins, SharedTargets
 from fastpsr.metrics import ActADCF, CalibrationLoss, MinADCF
 from fastpsr.plans import run
 from fastpsr.predictions import Kind, Predictions

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastpsr import kernels
 from fastpsr.errors import ArgumentError
-from fastpsr.evaluation.binning import (
+from fastpsr.groups.binning import (
     Binner,
     Binning,
     Bins,
@@ -35,7 +36,18 @@ from fastpsr.plans import (
 )
 from fastpsr.predictions import Floats, Predictions
 
-__all__ = ["By", "Grouping", "Rows", "SharedTargets", "Subgroup", "groups_of"]
+__all__ = [
+    "By",
+    "Grouping",
+    "Rows",
+    "SharedTargets",
+    "Subgroup",
+    "binning_in_memory",
+    "combined",
+    "groups_of",
+    "named",
+    "rows_of_each",
+]
 
 _MOST_COLLECTED = 100_000  # values of data in parts, from which on they may be too many
 
@@ -225,7 +237,7 @@ def _requests(by: Any, in_parts: bool) -> list[_Request]:
     return [_Request.of(name, ids, in_parts) for name, ids in given]
 
 
-def _named(
+def named(
     names: Sequence[str], binnings: Sequence[Binning], values: Sequence[tuple[Any, ...]]
 ) -> list[tuple[str, tuple[Any, ...]]]:
     """Return names of groups with their values of each column, in natural order."""
@@ -239,7 +251,7 @@ def _named(
     return [(name(each), each) for each in ordered]
 
 
-def _combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
+def combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArray[Any]]:
     """Return the combinations of values that occur, and the place of each sample among them."""
     first, *others = columns
     combinations, places = [(value,) for value in first.values], first.places
@@ -248,6 +260,13 @@ def _combined(columns: Sequence[Grouping]) -> tuple[list[tuple[Any, ...]], NDArr
         distinct, (places,) = numbered(places.astype(np.int64) * n + other.places)
         combinations = [(*combinations[c // n], other.values[c % n]) for c in distinct.tolist()]
     return combinations, places
+
+
+def rows_of_each(places: NDArray[Any], n_groups: int) -> list[NDArray[np.int64]]:
+    """Return the rows of each group, ascending."""
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=n_groups))])
+    order = kernels.order_by_group(places, bounds).astype(np.int64)
+    return np.split(order, bounds[1:-1]) if n_groups else []
 
 
 def _counted(samples: Predictions, shares_targets: bool) -> Any:
@@ -268,18 +287,17 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
         is_binned = binner.asks_for(name)
         column = Grouping.of(name, ids, len(data), is_binned=is_binned)
         if is_binned:
-            binnings.append(_binning_in_memory(data, name, column, counted, binner))
+            binnings.append(binning_in_memory(data, name, column, counted, binner))
         else:
             binnings.append(Binning())
         columns.append(column.binned(binnings[-1]))
-    all_values, places = _combined(columns)
+    all_values, places = combined(columns)
     n_here = np.bincount(places[counted], minlength=len(all_values))
     place_of = {value: place for place, value in enumerate(all_values) if n_here[place]}
     binner.check_number(request.names, list(place_of))
-    ends = np.cumsum(np.bincount(places, minlength=len(all_values)))
-    rows_of = np.split(np.argsort(places, kind="stable"), ends[:-1])
+    rows_of = rows_of_each(places, len(all_values))
     found = []
-    for name, values in _named(request.names, binnings, list(place_of)):
+    for name, values in named(request.names, binnings, list(place_of)):
         rows = rows_of[place_of[values]]
         if request.shares_targets:
             rows = np.union1d(rows[data.labels[rows] == 0], np.flatnonzero(data.labels == 1))
@@ -287,9 +305,10 @@ def _groups_in_memory(data: Predictions, request: _Request, binner: Binner) -> l
     return found
 
 
-def _binning_in_memory(
+def binning_in_memory(
     data: Predictions, name: str, column: Grouping, counted: Any, binner: Binner
 ) -> Binning:
+    """Return the bins of a column, of the samples that are `counted`."""
     n_here = np.bincount(column.places[counted], minlength=len(column.values))
     numbers = column.numbers()
     is_word = np.isnan(numbers) & (n_here > 0)
@@ -323,7 +342,7 @@ def _groups_in_parts(
     (values,) = yield [_DistinctValues(columns, request.names, binner).over(data)]
     binner.check_number(request.names, list(values))
     found = []
-    for name, each in _named(request.names, binnings, list(values)):
+    for name, each in named(request.names, binnings, list(values)):
         group = _InGroup(columns, each)
         found.append(Subgroup(request.grouping, name, data.mapped(group), group))
     return found
@@ -423,7 +442,7 @@ class _DistinctValues(Step):
         values = [(value,) for value in np.unique(first)]
         if others:
             columns = [Grouping(list(own), places) for own, (places,) in map(numbered, ids)]
-            values, _ = _combined(columns)
+            values, _ = combined(columns)
         types = {name: each[:0] for name, each in zip(self.columns.names, ids, strict=True)}
         return self.merge(accumulator, (types, set(values)))
 

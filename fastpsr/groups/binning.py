@@ -64,6 +64,8 @@ class Binning:
         """Return the name of a bin, or of a value."""
         if self.edges is None:
             return code.decode("utf-8", "replace") if isinstance(code, bytes) else str(code)
+        if code < 0:
+            return "no number"
         low, high = ([-np.inf, *self.edges, np.inf][code + i] for i in range(2))
         return f"[{_shown(low)}, {_shown(high)}{']' if high == np.inf else ')'}"
 

@@ -1,0 +1,320 @@
+"""Calibration by condition: a calibrator per group of samples, and one for all the others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastpsr import checks
+from fastpsr.calibration.affine import DirectionPreserving
+from fastpsr.calibration.base import Calibrator
+from fastpsr.calibration.custom import as_calibrator
+from fastpsr.calibration.fittable import Fittable, require_fitted
+from fastpsr.calibration.fusion import LinearFusion
+from fastpsr.calibration.group_fits import FusedRows, GroupFits, counts_of, has_no_fit, taken
+from fastpsr.errors import ArgumentError, Subject, warn, warnings_about
+from fastpsr.groups import Bins, Crossed
+from fastpsr.groups.binning import Binning
+from fastpsr.plans import PartitionedPredictions, check_data
+from fastpsr.predictions import Predictions
+from fastpsr.wording import counted
+
+__all__ = ["ByCondition"]
+
+_MOST_NAMED = 5  # conditions in a warning
+
+
+@dataclass(frozen=True, eq=False)
+class ByCondition(Fittable):
+    """A calibrator, or a fusion, for each condition: for each value of columns, or combination.
+
+    Conditions with few samples of some class in the training data, or for which no map is best,
+    use the calibrator that is fitted to all samples, the pooled one; so do conditions that the
+    training data do not have.
+
+    Parameters
+    ----------
+    calibrator : one of :mod:`fastpsr.calibration`, LinearFusion, or your own
+        By default ``DirectionPreserving()``.
+    min_per_class : int
+        Number of training samples of positive weight that a condition needs of each class, to have
+        a calibrator of its own.
+    bins : int, sequence of float, "each", or dict of name to one of these, optional
+        Bins of numbers, such as durations, as in ``fp.evaluate``: how many, of about equal weight,
+        or their edges. Edges are found in the fit, and kept; the first bin begins at -inf, and the
+        last ends at inf.
+
+    Attributes
+    ----------
+    columns_ : tuple of str
+    edges_ : tuple
+        For each column the edges of its bins, or None.
+    groups_ : tuple of str
+        Names of the G conditions of the training data, in natural order.
+    counts_ : ndarray of int64, shape (G, K)
+        Training samples of positive weight, by class.
+    reasons_ : tuple of str
+        Why a condition uses the pooled calibrator; "" if it has its own.
+    pooled_ : calibrator
+        Fitted to all samples.
+    own_ : tuple of calibrator or None
+        Fitted to the samples of each condition.
+
+    Notes
+    -----
+    ``fit``, ``transform`` and ``fp.cross_fit`` take the conditions as `by`: a dict of names of
+    columns to one id per sample (integers, other numbers or text). Several columns are combined.
+
+    Each condition is a data set of its own, as ``predictions[rows]`` is: a smooth map of LLRs or
+    raw scores is fitted at the class frequencies of the condition, unless priors are given to the
+    predictions, or a `prior` to the calibrator. Calibrated posteriors are those of the condition.
+
+    Cross-fitting assigns folds once, over all samples; a sample is calibrated by the samples of
+    its condition in the training folds, of which there must be `min_per_class`. The edges of bins
+    are those of all samples: they do not depend on scores or labels.
+
+    Examples
+    --------
+    >>> import numpy as np, fastpsr as fp
+    >>> rng = np.random.default_rng(0)
+    >>> y, seconds = rng.integers(0, 2, 4000), rng.choice([3, 30], 4000)
+    >>> scores = np.where(seconds == 30, 3.0, 1.0) * (y + rng.normal(size=4000))
+    >>> data = fp.Predictions.from_raw_scores(y, scores)
+    >>> dp = fp.DirectionPreserving(prior=0.5)
+    >>> by_duration = fp.ByCondition(dp).fit(data, {"s": seconds})
+    >>> print(by_duration)
+          targets  non-targets  calibrator
+    s=3     1,007        1,026  own
+    s=30    1,022          945  own
+    >>> round(by_duration["s=3"].scale_, 2), round(by_duration["s=30"].scale_, 2)
+    (0.86, 0.38)
+    >>> one, own = fp.cross_fit(dp, data), fp.cross_fit(fp.ByCondition(dp), data, by={"s": seconds})
+    >>> round(fp.Cllr()(one), 3), round(fp.Cllr()(own), 3)
+    (0.857, 0.839)
+    """
+
+    calibrator: Any = field(default_factory=DirectionPreserving)
+    min_per_class: int = 100
+    bins: Bins | None = None
+    columns_: tuple[str, ...] = field(init=False, repr=False)
+    edges_: tuple[Any, ...] = field(init=False, repr=False)
+    groups_: tuple[str, ...] = field(init=False, repr=False)
+    counts_: NDArray[np.int64] = field(init=False, repr=False)
+    reasons_: tuple[str, ...] = field(init=False, repr=False)
+    pooled_: Any = field(init=False, repr=False)
+    own_: tuple[Any, ...] = field(init=False, repr=False)
+
+    fitted_names = ("columns_", "edges_", "groups_", "counts_", "reasons_", "pooled_", "own_")
+    fitted_texts = ("columns_", "groups_", "reasons_")
+    fitted_nested = ("edges_", "pooled_", "own_")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.calibrator, ByCondition):
+            rule = "must be of all conditions, not by condition itself"
+            raise ArgumentError("calibrator", rule, remedy="give all columns as by")
+        if not isinstance(self.calibrator, LinearFusion):
+            as_calibrator(self.calibrator)
+        checks.check_integer("min_per_class", self.min_per_class, 1)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the fitted calibrator of a condition, such as "gender=f"; it may be the pooled."""
+        self._require_fit()
+        if name not in self.groups_:
+            raise KeyError(name)
+        return self.own_[self.groups_.index(name)] or self.pooled_
+
+    def fit(self, predictions: Any, by: Mapping[str, Any]) -> Self:
+        """Return a copy fitted to labeled predictions in memory, and their conditions.
+
+        Parameters
+        ----------
+        predictions : Predictions, or systems as ``LinearFusion.fit`` takes them
+        by : dict of name to array-like of shape (N,)
+            Columns of conditions, which are combined.
+
+        Raises
+        ------
+        ArgumentError
+            As from the calibrator for all samples; for columns that do not have an id per sample,
+            and bins of columns that are no numbers.
+        """
+        samples = self._samples(predictions)
+        crossed, groups = Crossed.of(samples, by, self.bins)
+        pooled, names = self._map.fit(predictions), groups.names
+        counts = counts_of(samples, groups.places, len(names))
+        own, reasons = [], []
+        for name, rows, sizes in zip(names, groups.rows, counts, strict=True):
+            fitted, reason = None, self._too_few(sizes)
+            if not reason:
+                with warnings_about(Subject(group=name)):
+                    fitted, reason = self._fit_group(predictions, rows)
+            own.append(fitted)
+            reasons.append(reason)
+        used = np.flatnonzero(counts.any(axis=1)).tolist()  # others have weight 0
+        attributes = {
+            "columns_": crossed.columns,
+            "edges_": tuple(each.edges for each in crossed.binnings),
+            "groups_": tuple(names[g] for g in used),
+            "counts_": counts[used],
+            "reasons_": tuple(reasons[g] for g in used),
+            "pooled_": pooled,
+            "own_": tuple(own[g] for g in used),
+        }
+        return self.with_fitted(pooled.domain_, attributes)
+
+    def transform(self, predictions: Any, by: Mapping[str, Any]) -> Predictions:
+        """Return calibrated predictions of the same samples; labels are not needed.
+
+        Parameters
+        ----------
+        predictions : Predictions, or systems as ``LinearFusion.transform`` takes them
+        by : dict of name to array-like of shape (N,)
+            The columns of the fit.
+
+        Raises
+        ------
+        ArgumentError
+            As from the calibrator, and for other columns.
+
+        Warns
+        -----
+        RuntimeWarning
+            For conditions that the training data do not have.
+        """
+        self._require_fit()
+        samples = self._samples(predictions)
+        crossed = Crossed(self.columns_, tuple(map(Binning, self.edges_)))
+        groups = crossed.groups(by, samples)
+        calibrated: Predictions = self.pooled_.transform(predictions)
+        values, own = calibrated.scores.copy(), dict(zip(self.groups_, self.own_, strict=True))
+        unseen, weights = {}, samples.weights
+        for name, rows in zip(groups.names, groups.rows, strict=True):
+            if name not in own:
+                n_here = np.count_nonzero(weights[rows]) if weights.size else rows.size
+                unseen[name] = int(n_here)
+            elif own[name] is not None:
+                values[rows] = own[name].transform(taken(predictions, rows)).scores
+        _warn_of_unseen({name: n for name, n in unseen.items() if n})
+        return calibrated.replace_scores(calibrated.kind, values)
+
+    def on_rows(
+        self, predictions: Any, by: Mapping[str, Any] | None
+    ) -> tuple[GroupFits, Predictions]:
+        """Return what cross-fitting trains on these samples, and the labels of the samples."""
+        samples = self._samples(predictions)
+        _, groups = Crossed.of(samples, by, self.bins)
+        rows = tuple(groups.rows)
+        if isinstance(self.calibrator, LinearFusion):
+            fusion = self.calibrator
+            pooled: Calibrator = FusedRows(fusion, predictions)
+            members = tuple(FusedRows(fusion, taken(predictions, own)) for own in rows)
+            return GroupFits(pooled, rows, members, self.min_per_class), samples
+        one = as_calibrator(self.calibrator)
+        return GroupFits(one, rows, (one,) * len(rows), self.min_per_class), samples
+
+    def check_fitted(self) -> None:
+        n_groups, pooled = len(self.groups_), self.pooled_
+        is_valid = isinstance(pooled, Calibrator | LinearFusion) and pooled.domain_ == self.domain_
+        require_fitted("pooled_", is_valid)
+        require_fitted("columns_", 0 < len(self.columns_) == len({*self.columns_}))
+        counts = np.asarray(self.counts_)
+        require_fitted("counts_", counts.ndim == 2 and len(counts) == n_groups > 0)
+        require_fitted("counts_", ((counts >= 0.0) & (counts < 1e15)).all())
+        object.__setattr__(self, "counts_", counts.astype(np.int64))  # files have one type
+        require_fitted("groups_", len({*self.groups_}) == n_groups)
+        require_fitted("reasons_", len(self.reasons_) == n_groups)
+        require_fitted("own_", isinstance(self.own_, tuple) and len(self.own_) == n_groups)
+        for each, reason in zip(self.own_, self.reasons_, strict=True):
+            require_fitted("own_", (each is None) == bool(reason))
+            is_alike = type(each) is type(pooled) and each.domain_ == self.domain_
+            require_fitted("own_", each is None or is_alike)
+        require_fitted("edges_", isinstance(self.edges_, tuple))
+        require_fitted("edges_", len(self.edges_) == len(self.columns_))
+        edges = [None if each is None else np.array(each, np.float64) for each in self.edges_]
+        for each in edges:
+            require_fitted("edges_", each is None or (each.ndim == 1 and np.isfinite(each).all()))
+            require_fitted("edges_", each is None or (np.diff(each) > 0.0).all())
+        object.__setattr__(self, "edges_", tuple(edges))
+        object.__setattr__(self, "calibrator", pooled.__sklearn_clone__())
+
+    def __repr__(self) -> str:
+        """Return the options, and how many conditions were fitted."""
+        options = ("calibrator", "min_per_class", "bins")
+        text = f"ByCondition({', '.join(f'{name}={getattr(self, name)!r}' for name in options)})"
+        if not hasattr(self, "domain_"):
+            return text
+        n_own = sum(each is not None for each in self.own_)
+        conditions = f"{counted(len(self.groups_), 'condition')} of {', '.join(self.columns_)}"
+        return f"<{text} fitted to {self.domain_}: {conditions}, {n_own:,} with their own>"
+
+    def __str__(self) -> str:
+        """Return a table of the conditions, once fitted."""
+        if not hasattr(self, "domain_"):
+            return repr(self)
+        n_classes = self.counts_.shape[1]
+        classes = list(range(n_classes))[:: -1 if n_classes == 2 else 1]
+        words = ["non-targets", "targets"] if n_classes == 2 else [f"class {k}" for k in classes]
+        rows = [["", *(words[k] for k in classes), "calibrator"]]
+        for name, counts, reason in zip(self.groups_, self.counts_, self.reasons_, strict=True):
+            used = f"pooled: {reason}" if reason else "own"
+            rows.append([name, *(f"{counts[k]:,}" for k in classes), used])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        left = {0, len(widths) - 1}
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if k in left else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        )
+
+    @property
+    def _map(self) -> Any:
+        """What is fitted: the calibrator, or the fusion."""
+        is_fusion = isinstance(self.calibrator, LinearFusion)
+        return self.calibrator if is_fusion else as_calibrator(self.calibrator)
+
+    def _samples(self, predictions: Any) -> Predictions:
+        """Return the samples that are calibrated, which a fusion has of several systems."""
+        is_fusion, samples = isinstance(self.calibrator, LinearFusion), predictions
+        if is_fusion:
+            samples = self.calibrator.samples_of(predictions)
+        check_data(samples)
+        if isinstance(samples, PartitionedPredictions):
+            rule = "must be in memory for calibration by condition"
+            name = "systems" if is_fusion else "predictions"
+            raise ArgumentError(name, rule, remedy="pass predictions.compute()")
+        assert isinstance(samples, Predictions)
+        return samples
+
+    def _too_few(self, counts: NDArray[np.int64]) -> str:
+        short = np.flatnonzero(counts < self.min_per_class)
+        return f"fewer than {self.min_per_class:,} of class {short[0]}" if short.size else ""
+
+    def _fit_group(self, predictions: Any, rows: NDArray[np.int64]) -> tuple[Any, str]:
+        """Return the fit to a condition, or None and the reason."""
+        try:
+            return self._map.fit(taken(predictions, rows)), ""
+        except ArgumentError as error:
+            if not has_no_fit(error):
+                raise
+            return None, "no map is best"
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "domain_"):
+            raise ValueError(f"{self.name} must be fitted before it transforms")
+
+
+def _warn_of_unseen(sizes: Mapping[str, int]) -> None:
+    if not sizes:
+        return
+    named = [f"{name} ({n:,})" for name, n in list(sizes.items())[:_MOST_NAMED]]
+    if len(sizes) > _MOST_NAMED:
+        named.append(f"{len(sizes) - _MOST_NAMED:,} more")
+    warn(
+        f"{counted(sum(sizes.values()), 'sample')} are of conditions that the training data do not "
+        f"have, and are calibrated as all samples: {', '.join(named)}",
+        kind="conditions",
+    )
