@@ -163,3 +163,67 @@ def test_bad_options(command, arguments, words):
     output = ["--output", "o.tsv"] if command == "calibrate" else []
     message = fail(command, *TRIALS[1:7], *arguments, *output)
     assert words in message.replace("columns of by:", "columns of --by:")
+
+
+# Fusion
+
+
+FUSE = ["fuse", "--key", "key.tsv", "--scores", "s.tsv", "--scores", "t.tsv", "--scores-are", "raw",
+        *OPTIONS]  # fmt: skip
+FUSION = fp.ByCondition(fp.LinearFusion(), min_per_class=40, bins={"seconds": 2})
+
+
+@pytest.fixture
+def second():
+    """Scores of another system."""
+    z = np.round(Y + np.random.default_rng(1).normal(size=N), 4)
+    for path, more in (("t.tsv", "label"), ("u.tsv", "label seconds gender")):
+        source = polars.read_csv("s.tsv" if more == "label" else "new.tsv", separator="\t")
+        source.with_columns(score=z).write_csv(path, separator="\t")
+    return {"s": fp.Predictions.from_raw_scores(Y, X), "t": fp.Predictions.from_raw_scores(Y, z)}
+
+
+def test_fusion_by_condition(second):
+    out = succeed(*FUSE, "--metrics", "Cllr", "--output", "o.tsv", "--json", "o.json",
+                  "--resamples", "40", "--report", "o.html")  # fmt: skip
+    expected = fp.cross_fit(FUSION, second, by=BY)
+    np.testing.assert_allclose(written("o.tsv"), expected.scores, rtol=1e-9)
+    fitted = FUSION.fit(second, BY)
+    assert str(fitted) in out
+    content = json.loads(Path("o.json").read_text())
+    values = {row["system"]: row["value"] for row in content["rows"]}
+    assert values["fused"] == fp.Cllr()(expected)
+    one = fp.Cllr()(fp.cross_fit(fp.LinearFusion(), second))
+    assert values["without conditions"] == one
+    for name, own in zip(fitted.groups_, fitted.own_, strict=True):
+        shown = content["fusion"]["conditions"][name]
+        assert (shown is None) == (own is None)
+        if own is not None:
+            assert [*shown["weights"].values()] == own.weights_.tolist()
+            assert f"fusion of {name} at a prior of 0.5: rank 2 of 2 columns" in out
+    assert [*content["fusion"]["weights"].values()] == fitted.pooled_.weights_.tolist()
+
+
+def test_a_fusion_by_condition_is_applied_and_saved(second):
+    applied = ["--apply", "new.tsv", "--apply", "u.tsv"]
+    succeed(
+        *FUSE,
+        "--metrics",
+        "Cllr",
+        "--resamples",
+        "40",
+        *applied,
+        "--output",
+        "o.tsv",
+        "--save",
+        "f.json",
+    )
+    expected = FUSION.fit(second, BY).transform(second, BY)
+    np.testing.assert_allclose(written("o.tsv"), expected.scores, rtol=1e-9)
+    succeed("fuse", "--load", "f.json", *applied, "--scores-are", "raw", "--output", "p.tsv")
+    assert Path("p.tsv").read_text() == Path("o.tsv").read_text()
+    error = fail("calibrate", "--load", "f.json", "--apply", "new.tsv", "--output", "q.tsv")
+    assert "f.json is a fusion of several systems: use fastpsr fuse --load" in error
+    error = fail("fuse", "--load", "f.json", "--apply", "s.tsv", "--apply", "t.tsv",
+                 "--scores-are", "raw", "--output", "q.tsv")  # fmt: skip
+    assert "seconds" in error

@@ -18,19 +18,25 @@ def systems(n=1500, seed=0):
     return {"a": a, "b": b, "q": fp.Quality(noise, rng.random(n))}
 
 
-def expected_rows(given, train, fusion):
-    """Every row by a cross-fit of its own."""
+def expected_parts(given):
+    """What is fused for each row, or taken as it is."""
     a, b, q = given["a"], given["b"], given["q"]
-    cross = {
+    return {
         "fused": given,
         "a calibrated": {"a": a},
+        "b": b,
         "without quality": {"a": a, "b": b},
         "without a": {"b": b, "q": q},
         "without b": {"a": a, "q": q},
     }
-    rows = {name: fp.cross_fit(fusion, part, train) for name, part in cross.items()} | {"b": b}
-    order = ["fused", "a calibrated", "b", "without quality", "without a", "without b"]
-    return {name: rows[name] for name in order}
+
+
+def expected_rows(given, train, fusion):
+    """Every row by a cross-fit of its own."""
+    return {
+        name: fp.cross_fit(fusion, part, train) if isinstance(part, dict) else part
+        for name, part in expected_parts(given).items()
+    }
 
 
 @pytest.mark.parametrize("by_speaker", [False, True])
@@ -162,3 +168,56 @@ def test_what_is_refused(name):
     make, options, message = REFUSED[name]
     with pytest.raises(fp.ArgumentError, match=message):
         fp.evaluate_fusion(make(), **options)
+
+
+def test_conditions_are_a_row_to_do_without():
+    given = systems()
+    by = {"room": np.random.default_rng(4).choice(["x", "y"], 1500)}
+    fusion, train = fp.ByCondition(fp.LinearFusion(0.1), min_per_class=50), fp.CrossFit(3, seed=1)
+    found = fp.evaluate_fusion(given, fusion, [fp.Cllr()], by=by, train=train)
+    a, b, q = given["a"], given["b"], given["q"]
+    parts = {
+        "fused": given, "a calibrated": {"a": a}, "b": None, "without quality": {"a": a, "b": b},
+        "without conditions": None, "without a": {"b": b, "q": q}, "without b": {"a": a, "q": q},
+    }  # fmt: skip
+    expected = {
+        name: fp.cross_fit(fusion, part, train, by=by) for name, part in parts.items() if part
+    }
+    expected |= {"b": b, "without conditions": fp.cross_fit(fusion.calibrator, given, train)}
+    values = {row["system"]: row["value"] for row in found.to_dict()["rows"]}
+    assert [*values] == [*parts]
+    assert values == {name: fp.Cllr()(expected[name]) for name in parts}
+
+
+def test_fits_are_repeated_in_replicates():
+    given = systems(400)
+    fixed, refitted = (
+        fp.evaluate_fusion(given, metrics=[fp.Cllr()], refits=refits, method="percentile", **DRAWN)
+        for refits in (False, True)
+    )
+    assert refitted.intervals.method == "percentile"
+    rows = {}
+    for name, part in expected_parts(given).items():
+        rows[name] = part
+        if isinstance(part, dict):
+            plan = fp.CrossFit().folds_plan
+            rows[name] = fp.LinearFusion().cross_fitted(part, plan, refits=True)
+    expected = fp.evaluate(rows, [fp.Cllr()], differences="first", method="percentile", **DRAWN)
+    assert refitted.to_dict() == expected.to_dict()
+    ends = [(each.low, each.high) for each in refitted.differences]
+    assert all(low < high for low, high in ends)
+    assert ends != [(each.low, each.high) for each in fixed.differences]
+
+
+def test_conditions_and_refits_that_do_not_go_together():
+    given = systems(300)
+    by = {"room": np.repeat(["x", "y"], 150)}
+    fusion = fp.ByCondition(fp.LinearFusion(), min_per_class=5)
+    for options, message in (
+        ({"by": by}, "^by must be given with ByCondition"),
+        ({"fusion": fusion}, "^by must be given with ByCondition"),
+        ({"fusion": fp.ByCondition(), "by": by}, "^fusion must be a LinearFusion, or ByCondition"),
+        ({"fusion": fusion, "by": by, "refits": True}, "^refits must be False for a fusion by"),
+    ):
+        with pytest.raises(fp.ArgumentError, match=message):
+            fp.evaluate_fusion(given, metrics=[fp.Cllr()], **options)

@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import CrossFit, LinearFusion, cross_fit, load_calibrator, save_calibrator
+from fastpsr.calibration import (
+    ByCondition,
+    CrossFit,
+    LinearFusion,
+    cross_fit,
+    load_calibrator,
+    save_calibrator,
+)
 from fastpsr.cli.command import in_groups
 from fastpsr.cli.modes import NEED_KEY, given, refuse
 from fastpsr.cli.options.files import check_inputs, check_outputs, named_files, to_stdout
@@ -109,14 +116,18 @@ def _apply(
     """Fuse the scores of --apply by a saved fusion."""
     check_inputs(inputs)
     fitted = load_calibrator(load)
-    if not isinstance(fitted, LinearFusion):
-        kind = type(fitted).__name__
+    one = _of_all(fitted)
+    if not isinstance(one, LinearFusion):
+        kind = type(one).__name__
         raise ValueError(f"{load} is {kind}, of one system: use fastpsr calibrate --load")
-    names = options.names_of_applied([n for n in fitted.systems_ if n in fitted.columns_])
-    _check_measures(fitted, measures)
-    others = read_systems(
-        reader, names, _scales(options, [*names.values()]), measures, options.output, labeled=False
-    )
+    names = options.names_of_applied([n for n in one.systems_ if n in one.columns_])
+    _check_measures(one, measures)
+    conditions = fitted.columns_ if isinstance(fitted, ByCondition) else ()
+    with worded(by=f"conditions of {load}"):
+        others = read_systems(
+            reader, names, _scales(options, [*names.values()]), measures, options.output,
+            conditions, labeled=False,
+        )  # fmt: skip
     _print_fusion(fitted)
     _write(options, fitted, others)
 
@@ -149,32 +160,36 @@ def _train(
     check_inputs(inputs)
     with steps() as begin, recorded_lines() as lines:
         reader.progress = begin
-        read = read_systems(reader, names, scales, measures, options.output, labeled=True)
-        if applied:  # read before fitting
-            others = read_systems(reader, applied, scales, measures, options.output, labeled=False)
+        conditions = options.conditions.columns
+        where: Any = (scales, measures, options.output, conditions)
+        with worded(by="--by"):
+            read = read_systems(reader, names, *where, labeled=True)
+            if applied:  # read before fitting
+                others = read_systems(reader, applied, *where, labeled=False)
         made = read.first
         train = CrossFit(options.folds, groups=made.speakers if made.has_speakers else None)
         with warnings_as_lines(), worded(systems="--scores"):
-            fitted = fusion.fit(read.given)
+            fitted = fusion.fit(read.given, **read.conditions)
             _print_fusion(fitted)
             evaluation = evaluate_fusion(
                 read.given, fusion, metrics_of(made, metrics, ["likelihoods"]), train=train,
-                progress=begin, refits=options.refits,
+                progress=begin, refits=options.refits, **read.conditions,
                 **_settings(options, intervals, made),
             )  # fmt: skip
         evaluation = _show(options, evaluation, fitted, scales, inputs)
         if options.to_report is not None:
             write_report(
-                options.to_report, evaluation, begin, read=lines, fusion=fitted,
-                title=f"Fusion of {', '.join(scales)}",
-                predictions=cross_fitted_rows(read.given, fusion, train),
+                options.to_report, evaluation, begin, read=lines, fusion=_of_all(fitted),
+                refits=options.refits, title=f"Fusion of {', '.join(scales)}",
+                predictions=cross_fitted_rows(read.given, fusion, train, **read.conditions),
                 operating_points=options.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
     if others is not None:
         _write(options, fitted, others)
     elif options.output is not None:
         how = ", cross-fitted" + ", speakers apart" * made.has_speakers
-        read.write(options.output, cross_fit(fusion, read.given, train), how)
+        fused: Any = cross_fit(fusion, read.given, train, **read.conditions)
+        read.write(options.output, fused, how)
     if options.save is not None:
         with to_stdout(options.save) as target:
             save_calibrator(fitted, target)
@@ -205,14 +220,31 @@ def _settings(
     return found and {**found, "resampling": units_of(made, found["resampling"])}
 
 
-def _print_fusion(fitted: LinearFusion) -> None:
-    """Print the weight of each column, and the bias."""
+def _of_all(fitted: Any) -> Any:
+    """Return the fusion of all conditions, of a fusion by condition."""
+    return fitted.pooled_ if isinstance(fitted, ByCondition) else fitted
+
+
+def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
+    """Print the weight of each column, and the bias; of a fusion by condition also the others."""
+    if isinstance(fitted, ByCondition):
+        with off_the_bar():
+            console.print(str(fitted), soft_wrap=True)
+        for name, own in zip(fitted.groups_, fitted.own_, strict=True):
+            if own is not None:
+                _print_weights(own, f" of {name}")
+        _print_weights(fitted.pooled_, " of all")
+    else:
+        _print_weights(fitted, "")
+
+
+def _print_weights(fitted: LinearFusion, of: str) -> None:
     rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
     bias = float(fitted.bias_[1] - fitted.bias_[0])
     values = {**dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)), "bias": bias}
     width = max(map(len, values))
     with off_the_bar():
-        console.print(f"fusion at a prior of {fitted.prior:g}: {rank}")
+        console.print(f"fusion{of} at a prior of {fitted.prior:g}: {rank}", soft_wrap=True)
         for name, value in values.items():
             console.print(f"  {name:<{width}}  {value:>11.5g}")
 
@@ -220,7 +252,7 @@ def _print_fusion(fitted: LinearFusion) -> None:
 def _show(
     options: FusionOptions,
     evaluation: Evaluation,
-    fitted: LinearFusion,
+    fitted: LinearFusion | ByCondition,
     scales: Mapping[str, TrialScale],
     inputs: Sequence[Path | None],
 ) -> Evaluation:
@@ -233,18 +265,26 @@ def _show(
             console.print(_FIXED)
     if caution := options.drawn.caution(evaluation.intervals, options.speakers):
         print_error(caution)
-    content = {
-        "prior": fitted.prior,
-        "weights": dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)),
-        "bias": float(fitted.bias_[1] - fitted.bias_[0]),
-        "rank": fitted.rank_,
-    }
+    content = _content(_of_all(fitted))
+    if isinstance(fitted, ByCondition):
+        own = zip(fitted.groups_, fitted.own_, strict=True)
+        content["conditions"] = {name: each and _content(each) for name, each in own}
     kinds = ", ".join(dict.fromkeys(scales.values()))
     write_evaluation(evaluation, kinds, options.outputs.files, inputs, fusion=content)
     return evaluation
 
 
-def _write(options: FusionOptions, fitted: LinearFusion, others: Systems) -> None:
+def _content(fitted: LinearFusion) -> dict[str, Any]:
+    """Return what a fusion is in files."""
+    return {
+        "prior": fitted.prior,
+        "weights": dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)),
+        "bias": float(fitted.bias_[1] - fitted.bias_[0]),
+        "rank": fitted.rank_,
+    }
+
+
+def _write(options: FusionOptions, fitted: Any, others: Systems) -> None:
     """Write the fused scores of other trials."""
     assert options.output is not None
-    others.write(options.output, fitted.transform(others.given))
+    others.write(options.output, fitted.transform(others.given, **others.conditions))

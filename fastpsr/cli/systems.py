@@ -1,8 +1,9 @@
 """Trial lists of the systems of a fusion: read, checked to be of the same trials, and written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from fastpsr.cli.trial_files import TrialReader, check_ending
 from fastpsr.predictions import Predictions
 from fastpsr.trials import TrialSet
 from fastpsr.trials.common import common_trials, lacking_trial
+from fastpsr.trials.conditions import grouping
 from fastpsr.trials.evaluate import predictions_of, trial_of
 
 __all__ = ["Systems", "read_systems"]
@@ -33,11 +35,19 @@ class Systems:
         What is fused.
     format : str
         In which fused scores are written.
+    by : dict of str to array-like, or None
+        Columns of conditions, if there are any.
     """
 
     first: TrialSet
     given: Mapping[str, Predictions | Quality]
     format: str
+    by: Mapping[str, Any] | None
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """The argument of conditions, where there are any."""
+        return {} if self.by is None else {"by": self.by}
 
     def write(self, path: Path, fused: Predictions, how: str = "") -> None:
         """Write fused scores, and print so."""
@@ -52,10 +62,11 @@ def read_systems(
     scales: Mapping[str, TrialScale],
     measures: Mapping[str, Measure],
     output: Path | None = None,
+    conditions: Sequence[str] = (),
     *,
     labeled: bool,
 ) -> Systems:
-    """Read the files of systems by name, and the quality measures of their trials.
+    """Read the files of systems by name, and quality measures and conditions of their trials.
 
     Raises
     ------
@@ -82,7 +93,8 @@ def read_systems(
         if name in given:
             raise ValueError(f"--quality must have a name that no system has, not {name}")
         given[name] = measure.of(first)
-    return Systems(first, given, format)
+    by = {name: grouping(first, name) for name in conditions}
+    return Systems(first, given, format, by or None)
 
 
 def _common(sets: dict[str, TrialSet], *, drop: bool) -> dict[str, TrialSet]:

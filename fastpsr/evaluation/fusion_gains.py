@@ -7,7 +7,7 @@ from typing import Any
 from fastpsr.bootstrap import Resampling
 from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.settings import Intervals
-from fastpsr.calibration import LinearFusion, Quality, Training
+from fastpsr.calibration import ByCondition, LinearFusion, Quality, Training, cross_fit
 from fastpsr.calibration.folds import Folds
 from fastpsr.calibration.fusion import Systems, systems_by_name
 from fastpsr.calibration.training import refitted_training
@@ -33,9 +33,10 @@ _OF_MORE = (CrossEntropy, BayesRisk)
 @with_hints
 def evaluate_fusion(
     systems: Systems,
-    fusion: LinearFusion | None = None,
+    fusion: LinearFusion | ByCondition | None = None,
     metrics: Metrics | None = None,
     *,
+    by: Mapping[str, Any] | None = None,
     train: Training | None = None,
     n_resamples: int = 0,
     confidence_level: float = 0.95,
@@ -51,11 +52,13 @@ def evaluate_fusion(
     ----------
     systems : dict of name to Predictions or Quality, or list of these
         As for :meth:`LinearFusion.fit`; labeled. Of a list, names are places.
-    fusion : LinearFusion, optional
+    fusion : LinearFusion, or ByCondition of one, optional
         By default ``LinearFusion()``.
     metrics : dict of name to metric, or list of metrics, optional
         As for :func:`fastpsr.evaluate`. By default EER, minDCF and actDCF at a prior of 0.01, Cllr
         and minCllr; for several classes normalized cross-entropy and error rate.
+    by : dict of name to array-like of shape (N,), optional
+        Columns of conditions, for ``ByCondition``.
     train : CrossFit or TrainOnTest, optional
         By default ``CrossFit()``. Folds are assigned once, and shared by all fusions.
     n_resamples, confidence_level, method, resampling, seed, progress
@@ -68,7 +71,8 @@ def evaluate_fusion(
     -------
     Evaluation
         The systems of its table are "fused"; each system; "without quality", the fusion of the
-        systems alone, if there are quality measures; and, of two systems or more, "without NAME",
+        systems alone, if there are quality measures; "without conditions", one fusion for all, if
+        `fusion` is by condition; and, of two systems or more, "without NAME",
         the fusion of all else. Raw scores mean nothing to Cllr and actDCF: in place of such a
         system is "NAME calibrated", its cross-fitted fusion with itself alone. The differences are
         those of "fused" minus each other row, on the same bootstrap draws: negative values are
@@ -107,13 +111,12 @@ def evaluate_fusion(
     fused - a calibrated Cllr -0.112 True
     fused - a calibrated EER -0.068 True
     """
-    if refits and method == "auto":
+    if n_resamples and refits and method == "auto":
         method = "percentile"
     intervals = Intervals.if_any(n_resamples, confidence_level, method, resampling, seed)
     fusion = LinearFusion() if fusion is None else fusion
-    if not isinstance(fusion, LinearFusion):
-        raise ArgumentError("fusion", f"must be a LinearFusion, not {fusion!r}")
-    rows = cross_fitted_rows(systems, fusion, train, progress, refits=refits)
+    _check_fusion(fusion, by, refits=refits)
+    rows = cross_fitted_rows(systems, fusion, train, progress, by=by, refits=refits)
     if metrics is None:
         metrics = metrics_of_fusion(rows[FUSED].n_classes)
     return evaluate_systems(
@@ -130,10 +133,11 @@ def metrics_of_fusion(n_classes: int, **options: Any) -> dict[str, Metric[Any]]:
 
 def cross_fitted_rows(
     systems: Systems,
-    fusion: LinearFusion,
+    fusion: LinearFusion | ByCondition,
     train: Training | None,
     progress: Progress | None = None,
     *,
+    by: Mapping[str, Any] | None = None,
     refits: bool = False,
 ) -> dict[str, Any]:
     """Return the predictions of each row of the table by its name: the fusion first."""
@@ -141,36 +145,47 @@ def cross_fitted_rows(
     chosen = refitted_training(train, "these systems")
 
     @cache
-    def folds() -> Folds:
+    def dealt() -> Folds:
         return chosen.folds_of(next(e for e in given.values() if not isinstance(e, Quality)))
 
-    parts = _parts_of(given)
+    def folds(data: Data) -> Plan[Folds]:
+        return dealt()
+        yield
+
+    def fused(fusion: LinearFusion | ByCondition, part: Any) -> Any:
+        if isinstance(fusion, ByCondition):
+            assert by is not None
+            return cross_fit(fusion, part, chosen, by=by)
+        return fusion.cross_fitted(part, folds, refits=refits)
+
+    parts = _parts_of(given, fusion)
     rows: dict[str, Any] = {}
     for done, (row, part) in enumerate(parts.items()):
         if progress is not None:
             progress("cross-fitting", done, len(parts))
         rows[row] = part
-        if isinstance(part, Mapping):
-            rows[row] = _fused(row, part, fusion, folds, refits=refits)
+        if isinstance(part, tuple):
+            rows[row] = _naming(row, fused, *part)
     return rows
 
 
-def _fused(
-    row: str,
-    part: Mapping[str, Any],
-    fusion: LinearFusion,
-    folds: Callable[[], Folds],
-    *,
-    refits: bool,
-) -> Any:
-    """Return the cross-fitted fusion of some systems; errors name the row, if it is not of all."""
+def _check_fusion(fusion: Any, by: Any, *, refits: bool) -> None:
+    """Raise unless it is a fusion, and conditions go with it."""
+    of_all = fusion.calibrator if isinstance(fusion, ByCondition) else fusion
+    if not isinstance(of_all, LinearFusion):
+        rule = f"must be a LinearFusion, or ByCondition of one, not {fusion!r}"
+        raise ArgumentError("fusion", rule)
+    if (by is not None) != isinstance(fusion, ByCondition):
+        rule = "must be given with ByCondition(LinearFusion()), and only then"
+        raise ArgumentError("by", rule)
+    if refits and by is not None:
+        raise ArgumentError("refits", "must be False for a fusion by condition")
 
-    def plan(data: Data) -> Plan[Folds]:
-        return folds()
-        yield
 
+def _naming(row: str, fused: Callable[..., Any], *part: Any) -> Any:
+    """Return the fusion of a row; errors name the row, if it is not of all."""
     try:
-        return fusion.cross_fitted(part, plan, refits=refits)
+        return fused(*part)
     except ArgumentError as error:
         if row == FUSED:
             raise
@@ -178,23 +193,27 @@ def _fused(
         raise error.renamed(name) from None
 
 
-def _parts_of(given: Mapping[Any, Data | Quality]) -> dict[str, Any]:
-    """Return by row the systems and measures that are fused for it, or what is taken as it is."""
+def _parts_of(
+    given: Mapping[Any, Data | Quality], fusion: LinearFusion | ByCondition
+) -> dict[str, Any]:
+    """Return by row a fusion and what it is of, or a system that is taken as it is."""
     systems = {name: each for name, each in given.items() if not isinstance(each, Quality)}
-    parts: list[tuple[str, Any]] = [(FUSED, given)]
+    parts: list[tuple[str, Any]] = [(FUSED, (fusion, given))]
     renamed = []
     for name, each in systems.items():
         if getattr(each, "kind", "") == "raw scores":
-            parts.append((f"{name} calibrated", {name: each}))
+            parts.append((f"{name} calibrated", (fusion, {name: each})))
             renamed.append(str(name))
         else:
             parts.append((str(name), each))
     if len(systems) < len(given):
-        parts.append((f"{WITHOUT}quality", systems))
+        parts.append((f"{WITHOUT}quality", (fusion, systems)))
+    if isinstance(fusion, ByCondition):
+        parts.append((f"{WITHOUT}conditions", (fusion.calibrator, given)))
     if len(systems) > 1:
         for name in systems:
             others = {other: each for other, each in given.items() if other != name}
-            parts.append((f"{WITHOUT}{name}", others))
+            parts.append((f"{WITHOUT}{name}", (fusion, others)))
     taken = [*(row for row, _ in parts), *renamed]
     for name in taken:
         if taken.count(name) > 1:

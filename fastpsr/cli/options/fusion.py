@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fastpsr.calibration import LinearFusion, Quality
+from fastpsr.calibration import ByCondition, LinearFusion, Quality
 from fastpsr.calibration.quality import TERMS
 from fastpsr.cli.modes import refuse
+from fastpsr.cli.options.conditions import ConditionOptions
 from fastpsr.cli.options.files import OutputOptions, Report, named_files
 from fastpsr.cli.options.intervals import ComparisonOptions
 from fastpsr.cli.options.measures import Costs, Names, parse_dcf
@@ -127,6 +128,7 @@ class FusionOptions:
         ),
     ] = 0.5
     measures: QualityOptions = field(default_factory=QualityOptions)
+    conditions: ConditionOptions = field(default_factory=ConditionOptions)
     output: Annotated[
         Path | None,
         typer.Option(
@@ -165,10 +167,11 @@ class FusionOptions:
     trials: TrialOptions = field(default_factory=TrialOptions)
 
     @property
-    def fusion(self) -> LinearFusion:
+    def fusion(self) -> LinearFusion | ByCondition:
         """The fusion, not fitted yet."""
         with worded(prior="--prior", quality="--quality-terms"):
-            return LinearFusion(self.prior, self.measures.quality_terms)
+            one = LinearFusion(self.prior, self.measures.quality_terms)
+        return self.conditions.of(one) if self.conditions.columns else one
 
     @property
     def detection(self) -> list[MinDCF] | None:
