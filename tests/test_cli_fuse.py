@@ -77,12 +77,12 @@ def test_what_each_system_adds(made, kind):
     fitted = fp.LinearFusion().fit(systems)
     assert content["fusion"] == {
         "prior": 0.5,
-        "weights": dict(zip("ab", fitted.weights_.tolist(), strict=True)),
-        "bias": fitted.bias_[1] - fitted.bias_[0],
         "rank": 2,
+        "weights": dict(zip("ab", fitted.weights_.tolist(), strict=True))
+        | {"bias": fitted.bias_[1] - fitted.bias_[0]},
     }
     for name, weight in content["fusion"]["weights"].items():
-        assert f"  {name}     {weight:>11.5g}\n" in out
+        assert f"  {name:<4}  {weight:>11.5g}\n" in out
     assert "rank 2 of 2 columns" in out
     assert "hold the fits fixed" in out
     assert ("a calibrated" in out) == (kind == "raw")
@@ -120,7 +120,7 @@ def test_options_reach_the_library(made):
     assert content["rows"] == expected.to_dict()["rows"]
     assert content["differences"] == expected.to_dict()["differences"]
     assert content["intervals"]["resampling"] == "speaker"
-    assert [*content["fusion"]["weights"]] == [*fusion.fit(systems).columns_]
+    assert [*content["fusion"]["weights"]] == [*fusion.fit(systems).columns_, "bias"]
 
 
 def test_detection_costs(made):

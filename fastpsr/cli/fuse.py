@@ -125,11 +125,11 @@ def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> No
     """Raise unless the quality measures are those of a saved fusion."""
     needed = [name for name in fitted.systems_ if name not in fitted.columns_]
     if {*needed} != {*measures}:
-        options = (f" --quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
-        remedy = f": give{''.join(options)}" if needed else ""
         has = (
             f"has the quality measures {', '.join(needed)}" if needed else "has no quality measures"
         )
+        options = " ".join(f"--quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
+        remedy = f": give {options}" if needed else ""
         raise ValueError(f"the fusion {has}, not {', '.join(measures) or 'none'}{remedy}")
 
 
@@ -207,14 +207,19 @@ def _settings(
 
 def _print_fusion(fitted: LinearFusion) -> None:
     """Print the weight of each column, and the bias."""
+    weights = _weights(fitted)
+    width = max(map(len, weights))
     rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
-    bias = float(fitted.bias_[1] - fitted.bias_[0])
-    values = {**dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)), "bias": bias}
-    width = max(map(len, values))
     with off_the_bar():
         console.print(f"fusion at a prior of {fitted.prior:g}: {rank}")
-        for name, value in values.items():
-            console.print(f"  {name:<{width}}  {value:>11.5g}")
+        for name, weight in weights.items():
+            console.print(f"  {name:<{width}}  {weight:>11.5g}")
+
+
+def _weights(fitted: LinearFusion) -> dict[str, float]:
+    """Return the weight of each column, and the bias."""
+    weights = dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True))
+    return weights | {"bias": float(fitted.bias_[1] - fitted.bias_[0])}
 
 
 def _show(
@@ -233,12 +238,7 @@ def _show(
             console.print(_FIXED)
     if caution := options.drawn.caution(evaluation.intervals, options.speakers):
         print_error(caution)
-    content = {
-        "prior": fitted.prior,
-        "weights": dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)),
-        "bias": float(fitted.bias_[1] - fitted.bias_[0]),
-        "rank": fitted.rank_,
-    }
+    content = {"prior": fitted.prior, "rank": fitted.rank_, "weights": _weights(fitted)}
     kinds = ", ".join(dict.fromkeys(scales.values()))
     write_evaluation(evaluation, kinds, options.outputs.files, inputs, fusion=content)
     return evaluation
