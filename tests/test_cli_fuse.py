@@ -241,6 +241,7 @@ def test_report(made):
     assert "without a" in page
     assert page.count("rank 2 of 2 columns") == 1
     assert "Weights of a fit to all samples" in page
+    assert "<p>The intervals hold the fits fixed" in page
     assert "Gains of the fusion of a, b: " in page
 
 

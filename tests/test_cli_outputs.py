@@ -122,7 +122,7 @@ WRONG = {
 DATA_DECIDE = {
     "--by", "--equalize", "--resample", "--group-differences", "--all-pairs", "--eer",
     "--transpose", "--key-transpose", "--in-order", "--explain", "--scores",
-    "--classes", "--normalize",
+    "--classes", "--normalize", "--refits",
 }  # fmt: skip
 
 

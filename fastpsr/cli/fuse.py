@@ -167,6 +167,7 @@ def _train(
             write_report(
                 options.to_report, evaluation, begin, read=lines, fusion=fitted,
                 title=f"Fusion of {', '.join(scales)}",
+                text=[] if options.refits else [f"The {_FIXED}."],
                 predictions=cross_fitted_rows(read.given, fusion, train),
                 operating_points=options.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
