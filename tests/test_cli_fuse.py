@@ -77,12 +77,12 @@ def test_what_each_system_adds(made, kind):
     fitted = fp.LinearFusion().fit(systems)
     assert content["fusion"] == {
         "prior": 0.5,
+        "rank": 2,
         "weights": dict(zip("ab", fitted.weights_.tolist(), strict=True)),
         "bias": fitted.bias_[1] - fitted.bias_[0],
-        "rank": 2,
     }
     for name, weight in content["fusion"]["weights"].items():
-        assert f"  {name}     {weight:>11.5g}\n" in out
+        assert f"  {name:<4}  {weight:>11.5g}\n" in out
     assert "rank 2 of 2 columns" in out
     assert "hold the fits fixed" in out
     assert ("a calibrated" in out) == (kind == "raw")
@@ -241,6 +241,7 @@ def test_report(made):
     assert "without a" in page
     assert page.count("rank 2 of 2 columns") == 1
     assert "Weights of a fit to all samples" in page
+    assert "<p>The intervals hold the fits fixed" in page
     assert "Gains of the fusion of a, b: " in page
 
 

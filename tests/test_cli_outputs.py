@@ -90,6 +90,10 @@ DAMAGED = {
         ["s.npz", "--output", "o.npz"],
         [*TRIALS, "--scores", "scores", "--output", "o"],
     ],
+    "fuse": [
+        [*TRIALS, "--scores", "scores", "other", "--output", "o"],
+        ["--load", "scores", "--apply", "other", "--output", "o"],
+    ],
     "threshold": [[*TRIALS, "--scores", "scores", "--dcf", "0.01"]],
     "join": [["--key", "key", "--scores", "scores", "--output", "o.parquet"]],
     "demo": [[]],
@@ -111,13 +115,14 @@ WRONG = {
     **dict.fromkeys(["--folds", "--resamples"], "1"),
     **dict.fromkeys(["--seed"], "-1"),
     **dict.fromkeys(["--speaker-pattern"], "("),
+    **dict.fromkeys(["--quality", "--quality-columns", "--quality-terms"], "nope"),
 }
 
 #: Names of columns, and switches.
 DATA_DECIDE = {
     "--by", "--equalize", "--resample", "--group-differences", "--all-pairs", "--eer",
     "--transpose", "--key-transpose", "--in-order", "--explain", "--scores",
-    "--classes", "--normalize",
+    "--classes", "--normalize", "--refits",
 }  # fmt: skip
 
 

@@ -96,6 +96,8 @@ def test_columns(with_columns):
     [
         ({"column": ("long", "short")}, "^column must be finite numbers, not 'x' in column short"),
         ({"column": ("long", "width")}, r"^column must be one of .*long, short.*, not 'width'"),
+        ({"column": "ab"}, "^column must be two names of columns, enroll and test, not 'ab'"),
+        ({"column": ("long",)}, r"^column must be two names .* not \('long',\)"),
         ({}, "^quality needs either values or column"),
         ({"values": SECONDS, "column": ("long", "short")}, "needs either"),
     ],

@@ -136,11 +136,11 @@ def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> No
     """Raise unless the quality measures are those of a saved fusion."""
     needed = [name for name in fitted.systems_ if name not in fitted.columns_]
     if {*needed} != {*measures}:
-        options = (f" --quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
-        remedy = f": give{''.join(options)}" if needed else ""
         has = (
             f"has the quality measures {', '.join(needed)}" if needed else "has no quality measures"
         )
+        options = " ".join(f"--quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
+        remedy = f": give {options}" if needed else ""
         raise ValueError(f"the fusion {has}, not {', '.join(measures) or 'none'}{remedy}")
 
 
@@ -180,7 +180,8 @@ def _train(
         if options.to_report is not None:
             write_report(
                 options.to_report, evaluation, begin, read=lines, fusion=_of_all(fitted),
-                refits=options.refits, title=f"Fusion of {', '.join(scales)}",
+                title=f"Fusion of {', '.join(scales)}",
+                text=[] if options.refits else [f"The {_FIXED}."],
                 predictions=cross_fitted_rows(read.given, fusion, train, **read.conditions),
                 operating_points=options.detection or operating_points(2, "likelihoods"),
             )  # fmt: skip
@@ -239,13 +240,13 @@ def _print_fusion(fitted: LinearFusion | ByCondition) -> None:
 
 
 def _print_weights(fitted: LinearFusion, of: str) -> None:
-    rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
     bias = float(fitted.bias_[1] - fitted.bias_[0])
-    values = {**dict(zip(fitted.columns_, fitted.weights_.tolist(), strict=True)), "bias": bias}
-    width = max(map(len, values))
+    values = [*zip(fitted.columns_, fitted.weights_.tolist(), strict=True), ("bias", bias)]
+    width = max(len(name) for name, _ in values)
+    rank = f"rank {fitted.rank_} of {len(fitted.columns_)} columns"
     with off_the_bar():
         console.print(f"fusion{of} at a prior of {fitted.prior:g}: {rank}", soft_wrap=True)
-        for name, value in values.items():
+        for name, value in values:
             console.print(f"  {name:<{width}}  {value:>11.5g}")
 
 

@@ -92,8 +92,6 @@ class Report:
         non-targets.
     fusion : LinearFusion, optional
         The fitted fusion of two classes that is evaluated, as by :func:`fastpsr.evaluate_fusion`.
-    refits : bool
-        Whether it was fitted again in each replicate.
     title : str
         Heading; by default what is evaluated.
     read : sequence of str
@@ -119,7 +117,6 @@ class Report:
     resampling: Mapping[str, Resampling] = field(default_factory=dict)
     spoof: Mapping[str, ArrayLike] = field(default_factory=dict)
     fusion: LinearFusion | None = None
-    refits: bool = False
     title: str = ""
     read: Sequence[str] = ()
     text: Sequence[str] = ()

@@ -20,8 +20,7 @@ def fusion(report: Report) -> Mapping[str, Any] | None:
     values = [*zip(fitted.columns_, fitted.weights_.tolist(), strict=True), ("bias", bias)]
     lines = [[Cell(name), Cell(f"{value:.5g}", value)] for name, value in values]
     table = Table("Weights of a fit to all samples", ["column", "weight"], lines)
-    is_fixed = report.evaluation.intervals is not None and not report.refits
-    return {"fitted": fitted, "table": table, "is_fixed": is_fixed}
+    return {"fitted": fitted, "table": table}
 
 
 def gains(report: Report) -> dict[str, list[Row]]:

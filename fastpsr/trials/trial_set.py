@@ -336,6 +336,9 @@ class TrialSet:
             return quality_of_ids(self.ids, values, cap=cap, log=log)
         if column is None or values is not None:
             raise ValueError("quality needs either values or column")
+        if isinstance(column, str) or len(column) != 2:
+            rule = f"must be two names of columns, enroll and test, not {column!r}"
+            raise ArgumentError("column", rule)
         enroll, test = (self._column(name) for name in column)
         return quality_of_columns(column, (enroll, test), cap=cap, log=log)
 
