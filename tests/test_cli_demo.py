@@ -39,7 +39,8 @@ def test_simulate_trials(ending):
     [
         (["nowhere/c"], "No such folder for the folder: nowhere/c"),
         (["file"], "Not a directory: file"),
-        (["c", "--targets", "10000000000"], "n_targets must be at most 1e9, not 10000000000"),
+        (["c", "--targets", "10000000000"], "--targets must be at most 1e9, not 10000000000"),
+        (["c", "--nontargets", "0"], "--nontargets must be an integer of at least 1, not 0"),
     ],
 )
 def test_challenges_that_cannot_be_written(arguments, message):

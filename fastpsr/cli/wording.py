@@ -42,7 +42,9 @@ _OPTIONS = {
     "metrics": "--metrics",
     "min_per_class": "--min-per-class",
     "missing": "--missing",
+    "n_nontargets": "--nontargets",
     "n_resamples": "--resamples",
+    "n_targets": "--targets",
     "nan": "--nan",
     "normalize": "--normalize",
     "pattern": "--speaker-pattern",
@@ -95,10 +97,11 @@ def in_options(
     options = {**_OPTIONS, **(_OF_KEY if of_key else {}), **(names or {})}
     option = options.get(error.argument, error.argument)
     name = _OF_SYSTEM.sub(r"\1: ", error.name)
-    name = _OF_COLUMN.sub(lambda of: f"{options.get(of[1], of[1])} {of[2]}", name) or option
+    name = _OF_COLUMN.sub(lambda of: f"{options.get(of[1], of[1])} {of[2]}", name)
     if name.endswith(f": {error.argument}"):  # of a file
         name = name.removesuffix(error.argument) + option
-    problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), error.renamed(name).problem)
+    renamed = error.renamed(name or option)
+    problem = _MENTIONED.sub(lambda of: options.get(of[1], of[0]), renamed.problem)
     if not error.pass_ or not error.pass_.keys() <= options.keys():
         return problem
     given = [_as_option(options[argument], value) for argument, value in error.pass_.items()]
