@@ -315,7 +315,12 @@ REFUSED = {
         ["pav.json is PAV, of one system: use fastpsr calibrate --load"],
     ),
     "load and other measures": (
-        [*LOAD, *BOTH, "--quality", "seconds"], ["has no quality measures, not seconds"],
+        [*LOAD, *BOTH, "--quality", "seconds"],
+        ["--quality must be as in training", "has no quality measures, not seconds"],
+    ),
+    "conditions that lists to apply lack": (
+        [*RUN, "--by", "by", "--output", "o", *BOTH],
+        ["--apply: --by must name a column of the files (they have none), not 'by'"],
     ),
     "load without measures": (
         ["fuse", "--load", "q.json", "--output", "o", *BOTH],
@@ -325,7 +330,9 @@ REFUSED = {
     "treatment": ([*RUN, "--quality", "seconds:ln"], ["[:log][:cap=N]", "'seconds:ln'"]),
     "treatment twice": ([*RUN, "--quality", "seconds:log:log"], ["'seconds:log:log'"]),
     "cap": ([*RUN, "--quality", "seconds:cap=a"], ["--quality must have a number as cap=N"]),
-    "cap is nan": ([*RUN, "--quality", "seconds:cap=nan"], ["--quality seconds: cap must", "nan"]),
+    "cap is nan": (
+        [*RUN, "--quality", "seconds:cap=nan"], ["error: --quality seconds: cap must", "nan"],
+    ),
     "measure of a system's name": ([*RUN, "--quality", "a=seconds"], ["that no system has, not a"]),
     "measure of few": (
         [*RUN, "--quality", "seconds.few"], ["--quality", "seconds.few gives none to", "enroll id"],

@@ -141,7 +141,9 @@ def _check_measures(fitted: LinearFusion, measures: Mapping[str, Measure]) -> No
         )
         options = " ".join(f"--quality {'=FILE:'.join(name.split(':', 1))}" for name in needed)
         remedy = f": give {options}" if needed else ""
-        raise ValueError(f"the fusion {has}, not {', '.join(measures) or 'none'}{remedy}")
+        found = ", ".join(measures) or "none"
+        rule = "--quality must be as in training"
+        raise ValueError(f"{rule}: the fusion {has}, not {found}{remedy}")
 
 
 def _train(
@@ -164,7 +166,8 @@ def _train(
         where: Any = (scales, measures, options.output, conditions)
         with worded(by="--by"):
             read = read_systems(reader, names, *where, labeled=True)
-            if applied:  # read before fitting
+        if applied:  # read before fitting
+            with worded(by="--apply: --by"):
                 others = read_systems(reader, applied, *where, labeled=False)
         made = read.first
         train = CrossFit(options.folds, groups=made.speakers if made.has_speakers else None)

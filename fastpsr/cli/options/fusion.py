@@ -159,7 +159,7 @@ class FusionOptions:
         typer.Option(
             "--refits",
             help="Fit the fusions again in each replicate, so that intervals contain what other "
-            "training data would change; slower, of --method percentile.",
+            "training data would change; slower; the default of --interval is percentile then.",
         ),
     ] = False
     folds: Annotated[int, of(METRICS, "Number of folds of the cross-fitting.", min=2)] = 5
