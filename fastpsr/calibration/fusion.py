@@ -12,7 +12,7 @@ from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.fusion_fits import FusionFits, Fusions, fit_fusions
 from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.quality import TERMS, Quality
-from fastpsr.calibration.stacks import Stack
+from fastpsr.calibration.stacks import Stack, check_differ
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, run
 from fastpsr.predictions import Floats, Predictions, Refitted
@@ -232,6 +232,7 @@ class LinearFusion(Fittable):
 def systems_by_name(systems: Any) -> dict[Any, Data | Quality]:
     """Return systems and measures by name, or by their place in a list."""
     if isinstance(systems, Mapping):
+        check_differ([*map(str, systems)])
         return {**systems}
     is_one = isinstance(systems, Predictions | PartitionedPredictions)
     if is_one or not isinstance(systems, Sequence):
