@@ -718,6 +718,21 @@ def test_fits_are_repeated_where_weights_change(K, train):
     assert (apart < 0.01 * np.std(naive, axis=0)).all()
 
 
+def test_a_replicate_is_fitted_once(monkeypatch):
+    fits = []
+
+    def spy(found, weights):
+        fits.append(weights)
+        return at_weights(found, weights)
+
+    at_weights = fusion_fits.FusionFits.at_weights
+    monkeypatch.setattr(fusion_fits.FusionFits, "at_weights", spy)
+    systems = several(labels(300, 0.4))[:2]
+    metrics = [fp.Cllr(), fp.EER()]
+    fp.evaluate_fusion(systems, metrics=metrics, n_resamples=40, seed=0, refits=True)
+    assert len(fits) == 40 * 5  # of both, of each calibrated, and without each
+
+
 def test_replicates_see_other_fits():
     y = labels(300, 0.4)
     systems = several(y)
