@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 import fastpsr as fp
+from fastpsr.calibration import fusion_fits, fusion_rows
 from fastpsr.plans import Part
 
 PRIORS = [0.5, 0.01, 0.9]
@@ -99,6 +100,26 @@ def test_many_samples_begin_at_a_few():
     fused = fp.LinearFusion().fit(systems).transform(systems).scores
     columns = [(each.scores - each.scores.mean()) / each.scores.std() for each in systems]
     assert np.abs(gradient(fused, columns, y, 0.5, np.ones(y.size))).max() < 1e-12
+
+
+def test_few_samples_begin_a_search_also_of_many_classes(monkeypatch):
+    seen = []
+
+    def spy(rows, strides):
+        some = thinned(rows, strides)
+        seen.append(some.scores.size)
+        return some
+
+    thinned = fusion_rows.Rows.thinned
+    monkeypatch.setattr(fusion_rows.Rows, "thinned", spy)
+    monkeypatch.setattr(fusion_fits, "_THIN_NUMBERS", 1 << 15)
+    monkeypatch.setenv("FASTPSR_MEMORY", "10kB")
+    y = labels(10_000, K=8)
+    systems = [of_classes(y, 8, k) for k in (1, 2)]
+    one = fp.LinearFusion().fit(in_parts(systems, (0, 4000, 10_000)))
+    assert len(seen) == 2
+    assert 1 << 13 < sum(seen) < 1 << 16  # of 160,000 scores
+    np.testing.assert_allclose(one.weights_, fp.LinearFusion().fit(systems).weights_, rtol=1e-9)
 
 
 def test_weights_are_repetitions():
@@ -534,6 +555,11 @@ def bad_systems():
             [a, as_raw(y, b.scores, sample_weight=np.arange(1.0, 101.0))],
             r"systems\[1\] must have the weights",
         ),
+        "one name": ({1: a, "1": b}, "systems must have names that differ, .* not two of '1'"),
+        "name of a column": (
+            {"q": fp.Quality(b.scores, b.scores), "min(q)": a},
+            r"systems must have names that differ, .* not two of 'min\(q\)'",
+        ),
         "one class": ([as_raw(0 * y, b.scores)], "class 1"),
         "constant": ([as_raw(y, 0.0 * y)] * 2, "systems must differ between samples"),
         "separable": ([a, as_raw(y, far)], "systems together separate the classes"),
@@ -659,6 +685,8 @@ def test_names_may_be_numbers():
     np.testing.assert_array_equal(
         fusion.transform({2: b, 1: a}).scores, fusion.transform([a, b]).scores
     )
+    with pytest.raises(fp.ArgumentError, match="systems must have names that differ"):
+        fusion.transform({1: a, "1": b, 2: b})
 
 
 # Fitted again in replicates
@@ -688,6 +716,21 @@ def test_fits_are_repeated_where_weights_change(K, train):
         np.testing.assert_array_equal(drawn.weights, counts * weights)
     apart = np.abs(np.array(found) - naive).max(axis=0)
     assert (apart < 0.01 * np.std(naive, axis=0)).all()
+
+
+def test_a_replicate_is_fitted_once(monkeypatch):
+    fits = []
+
+    def spy(found, weights):
+        fits.append(weights)
+        return at_weights(found, weights)
+
+    at_weights = fusion_fits.FusionFits.at_weights
+    monkeypatch.setattr(fusion_fits.FusionFits, "at_weights", spy)
+    systems = several(labels(300, 0.4))[:2]
+    metrics = [fp.Cllr(), fp.EER()]
+    fp.evaluate_fusion(systems, metrics=metrics, n_resamples=40, seed=0, refits=True)
+    assert len(fits) == 40 * 5  # of both, of each calibrated, and without each
 
 
 def test_replicates_see_other_fits():

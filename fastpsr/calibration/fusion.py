@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.fusion_fits import FusionFits, Fusions, fit_fusions
 from fastpsr.calibration.fusion_parts import fused_data
 from fastpsr.calibration.quality import TERMS, Quality
-from fastpsr.calibration.stacks import Stack
+from fastpsr.calibration.stacks import Stack, check_differ
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, run
 from fastpsr.predictions import Floats, Predictions, Refitted
@@ -202,9 +203,16 @@ class LinearFusion(Fittable):
         if stack.n_classes == 2:  # side by side, once for all replicates
             columns = np.asarray(columns, np.float64)
         of_row = folds.calibrator_of_rows(Part.whole(stack.first))
-        return Refitted.from_fit(
-            fused, lambda weights: fits.at_weights(weights).fuse(columns, of_row)
-        )
+        known: dict[bytes, Fusions] = {}
+
+        def refit(weights: Floats) -> Floats:
+            # a row of a table and its differences have the same replicates
+            key = blake2b(np.ascontiguousarray(weights).data, digest_size=16).digest()
+            if key not in known:
+                known[key] = fits.at_weights(weights)
+            return known[key].fuse(columns, of_row)
+
+        return Refitted.from_fit(fused, refit)
 
     def samples_of(self, systems: Systems) -> Any:
         """Return the first system, which has the samples of all; raise where another has not."""
@@ -232,6 +240,7 @@ class LinearFusion(Fittable):
 def systems_by_name(systems: Any) -> dict[Any, Data | Quality]:
     """Return systems and measures by name, or by their place in a list."""
     if isinstance(systems, Mapping):
+        check_differ([*map(str, systems)])
         return {**systems}
     is_one = isinstance(systems, Predictions | PartitionedPredictions)
     if is_one or not isinstance(systems, Sequence):

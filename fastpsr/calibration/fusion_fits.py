@@ -22,7 +22,8 @@ from fastpsr.predictions import Floats
 
 __all__ = ["FusionFits", "Fusions", "fit_fusions"]
 
-_THIN = 1 << 15  # samples per class that find a starting point
+_THIN = 1 << 16  # samples that find a starting point, classes alike, and
+_THIN_NUMBERS = 1 << 23  # numbers that these have at most
 _NEAR_IN_REPLICATES = 1e-3  # gradient before the last step of a search in a replicate
 
 
@@ -172,9 +173,10 @@ def _rough_point(samples: "_Samples", basis: Basis, prior: float) -> Plan[Floats
     n_classes = samples.stack.n_classes
     point = np.zeros(basis.rank + (1 if n_classes == 2 else n_classes))
     sizes = np.asarray(samples.stack.first.class_sizes)
-    if samples.held is not None and sizes.sum() < 4 * _THIN:
+    if samples.held is not None and sizes.sum() < 2 * _THIN:
         return point
-    rows = yield from samples.ask(_Thin(tuple(max(1, int(n) // _THIN) for n in sizes)))
+    most = min(_THIN, _THIN_NUMBERS / samples.numbers_per_row) / n_classes
+    rows = yield from samples.ask(_Thin(tuple(max(1, int(n / most)) for n in sizes)))
     some = _Samples(samples.stack, OneFold(), rows.in_one_fold())
     try:
         (found,) = yield from _search(some, np.ones((1, 1), bool), basis, prior, point)
@@ -197,10 +199,16 @@ class _Samples:
             parts = [Part.whole(each) for each in stack.data]
             return cls(stack, folds, rows_of(stack, parts, folds))
         read = cls(stack, folds, None)
-        n_numbers = len(stack.names) * (1 if stack.n_classes == 2 else stack.n_classes) + 3
-        if 16 * len(stack.first) * n_numbers <= memory_budget():  # joining takes twice the bytes
+        n_numbers = len(stack.first) * read.numbers_per_row
+        if 16 * n_numbers <= memory_budget():  # joining takes twice the bytes
             read.held = yield from read.ask(_Hold())
         return read
+
+    @property
+    def numbers_per_row(self) -> int:
+        """How many numbers are held of a row: its scores, and what else it has."""
+        n_classes = self.stack.n_classes
+        return len(self.stack.names) * (1 if n_classes == 2 else n_classes) + 3
 
     def move(self, basis: Basis) -> None:
         """Let scores be those in the directions of a basis from now on."""

@@ -1,5 +1,6 @@
 """Columns that a fusion adds up: scores of several systems, and what quality measures make."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -13,7 +14,7 @@ from fastpsr.plans import ROWS, Data, Part, PartitionedPredictions, Plan, begin
 from fastpsr.plans.sources import same_priors
 from fastpsr.predictions import Predictions
 
-__all__ = ["Stack"]
+__all__ = ["Stack", "check_differ"]
 
 _LARGEST = 1e140  # number whose squares are finite in sums
 
@@ -55,6 +56,7 @@ class Stack:
         if not systems:
             raise ArgumentError("systems", "must have predictions of a system or more")
         stack = cls(systems, measures, places, terms)
+        check_differ(stack.names)
         for name in measures:
             if stack.n_classes > 2:
                 rule = f"must be predictions: quality is of two classes, not {stack.n_classes}"
@@ -140,6 +142,15 @@ class Stack:
                 rule = f"must have numbers of at most {_LARGEST:g}, but {of} has {largest:g}"
                 raise ArgumentError("systems", rule)
         return [*columns.values()]
+
+
+def check_differ(names: Sequence[str]) -> None:
+    """Raise where two systems, measures, or columns have one name."""
+    counts = Counter(names)
+    for name in counts:
+        if counts[name] > 1:
+            rule = f"must have names that differ, also those of columns, not two of {name!r}"
+            raise ArgumentError("systems", rule)
 
 
 def _checked(name: str, each: Any, first: Any) -> Any:
