@@ -15,7 +15,7 @@ import fastpsr as fp
 from fastpsr.calibration import fusion_fits, fusion_rows
 from fastpsr.plans import Part
 
-PRIORS = [0.5, 0.01, 0.9]
+PRIORS = [0.5, 0.01, 0.9, 1e-6]
 
 
 def labels(n, share=0.2, K=2, seed=0):
@@ -65,12 +65,12 @@ def test_is_logistic_regression_with_prior_weights(prior):
     systems = several(y)
     columns = np.column_stack([each.scores / each.scores.std() for each in systems])
     share = np.where(y == 1, prior / y.sum(), (1.0 - prior) / (1 - y).sum())
-    peer = linear_model.LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)
+    peer = linear_model.LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
     peer.fit(columns, y, sample_weight=share * len(y))
     expected = peer.decision_function(columns) - np.log(prior / (1.0 - prior))
     fused = fp.LinearFusion(prior).fit(systems).transform(systems)
     assert fused.kind == "likelihoods"
-    np.testing.assert_allclose(fused.scores, expected, rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(fused.scores, expected, rtol=0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("prior", PRIORS)
