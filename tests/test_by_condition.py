@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fastpsr as fp
+from fastpsr.calibration import registry
 from fastpsr.plans import Part
 
 INF = np.inf
@@ -60,6 +61,7 @@ CALIBRATORS = {
     "histogram": fp.HistogramBinning(bins=5, floor=0.01),
     "venn-abers": fp.VennAbers(),
 }
+OF_MANY_CLASSES = {"VectorScaling", "MatrixScaling"}  # which have tests of their own
 CASES = [
     (name, kind)
     for name, calibrator in CALIBRATORS.items()
@@ -94,6 +96,11 @@ def by_loops(calibrator, data, groups, train=None, min_per_class=100):
 # Fits and transforms
 
 
+def test_every_calibrator_is_tried():
+    tried = {type(each).__name__ for each in CALIBRATORS.values()} | OF_MANY_CLASSES
+    assert tried == {each.__name__ for each in registry.CALIBRATORS.values()}
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_fits_are_those_of_the_rows(name, kind):
     calibrator, data, gender = CALIBRATORS[name], sample(kind), conditions()["gender"]
@@ -122,16 +129,16 @@ def test_weights_and_priors(weights, priors):
     assert got.sample_weight is data.sample_weight
 
 
-def test_of_several_classes():
+@pytest.mark.parametrize("calibrator", [fp.VectorScaling(), fp.MatrixScaling()], ids=repr)
+def test_of_several_classes(calibrator):
     data, gender = sample("", K=3), conditions()["gender"]
     by = {"gender": gender}
-    fitted = fp.ByCondition(fp.VectorScaling()).fit(data, by)
+    fitted = fp.ByCondition(calibrator).fit(data, by)
     got = fitted.transform(data, by).scores
     for value in "fm":
-        own = fp.VectorScaling().fit(data[gender == value])
-        np.testing.assert_array_equal(
-            got[gender == value], own.transform(data[gender == value]).scores
-        )
+        own = calibrator.fit(data[gender == value])
+        expected = own.transform(data[gender == value]).scores
+        np.testing.assert_allclose(got[gender == value], expected, rtol=1e-12)  # by BLAS
     assert str(fitted).splitlines()[0].split() == ["class", "0", "class", "1", "class", "2",
                                                    "calibrator"]  # fmt: skip
 

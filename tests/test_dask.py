@@ -388,6 +388,22 @@ def test_predictions_travel_without_what_they_remember():
     assert len(pickle.dumps(data)) < before + 100 < 9 * N + 5_000
 
 
+@pytest.mark.parametrize("budget", ["1GB", "10kB"])  # rows are held; read for each step
+def test_fusions_are_those_of_memory(threads, budget, monkeypatch):
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    systems, frames = (
+        {column: made(column) for column in ("llr", "other")} for made in (in_memory, from_frame)
+    )
+    one, other = (fp.LinearFusion().fit(each) for each in (systems, frames))
+    np.testing.assert_allclose(other.weights_, one.weights_, rtol=1e-9)
+    pairs = ("left", "right"), (TABLE["left"], TABLE["right"])
+    of_frames, of_memory = (
+        fp.Cllr()(fp.cross_fit(fp.LinearFusion(), each, fp.CrossFit(3, groups=pair)))
+        for each, pair in zip((frames, systems), pairs, strict=True)
+    )
+    assert of_frames == pytest.approx(of_memory, rel=1e-9)
+
+
 def test_data_in_a_frame_can_be_pickled(threads):
     data = pickle.loads(pickle.dumps(from_frame()))
     assert fp.EER()(data) == fp.EER()(in_memory())

@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 import fastpsr as fp
 from fastpsr.calibration import fusion_fits, fusion_rows
 from fastpsr.plans import Part
+from tests import everything
 
 PRIORS = [0.5, 0.01, 0.9, 1e-6]
 
@@ -760,6 +761,38 @@ def test_intervals_with_refits(metric):
     assert found.value == metric(fp.cross_fit(fp.LinearFusion(), systems, fp.CrossFit(3)))
     low, high = found.interval
     assert low < found.value < high
+
+
+def test_every_metric_sees_the_fits_of_replicates():
+    y = labels(300, 0.4)
+    systems = several(y)
+    refitted = fp.LinearFusion().cross_fitted(systems, fp.TrainOnTest().folds_plan, refits=True)
+    weights = []
+
+    def note(predictions):
+        weights.append(predictions.weights.copy())
+        return float(predictions.scores.mean())
+
+    settings = {"n_resamples": 40, "seed": 0, "method": "percentile"}
+    fp.bootstrap(note, refitted, **settings)
+    drawn = [refitted.reweighted(each) for each in weights[1:]]
+    metrics = everything.metrics(refitted)
+    assert len(metrics) > 30
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of replicates without a value
+        for name, metric in metrics.items():
+            if "train" in vars(metric):  # which has folds of the whole
+                continue
+            found = fp.bootstrap(metric, refitted, **settings).replicates
+            expected = [value_of(metric, each) for each in drawn]
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def value_of(metric, predictions):
+    try:
+        return metric(predictions)
+    except ValueError:
+        return np.nan
 
 
 def test_replicates_without_an_optimum_are_undefined():
