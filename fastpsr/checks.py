@@ -441,8 +441,10 @@ def check_posterior_rows(name: str, posteriors: ArrayLike) -> NDArray[Any]:
     rows = as_rows(name, array, 2)
     _check_columns(name, rows)
     tolerance = tolerance_of(array, rows.shape[1])
-    rows = _within_bounds(name, rows, tolerance)
     few = rows.shape[0] == 1  # such as priors: not worth compiling a kernel
+    if not few and kernels.are_posteriors(rows, tolerance):
+        return rows
+    rows = _within_bounds(name, rows, tolerance)
     sums = rows.sum(axis=1, dtype=np.float64) if few else kernels.sum_rows(rows)
     row = kernels.find_outside(sums, 1.0 - tolerance, 1.0 + tolerance)
     if row >= 0:

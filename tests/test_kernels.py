@@ -27,6 +27,18 @@ def log1p_of_unit(values):
     return out
 
 
+@kernel
+def _log1p_whole(values, out):
+    for i in range(values.size):
+        out[i] = elementary.log1p_of_nonnegative(values[i])
+
+
+def log1p_of_nonnegative(values):
+    out = np.empty_like(values)
+    _log1p_whole(values, out)
+    return out
+
+
 def log_of_nonnegative(values):
     """log(x / 1): the kernel subtracts log(1), which is 0."""
     return kernels.log_odds_from_posteriors(np.column_stack([np.ones_like(values), values]))
@@ -58,6 +70,7 @@ ELEMENTARY = {
     "exp": (kernels.exp, NEGATIVE),
     "log": (log_of_nonnegative, POSITIVE),
     "log1p": (log1p_of_unit, UNIT),
+    "log1p of any": (log1p_of_nonnegative, np.concatenate([[0.0], POSITIVE])),
     "softplus": (kernels.softplus, BOTH),
     "sigmoid": (kernels.sigmoid, BOTH),
 }
@@ -65,6 +78,7 @@ SPECIAL = {
     "exp": [(0.0, 1.0), (-0.0, 1.0), (-INF, 0.0), (-1e308, 0.0), (-746.0, 0.0), (NAN, NAN)],
     "log": [(0.0, -INF), (-0.0, -INF), (INF, INF), (1.0, 0.0), (NAN, NAN)],
     "log1p": [(0.0, 0.0), (NAN, NAN)],
+    "log1p of any": [(0.0, 0.0), (INF, INF), (NAN, NAN)],
     "softplus": [(-INF, 0.0), (-1e308, 0.0), (1e308, 1e308), (INF, INF), (NAN, NAN)],
     "sigmoid": [(-INF, 0.0), (-1e308, 0.0), (0.0, 0.5), (1e308, 1.0), (INF, 1.0), (NAN, NAN)],
 }
@@ -77,6 +91,7 @@ def in_extended_precision(name, x):
             "exp": np.exp,
             "log": np.log,
             "log1p": np.log1p,
+            "log1p of any": np.log1p,
             "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
             "sigmoid": lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x))),
         }[name](x)
@@ -105,6 +120,7 @@ def test_elementary_functions_against_many_digits(name):
             "exp": mpmath.exp,
             "log": mpmath.log,
             "log1p": mpmath.log1p,
+            "log1p of any": mpmath.log1p,
             "softplus": lambda v: mpmath.log1p(mpmath.exp(v)) if v < 1e4 else v,
             "sigmoid": lambda v: one / (one + mpmath.exp(-v)) if v > -1e4 else 0 * one,
         }[name]

@@ -8,7 +8,7 @@ import pytest
 from fastpsr import kernels
 
 
-@pytest.mark.parametrize("n_classes", [3, 10, 70])
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 70])
 @pytest.mark.parametrize("n", [1, 50, 9000])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
@@ -33,6 +33,20 @@ def test_losses_of_rows_of_posteriors(n_classes, n, weighted):
     np.testing.assert_allclose(found, log_losses, rtol=1e-13)
     found = kernels.sum_brier_losses_of_rows(q, y, weights)
     np.testing.assert_allclose(found, brier_losses, rtol=1e-13)
+    if n_classes == 2:
+        found = kernels.sum_log_losses_of_pairs(q, y, weights)
+        np.testing.assert_allclose(found, log_losses, rtol=1e-13)
+        found = kernels.sum_brier_losses_of_pairs(q, y, weights)
+        np.testing.assert_allclose(found, brier_losses, rtol=1e-13)
+
+
+def test_pairs_in_single_precision_are_summed_in_double():
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet([0.2, 0.2], 9000).astype(np.float32)
+    y = rng.integers(0, 2, 9000).astype(np.uint8)
+    for sums in (kernels.sum_log_losses_of_pairs, kernels.sum_brier_losses_of_pairs):
+        narrow, wide = (sums(rows, y, np.empty(0)) for rows in (q, q.astype(np.float64)))
+        assert narrow.tolist() == wide.tolist()
 
 
 def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
@@ -40,6 +54,9 @@ def test_a_posterior_of_0_costs_without_end_unless_it_weighs_nothing():
     found = kernels.sum_log_losses_of_rows(q, y, np.empty(0))
     np.testing.assert_allclose(found, [0.0, math.log(4.0), math.inf], rtol=1e-15)
     assert kernels.sum_log_losses_of_rows(q, y, np.array([0.0, 1.0]))[2] == 0.0
+    q, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array([1, 1, 0], np.uint8)
+    assert kernels.sum_log_losses_of_pairs(q, y, np.empty(0)).tolist() == [0.0, math.inf]
+    assert kernels.sum_log_losses_of_pairs(q, y, np.array([0.0, 1.0, 1.0])).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (9000, 3), (50, 200)])
@@ -47,3 +64,24 @@ def test_sums_of_rows(shape):
     values = np.random.default_rng(0).uniform(size=shape)
     expected = [math.fsum(row) for row in values]
     np.testing.assert_allclose(kernels.sum_rows(values), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_classes", [2, 3, 5000])
+def test_rows_of_posteriors_are_told_from_others(n_classes, dtype):
+    rng = np.random.default_rng(n_classes)
+    rows = rng.dirichlet(np.ones(n_classes), 30_000 // n_classes + 3).astype(dtype)
+    rows[1] = np.eye(n_classes)[-1]
+    assert kernels.are_posteriors(rows, 1e-3)
+    assert kernels.are_posteriors(rows[:0], 1e-3)
+    for place in (0, rows.shape[0] // 2, rows.shape[0] - 1):
+        for k, wrong in ((0, -1e-4), (n_classes - 1, 1.0001), (0, np.nan), (1, np.inf)):
+            bad = rows.copy()
+            bad[place] = 0.0
+            bad[place, 1 - k if k < 2 else 0] = 1.0  # the sum is right, but for nan and inf
+            bad[place, k] = wrong
+            assert not kernels.are_posteriors(bad, 1e-3), (place, k, wrong)
+        bad = rows.copy()
+        bad[place] *= dtype(0.998)
+        assert not kernels.are_posteriors(bad, 1e-3)
+        assert kernels.are_posteriors(bad, 3e-3)

@@ -16,9 +16,21 @@ def _log1p(values, out):
         out[i] = elementary.log1p_of_unit(values[i])
 
 
+@kernel
+def _log1p_whole(values, out):
+    for i in range(values.size):
+        out[i] = elementary.log1p_of_nonnegative(values[i])
+
+
 def log1p_of_unit(values):
     out = np.empty_like(values)
     _log1p(values, out)
+    return out
+
+
+def log1p_of_nonnegative(values):
+    out = np.empty_like(values)
+    _log1p_whole(values, out)
     return out
 
 
@@ -37,6 +49,7 @@ FUNCTIONS = {
     "exp": (kernels.exp, np.exp, [(-746.0, 0.0)]),
     "log": (log_of_nonnegative, np.log, [(5e-324, LARGEST)]),
     "log1p": (log1p_of_unit, np.log1p, [(0.0, 1.0)]),
+    "log1p of any": (log1p_of_nonnegative, np.log1p, [(0.0, 100.0), (0.0, LARGEST)]),
     "softplus": (
         kernels.softplus,
         lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),

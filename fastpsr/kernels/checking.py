@@ -3,11 +3,11 @@
 import numpy as np
 
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import kernel, summing
 from fastpsr.kernels.rows import total
 from fastpsr.kernels.types import Codes, Counts, Floats, Reals
 
-__all__ = ["compact_labels", "find_outside", "sum_rows"]
+__all__ = ["are_posteriors", "compact_labels", "find_outside", "sum_rows"]
 
 
 def find_outside(values: Reals, low: float, high: float) -> int:
@@ -17,6 +17,18 @@ def find_outside(values: Reals, low: float, high: float) -> int:
         _find_outside, first_of_blocks.size, values, float(low), float(high), first_of_blocks
     )
     return _first(first_of_blocks)
+
+
+def are_posteriors(rows: Reals, tolerance: float) -> bool:
+    """Whether all entries of (N, K) rows lie in [0, 1], and each row's sum within a tolerance of 1.
+
+    In one pass, which does not say which entry breaks the rule.
+    """
+    n_rows = max(1, BLOCK // rows.shape[1])  # whose entries stay in the first-level cache
+    n_blocks = -(-rows.shape[0] // n_rows)
+    n_right = np.zeros(n_blocks, np.int64)
+    over_blocks(_count_posteriors, n_blocks, n_rows, rows, float(tolerance), n_right)
+    return int(n_right.sum()) == rows.size + rows.shape[0]
 
 
 def compact_labels(labels: Counts, n_classes: int, codes: Codes) -> int:
@@ -41,17 +53,42 @@ def _first(first_of_blocks):
 @kernel
 def _find_outside(first, last, values, low, high, first_of_blocks):
     for block in range(first, last):
-        start = block * BLOCK
-        stop = min(start + BLOCK, values.size)
-        n_inside = 0
-        for i in range(start, stop):  # counting vectorizes, leaving the loop early does not
-            n_inside += (values[i] >= low) & (values[i] <= high)
+        of_block = values[block * BLOCK : (block + 1) * BLOCK]
         first_of_blocks[block] = -1
-        if n_inside < stop - start:
-            for i in range(start, stop):
-                if not (low <= values[i] <= high):
-                    first_of_blocks[block] = i
+        if _count_inside(of_block, low, high) < of_block.size:
+            for i in range(of_block.size):
+                if not (low <= of_block[i] <= high):
+                    first_of_blocks[block] = block * BLOCK + i
                     break
+
+
+@summing
+def _count_inside(values, low, high):
+    n_inside = 0
+    for i in range(values.size):  # counting vectorizes, leaving the loop early does not
+        n_inside += (values[i] >= low) & (values[i] <= high)
+    return n_inside
+
+
+@kernel
+def _count_posteriors(first, last, n_rows, rows, tolerance, n_right):
+    for block in range(first, last):
+        of_block = rows[block * n_rows : (block + 1) * n_rows]
+        flat = of_block.reshape(-1)
+        n_right[block] = _count_inside(flat, 0.0, 1.0)
+        if rows.shape[1] == 2:
+            n_right[block] += _count_pairs(flat, tolerance)
+        else:
+            for row in of_block:
+                n_right[block] += abs(total(row) - 1.0) <= tolerance
+
+
+@summing
+def _count_pairs(flat, tolerance):
+    n_right = 0
+    for i in range(flat.size // 2):
+        n_right += abs(np.float64(flat[2 * i]) + np.float64(flat[2 * i + 1]) - 1.0) <= tolerance
+    return n_right
 
 
 @kernel
@@ -62,16 +99,18 @@ def _sum_rows(first, last, values, out):
 
 @kernel
 def _compact_labels(first, last, labels, n_classes, codes, first_of_blocks):
+    highest = n_classes - 1
     for block in range(first, last):
-        start = block * BLOCK
-        stop = min(start + BLOCK, labels.size)
-        n_inside = 0
-        for i in range(start, stop):
-            n_inside += (labels[i] >= 0) & (labels[i] < n_classes)
-            codes[i] = labels[i]
+        given = labels[block * BLOCK : (block + 1) * BLOCK]
+        narrow = codes[block * BLOCK : (block + 1) * BLOCK]
+        signs = 0
+        for i in range(given.size):
+            signs |= given[i] | (highest - given[i])  # negative if either is
+        for i in range(given.size):
+            narrow[i] = given[i]
         first_of_blocks[block] = -1
-        if n_inside < stop - start:
-            for i in range(start, stop):
-                if labels[i] < 0 or labels[i] >= n_classes:
-                    first_of_blocks[block] = i
+        if signs < 0:
+            for i in range(given.size):
+                if given[i] < 0 or given[i] > highest:
+                    first_of_blocks[block] = block * BLOCK + i
                     break

@@ -12,7 +12,8 @@ _LN2 = math.log(2.0)
 _LOG2_E = 1.0 / _LN2
 _LEAST_EXPONENT = -1075.0 * _LN2  # exp of less is nearer to 0 than to any other number
 _SQRT_HALF = math.sqrt(0.5)
-_SQRT2_MINUS_1 = math.sqrt(2.0) - 1.0
+_SQRT2 = math.sqrt(2.0)
+_SQRT2_MINUS_1 = _SQRT2 - 1.0
 
 # exp(r) = sum of r^n / n!; on |r| <= ln(2) / 2 the term n = 14 is below 5e-18.
 _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
@@ -73,6 +74,23 @@ def log1p_of_unit(u):
     large = u > _SQRT2_MINUS_1
     head, tail = _log1p_reduced((u - 1.0) * 0.5 if large else u)
     return ((_LN2_LOW if large else 0.0) - tail + head) + (_LN2_HIGH if large else 0.0)
+
+
+@elementary
+def log1p_of_nonnegative(u):
+    """log(1 + u) for u >= 0; inf gives inf, nan stays nan."""
+    whole = 1.0 + u
+    lost = u - (whole - 1.0) if u < 1.0 else 1.0 - (whole - u)  # in rounding, exactly
+    bits = float_to_bits(whole)
+    m = bits_to_float((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)  # in [1, 2)
+    high = m > _SQRT2
+    exponent = (bits >> 52) - (1022 if high else 1023)
+    scale = bits_to_float((1023 - min(exponent, 1023)) << 52)
+    f = ((0.5 * m if high else m) - 1.0) + lost * scale
+    head, tail = _log1p_reduced(u if exponent == 0 else f)
+    power = float(exponent)
+    value = power * _LN2_HIGH - ((tail - power * _LN2_LOW) - head)
+    return value if u < math.inf else u
 
 
 @elementary

@@ -89,15 +89,19 @@ def _mapped(step, values):
 
 @kernel
 def _log_odds(first, last, posteriors, out):
-    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        q = np.float64(posteriors[i])
-        out[i] = _log(q / (1.0 - q))  # 1 - q is exact from 1/2 on, and never small below
+    q = posteriors[first * BLOCK : last * BLOCK]  # here and below a slice: an index from 0 on
+    log_odds = out[first * BLOCK : last * BLOCK]  # vectorizes
+    for i in range(q.size):
+        of_one = np.float64(q[i])
+        log_odds[i] = _log(of_one / (1.0 - of_one))  # exact from 1/2 on, and never small below
 
 
 @kernel
 def _log_odds_of_pairs(first, last, posteriors, out):
-    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        out[i] = _log(np.float64(posteriors[i, 1])) - _log(np.float64(posteriors[i, 0]))
+    flat = posteriors[first * BLOCK : last * BLOCK].reshape(-1)
+    log_odds = out[first * BLOCK : last * BLOCK]
+    for i in range(log_odds.size):
+        log_odds[i] = _log(np.float64(flat[2 * i + 1])) - _log(np.float64(flat[2 * i]))
 
 
 @kernel
@@ -120,9 +124,12 @@ def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
 
 @kernel
 def _log_sigmoid_columns(first, last, log_odds, out):
-    for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
-        out[i, 0] = -_softplus(log_odds[i])
-        out[i, 1] = -_softplus(-log_odds[i])
+    x = log_odds[first * BLOCK : last * BLOCK]
+    flat = out[first * BLOCK : last * BLOCK].reshape(-1)
+    for i in range(x.size):
+        upper = _log1p(_exp(-abs(x[i])))
+        flat[2 * i] = (-x[i] if x[i] > 0.0 else 0.0) - upper
+        flat[2 * i + 1] = (x[i] if x[i] < 0.0 else 0.0) - upper
 
 
 @kernel
@@ -141,24 +148,25 @@ def _log_sigmoid_rows(first, last, log_odds, out):
 
 @kernel
 def _sigmoid_columns(first, last, log_odds, out):
-    for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
-        out[i, 0] = _sigmoid(-log_odds[i])
-        out[i, 1] = _sigmoid(log_odds[i])
+    x = log_odds[first * BLOCK : last * BLOCK]
+    flat = out[first * BLOCK : last * BLOCK].reshape(-1)
+    for i in range(x.size):
+        flat[2 * i] = _sigmoid(-x[i])
+        flat[2 * i + 1] = _sigmoid(x[i])
 
 
-@kernel
-def _map_sigmoid(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _sigmoid(values[i])
+def _mapping(function, name):
+    """Return the kernel that maps values by a function."""
+
+    def step(first, last, values, out):
+        x, y = values[first * BLOCK : last * BLOCK], out[first * BLOCK : last * BLOCK]
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    step.__name__ = step.__qualname__ = f"_map_{name}"  # its file in the cache
+    return kernel(step)
 
 
-@kernel
-def _map_softplus(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _softplus(values[i])
-
-
-@kernel
-def _map_exp(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _exp(values[i])
+_map_sigmoid = _mapping(_sigmoid, "sigmoid")
+_map_softplus = _mapping(_softplus, "softplus")
+_map_exp = _mapping(_exp, "exp")

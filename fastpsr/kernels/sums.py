@@ -11,19 +11,21 @@ from fastpsr.kernels.types import Codes, Floats, Reals
 __all__ = [
     "sum_brier_losses",
     "sum_brier_losses_multiclass",
+    "sum_brier_losses_of_pairs",
     "sum_brier_losses_of_posteriors",
     "sum_brier_losses_of_rows",
     "sum_by_cell",
     "sum_by_class",
     "sum_log_losses",
     "sum_log_losses_multiclass",
+    "sum_log_losses_of_pairs",
     "sum_log_losses_of_posteriors",
     "sum_log_losses_of_rows",
 ]
 
 _exp = elementary.exp_of_nonpositive
 _log = elementary.log_of_nonnegative
-_log1p_of_unit = elementary.log1p_of_unit
+_log1p = elementary.log1p_of_nonnegative
 _sigmoid = elementary.sigmoid
 _softplus = elementary.softplus
 
@@ -51,6 +53,16 @@ def sum_log_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Floats:
 def sum_brier_losses_of_posteriors(q: Reals, y: Codes, weights: Floats) -> Floats:
     """Sum ``(1 - q_y)^2`` of each class, shape (2,), from posteriors of class 1."""
     return _summed(_sum_brier_losses_of_posteriors, 2, q, y, weights)
+
+
+def sum_log_losses_of_pairs(q: Reals, y: Codes, weights: Floats) -> Floats:
+    """Sum ``-log q_y`` of each class, shape (2,), from (N, 2) posteriors, divided by their sum."""
+    return _summed(_sum_log_losses_of_pairs, 2, q, y, weights)
+
+
+def sum_brier_losses_of_pairs(q: Reals, y: Codes, weights: Floats) -> Floats:
+    """Sum ``(1 - q_y)^2`` of each class, shape (2,), from (N, 2) posteriors over their sum."""
+    return _summed(_sum_brier_losses_of_pairs, 2, q, y, weights)
 
 
 def sum_log_losses_multiclass(log_q: Reals, y: Codes, weights: Floats) -> Floats:
@@ -89,42 +101,42 @@ def _summing(write, add):
     """Return the kernel that adds, by class, the losses of each block that `write` writes."""
 
     def sum_losses(first, last, scores, y, weights, out):
-        losses = np.empty(BLOCK)
-        for block in range(first, last):
-            start = block * BLOCK
-            size = min(BLOCK, y.size - start)
-            write(scores, y, start, size, losses)
+        room = np.empty(BLOCK)
+        for block in range(first, last):  # slices: an index from 0 on vectorizes
+            labels = y[block * BLOCK : (block + 1) * BLOCK]
+            losses = room[: labels.size]
+            write(scores[block * BLOCK : (block + 1) * BLOCK], labels, losses)
             if weights.size:
-                for i in range(size):  # a loss may be infinite where the weight is 0
-                    w = weights[start + i]
+                of_block = weights[block * BLOCK : (block + 1) * BLOCK]
+                for i in range(losses.size):  # a loss may be infinite where the weight is 0
+                    w = of_block[i]
                     losses[i] = losses[i] * w if w > 0.0 else 0.0
-            add(losses, y, start, size, out[block])
+            add(losses, labels, out[block])
 
     sum_losses.__name__ = sum_losses.__qualname__ = f"_sum{write.__name__}"  # its file in the cache
     return kernel(sum_losses)
 
 
 @inline
-def _add_by_class(losses, y, start, size, out):
-    for i in range(size):
-        out[y[start + i]] += losses[i]
+def _add_by_class(losses, labels, out):
+    for i in range(losses.size):
+        out[labels[i]] += losses[i]
 
 
 @inline
-def _add_both(losses, y, start, size, out):
-    out[0], out[1] = _split(losses, y, start, size)
+def _add_both(losses, labels, out):
+    out[0], out[1] = _split(losses, labels)
 
 
 @summing
-def _split(losses, y, start, size):
+def _split(losses, labels):
     """Return the sums of the losses of class 0 and class 1."""
-    labels = y[start : start + size]
     negative = 0.0
-    for i in range(size):  # a choice, not a product: 0 x inf must not show
+    for i in range(losses.size):  # a choice, not a product: 0 x inf must not show
         loss = losses[i]  # loaded before the choice, and a loop for each sum: so they vectorize
         negative += 0.0 if labels[i] != 0 else loss
     positive = 0.0
-    for i in range(size):
+    for i in range(losses.size):
         loss = losses[i]
         positive += loss if labels[i] != 0 else 0.0
     return negative, positive
@@ -142,77 +154,92 @@ def _sum_and_squares(values):
 
 
 @inline
-def _by_class(values, y, start, size, losses):
-    for i in range(size):
-        losses[i] = values[start + i]
+def _by_class(values, labels, losses):
+    for i in range(losses.size):
+        losses[i] = values[i]
 
 
 @inline
-def _log_losses(log_odds, y, start, size, losses):
-    for i in range(size):
-        x = np.float64(log_odds[start + i])
-        losses[i] = _softplus(-x if y[start + i] != 0 else x)
+def _log_losses(log_odds, labels, losses):
+    for i in range(losses.size):
+        x = np.float64(log_odds[i])
+        losses[i] = _softplus(-x if labels[i] != 0 else x)
 
 
 @inline
-def _brier_losses(log_odds, y, start, size, losses):
-    for i in range(size):
-        x = np.float64(log_odds[start + i])
-        wrong = _sigmoid(-x if y[start + i] != 0 else x)
+def _brier_losses(log_odds, labels, losses):
+    for i in range(losses.size):
+        x = np.float64(log_odds[i])
+        wrong = _sigmoid(-x if labels[i] != 0 else x)
         losses[i] = wrong * wrong
 
 
 @inline
-def _log_losses_of_posteriors(q, y, start, size, losses):
-    for i in range(size):
-        of_one = np.float64(q[start + i])
-        losses[i] = -_log(of_one if y[start + i] != 0 else 1.0 - of_one)
+def _log_losses_of_posteriors(q, labels, losses):
+    for i in range(losses.size):
+        of_one = np.float64(q[i])
+        losses[i] = -_log(of_one if labels[i] != 0 else 1.0 - of_one)
 
 
 @inline
-def _brier_losses_of_posteriors(q, y, start, size, losses):
-    for i in range(size):
-        of_one = np.float64(q[start + i])
-        wrong = 1.0 - of_one if y[start + i] != 0 else of_one
+def _brier_losses_of_posteriors(q, labels, losses):
+    for i in range(losses.size):
+        of_one = np.float64(q[i])
+        wrong = 1.0 - of_one if labels[i] != 0 else of_one
         losses[i] = wrong * wrong
 
 
 @inline
-def _log_losses_multiclass(log_q, y, start, size, losses):
-    for i in range(size):
-        losses[i] = -log_q[start + i, y[start + i]]
+def _log_losses_of_pairs(q, labels, losses):
+    flat = q.reshape(-1)  # steps of two, known when it is compiled: so that it vectorizes
+    for i in range(losses.size):
+        first, second = np.float64(flat[2 * i]), np.float64(flat[2 * i + 1])
+        is_second = labels[i] != 0
+        losses[i] = _log1p((first if is_second else second) / (second if is_second else first))
 
 
 @inline
-def _brier_losses_multiclass(log_q, y, start, size, losses):
+def _brier_losses_of_pairs(q, labels, losses):
+    flat = q.reshape(-1)
+    for i in range(losses.size):
+        first, second = np.float64(flat[2 * i]), np.float64(flat[2 * i + 1])
+        wrong = (first if labels[i] != 0 else second) / (first + second)
+        losses[i] = wrong * wrong
+
+
+@inline
+def _log_losses_multiclass(log_q, labels, losses):
+    for i in range(losses.size):
+        losses[i] = -log_q[i, labels[i]]
+
+
+@inline
+def _brier_losses_multiclass(log_q, labels, losses):
     q = np.empty(log_q.shape[1])
-    for i in range(size):
-        row = log_q[start + i]
+    for i in range(losses.size):
+        row = log_q[i]
         for k in range(q.size):
             q[k] = _exp(row[k])
-        q[y[start + i]] = 0.0
+        q[labels[i]] = 0.0
         rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
         losses[i] = (rest * rest + squares) / q.size
 
 
 @inline
-def _log_losses_of_rows(q, y, start, size, losses):
-    for i in range(size):
-        row, true = q[start + i], y[start + i]
+def _log_losses_of_rows(q, labels, losses):
+    for i in range(losses.size):
+        row, true = q[i], labels[i]
         below, _ = _sum_and_squares(row[:true])
         above, _ = _sum_and_squares(row[true + 1 :])
         losses[i] = (below + above) / row[true]  # odds against the true class
-    for i in range(size):
-        odds = losses[i]
-        unlikely = odds > 1.0
-        head = _log(odds) if unlikely else 0.0
-        losses[i] = head + _log1p_of_unit(1.0 / odds if unlikely else odds)
+    for i in range(losses.size):
+        losses[i] = _log1p(losses[i])
 
 
 @inline
-def _brier_losses_of_rows(q, y, start, size, losses):
-    for i in range(size):
-        row, true = q[start + i], y[start + i]
+def _brier_losses_of_rows(q, labels, losses):
+    for i in range(losses.size):
+        row, true = q[i], labels[i]
         below, squares_below = _sum_and_squares(row[:true])
         above, squares_above = _sum_and_squares(row[true + 1 :])
         rest = below + above
@@ -226,6 +253,8 @@ _sum_log_losses = _summing(_log_losses, _add_both)
 _sum_brier_losses = _summing(_brier_losses, _add_both)
 _sum_log_losses_of_posteriors = _summing(_log_losses_of_posteriors, _add_both)
 _sum_brier_losses_of_posteriors = _summing(_brier_losses_of_posteriors, _add_both)
+_sum_log_losses_of_pairs = _summing(_log_losses_of_pairs, _add_both)
+_sum_brier_losses_of_pairs = _summing(_brier_losses_of_pairs, _add_both)
 _sum_log_losses_multiclass = _summing(_log_losses_multiclass, _add_by_class)
 _sum_brier_losses_multiclass = _summing(_brier_losses_multiclass, _add_by_class)
 _sum_log_losses_of_rows = _summing(_log_losses_of_rows, _add_by_class)

@@ -124,8 +124,8 @@ class ScoredLabels(WeightedLabels):
         Posteriors are as they were given: float64 or float32, contiguous or strided.
         """
         q = self._given_posteriors
-        if q is not None and q.ndim == 1:
-            return "posteriors of class 1", q
+        if q is not None and self.n_classes == 2:
+            return "posteriors of class 1" if q.ndim == 1 else "posteriors of both classes", q
         if self.n_classes == 2:
             return "log-odds", self._kernel_log_odds
         return ("log-posteriors", self.log_posteriors) if q is None else ("posteriors", q)

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 #: Ends of the names of kernels, by the form of the predictions.
 _KERNEL_ENDS = {
     "posteriors of class 1": "_of_posteriors",
+    "posteriors of both classes": "_of_pairs",
     "log-odds": "",
     "posteriors": "_of_rows",
     "log-posteriors": "_multiclass",
