@@ -261,7 +261,7 @@ def test_split_by_class(n, share):
     np.testing.assert_array_equal(positives, scores[y == 1])
 
 
-@pytest.mark.parametrize("n_bins", [8, 1024])
+@pytest.mark.parametrize("n_bins", [1, 8, 1024, 4096])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_sum_into_bins(n_classes, n_bins):
     rng = np.random.default_rng(2)
@@ -269,11 +269,16 @@ def test_sum_into_bins(n_classes, n_bins):
     hits, y = rng.integers(0, 2, values.size).astype(bool), rng.integers(0, n_classes, values.size)
     weights = rng.integers(0, 5, values.size) / 4.0
     edges = np.linspace(0, 1, n_bins + 1)
-    found = kernels.sum_into_bins(values, hits, y.astype(np.uint8), weights, edges, n_classes)
-    places = y * n_bins + np.searchsorted(edges[1:-1], values, "left")
-    for column, part in enumerate((weights, weights * hits, weights * values)):
-        expected = np.bincount(places, part, n_classes * n_bins).reshape(n_classes, n_bins)
-        np.testing.assert_array_equal(found[:, :, column], expected)
+    places = (2 * y + hits) * n_bins + np.searchsorted(edges[1:-1], values, "left")
+    for of_values in (values, values.astype(np.float32)):  # which holds them, too
+        for of_samples in (weights, np.empty(0)):
+            found = kernels.sum_into_bins(
+                of_values, hits, y.astype(np.uint8), of_samples, edges, n_classes
+            )
+            w = of_samples if of_samples.size else np.ones(values.size)
+            for column, part in enumerate((w, w * values)):
+                expected = np.bincount(places, part, n_classes * 2 * n_bins)
+                np.testing.assert_array_equal(found[..., column].ravel(), expected)
 
 
 # The first entry that breaks a rule

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_parts
 from fastpsr.kernels.cells import cell_numbers
 from fastpsr.kernels.compiler import kernel
-from fastpsr.kernels.grid import bucket_grid, bucket_of, cell_at, find_edge
+from fastpsr.kernels.grid import bucket_grid, bucket_of, find_edge
 from fastpsr.kernels.types import Codes, Flags, Floats, Reals
 
 __all__ = ["bin_numbers", "sum_into_bins"]
@@ -23,9 +23,9 @@ def bin_numbers(values: Reals, edges: Floats) -> NDArray[np.int32]:
 def sum_into_bins(
     values: Reals, hits: Flags, y: Codes, weights: Floats, edges: Floats, n_classes: int
 ) -> Floats:
-    """Return (K, M, 3): weight, weight of hits and weighted sum of values, by class and bin."""
+    """Return (K, 2, M, 2): weight and weighted sum of values, by class, miss or hit, and bin."""
     n_bins = edges.size - 1
-    size = n_classes * n_bins * 3
+    size = n_classes * 2 * n_bins * 2
     n_parts = min(count_blocks(values.size), max(2, values.size // (8 * size)))  # worth their room
     out = np.zeros((n_parts, size))
     grid = bucket_grid(edges[1:-1])
@@ -33,7 +33,7 @@ def sum_into_bins(
         _sum_into_bins, cut(values.size, n_parts), values, hits, y, weights, n_bins, *grid, out
     )
     sums = np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
-    return sums.reshape(n_classes, n_bins, 3)
+    return sums.reshape(n_classes, 2, n_bins, 2)
 
 
 @kernel
@@ -55,29 +55,36 @@ def _sum_into_bins(
 ):
     weighted = weights.size > 0
     limit = first_edge.size - 2.0
-    buckets = np.empty(BLOCK, np.int32)
+    buckets, numbers = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    wide = np.empty(BLOCK)
+    crowded = quick.min() < 0
     lanes = 1 if out.shape[1] > _FEW_SUMS else _LANES
     sums = np.empty((lanes, out.shape[1]))
     for part in range(first, last):
         sums[:] = 0.0
         for block in range(bounds[part], bounds[part + 1]):
-            start = block * BLOCK
-            of_block = values[start : start + BLOCK]
-            for i in range(of_block.size):  # a loop of its own, so that it vectorizes
-                buckets[i] = bucket_of(of_block[i], low, per_unit, limit)
+            of_block = values[block * BLOCK : (block + 1) * BLOCK]
+            classes = y[block * BLOCK : (block + 1) * BLOCK]
+            came_true = hits[block * BLOCK : (block + 1) * BLOCK]
+            of_weights = weights[block * BLOCK : (block + 1) * BLOCK]
+            for i in range(of_block.size):  # loops of their own, so that they vectorize
+                wide[i] = of_block[i]
             for i in range(of_block.size):
-                value = of_block[i]
+                buckets[i] = bucket_of(wide[i], low, per_unit, limit)
+            for i in range(of_block.size):
                 bucket = np.uint32(buckets[i])
                 edge = np.int64(quick[bucket])
-                if edge < 0:
-                    edge = find_edge(value, padded, first_edge, bucket)
-                number = cell_at(value, edge, padded[np.uint64(edge)]) >> 1
-                w = weights[start + i] if weighted else 1.0
-                place = np.uint64(3 * (np.int64(y[start + i]) * n_bins + number))
+                if crowded and edge < 0:
+                    edge = find_edge(wide[i], padded, first_edge, bucket)
+                line = 2 * np.int32(classes[i]) + np.int32(came_true[i])
+                numbers[i] = line * np.int32(n_bins) + edge + (wide[i] > padded[np.uint64(edge)])
+            for i in range(of_block.size):
+                value = wide[i]
+                w = of_weights[i] if weighted else 1.0
+                place = np.uint64(2 * np.int64(numbers[i]))
                 total = sums[i & (lanes - 1)]
                 total[place] += w
-                total[place + np.uint64(1)] += w if hits[start + i] != 0 else 0.0
-                total[place + np.uint64(2)] += w * value
+                total[place + np.uint64(1)] += w * value
         for lane in range(lanes):
             for place in range(out.shape[1]):  # adding arrays would triple the time to compile
                 out[part, place] += sums[lane, place]

@@ -88,11 +88,13 @@ def _sum_fit(
         start = begin + block * BLOCK
         size = min(BLOCK, end - start)
         mass, error, variance = masses[:size], errors[:size], variances[:size]
+        classes = y[start : start + size]
         for i in range(size):  # negative for targets
-            mass[i] = -factors[1] if y[start + i] != 0 else factors[0]
+            mass[i] = -factors[1] if classes[i] != 0 else factors[0]
         if weights.size:
+            of_block = weights[start : start + size]
             for i in range(size):
-                mass[i] *= weights[start + i]
+                mass[i] *= of_block[i]
         base = offset + (parameters[n_features] if with_bias else 0.0)
         slope, feature = parameters[0], features[0][start : start + size]
         for i in range(size):
@@ -126,11 +128,14 @@ def _class_ranges(first, last, scores, y, weights, parts):
     for block in range(first, last):
         low0 = low1 = math.inf
         high0 = high1 = -math.inf
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, scores.size)):
-            if weights.size and weights[i] == 0.0:
+        of_block = scores[block * BLOCK : (block + 1) * BLOCK]
+        classes = y[block * BLOCK : (block + 1) * BLOCK]
+        of_weights = weights[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(of_block.size):
+            if weights.size and of_weights[i] == 0.0:
                 continue
-            x = scores[i]
-            if y[i] != 0:
+            x = of_block[i]
+            if classes[i] != 0:
                 low1 = x if x < low1 else low1
                 high1 = x if x > high1 else high1
             else:

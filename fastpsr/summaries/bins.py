@@ -89,13 +89,8 @@ class BinSums(Sums):
         posteriors, hits = self.events(samples)
         totals = kernels.sum_into_bins(
             posteriors, hits, samples.labels, samples.weights, self.edges, self.n_classes
-        )
-        n_classes, n_bins, _ = totals.shape
-        weights, sums = np.empty((n_classes, 2, n_bins)), np.zeros((n_classes, 2, n_bins))
-        weights[:, 0] = totals[:, :, 0] - totals[:, :, 1]
-        weights[:, 1] = totals[:, :, 1]
-        sums[:, 0] = totals[:, :, 2]  # only the sum over both outcomes is used
-        return weights.ravel(), sums.reshape(-1, 1)
+        ).reshape(-1, 2)
+        return totals[:, 0], totals[:, 1:]
 
     def assemble(self, weight: Floats, sums: Floats) -> BinTotals:
         weight = weight.reshape(self.n_classes, 2, -1)
