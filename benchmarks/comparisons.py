@@ -7,6 +7,7 @@ imported when they are called, so that a comparison can be listed where its peer
 from functools import partial
 
 from benchmarks import binary, fusion, multiclass
+from benchmarks.arrays import ARRAYS
 from benchmarks.comparison import Comparison
 from benchmarks.data import (
     LARGE,
@@ -111,4 +112,5 @@ COMPARISONS = [
         )
         for size, dtype, promised in ((SITW, "float64", 20), (LARGE, "float32", None))
     ),
+    *ARRAYS,
 ]  # fmt: skip

@@ -50,6 +50,7 @@ _MANY_LABELS = (
     "where a sample may have several labels, evaluate column by column, y_true[:, k] with q[:, k]"
 )
 _FEW_CLASSES = 32  # number of classes up to which all labels are compared with each class
+_FEW_COLUMNS = 8  # up to which an array in another order is copied column by column
 _EMPTY = np.empty(0)
 _FINITE = float(np.finfo(np.float64).max)
 
@@ -161,7 +162,14 @@ def as_rows(name: str, values: ArrayLike, ndim: int | tuple[int, ...]) -> NDArra
     plain = array.dtype in (np.float64, np.float32) and array.dtype.isnative
     if not (plain and array.flags.aligned) or array.ndim not in allowed:
         return as_floats(name, array, ndim, may_be_empty=True)
-    return array if array.ndim == 1 else np.ascontiguousarray(array)
+    if array.ndim == 1 or array.flags.c_contiguous:
+        return array
+    if array.shape[1] > _FEW_COLUMNS:
+        return np.ascontiguousarray(array)
+    rows = np.empty(array.shape, array.dtype)
+    for k in range(array.shape[1]):  # NumPy would copy so short rows one by one
+        rows[:, k] = array[:, k]
+    return rows
 
 
 def require(name: str, values: NDArray[Any], low: float, high: float, rule: str) -> None:
