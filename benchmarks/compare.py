@@ -14,6 +14,7 @@ from typing import Any
 
 import fastpsr as fp
 from benchmarks import (
+    default_intervals,
     footprint,
     intervals,
     limits,
@@ -113,6 +114,11 @@ def _alone(options: Options) -> Made:
     return intervals.describe_alone(cases), [asdict(case) for case in cases]
 
 
+def _defaults(options: Options) -> Made:
+    found = default_intervals.measure_defaults(options.rounds)
+    return default_intervals.describe_defaults(found), default_intervals.default_figures(found)
+
+
 def _subsampling(options: Options) -> Made:
     cases = [
         intervals.time_subsampling(SITW, options.rounds),
@@ -162,6 +168,7 @@ SECTIONS = [
     Section("How it grows", ["scaling"], _scaling),
     Section("Intervals", [c.name for c in intervals.INTERVALS], _intervals),
     Section("Intervals without a peer", ["intervals alone"], _alone),
+    Section("Intervals as users get them", ["default intervals"], _defaults),
     Section("Intervals by subsampling", ["subsampling"], _subsampling),
     Section("Table 2 of Ferrer and Ramos (2024)", ["Table 2"], _table_2),
     Section("Data in parts", ["data in parts"], _parts),
