@@ -15,7 +15,7 @@ from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
-from fastpsr.summaries.rank_cells import RankCells, rank_cells
+from fastpsr.summaries.rank_cells import RankCells, RankRuns, rank_cells
 from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
 
 __all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
@@ -155,14 +155,14 @@ def roc_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
 
 
 @dataclass(frozen=True, eq=False)
-class _MissRates(RankStatistic[RankCells, Floats]):
+class _MissRates(RankStatistic[RankRuns, Floats]):
     """Miss rates at false-alarm rates."""
 
     p_fa: Floats
 
     label = "roc"
 
-    def finish(self, summary: RankCells) -> Floats:
+    def finish(self, summary: RankRuns) -> Floats:
         summary.class_totals("error rates")
         p_miss, p_fa = error_rates(summary.negatives, summary.positives)
         return np.asarray(p_miss[limit_of_fa(self.p_fa).find(p_miss, p_fa) + 1])

@@ -24,6 +24,7 @@ __all__ = [
     "merge_into_cells",
     "split_by_class",
     "step_function",
+    "step_numbers",
 ]
 
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
@@ -91,6 +92,14 @@ def cell_numbers(values: Reals, edges: Floats, dtype: Any = np.int32) -> NDArray
     out = np.empty(values.size, dtype)
     over_blocks(_cell_numbers, count_blocks(values.size), values, *bucket_grid(edges), out)
     return out
+
+
+def step_numbers(values: Reals, steps: Floats, dtype: Any = np.int32) -> NDArray[Any]:
+    """Return the number of steps at or below each value, as integers that hold twice as many."""
+    numbers = cell_numbers(values, steps, dtype)
+    numbers += 1
+    numbers >>= 1
+    return numbers
 
 
 def step_function(values: Reals, steps: Floats, levels: Floats) -> Floats:

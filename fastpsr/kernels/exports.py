@@ -30,6 +30,7 @@ MODULE_OF = {
     "merge_into_cells": "cells",
     "split_by_class": "cells",
     "step_function": "cells",
+    "step_numbers": "cells",
     "compact_labels": "checking",
     "find_outside": "checking",
     "sum_rows": "checking",

@@ -33,11 +33,15 @@ __all__ = [
     "CountIntoCells",
     "HighestInSteps",
     "RankCells",
+    "RankRuns",
+    "RunSums",
     "Scores",
     "cell_sums",
     "minority_of",
     "pav_blocks",
     "rank_cells",
+    "rank_runs",
+    "run_sums",
 ]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
@@ -60,36 +64,28 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class RankCells(ClassTotals):
-    """Weights of both classes in cells between and at the distinct scores of the minority.
+class RankRuns(ClassTotals):
+    """Weights of both classes in runs of scores of one class, or at a score of both.
 
     Attributes
     ----------
-    edges : ndarray of float64, shape (m,)
-        Distinct scores of the smaller class, ascending. Cell 2 j + 1 is the score ``edges[j]``,
-        cell 2 j lies between ``edges[j - 1]`` and ``edges[j]``.
-    lowest : ndarray of float64, shape (2 m + 1,)
-        Lowest score in each cell, inf where it is empty.
-    negatives, positives : ndarray of float64, shape (2 m + 1,)
+    lowest : ndarray of float64, shape (r,)
+        Lowest score in each run, ascending.
+    negatives, positives : ndarray of float64, shape (r,)
         Total weight of each class.
     given_priors : ndarray of float64, shape (2,), or None
 
     Notes
     -----
-    Equal scores share a cell. No block of an isotonic fit, and no vertex of a ROC hull, splits a
-    run of samples of one class, so nothing that depends on ranks alone is lost.
+    Equal scores share a run. No block of an isotonic fit, and no vertex of a ROC hull, splits a run
+    of samples of one class, also if only some of them are drawn; nor does an area depend on their
+    order. So nothing that depends on ranks alone is lost.
     """
 
-    edges: Floats
     lowest: Floats
     negatives: Floats
     positives: Floats
     given_priors: Floats | None
-
-    @classmethod
-    def of(cls, predictions: Predictions) -> "RankCells":
-        """Count labeled binary predictions in memory into cells on their scale."""
-        return run(lambda: _count_cells(predictions))
 
     @cached_property
     def blocks(self) -> PavBlocks:
@@ -98,38 +94,96 @@ class RankCells(ClassTotals):
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums(Sums):
-    """Samples grouped by class and rank cell: cells of class 0, then those of class 1."""
+class RankCells(RankRuns):
+    """Weights of both classes in cells between and at the distinct scores of the minority.
+
+    Attributes
+    ----------
+    lowest : ndarray of float64, shape (2 m + 1,)
+        Lowest score in each cell, inf where it is empty.
+    negatives, positives : ndarray of float64, shape (2 m + 1,)
+        Total weight of each class.
+    given_priors : ndarray of float64, shape (2,), or None
+    edges : ndarray of float64, shape (m,)
+        Distinct scores of the smaller class, ascending. Cell 2 j + 1 is the score ``edges[j]``,
+        cell 2 j lies between ``edges[j - 1]`` and ``edges[j]``.
+    """
 
     edges: Floats
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "RankCells":
+        """Count labeled binary predictions in memory into cells on their scale."""
+        return run(lambda: _count_cells(predictions))
+
+    @property
+    def runs(self) -> RankRuns:
+        """The runs that neighboring cells of one class are."""
+        kinds = (self.negatives > 0.0) + 2 * (self.positives > 0.0)
+        filled = np.flatnonzero(kinds)
+        if not filled.size:
+            return self
+        kinds = kinds[filled]
+        is_first = np.ones(filled.size, bool)
+        is_first[1:] = (kinds[1:] == 3) | (kinds[1:] != kinds[:-1])
+        starts = filled[is_first]
+        negatives, positives = (
+            np.add.reduceat(of_class, starts) for of_class in (self.negatives, self.positives)
+        )
+        return RankRuns(self.lowest[starts], negatives, positives, self.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
+class RunSums(Sums):
+    """Samples grouped by class and run: runs of class 0, then those of class 1."""
+
     lowest: Floats
     given_priors: Floats | None
     known_weight: Floats | None
 
-    stream = ("rank cells",)
+    stream = ("rank runs",)
     n_classes = 2
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
-        """Twice the number of cells."""
+        """Twice the number of runs."""
         return 2 * self.lowest.size
 
     @property
     def key(self) -> Hashable:
-        return "rank cells"
+        return self.stream
+
+    def numbers(self, part: Part) -> NDArray[Any]:
+        """Return the run of each sample of a part, of type `index_type`."""
+        scores = part.predictions._kernel_scores
+        return kernels.step_numbers(scores, self.lowest[1:], index_type(self.n_groups))
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        predictions = part.predictions
-        places = kernels.cell_numbers(
-            predictions._kernel_scores, self.edges, index_type(self.n_groups)
-        )
-        places[predictions.labels != 0] += self.lowest.size
+        places = self.numbers(part)
+        places[part.predictions.labels != 0] += self.lowest.size
         return places
+
+    def assemble(self, weight: Floats, sums: Floats) -> RankRuns:
+        n_runs = self.lowest.size
+        return RankRuns(self.lowest, weight[:n_runs], weight[n_runs:], self.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums(RunSums):
+    """Samples grouped by class and rank cell, where it matters at which score a block begins."""
+
+    edges: Floats = field(kw_only=True)
+
+    stream = ("rank cells",)
+
+    def numbers(self, part: Part) -> NDArray[Any]:
+        scores = part.predictions._kernel_scores
+        return kernels.cell_numbers(scores, self.edges, index_type(self.n_groups))
 
     def assemble(self, weight: Floats, sums: Floats) -> RankCells:
         n_cells = self.lowest.size
         return RankCells(
-            self.edges, self.lowest, weight[:n_cells], weight[n_cells:], self.given_priors
+            self.lowest, weight[:n_cells], weight[n_cells:], self.given_priors, self.edges
         )
 
 
@@ -151,7 +205,25 @@ def cell_sums(data: Data) -> Plan[CellSums]:
     """Plan: request the rank cells, and return their sums."""
     cells = yield from rank_cells(data)
     weight = np.concatenate([cells.negatives, cells.positives])
-    return CellSums(cells.edges, cells.lowest, data.given_priors, weight)
+    return CellSums(cells.lowest, data.given_priors, weight, edges=cells.edges)
+
+
+def rank_runs(data: Data) -> Plan[RankRuns]:
+    """Plan: return the runs of labeled binary data; computed once."""
+
+    def find() -> Plan[RankRuns]:
+        return (yield from rank_cells(data)).runs
+
+    (runs,) = yield [Shared("rank runs", data, find)]
+    found: RankRuns = runs
+    return found
+
+
+def run_sums(data: Data) -> Plan[RunSums]:
+    """Plan: request the runs, and return their sums."""
+    runs = yield from rank_runs(data)
+    weight = np.concatenate([runs.negatives, runs.positives])
+    return RunSums(runs.lowest, data.given_priors, weight)
 
 
 def pav_blocks(data: Data) -> Plan[PavBlocks]:
@@ -185,7 +257,7 @@ def _count_cells(data: Data) -> Plan[RankCells]:
     of_minority[1::2] = weights_of_edges
     lowest[1::2] = edges
     negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
-    return RankCells(edges, lowest, negatives, positives, data.given_priors)
+    return RankCells(lowest, negatives, positives, data.given_priors, edges)
 
 
 @dataclass(frozen=True, eq=False)
