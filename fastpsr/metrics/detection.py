@@ -29,7 +29,7 @@ from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
 from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankRuns, rank_cells
+from fastpsr.summaries.rank_cells import RankRuns, rank_runs
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
@@ -331,7 +331,7 @@ class AUC(RankMetric[list[RankRuns]]):
 
     Notes
     -----
-    Replicates of one class against the rest are computed from reweighted samples, not from cells.
+    Replicates of one class against the rest are computed from reweighted samples, not from counts.
 
     Examples
     --------
@@ -365,27 +365,27 @@ class AUC(RankMetric[list[RankRuns]]):
         return (yield from super().sums(data))
 
     def total(self, data: Data) -> Plan[list[RankRuns]]:
-        """Plan: request the rank cells of the classes that are told from the rest."""
+        """Plan: request the runs of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
-            return [(yield from rank_cells(data))]
+            return [(yield from rank_runs(data))]
         classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
-        cells = []
+        runs = []
         for k in classes:
             of_class = one_against_rest(data, k)
             yield from begin(of_class)
-            cells.append((yield from rank_cells(of_class)))
-        return cells
+            runs.append((yield from rank_runs(of_class)))
+        return runs
 
     def finish(self, summary: list[RankRuns] | RankRuns) -> float:
-        cells = summary if isinstance(summary, list) else [summary]
-        return sum(map(_area, cells)) / len(cells)
+        runs = summary if isinstance(summary, list) else [summary]
+        return sum(map(_area, runs)) / len(runs)
 
 
-def _area(cells: RankRuns) -> float:
+def _area(runs: RankRuns) -> float:
     """Return the area under the ROC."""
-    totals = cells.class_totals("AUC")
-    non, tar = cells.negatives, cells.positives
+    totals = runs.class_totals("AUC")
+    non, tar = runs.negatives, runs.positives
     if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
         non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
     below = np.cumsum(non) - non

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels import blocks
 from fastpsr.kernels.sizes import index_type
 from fastpsr.plans import Data, Part, Plan, Shared, Step, run
 from fastpsr.plans.budget import memory_budget
@@ -37,6 +36,7 @@ __all__ = [
     "RunSums",
     "Scores",
     "cell_sums",
+    "filled_cells",
     "minority_of",
     "pav_blocks",
     "rank_cells",
@@ -70,7 +70,7 @@ class RankRuns(ClassTotals):
     Attributes
     ----------
     lowest : ndarray of float64, shape (r,)
-        Lowest score in each run, ascending.
+        Lowest score in each run, ascending; or a number below it, but above all runs before.
     negatives, positives : ndarray of float64, shape (r,)
         Total weight of each class.
     given_priors : ndarray of float64, shape (2,), or None
@@ -210,11 +210,8 @@ def cell_sums(data: Data) -> Plan[CellSums]:
 
 def rank_runs(data: Data) -> Plan[RankRuns]:
     """Plan: return the runs of labeled binary data; computed once."""
-
-    def find() -> Plan[RankRuns]:
-        return (yield from rank_cells(data)).runs
-
-    (runs,) = yield [Shared("rank runs", data, find)]
+    checks.check_binary("ranks", data.n_classes)
+    (runs,) = yield [Shared("rank runs", data, lambda: _find_runs(data))]
     found: RankRuns = runs
     return found
 
@@ -234,25 +231,69 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
     return fitted
 
 
+def _find_runs(data: Data) -> Plan[RankRuns]:
+    """Sort the scores in buckets that hold both classes, where those of both are many."""
+    if not _sorting_wins(data):
+        return (yield from rank_cells(data)).runs
+    column = ScoresByClass()
+
+    def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
+        return counted.counts.all(axis=1) & ~counted.are_alike
+
+    counted, _, flags = yield from count_until_few(column, data, needed)
+    picked = yield from pick(column, data, counted, flags)
+    kernels.sort_in_place(*picked)
+    lowest, negatives, positives, bucket = kernels.merge_into_runs(counted.counts, flags, *picked)
+    unknown = np.isnan(lowest)
+    lowest[unknown] = counted.starts_of(bucket[unknown])
+    return RankRuns(lowest, negatives, positives, data.given_priors)
+
+
+def _sorting_wins(data: Data) -> bool:
+    """Whether sorting both classes beats placing one among the other, and fits the budget."""
+    sizes = data.class_sizes
+    n_rows = int(sizes.sum())
+    wins = not data.has_weights and int(sizes.min()) > _SORTING_WINS * n_rows
+    return wins and 8 * n_rows <= memory_budget()
+
+
+def filled_cells(data: Data) -> Plan[RankRuns]:
+    """Plan: return the rank cells that hold samples; computed once."""
+    checks.check_binary("ranks", data.n_classes)
+    (cells,) = yield [Shared("filled rank cells", data, lambda: _fill_cells(data))]
+    filled: RankRuns = cells
+    return filled
+
+
+def _fill_cells(data: Data) -> Plan[RankRuns]:
+    if not _sorting_wins(data):
+        cells = yield from rank_cells(data)
+        filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
+        lowest, negatives, positives = cells.lowest, cells.negatives, cells.positives
+        return RankRuns(lowest[filled], negatives[filled], positives[filled], data.given_priors)
+    everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
+    (by_class,) = yield [everything.over(data)]
+    kernels.sort_in_place(*by_class)
+    minority = minority_of(data)
+    lowest, *both = kernels.merge_by_score(by_class[minority], by_class[1 - minority])
+    return RankRuns(lowest, both[minority], both[1 - minority], data.given_priors)
+
+
 def _count_cells(data: Data) -> Plan[RankCells]:
-    sizes, minority = data.class_sizes, minority_of(data)
-    n_members, n_rows = int(sizes.min()), int(sizes.sum())
-    if (
-        not data.has_weights
-        and n_members > _SORTING_WINS * n_rows
-        and 8 * n_rows <= memory_budget()
-    ):
-        picked = np.ones(1, bool)
-        (by_class,) = yield [PickValues(ScoresByClass(), _EVERYTHING, picked).over(data)]
-        blocks.sort_in_place(*by_class)
-        edges, weights_of_edges = _distinct(by_class[minority], np.empty(0))
-        totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
-        del by_class  # cells of classes of like size are many
+    minority = minority_of(data)
+    if _sorting_wins(data):
+        filled = yield from filled_cells(data)
+        by_class = filled.negatives, filled.positives
+        is_edge = by_class[minority] > 0.0
+        edges, weights_of_edges = filled.lowest[is_edge], by_class[minority][is_edge]
+        totals, lowest = np.zeros(2 * edges.size + 1), np.full(2 * edges.size + 1, np.inf)
+        cells = 2 * np.cumsum(is_edge) - is_edge
+        totals[cells], lowest[cells] = by_class[1 - minority], filled.lowest
     else:
         (members,) = yield [CollectClass(minority, data.has_weights).over(data)]
         edges, weights_of_edges = members
-        (cells,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
-        totals, lowest = cells
+        (counted,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
+        totals, lowest = counted
     of_minority = np.zeros(totals.size)
     of_minority[1::2] = weights_of_edges
     lowest[1::2] = edges
@@ -346,7 +387,7 @@ class _Held:
         scores = [scores for scores, _ in self._rows.values()]
         self._rows = {}
         joined = np.concatenate([np.empty(0), *scores])
-        joined.sort()
+        kernels.sort_in_place(joined)
         self._count(*_distinct(joined, np.empty(0)))
 
     def _count(self, values: Floats, counts: Floats) -> None:
@@ -369,7 +410,9 @@ class _Held:
             return np.empty(0), np.empty(0)
         scores, weights = joined_by_number(self._rows)
         if not weights.size:
-            return _distinct(np.sort(scores), weights)
+            scores = scores.copy()
+            kernels.sort_in_place(scores)
+            return _distinct(scores, weights)
         order = np.argsort(scores, kind="stable")
         return _distinct(scores[order], weights[order])
 
@@ -441,7 +484,7 @@ def _fit(data: Data) -> Plan[PavBlocks]:
 
     counted, _, flags = yield from count_until_few(column, data, needed)
     picked = yield from pick(column, data, counted, flags)
-    blocks.sort_in_place(*picked)
+    kernels.sort_in_place(*picked)
     undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
     lowest, negatives, positives = kernels.pool_buckets(counted.counts, undecided, known, *picked)
