@@ -11,7 +11,7 @@ from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Plan, Shared, Step, run
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Shared, Step, run
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import (
@@ -92,6 +92,22 @@ class RankRuns(ClassTotals):
         """The blocks of the isotonic fit."""
         return PavBlocks.of_cells(self.lowest, self.negatives, self.positives, self.given_priors)
 
+    @property
+    def runs(self) -> "RankRuns":
+        """The runs, which neighboring groups of one class form."""
+        kinds = (self.negatives > 0.0) + 2 * (self.positives > 0.0)
+        filled = np.flatnonzero(kinds)
+        if not filled.size:
+            return self
+        kinds = kinds[filled]
+        is_first = np.ones(filled.size, bool)
+        is_first[1:] = (kinds[1:] == 3) | (kinds[1:] != kinds[:-1])
+        starts = filled[is_first]
+        negatives, positives = (
+            np.add.reduceat(of_class, starts) for of_class in (self.negatives, self.positives)
+        )
+        return RankRuns(self.lowest[starts], negatives, positives, self.given_priors)
+
 
 @dataclass(frozen=True, eq=False)
 class RankCells(RankRuns):
@@ -115,22 +131,6 @@ class RankCells(RankRuns):
     def of(cls, predictions: Predictions) -> "RankCells":
         """Count labeled binary predictions in memory into cells on their scale."""
         return run(lambda: _count_cells(predictions))
-
-    @property
-    def runs(self) -> RankRuns:
-        """The runs that neighboring cells of one class are."""
-        kinds = (self.negatives > 0.0) + 2 * (self.positives > 0.0)
-        filled = np.flatnonzero(kinds)
-        if not filled.size:
-            return self
-        kinds = kinds[filled]
-        is_first = np.ones(filled.size, bool)
-        is_first[1:] = (kinds[1:] == 3) | (kinds[1:] != kinds[:-1])
-        starts = filled[is_first]
-        negatives, positives = (
-            np.add.reduceat(of_class, starts) for of_class in (self.negatives, self.positives)
-        )
-        return RankRuns(self.lowest[starts], negatives, positives, self.given_priors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +233,10 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
 
 def _find_runs(data: Data) -> Plan[RankRuns]:
     """Sort the scores in buckets that hold both classes, where those of both are many."""
-    if not _sorting_wins(data):
-        return (yield from rank_cells(data)).runs
+    sorting_wins = _sorting_wins(data)
+    if not sorting_wins or isinstance(data, PartitionedPredictions):  # of which this is one read
+        cells = yield from (filled_cells if sorting_wins else rank_cells)(data)
+        return cells.runs
     column = ScoresByClass()
 
     def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
