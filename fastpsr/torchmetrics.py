@@ -164,8 +164,8 @@ class TorchMetric(torchmetrics.Metric):
         """
         state = getattr(self, self._state)
         if self._sums is None:
-            samples = torch.cat(state) if isinstance(state, list) and state else state
-            value = self.metric(self._predictions(samples))
+            batches = state if isinstance(state, list) else [state]  # a tensor once synchronized
+            value = self.metric(self._predictions(batches))
         else:
             totals = state.sum(dim=0).cpu().numpy()
             _require_samples(totals.any())
@@ -228,18 +228,26 @@ class TorchMetric(torchmetrics.Metric):
             return None
         return sums
 
-    def _predictions(self, state: Any) -> Predictions:
+    def _predictions(self, state: list[Tensor]) -> Predictions:
         """Return all samples that were kept."""
         n_columns = 1 if self._is_of_one_column else self.num_classes
-        _require_samples(len(state) > 0)
-        rows = state.cpu().numpy().reshape(-1, n_columns + 2)
-        values = rows[:, 0] if self._is_of_one_column else np.ascontiguousarray(rows[:, :-2])
-        weights = None if (rows[:, -1] == 1.0).all() else rows[:, -1]
+        batches = [batch.cpu().numpy().reshape(-1, n_columns + 2) for batch in state]
+        ends = np.cumsum([len(rows) for rows in batches], dtype=np.int64)
+        _require_samples(ends.size > 0 and ends[-1] > 0)
+        values = np.empty((ends[-1], n_columns))
+        labels, weights = np.empty(ends[-1], np.int64), None
+        if any((rows[:, -1] != 1.0).any() for rows in batches):
+            weights = np.empty(ends[-1])
+        for rows, end in zip(batches, ends, strict=True):
+            here = slice(end - len(rows), end)
+            values[here], labels[here] = rows[:, :-2], rows[:, -2]
+            if weights is not None:
+                weights[here] = rows[:, -1]
         return (
             Predictions._make(  # not checked again: sums of float32 rows are not those of float64
-                rows[:, -2],
+                labels,
                 self._kind,
-                values,
+                values[:, 0] if self._is_of_one_column else values,
                 self.priors,
                 weights,
                 given=self.input == "posteriors",
@@ -276,9 +284,14 @@ def _kept(batch: Predictions) -> Floats:
     values = batch._values
     if values.ndim == 1 and batch._has_posteriors:
         values = batch.posteriors
-    weights = batch.weights if batch.weights.size else np.ones(len(batch))
-    rows = np.column_stack([values, batch.labels, weights])
-    return rows[weights > 0.0].ravel()
+    weights = batch.weights
+    values = values[:, None] if values.ndim == 1 else values
+    rows = np.ones((len(values), values.shape[1] + 2))
+    rows[:, :-2], rows[:, -2] = values, batch.labels
+    if weights.size:
+        rows[:, -1] = weights
+        rows = rows[weights > 0.0]
+    return rows.ravel()
 
 
 def _added(stacked: Tensor) -> Tensor:

@@ -228,9 +228,33 @@ def test_count_into_cells(edges, weighted):
 @pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
 def test_merging_sorted_scores_counts_them(edges):
     scores = np.sort(hostile_values(edges))
-    counted = count_cells(scores, np.empty(0), edges, 0, np.zeros(scores.size, np.uint8))
-    for one, other in zip(kernels.merge_into_cells(scores, edges), counted, strict=True):
-        np.testing.assert_array_equal(one, other)
+    members = np.sort(np.concatenate([edges, edges[::2]]))
+    others, lowest = count_cells(scores, np.empty(0), edges, 0, np.zeros(scores.size, np.uint8))
+    of_members = np.zeros(others.size)
+    of_members[1::2] = 1.0 + (np.arange(edges.size) % 2 == 0)
+    lowest[1::2] = edges
+    filled = (of_members > 0.0) | (others > 0.0)
+    found = kernels.merge_by_score(members, scores)
+    for one, other in zip(found, (lowest, of_members, others), strict=True):
+        np.testing.assert_array_equal(one, other[filled])
+
+
+@pytest.mark.parametrize("n", [0, 1, 5_000, 16_384, 70_001])
+@pytest.mark.parametrize("kind", ["normal", "rounded", "float32", "extreme", "equal", "ascending"])
+def test_sort_in_place(kind, n):
+    rng = np.random.default_rng(n)
+    values = {
+        "normal": rng.normal(size=n),
+        "rounded": rng.normal(size=n).round(1),
+        "float32": rng.normal(size=n).astype(np.float32).astype(np.float64),
+        "extreme": rng.choice([-INF, INF, 0.0, -0.0, 5e-324, -5e-324, 1e308, -1e308, 1.0], n),
+        "equal": np.full(n, -2.5),
+        "ascending": np.arange(n) - n / 2.0,
+    }[kind]
+    one, other = values.copy(), -values
+    kernels.sort_in_place(one, other)
+    np.testing.assert_array_equal(one, np.sort(values))
+    np.testing.assert_array_equal(other, np.sort(-values))
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])

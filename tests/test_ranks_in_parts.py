@@ -20,6 +20,7 @@ from fastpsr.summaries.rank_cells import (
     HighestInSteps,
     pav_blocks,
     rank_cells,
+    rank_runs,
 )
 from tests.test_pav_blocks import KINDS, make_scores
 
@@ -189,6 +190,46 @@ def test_cells_are_those_in_memory(share, weighted, how):
         parts = cut_into_parts(data, rng, 40)
         found = run(lambda parts=parts: rank_cells(parts))
         assert_equal_fields(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "apart", "infinite", "far", "equal"])
+@pytest.mark.parametrize("share", [0.02, 0.5])
+@pytest.mark.parametrize("n", [2, 900, 30_000])
+def test_runs_against_scores_in_order(n, share, kind):
+    """A run ends where the next score is of the other class, or either score is of both."""
+    rng = np.random.default_rng(n)
+    y = (rng.random(n) < share).astype(np.uint8)
+    y[:2] = 0, 1
+    scores = rng.normal(y, 1.0)
+    if kind == "ties":
+        scores = scores.round(1)
+    elif kind == "apart":
+        scores += 10.0 * y
+    elif kind == "infinite":
+        scores[rng.random(n) < 0.1] = np.inf
+        scores[rng.random(n) < 0.1] = -np.inf
+    elif kind == "far":
+        scores[0] = 1e300
+    elif kind == "equal":
+        scores[:] = 1.0
+    data = fp.Predictions.from_raw_scores(y, scores)
+    values, places = np.unique(scores, return_inverse=True)
+    counts = np.bincount(2 * places + y, minlength=2 * values.size).reshape(-1, 2)
+    kinds = (counts > 0) @ [1, 2]
+    starts = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]) | (kinds[1:] == 3)))
+    expected = np.add.reduceat(counts, starts)
+    weighted = fp.Predictions.from_raw_scores(y, scores, sample_weight=np.full(n, 0.5))
+    for given, factor in (
+        (data, 1.0),
+        (cut_into_parts(data, rng, 7), 1.0),
+        (weighted, 0.5),
+    ):
+        found = run(lambda given=given: rank_runs(given))
+        np.testing.assert_array_equal(found.negatives, factor * expected[:, 0])
+        np.testing.assert_array_equal(found.positives, factor * expected[:, 1])
+        # of each run the lowest score, or a number above the scores before it
+        assert (found.lowest <= values[starts]).all()
+        assert (found.lowest[1:] > values[starts[1:] - 1]).all()
 
 
 def test_weight_of_cells_does_not_depend_on_order():

@@ -20,7 +20,7 @@ from fastpsr.predictions import Floats, Predictions, class_factors
 from fastpsr.rules.base import ScoringRule
 from fastpsr.summaries.class_counts import ClassCounts
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import pav_blocks, rank_cells
+from fastpsr.summaries.rank_cells import pav_blocks, rank_cells, rank_runs
 from fastpsr.summaries.score_range import ScoreRange
 from fastpsr.summaries.sums import Sums
 
@@ -128,17 +128,20 @@ class PAV(StepCalibrator):
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
         if data.n_classes > 2 or not data.class_weights.all():
             return None
-        cells, offset, span = yield [
-            rank_cells(data), LogOddsOffset().over(data), ScoreRange().over(data)
-        ]  # fmt: skip
+        offset, span = yield [LogOddsOffset().over(data), ScoreRange().over(data)]
         if self.laplace and (data.has_weights or not span.is_finite):
             return None  # cells do not tell the mean weight of drawn samples, nor ties at infinity
-        # steps start at targets, so cells between targets are never split
-        if folds.n_calibrators > 1 and not np.array_equal(
-            np.flatnonzero(cells.positives), 2 * np.arange(cells.edges.size) + 1
-        ):
-            return None
-        return _PavSums(rule, folds, data.kind, data.given_priors, offset, cells.edges, self.floor,
+        # steps start at targets: at those of which a fold is trained, or, if it is of all that are
+        # calibrated, at the first target of a run
+        if folds.n_calibrators == 1:
+            runs = yield from rank_runs(data)
+            edges = runs.lowest[runs.positives > 0.0]
+        else:
+            cells = yield from rank_cells(data)
+            edges = cells.edges
+            if not np.array_equal(np.flatnonzero(cells.positives), 2 * np.arange(edges.size) + 1):
+                return None
+        return _PavSums(rule, folds, data.kind, data.given_priors, offset, edges, self.floor,
                         self.laplace)  # fmt: skip
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
@@ -217,7 +220,7 @@ class _WeighEnds(Step):
 
 @dataclass(frozen=True, eq=False)
 class _PavSums(StepFitSums):
-    """Samples in rank cells, which are pooled in each replicate."""
+    """Samples in cells that begin at targets' scores, which are pooled in each replicate."""
 
     edges: Floats
     floor: float
@@ -230,14 +233,14 @@ class _PavSums(StepFitSums):
 
     @property
     def n_cells(self) -> int:
-        return 2 * self.edges.size + 1
+        return self.edges.size + 1
 
     @property
     def cells_key(self) -> Hashable:
-        return ("rank cells", self.laplace)
+        return ("cells from targets on", self.laplace)
 
     def cells(self, part: Part) -> NDArray[Any]:
-        return kernels.cell_numbers(part.predictions._kernel_scores, self.edges)
+        return kernels.step_numbers(part.predictions._kernel_scores, self.edges)
 
     def levels(self, negatives: Floats, positives: Floats, factors: Floats) -> Floats:
         if self.laplace:  # which weigh 1, as all samples

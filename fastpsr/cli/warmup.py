@@ -86,7 +86,7 @@ def _beta() -> None:
 
 def _rank_cells() -> None:
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(2, 20_000))
+    scores = rng.normal(size=(2, 40_000))
     for y in (scores[1] > 0, scores[1] > 2.4):  # classes of like size, and of very different size
         predictions = fp.Predictions.from_raw_scores(y, scores[0])
         fp.AUC()(predictions)

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastpsr import checks
+from fastpsr import checks, kernels
 from fastpsr.compat.inputs import as_scores
-from fastpsr.kernels.blocks import sort_in_place
 from fastpsr.metrics import operating_points
 from fastpsr.predictions import Predictions
 
@@ -119,7 +118,7 @@ def minDCF(  # noqa: N802
     """
     positives = as_scores("positive_scores", positive_scores).copy()
     negatives = as_scores("negative_scores", negative_scores).copy()
-    sort_in_place(positives, negatives)
+    kernels.sort_in_place(positives, negatives)
     huge, rule = np.finfo(float).max, "be finite and at least 0"
     c_miss = checks.check_number("c_miss", c_miss, 0.0, huge, rule)
     c_fa = checks.check_number("c_fa", c_fa, 0.0, huge, rule)

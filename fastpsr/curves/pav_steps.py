@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from fastpsr import checks, kernels
 from fastpsr.curves.at_points import AtPoints
 from fastpsr.errors import ArgumentError
-from fastpsr.metrics.ranks import HullStatistic
+from fastpsr.metrics.ranks import PavStatistic
 from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats, Kind
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks, require_both_classes
-from fastpsr.summaries.rank_cells import HighestInSteps, RankCells, pav_blocks
+from fastpsr.summaries.rank_cells import HighestInSteps, RankRuns, pav_blocks
 
 __all__ = ["PavMap", "PavSteps", "pav_steps", "pav_steps_at"]
 
@@ -181,14 +181,14 @@ def _points(steps: PavSteps) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Llrs(HullStatistic[Floats]):
+class _Llrs(PavStatistic[Floats]):
     """LLRs of the isotonic fit at scores."""
 
     scores: Floats
 
     label = "isotonic fit"
 
-    def finish(self, summary: PavBlocks | RankCells) -> Floats:
+    def finish(self, summary: PavBlocks | RankRuns) -> Floats:
         blocks = summary.blocks
         totals = blocks.class_totals("isotonic fits")
         logs = checks.log_of_rows(blocks.positives) - checks.log_of_rows(blocks.negatives)
@@ -197,12 +197,12 @@ class _Llrs(HullStatistic[Floats]):
 
 
 @dataclass(frozen=True, eq=False)
-class _Posteriors(HullStatistic[Floats]):
+class _Posteriors(PavStatistic[Floats]):
     """Posteriors of the isotonic fit at scores."""
 
     scores: Floats
 
     label = "isotonic fit"
 
-    def finish(self, summary: PavBlocks | RankCells) -> Floats:
+    def finish(self, summary: PavBlocks | RankRuns) -> Floats:
         return summary.blocks.posteriors_at(self.scores)

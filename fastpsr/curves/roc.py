@@ -15,7 +15,7 @@ from fastpsr.plans import Data, Plan, begin, run, takes_predictions
 from fastpsr.predictions import Floats
 from fastpsr.results import Result
 from fastpsr.summaries.one_class import one_against_rest
-from fastpsr.summaries.rank_cells import RankCells, rank_cells
+from fastpsr.summaries.rank_cells import RankRuns, filled_cells
 from fastpsr.summaries.roc_steps import error_rates, limit_of_fa
 
 __all__ = ["MissRateCurve", "Roc", "roc", "roc_at"]
@@ -62,15 +62,13 @@ class Roc(Result):
         }
 
     @classmethod
-    def of(cls, cells: RankCells) -> Self:
-        """Return the ROC of rank cells."""
+    def of(cls, cells: RankRuns) -> Self:
+        """Return the ROC of rank cells, none of which is empty."""
         cells.class_totals("error rates")
-        filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
-        negatives, positives = cells.negatives[filled], cells.positives[filled]
-        p_miss, p_fa = error_rates(negatives, positives)
-        threshold = np.append(cells.lowest[filled], np.inf)
-        blocks = kernels.pool_adjacent_violators(negatives, positives)
-        return cls(threshold, p_miss, p_fa, np.append(blocks, filled.size))
+        p_miss, p_fa = error_rates(cells.negatives, cells.positives)
+        threshold = np.append(cells.lowest, np.inf)
+        blocks = kernels.pool_adjacent_violators(cells.negatives, cells.positives)
+        return cls(threshold, p_miss, p_fa, np.append(blocks, cells.lowest.size))
 
 
 @takes_predictions
@@ -117,7 +115,7 @@ def _plan(data: Data, class_: int | None) -> Plan[Roc]:
     data = one_against_rest(data, class_)
     checks.check_binary("a ROC", data.n_classes, takes_class=True)
     yield from begin(data)
-    return Roc.of((yield from rank_cells(data)))
+    return Roc.of((yield from filled_cells(data)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +153,14 @@ def roc_at(data: Data, points: ArrayLike | None) -> Plan[AtPoints]:
 
 
 @dataclass(frozen=True, eq=False)
-class _MissRates(RankStatistic[RankCells, Floats]):
+class _MissRates(RankStatistic[RankRuns, Floats]):
     """Miss rates at false-alarm rates."""
 
     p_fa: Floats
 
     label = "roc"
 
-    def finish(self, summary: RankCells) -> Floats:
+    def finish(self, summary: RankRuns) -> Floats:
         summary.class_totals("error rates")
         p_miss, p_fa = error_rates(summary.negatives, summary.positives)
         return np.asarray(p_miss[limit_of_fa(self.p_fa).find(p_miss, p_fa) + 1])

@@ -27,7 +27,6 @@ __all__ = [
     "on_threads",
     "over_blocks",
     "over_parts",
-    "sort_in_place",
     "thread_count",
     "together",
     "writable",
@@ -126,15 +125,6 @@ def on_threads(n_threads: int) -> Iterator[None]:
         yield
     finally:
         _own_count.reset(token)
-
-
-def sort_in_place(*arrays: NDArray[Any]) -> None:
-    """Sort arrays, at the same time where there is much to sort."""
-    if min(array.size for array in arrays) < _WORTH_A_THREAD * BLOCK:
-        for array in arrays:
-            array.sort()
-    else:
-        together(*(array.sort for array in arrays))
 
 
 def _threads() -> "ThreadPoolExecutor":

@@ -21,9 +21,10 @@ __all__ = [
     "cell_numbers",
     "count_into_cells",
     "highest_in_steps",
-    "merge_into_cells",
+    "merge_by_score",
     "split_by_class",
     "step_function",
+    "step_numbers",
 ]
 
 _MOST_PARTS = 8  # histograms side by side; their number depends on the sizes alone
@@ -78,12 +79,15 @@ def split_by_class(scores: Reals, y: Codes) -> tuple[Floats, Floats]:
     return negatives, positives
 
 
-def merge_into_cells(sorted_scores: Floats, edges: Floats) -> tuple[Floats, Floats]:
-    """Return (totals, lowest) as `count_into_cells` does, for scores that are sorted already."""
-    totals = np.zeros(2 * edges.size + 1)
-    lowest = np.full(totals.size, np.inf)
-    _merge_into_cells(sorted_scores, edges, totals, lowest)
-    return totals, lowest
+def merge_by_score(members: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return (lowest, members, others): what lies in each cell that is not empty, in their order.
+
+    Both are sorted; the distinct scores of `members` are the edges.
+    """
+    cells = np.empty((3, 2 * members.size + 1))
+    n_cells = _merge_by_score(members, others, *cells)
+    lowest, of_members, of_others = cells[:, :n_cells]
+    return lowest, of_members, of_others
 
 
 def cell_numbers(values: Reals, edges: Floats, dtype: Any = np.int32) -> NDArray[Any]:
@@ -91,6 +95,14 @@ def cell_numbers(values: Reals, edges: Floats, dtype: Any = np.int32) -> NDArray
     out = np.empty(values.size, dtype)
     over_blocks(_cell_numbers, count_blocks(values.size), values, *bucket_grid(edges), out)
     return out
+
+
+def step_numbers(values: Reals, steps: Floats, dtype: Any = np.int32) -> NDArray[Any]:
+    """Return the number of steps at or below each value, as integers that hold twice as many."""
+    numbers = cell_numbers(values, steps, dtype)
+    numbers += 1
+    numbers >>= 1
+    return numbers
 
 
 def step_function(values: Reals, steps: Floats, levels: Floats) -> Floats:
@@ -193,18 +205,28 @@ def _split_by_class(first, last, bounds, scores, y, begins, negatives, positives
 
 
 @kernel
-def _merge_into_cells(sorted_scores, edges, totals, lowest):
-    below = 0
-    for i in range(sorted_scores.size):
-        score = sorted_scores[i]
-        while below < edges.size and edges[below] < score:
-            below += 1
-        cell = 2 * below
-        if below < edges.size and edges[below] == score:
-            cell += 1
-        if totals[cell] == 0.0:
-            lowest[cell] = score
-        totals[cell] += 1.0
+def _merge_by_score(members, others, lowest, of_members, of_others):
+    n_cells = 0
+    i = 0
+    j = 0
+    while True:
+        first = j
+        while j < others.size and (i == members.size or others[j] < members[i]):
+            j += 1
+        if j > first:
+            lowest[n_cells], of_members[n_cells], of_others[n_cells] = others[first], 0.0, j - first
+            n_cells += 1
+        if i == members.size:
+            return n_cells
+        edge = members[i]
+        first_member = i
+        first = j
+        while i < members.size and members[i] == edge:
+            i += 1
+        while j < others.size and others[j] == edge:
+            j += 1
+        lowest[n_cells], of_members[n_cells], of_others[n_cells] = edge, i - first_member, j - first
+        n_cells += 1
 
 
 @kernel

@@ -1,16 +1,17 @@
-"""The order of all scores, found in buckets of equal width."""
+"""Scores in ascending order."""
 
 import numpy as np
 
-from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, together
 from fastpsr.kernels.compiler import kernel
 from fastpsr.kernels.grid import bucket_of
 from fastpsr.kernels.sizes import index_type
 from fastpsr.kernels.types import Codes, Counts, Floats
 
-__all__ = ["order_by_score"]
+__all__ = ["order_by_score", "sort_in_place"]
 
 _SHORT = 48  # scores of a bucket that are ordered by insertion
+_FEW = 1 << 14  # scores, which NumPy sorts as fast; more are sorted at the same time
 _MOST_LONG = 256  # longer buckets, each ordered by NumPy; of more NumPy orders all scores
 
 
@@ -22,6 +23,23 @@ def order_by_score(scores: Floats) -> tuple[Floats, Codes, Counts]:
     ordered, rows = _in_buckets(scores)
     begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return ordered, rows, np.concatenate([[0], begins, [ordered.size]])
+
+
+def sort_in_place(*arrays: Floats) -> None:
+    """Sort contiguous arrays of float64 without nan."""
+    few = min(array.size for array in arrays) < _FEW
+    if few or len(arrays) == 1:
+        for array in arrays:
+            _sort(array)
+    else:
+        together(*(lambda array=array: _sort(array) for array in arrays))
+
+
+def _sort(array: Floats) -> None:
+    if array.size < _FEW:
+        array.sort()
+    else:
+        _sort_by_digits(array.view(np.uint64), np.empty(array.size, np.uint64))
 
 
 def _in_buckets(scores: Floats) -> tuple[Floats, Codes]:
@@ -48,6 +66,39 @@ def _in_buckets(scores: Floats) -> tuple[Floats, Codes]:
             return ordered, rows
     order = np.argsort(scores)
     return scores[order], order
+
+
+@kernel
+def _sort_by_digits(bits, spare):
+    """Sort the bits of floats digit by digit, of which there are 8 of 8 bits, from the last on."""
+    sign = np.uint64(1) << np.uint64(63)
+    digit = np.uint64(0xFF)
+    counts = np.zeros((8, 256), np.int64)
+    for i in range(bits.size):
+        key = bits[i] ^ (sign if bits[i] < sign else ~np.uint64(0))  # in the order of the floats
+        bits[i] = key
+        for k in range(8):
+            counts[k, (key >> np.uint64(8 * k)) & digit] += 1
+    here, there = bits, spare
+    for k in range(8):
+        shift = np.uint64(8 * k)
+        next_place = counts[k]
+        if next_place[(here[0] >> shift) & digit] == bits.size:  # all alike
+            continue
+        before = 0
+        for value in range(256):
+            n_here = next_place[value]
+            next_place[value] = before
+            before += n_here
+        for i in range(bits.size):
+            key = here[i]
+            value = (key >> shift) & digit
+            there[next_place[value]] = key
+            next_place[value] += 1
+        here, there = there, here
+    for i in range(bits.size):
+        key = here[i]
+        bits[i] = key ^ (sign if key >= sign else ~np.uint64(0))
 
 
 @kernel

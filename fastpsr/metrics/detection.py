@@ -29,7 +29,7 @@ from fastpsr.summaries.counts import AcceptanceSums, DecisionCounts
 from fastpsr.summaries.losses import LossSums, ScoreTotals
 from fastpsr.summaries.one_class import one_against_rest
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, rank_cells
+from fastpsr.summaries.rank_cells import RankRuns, rank_runs
 from fastpsr.summaries.sums import Sums
 
 __all__ = ["AUC", "ActDCF", "Cllr", "MinCllr", "MinDCF"]
@@ -71,7 +71,7 @@ class _MeanCost:
 
 
 @dataclass(frozen=True, eq=False)
-class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
+class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankRuns]):
     """Normalized detection cost at the best threshold on the evaluated data.
 
     ``min_t [c_miss pi P_miss(t) + c_fa (1 - pi) P_fa(t)] / min(c_miss pi, c_fa (1 - pi))``.
@@ -107,7 +107,7 @@ class MinDCF(_MeanCost, HullMetric, PointMetric[PavBlocks | RankCells]):
     interval_rule = OF_MINIMAL_COSTS
     value_range = (0.0, 1.0)
 
-    def finish(self, summary: PavBlocks | RankCells) -> float:
+    def finish(self, summary: PavBlocks | RankRuns) -> float:
         hull = summary.blocks.hull
         return float(sum(cost.normalized(*hull).min() for cost in self.costs) / len(self.costs))
 
@@ -298,7 +298,7 @@ class MinCllr(HullMetric):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(), cls(0.01)]
 
-    def finish(self, summary: PavBlocks | RankCells) -> float:
+    def finish(self, summary: PavBlocks | RankRuns) -> float:
         negatives, positives = summary.class_totals("minCllr")
         non = summary.blocks.negatives / negatives * (1.0 - self.p_target)
         tar = summary.blocks.positives / positives * self.p_target
@@ -313,7 +313,7 @@ class MinCllr(HullMetric):
 
 
 @dataclass(frozen=True, eq=False)
-class AUC(RankMetric[list[RankCells]]):
+class AUC(RankMetric[list[RankRuns]]):
     """Area under the ROC: the probability that a target scores above a non-target.
 
     Ties count half.
@@ -331,7 +331,7 @@ class AUC(RankMetric[list[RankCells]]):
 
     Notes
     -----
-    Replicates of one class against the rest are computed from reweighted samples, not from cells.
+    Replicates of one class against the rest are computed from reweighted samples, not from counts.
 
     Examples
     --------
@@ -364,28 +364,28 @@ class AUC(RankMetric[list[RankCells]]):
             return None
         return (yield from super().sums(data))
 
-    def total(self, data: Data) -> Plan[list[RankCells]]:
-        """Plan: request the rank cells of the classes that are told from the rest."""
+    def total(self, data: Data) -> Plan[list[RankRuns]]:
+        """Plan: request the runs of the classes that are told from the rest."""
         if self.class_ is None:
             checks.check_binary("an AUC", data.n_classes, takes_class=True)
-            return [(yield from rank_cells(data))]
+            return [(yield from rank_runs(data))]
         classes = range(data.n_classes) if self.class_ == "macro" else [self.class_]
-        cells = []
+        runs = []
         for k in classes:
             of_class = one_against_rest(data, k)
             yield from begin(of_class)
-            cells.append((yield from rank_cells(of_class)))
-        return cells
+            runs.append((yield from rank_runs(of_class)))
+        return runs
 
-    def finish(self, summary: list[RankCells] | RankCells) -> float:
-        cells = summary if isinstance(summary, list) else [summary]
-        return sum(map(_area, cells)) / len(cells)
+    def finish(self, summary: list[RankRuns] | RankRuns) -> float:
+        runs = summary if isinstance(summary, list) else [summary]
+        return sum(map(_area, runs)) / len(runs)
 
 
-def _area(cells: RankCells) -> float:
+def _area(runs: RankRuns) -> float:
     """Return the area under the ROC."""
-    totals = cells.class_totals("AUC")
-    non, tar = cells.negatives, cells.positives
+    totals = runs.class_totals("AUC")
+    non, tar = runs.negatives, runs.positives
     if not 1e-140 < totals.min() <= totals.max() < 1e140:  # products would over- or underflow
         non, tar, totals = non / totals[0], tar / totals[1], np.ones(2)
     below = np.cumsum(non) - non

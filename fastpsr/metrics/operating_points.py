@@ -14,7 +14,7 @@ from fastpsr.metrics.ranks import RankMetric
 from fastpsr.plans import Data, Plan, begin, check_data, run
 from fastpsr.results import Result
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import HighestInSteps, RankCells, pav_blocks, rank_cells
+from fastpsr.summaries.rank_cells import HighestInSteps, RankRuns, pav_blocks, rank_cells
 from fastpsr.summaries.roc_steps import (
     EQUAL_RATES,
     Criterion,
@@ -109,7 +109,7 @@ def _vertex(data: Data, blocks: PavBlocks, number: int) -> Plan[OperatingPoint]:
     return OperatingPoint(threshold, float(p_miss[number]), float(p_fa[number]))
 
 
-class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
+class _StepMetric(PointMetric[PavBlocks | RankRuns | RocStep]):
     """A metric of the two operating points of the ROC around a criterion."""
 
     @property
@@ -133,7 +133,7 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
     interval_rule: Any = replace(AT_A_POINT, scale="log")
     value_range: Any = (0.0, 1.0)
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
+    def total(self, data: Data) -> Plan[PavBlocks | RankRuns | RocStep]:
         if data.has_weights and not self.needs_scores:
             return (yield from rank_cells(data))
         return (yield from roc_step(data, self.criterion))
@@ -143,7 +143,7 @@ class _StepMetric(PointMetric[PavBlocks | RankCells | RocStep]):
             return (yield from near_step_sums(data, self.criterion))
         return (yield from super().sums(data))
 
-    def finish(self, summary: PavBlocks | RankCells | RocStep) -> float:
+    def finish(self, summary: PavBlocks | RankRuns | RocStep) -> float:
         return self.value_of(summary.step(self.criterion))
 
     def point(self, data: Data) -> Plan[OperatingPoint]:
@@ -242,12 +242,12 @@ class EER(_StepMetric):
         """On the hull it is at most that of constant scores."""
         return (0.0, 0.5 if self.definition == "hull" else 1.0)
 
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells | RocStep]:
+    def total(self, data: Data) -> Plan[PavBlocks | RankRuns | RocStep]:
         if self.definition == "hull":
             return (yield from pav_blocks(data))
         return (yield from super().total(data))
 
-    def finish(self, summary: PavBlocks | RankCells | RocStep) -> float:
+    def finish(self, summary: PavBlocks | RankRuns | RocStep) -> float:
         if self.definition == "hull" and not isinstance(summary, RocStep):
             summary = summary.blocks
         return super().finish(summary)

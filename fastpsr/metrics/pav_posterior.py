@@ -8,16 +8,16 @@ import numpy as np
 from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.metrics.base import Metric
-from fastpsr.metrics.ranks import HullStatistic
+from fastpsr.metrics.ranks import PavStatistic
 from fastpsr.plans import Data
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells
+from fastpsr.summaries.rank_cells import RankRuns
 
 __all__ = ["PavPosterior"]
 
 
 @dataclass(frozen=True, eq=False)
-class PavPosterior(HullStatistic[float], Metric[PavBlocks | RankCells]):
+class PavPosterior(PavStatistic[float], Metric[PavBlocks | RankRuns]):
     """Posterior of class 1 at one score after PAV, trained on the evaluated data.
 
     With :func:`fastpsr.bootstrap` it gives the confidence band of a reliability diagram.
@@ -62,7 +62,7 @@ class PavPosterior(HullStatistic[float], Metric[PavBlocks | RankCells]):
     def examples(cls, data: Data) -> list[Metric[Any]]:
         return [cls(-1.0), cls(0.5), cls(float("-inf"))]
 
-    def finish(self, summary: PavBlocks | RankCells) -> float:
+    def finish(self, summary: PavBlocks | RankRuns) -> float:
         posterior = float(summary.blocks.posteriors_at(np.array([self.score]))[0])
         if np.isnan(posterior):
             raise ArgumentError(

@@ -9,24 +9,31 @@ from fastpsr.metrics.base import Metric, Statistic, Summary, Value
 from fastpsr.plans import Data, Plan
 from fastpsr.predictions import Predictions
 from fastpsr.summaries.pav_blocks import PavBlocks
-from fastpsr.summaries.rank_cells import RankCells, cell_sums, pav_blocks
+from fastpsr.summaries.rank_cells import RankRuns, cell_sums, pav_blocks, run_sums
 from fastpsr.summaries.sums import Sums
 
-__all__ = ["HullMetric", "HullStatistic", "RankMetric", "RankStatistic"]
+__all__ = ["HullMetric", "HullStatistic", "PavStatistic", "RankMetric", "RankStatistic"]
 
 
 class RankStatistic(Statistic[Summary, Value]):
-    """A statistic of the rank cells."""
+    """A statistic of the runs of scores of one class."""
+
+    def sums(self, data: Data) -> Plan[Sums | None]:
+        return (yield from run_sums(data))
+
+
+class HullStatistic(RankStatistic[PavBlocks | RankRuns, Value]):
+    """A statistic of the isotonic fit, whose blocks are found faster than runs."""
+
+    def total(self, data: Data) -> Plan[PavBlocks | RankRuns]:
+        return (yield from pav_blocks(data))
+
+
+class PavStatistic(HullStatistic[Value]):
+    """A statistic of the isotonic fit at given scores: in a replicate a block begins at one."""
 
     def sums(self, data: Data) -> Plan[Sums | None]:
         return (yield from cell_sums(data))
-
-
-class HullStatistic(RankStatistic[PavBlocks | RankCells, Value]):
-    """A statistic of the isotonic fit, whose blocks are found faster than rank cells."""
-
-    def total(self, data: Data) -> Plan[PavBlocks | RankCells]:
-        return (yield from pav_blocks(data))
 
 
 class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
@@ -43,5 +50,5 @@ class RankMetric(RankStatistic[Summary, float], Metric[Summary]):
         return Predictions.from_raw_scores(y_true, scores, **options)
 
 
-class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankCells]):
+class HullMetric(HullStatistic[float], RankMetric[PavBlocks | RankRuns]):
     """A metric of the convex hull of the ROC."""

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from fastpsr import checks, kernels
 from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
-from fastpsr.kernels import blocks
 from fastpsr.kernels.sizes import index_type
-from fastpsr.plans import Data, Part, Plan, Shared, Step, run
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, Shared, Step, run
 from fastpsr.plans.budget import memory_budget
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.buckets import (
@@ -33,11 +32,16 @@ __all__ = [
     "CountIntoCells",
     "HighestInSteps",
     "RankCells",
+    "RankRuns",
+    "RunSums",
     "Scores",
     "cell_sums",
+    "filled_cells",
     "minority_of",
     "pav_blocks",
     "rank_cells",
+    "rank_runs",
+    "run_sums",
 ]
 
 _SORTING_WINS = 1 / 16  # share of the minority from which sorting both classes beats looking up
@@ -60,76 +64,126 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class RankCells(ClassTotals):
-    """Weights of both classes in cells between and at the distinct scores of the minority.
+class RankRuns(ClassTotals):
+    """Weights of both classes in runs of scores of one class, or at a score of both.
 
     Attributes
     ----------
-    edges : ndarray of float64, shape (m,)
-        Distinct scores of the smaller class, ascending. Cell 2 j + 1 is the score ``edges[j]``,
-        cell 2 j lies between ``edges[j - 1]`` and ``edges[j]``.
-    lowest : ndarray of float64, shape (2 m + 1,)
-        Lowest score in each cell, inf where it is empty.
-    negatives, positives : ndarray of float64, shape (2 m + 1,)
+    lowest : ndarray of float64, shape (r,)
+        Lowest score in each run, ascending; or a number below it, but above all runs before.
+    negatives, positives : ndarray of float64, shape (r,)
         Total weight of each class.
     given_priors : ndarray of float64, shape (2,), or None
 
     Notes
     -----
-    Equal scores share a cell. No block of an isotonic fit, and no vertex of a ROC hull, splits a
-    run of samples of one class, so nothing that depends on ranks alone is lost.
+    Equal scores share a run. No block of an isotonic fit, and no vertex of a ROC hull, splits a run
+    of samples of one class, also if only some of them are drawn; nor does an area depend on their
+    order. So nothing that depends on ranks alone is lost.
     """
 
-    edges: Floats
     lowest: Floats
     negatives: Floats
     positives: Floats
     given_priors: Floats | None
-
-    @classmethod
-    def of(cls, predictions: Predictions) -> "RankCells":
-        """Count labeled binary predictions in memory into cells on their scale."""
-        return run(lambda: _count_cells(predictions))
 
     @cached_property
     def blocks(self) -> PavBlocks:
         """The blocks of the isotonic fit."""
         return PavBlocks.of_cells(self.lowest, self.negatives, self.positives, self.given_priors)
 
+    @property
+    def runs(self) -> "RankRuns":
+        """The runs, which neighboring groups of one class form."""
+        kinds = (self.negatives > 0.0) + 2 * (self.positives > 0.0)
+        filled = np.flatnonzero(kinds)
+        if not filled.size:
+            return self
+        kinds = kinds[filled]
+        is_first = np.ones(filled.size, bool)
+        is_first[1:] = (kinds[1:] == 3) | (kinds[1:] != kinds[:-1])
+        starts = filled[is_first]
+        negatives, positives = (
+            np.add.reduceat(of_class, starts) for of_class in (self.negatives, self.positives)
+        )
+        return RankRuns(self.lowest[starts], negatives, positives, self.given_priors)
+
 
 @dataclass(frozen=True, eq=False)
-class CellSums(Sums):
-    """Samples grouped by class and rank cell: cells of class 0, then those of class 1."""
+class RankCells(RankRuns):
+    """Weights of both classes in cells between and at the distinct scores of the minority.
+
+    Attributes
+    ----------
+    lowest : ndarray of float64, shape (2 m + 1,)
+        Lowest score in each cell, inf where it is empty.
+    negatives, positives : ndarray of float64, shape (2 m + 1,)
+        Total weight of each class.
+    given_priors : ndarray of float64, shape (2,), or None
+    edges : ndarray of float64, shape (m,)
+        Distinct scores of the smaller class, ascending. Cell 2 j + 1 is the score ``edges[j]``,
+        cell 2 j lies between ``edges[j - 1]`` and ``edges[j]``.
+    """
 
     edges: Floats
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "RankCells":
+        """Count labeled binary predictions in memory into cells on their scale."""
+        return run(lambda: _count_cells(predictions))
+
+
+@dataclass(frozen=True, eq=False)
+class RunSums(Sums):
+    """Samples grouped by class and run: runs of class 0, then those of class 1."""
+
     lowest: Floats
     given_priors: Floats | None
     known_weight: Floats | None
 
-    stream = ("rank cells",)
+    stream = ("rank runs",)
     n_classes = 2
 
     @property
     def n_groups(self) -> int:  # type: ignore[override]
-        """Twice the number of cells."""
+        """Twice the number of runs."""
         return 2 * self.lowest.size
 
     @property
     def key(self) -> Hashable:
-        return "rank cells"
+        return self.stream
+
+    def numbers(self, part: Part) -> NDArray[Any]:
+        """Return the run of each sample of a part, of type `index_type`."""
+        scores = part.predictions._kernel_scores
+        return kernels.step_numbers(scores, self.lowest[1:], index_type(self.n_groups))
 
     def groups(self, part: Part, *beside: Part) -> NDArray[Any]:
-        predictions = part.predictions
-        places = kernels.cell_numbers(
-            predictions._kernel_scores, self.edges, index_type(self.n_groups)
-        )
-        places[predictions.labels != 0] += self.lowest.size
+        places = self.numbers(part)
+        places[part.predictions.labels != 0] += self.lowest.size
         return places
+
+    def assemble(self, weight: Floats, sums: Floats) -> RankRuns:
+        n_runs = self.lowest.size
+        return RankRuns(self.lowest, weight[:n_runs], weight[n_runs:], self.given_priors)
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums(RunSums):
+    """Samples grouped by class and rank cell, where it matters at which score a block begins."""
+
+    edges: Floats = field(kw_only=True)
+
+    stream = ("rank cells",)
+
+    def numbers(self, part: Part) -> NDArray[Any]:
+        scores = part.predictions._kernel_scores
+        return kernels.cell_numbers(scores, self.edges, index_type(self.n_groups))
 
     def assemble(self, weight: Floats, sums: Floats) -> RankCells:
         n_cells = self.lowest.size
         return RankCells(
-            self.edges, self.lowest, weight[:n_cells], weight[n_cells:], self.given_priors
+            self.lowest, weight[:n_cells], weight[n_cells:], self.given_priors, self.edges
         )
 
 
@@ -151,7 +205,22 @@ def cell_sums(data: Data) -> Plan[CellSums]:
     """Plan: request the rank cells, and return their sums."""
     cells = yield from rank_cells(data)
     weight = np.concatenate([cells.negatives, cells.positives])
-    return CellSums(cells.edges, cells.lowest, data.given_priors, weight)
+    return CellSums(cells.lowest, data.given_priors, weight, edges=cells.edges)
+
+
+def rank_runs(data: Data) -> Plan[RankRuns]:
+    """Plan: return the runs of labeled binary data; computed once."""
+    checks.check_binary("ranks", data.n_classes)
+    (runs,) = yield [Shared("rank runs", data, lambda: _find_runs(data))]
+    found: RankRuns = runs
+    return found
+
+
+def run_sums(data: Data) -> Plan[RunSums]:
+    """Plan: request the runs, and return their sums."""
+    runs = yield from rank_runs(data)
+    weight = np.concatenate([runs.negatives, runs.positives])
+    return RunSums(runs.lowest, data.given_priors, weight)
 
 
 def pav_blocks(data: Data) -> Plan[PavBlocks]:
@@ -162,30 +231,76 @@ def pav_blocks(data: Data) -> Plan[PavBlocks]:
     return fitted
 
 
+def _find_runs(data: Data) -> Plan[RankRuns]:
+    """Sort the scores in buckets that hold both classes, where those of both are many."""
+    sorting_wins = _sorting_wins(data)
+    if not sorting_wins or isinstance(data, PartitionedPredictions):  # of which this is one read
+        cells = yield from (filled_cells if sorting_wins else rank_cells)(data)
+        return cells.runs
+    column = ScoresByClass()
+
+    def needed(counted: Counted, sums: Floats) -> NDArray[np.bool_]:
+        return counted.counts.all(axis=1) & ~counted.are_alike
+
+    counted, _, flags = yield from count_until_few(column, data, needed)
+    picked = yield from pick(column, data, counted, flags)
+    kernels.sort_in_place(*picked)
+    lowest, negatives, positives, bucket = kernels.merge_into_runs(counted.counts, flags, *picked)
+    unknown = np.isnan(lowest)
+    lowest[unknown] = counted.starts_of(bucket[unknown])
+    return RankRuns(lowest, negatives, positives, data.given_priors)
+
+
+def _sorting_wins(data: Data) -> bool:
+    """Whether sorting both classes beats placing one among the other, and fits the budget."""
+    sizes = data.class_sizes
+    n_rows = int(sizes.sum())
+    wins = not data.has_weights and int(sizes.min()) > _SORTING_WINS * n_rows
+    return wins and 8 * n_rows <= memory_budget()
+
+
+def filled_cells(data: Data) -> Plan[RankRuns]:
+    """Plan: return the rank cells that hold samples; computed once."""
+    checks.check_binary("ranks", data.n_classes)
+    (cells,) = yield [Shared("filled rank cells", data, lambda: _fill_cells(data))]
+    filled: RankRuns = cells
+    return filled
+
+
+def _fill_cells(data: Data) -> Plan[RankRuns]:
+    if not _sorting_wins(data):
+        cells = yield from rank_cells(data)
+        filled = np.flatnonzero((cells.negatives > 0.0) | (cells.positives > 0.0))
+        lowest, negatives, positives = cells.lowest, cells.negatives, cells.positives
+        return RankRuns(lowest[filled], negatives[filled], positives[filled], data.given_priors)
+    everything = PickValues(ScoresByClass(), _EVERYTHING, np.ones(1, bool))
+    (by_class,) = yield [everything.over(data)]
+    kernels.sort_in_place(*by_class)
+    minority = minority_of(data)
+    lowest, *both = kernels.merge_by_score(by_class[minority], by_class[1 - minority])
+    return RankRuns(lowest, both[minority], both[1 - minority], data.given_priors)
+
+
 def _count_cells(data: Data) -> Plan[RankCells]:
-    sizes, minority = data.class_sizes, minority_of(data)
-    n_members, n_rows = int(sizes.min()), int(sizes.sum())
-    if (
-        not data.has_weights
-        and n_members > _SORTING_WINS * n_rows
-        and 8 * n_rows <= memory_budget()
-    ):
-        picked = np.ones(1, bool)
-        (by_class,) = yield [PickValues(ScoresByClass(), _EVERYTHING, picked).over(data)]
-        blocks.sort_in_place(*by_class)
-        edges, weights_of_edges = _distinct(by_class[minority], np.empty(0))
-        totals, lowest = kernels.merge_into_cells(by_class[1 - minority], edges)
-        del by_class  # cells of classes of like size are many
+    minority = minority_of(data)
+    if _sorting_wins(data):
+        filled = yield from filled_cells(data)
+        by_class = filled.negatives, filled.positives
+        is_edge = by_class[minority] > 0.0
+        edges, weights_of_edges = filled.lowest[is_edge], by_class[minority][is_edge]
+        totals, lowest = np.zeros(2 * edges.size + 1), np.full(2 * edges.size + 1, np.inf)
+        cells = 2 * np.cumsum(is_edge) - is_edge
+        totals[cells], lowest[cells] = by_class[1 - minority], filled.lowest
     else:
         (members,) = yield [CollectClass(minority, data.has_weights).over(data)]
         edges, weights_of_edges = members
-        (cells,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
-        totals, lowest = cells
+        (counted,) = yield [CountIntoCells(1 - minority, edges, data.has_weights).over(data)]
+        totals, lowest = counted
     of_minority = np.zeros(totals.size)
     of_minority[1::2] = weights_of_edges
     lowest[1::2] = edges
     negatives, positives = (totals, of_minority) if minority else (of_minority, totals)
-    return RankCells(edges, lowest, negatives, positives, data.given_priors)
+    return RankCells(lowest, negatives, positives, data.given_priors, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +389,7 @@ class _Held:
         scores = [scores for scores, _ in self._rows.values()]
         self._rows = {}
         joined = np.concatenate([np.empty(0), *scores])
-        joined.sort()
+        kernels.sort_in_place(joined)
         self._count(*_distinct(joined, np.empty(0)))
 
     def _count(self, values: Floats, counts: Floats) -> None:
@@ -297,7 +412,9 @@ class _Held:
             return np.empty(0), np.empty(0)
         scores, weights = joined_by_number(self._rows)
         if not weights.size:
-            return _distinct(np.sort(scores), weights)
+            scores = scores.copy()
+            kernels.sort_in_place(scores)
+            return _distinct(scores, weights)
         order = np.argsort(scores, kind="stable")
         return _distinct(scores[order], weights[order])
 
@@ -369,7 +486,7 @@ def _fit(data: Data) -> Plan[PavBlocks]:
 
     counted, _, flags = yield from count_until_few(column, data, needed)
     picked = yield from pick(column, data, counted, flags)
-    blocks.sort_in_place(*picked)
+    kernels.sort_in_place(*picked)
     undecided = kernels.find_undecided(counted.counts) if counted.lowest.size else flags
     known = _known_starts(counted) if counted.lowest.size else np.empty(0)
     lowest, negatives, positives = kernels.pool_buckets(counted.counts, undecided, known, *picked)

@@ -142,6 +142,9 @@ def error_rates(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
 
     Neither class is empty.
     """
-    below = np.concatenate([[0.0], np.cumsum(positives)])
-    above = np.concatenate([np.cumsum(negatives[::-1])[::-1], [0.0]])
-    return below / below[-1], above / above[0]
+    below, above = np.zeros((2, negatives.size + 1))
+    np.cumsum(positives, out=below[1:])
+    np.cumsum(negatives[::-1], out=above[-2::-1])
+    below /= float(below[-1])
+    above /= float(above[0])
+    return below, above

@@ -112,7 +112,7 @@ class NearStepSums(CellSums):
 
     def assemble(self, weight: Floats, sums: Floats) -> "CellsNearStep":
         n_cells = self.lowest.size
-        return CellsNearStep(self.edges, self.lowest, weight[:n_cells], weight[n_cells:], None)
+        return CellsNearStep(self.lowest, weight[:n_cells], weight[n_cells:], None, self.edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def near_step_sums(data: Data, criterion: Criterion) -> Plan[NearStepSums]:
     steps = [CollectClass(k, data.has_weights, bounds=(low, high)) for k in classes]
     by_class = yield [each.over(data) for each in steps]
     edges = np.unique(np.concatenate([scores for scores, _ in by_class]))
-    return NearStepSums(edges, _known_at(edges), None, None, criterion)
+    return NearStepSums(_known_at(edges), None, None, criterion, edges=edges)
 
 
 def _known_at(edges: Floats) -> Floats:
@@ -166,13 +166,9 @@ class TargetCellSums(CellSums):
 
     stream = ("target cells",)
 
-    @property
-    def key(self) -> Hashable:
-        return "target cells"
-
     def assemble(self, weight: Floats, sums: Floats) -> "TargetCells":
         n_cells = self.lowest.size
-        return TargetCells(self.edges, self.lowest, weight[:n_cells], weight[n_cells:], None)
+        return TargetCells(self.lowest, weight[:n_cells], weight[n_cells:], None, self.edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +198,7 @@ def target_cell_sums(data: Data) -> Plan[TargetCellSums | None]:
     (edges, _), highest = yield [targets, HighestInSteps(np.empty(0)).over(data)]
     if highest[0] == np.inf:
         edges = np.union1d(edges, highest)
-    return TargetCellSums(edges, _known_at(edges), None, None)
+    return TargetCellSums(_known_at(edges), None, None, edges=edges)
 
 
 def score_above(data: Data, step: RocStep) -> Plan[float]:

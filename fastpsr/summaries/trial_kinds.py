@@ -128,10 +128,9 @@ class KindCellSums(KindSums):
 
     def places(self, part: Part) -> NDArray[Any]:
         scores, dtype = part.predictions._kernel_scores, index_type(2 * self.n_places)
-        cells = kernels.cell_numbers(scores, self.edges, dtype)
-        cells += self.of_targets
-        cells >>= 1
-        return cells
+        if self.of_targets:
+            return kernels.step_numbers(scores, self.edges, dtype)
+        return kernels.cell_numbers(scores, self.edges, dtype) >> 1
 
 
 def kind_cell_sums(data: Data, spoof: Any) -> Plan[KindCellSums]:
