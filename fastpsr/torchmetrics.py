@@ -273,9 +273,7 @@ def _summed(sums: Sums, batch: Predictions) -> NDArray[Any]:
 
 def _kept(batch: Predictions) -> Floats:
     """Return the scores, label and weight of each sample of positive weight, row after row."""
-    values = batch._values
-    if values.ndim == 1 and batch._has_posteriors:
-        values = batch.posteriors
+    values = batch.posteriors if batch._has_posteriors else batch.scores
     weights = batch.weights if batch.weights.size else np.ones(len(batch))
     rows = np.column_stack([values, batch.labels, weights])
     return rows[weights > 0.0].ravel()

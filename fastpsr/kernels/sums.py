@@ -6,6 +6,7 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.rows import sum_and_squares
 from fastpsr.kernels.types import Codes, Floats, Reals
 
 __all__ = [
@@ -130,17 +131,6 @@ def _split(losses, y, start, size):
     return negative, positive
 
 
-@summing
-def _sum_and_squares(values):
-    total = 0.0
-    squares = 0.0
-    for k in range(values.size):
-        value = np.float64(values[k])
-        total += value
-        squares += value * value
-    return total, squares
-
-
 @inline
 def _by_class(values, y, start, size, losses):
     for i in range(size):
@@ -191,7 +181,7 @@ def _brier_losses_multiclass(log_q, y, start, size, losses):
         for k in range(q.size):
             q[k] = _exp(row[k])
         q[y[start + i]] = 0.0
-        rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
+        rest, squares = sum_and_squares(q)  # 1 - q_y, without its rounding
         losses[i] = (rest * rest + squares) / q.size
 
 
@@ -199,8 +189,8 @@ def _brier_losses_multiclass(log_q, y, start, size, losses):
 def _log_losses_of_rows(q, y, start, size, losses):
     for i in range(size):
         row, true = q[start + i], y[start + i]
-        below, _ = _sum_and_squares(row[:true])
-        above, _ = _sum_and_squares(row[true + 1 :])
+        below, _ = sum_and_squares(row[:true])
+        above, _ = sum_and_squares(row[true + 1 :])
         losses[i] = (below + above) / row[true]  # odds against the true class
     for i in range(size):
         odds = losses[i]
@@ -213,8 +203,8 @@ def _log_losses_of_rows(q, y, start, size, losses):
 def _brier_losses_of_rows(q, y, start, size, losses):
     for i in range(size):
         row, true = q[start + i], y[start + i]
-        below, squares_below = _sum_and_squares(row[:true])
-        above, squares_above = _sum_and_squares(row[true + 1 :])
+        below, squares_below = sum_and_squares(row[:true])
+        above, squares_above = sum_and_squares(row[true + 1 :])
         rest = below + above
         total = rest + row[true]
         squares = rest * rest + squares_below + squares_above
