@@ -36,6 +36,7 @@ __all__ = [
     "check_number",
     "check_posterior_rows",
     "clip_log_rows",
+    "label_type",
     "log_of_rows",
     "log_softmax",
     "read",
@@ -295,9 +296,7 @@ def as_labels(
     if array.ndim != 1:
         raise _not_one_label(name, array.shape, takes_classes)
     check_length(name, array.size, n_samples)
-    codes: NDArray[np.integer[Any]] = np.empty(
-        n_samples, np.uint8 if n_classes <= 256 else np.int32
-    )
+    codes: NDArray[np.integer[Any]] = np.empty(n_samples, label_type(n_classes))
     if array.dtype == bool:
         return np.ascontiguousarray(array).view(np.uint8).astype(codes.dtype, copy=False)
     if array.dtype.kind == "f" or array.dtype == np.uint64:
@@ -318,6 +317,11 @@ def as_labels(
             value=str(array[position]),
         )
     return codes
+
+
+def label_type(n_classes: int) -> "type[np.uint8 | np.int32]":
+    """Return the type of class indices."""
+    return np.uint8 if n_classes <= 256 else np.int32
 
 
 def _places(name: str, labels: ArrayLike, classes: ArrayLike, n_classes: int) -> NDArray[Any]:

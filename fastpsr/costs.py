@@ -176,8 +176,8 @@ class CostMatrix:
             and not np.diagonal(self._values).any()
         )
 
-    def decisions(self, scores: Floats) -> NDArray[np.int32]:
-        """Return the least costly decisions for log-odds (N,), or log-posteriors (N, K)."""
+    def decisions(self, scores: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the least costly decisions for log-odds (N,), or for rows (N, K) of logits."""
         if self.is_zero_one and scores.ndim == 2:
             return kernels.likeliest_classes(scores)
         return kernels.least_costly_decisions(scores, *self.sparse_columns)
@@ -279,6 +279,10 @@ def bayes_decisions(
         return PartitionedDecisions(predictions, matrix)
     if predictions._has_posteriors:  # as given: rounding of logarithms would break ties
         return matrix.decisions_of_posteriors(predictions._kernel_posteriors)
+    if predictions._logits is not None:
+        if matrix.is_zero_one:
+            return predictions._logits.likeliest.astype(np.int32)
+        return matrix.decisions(predictions._logits.rows)
     binary = predictions.n_classes == 2
     return matrix.decisions(predictions.log_odds if binary else predictions.log_posteriors)
 

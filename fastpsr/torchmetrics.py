@@ -281,7 +281,7 @@ def _summed(sums: Sums, batch: Predictions) -> NDArray[Any]:
 
 def _kept(batch: Predictions) -> Floats:
     """Return the scores, label and weight of each sample of positive weight, row after row."""
-    values = batch._values
+    values = batch._values if batch._logits is None else batch.scores
     if values.ndim == 1 and batch._has_posteriors:
         values = batch.posteriors
     weights = batch.weights

@@ -17,6 +17,7 @@ from fastpsr.kernels.inductive import *  # noqa: F403
 from fastpsr.kernels.isotonic import *  # noqa: F403
 from fastpsr.kernels.linear import *  # noqa: F403
 from fastpsr.kernels.log_space import *  # noqa: F403
+from fastpsr.kernels.logits import *  # noqa: F403
 from fastpsr.kernels.ordering import *  # noqa: F403
 from fastpsr.kernels.panels import *  # noqa: F403
 from fastpsr.kernels.resampling import *  # noqa: F403

@@ -23,11 +23,11 @@ from fastpsr.kernels.notice import say_when_compiling
 
 __all__ = [
     "bits_to_float",
-    "comparing",
     "elementary",
     "float_to_bits",
     "is_plain",
     "kernel",
+    "larger",
     "summing",
 ]
 
@@ -110,11 +110,6 @@ def summing(function: Any) -> Any:
     return _compile(function, {"contract", "reassoc", "nsz"})
 
 
-def comparing(function: Any) -> Any:
-    """Compile a search for an extreme among numbers: without nan it vectorizes."""
-    return _compile(function, {"nnan", "nsz"})
-
-
 def elementary(function: Any) -> Any:
     """Compile a function of scalars that is inlined into its callers.
 
@@ -139,6 +134,16 @@ def _compiled_float_to_bits(typing_context, value):
     return numba.int64(numba.float64), generate
 
 
+@intrinsic
+def _compiled_larger(typing_context, one, other):
+    def generate(context, builder, signature, arguments):
+        flags = ("nnan", "nsz")  # on the choice, too: else a search for an extreme stays scalar
+        is_larger = builder.fcmp_ordered(">", *arguments, flags=flags)
+        return builder.select(is_larger, *arguments, flags=flags)
+
+    return one(one, one), generate
+
+
 def _plain_bits_to_float(bits):
     return np.int64(bits).view(np.float64)
 
@@ -151,3 +156,5 @@ def _plain_float_to_bits(value):
 bits_to_float = _plain_bits_to_float if _PLAIN else _compiled_bits_to_float
 #: Reinterpret a float64 as an int64.
 float_to_bits = _plain_float_to_bits if _PLAIN else _compiled_float_to_bits
+#: Return the larger of two numbers of one type, neither of them nan.
+larger = max if _PLAIN else _compiled_larger

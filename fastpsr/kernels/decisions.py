@@ -9,6 +9,7 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.rows import largest
 from fastpsr.kernels.types import Codes, Floats, Reals
 
 __all__ = [
@@ -26,7 +27,7 @@ _exp = elementary.exp_of_nonpositive
 def least_costly_decisions(
     scores: Reals, starts: Codes, classes: Codes, values: Floats
 ) -> NDArray[np.int32]:
-    """Return the decision of least expected cost for log-odds (N,) or log-posteriors (N, K).
+    """Return the decision of least expected cost for log-odds (N,), or for logits (N, K).
 
     The costs come by column: those of decision j are ``values[starts[j]:starts[j + 1]]``, for the
     classes named in the same places.
@@ -105,12 +106,12 @@ def _decide_by_odds(first, last, odds, starts, classes, values, decisions):
 
 
 @kernel
-def _decide(first, last, log_q, starts, classes, values, decisions):
-    odds = np.empty(log_q.shape[1])
+def _decide(first, last, logits, starts, classes, values, decisions):
+    odds = np.empty(logits.shape[1])
     for i in range(first * BLOCK, min(last * BLOCK, decisions.size)):
-        top = log_q[i].max()
+        top = np.float64(largest(logits[i]))
         for k in range(odds.size):
-            odds[k] = _odds(log_q[i, k] - top)
+            odds[k] = _odds(np.float64(logits[i, k]) - top)
         decisions[i] = _choose(odds, starts, classes, values)
 
 

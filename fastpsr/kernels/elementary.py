@@ -10,6 +10,7 @@ _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts: the first has 21 tr
 _LN2_LOW = 1.90821492927058770002e-10  # so that its products with exponents are exact
 _LN2 = math.log(2.0)
 _LOG2_E = 1.0 / _LN2
+_LEAST_NORMAL_EXPONENT = -708.0  # of which exp is a normal number
 _LEAST_EXPONENT = -1075.0 * _LN2  # exp of less is nearer to 0 than to any other number
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT2 = math.sqrt(2.0)
@@ -24,10 +25,8 @@ _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10 = (1.0 / (2 * n + 1) for n in 
 
 
 @elementary
-def exp_of_nonpositive(x):
-    """exp(x) for x <= 0; nan stays nan."""
-    vanishes = x < _LEAST_EXPONENT  # set apart: arithmetic on subnormal numbers is slow
-    x = 0.0 if vanishes else x
+def _exp_reduced(x):
+    """Return p and an integer n so that exp(x) = p 2^n."""
     whole = np.floor(x * _LOG2_E + 0.5)
     r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
     p = _E13
@@ -42,11 +41,24 @@ def exp_of_nonpositive(x):
     p = p * r + _E4
     p = p * r + _E3
     p = p * r + _E2
-    p = p * r * r + r + 1.0
-    exponent = np.int64(whole)
+    return p * r * r + r + 1.0, np.int64(whole)
+
+
+@elementary
+def exp_of_nonpositive(x):
+    """exp(x) for x <= 0; nan stays nan."""
+    vanishes = x < _LEAST_EXPONENT  # set apart: arithmetic on subnormal numbers is slow
+    p, exponent = _exp_reduced(0.0 if vanishes else x)
     half = exponent >> 1  # 2^exponent may be subnormal: multiply in two steps
     p = p * bits_to_float((half + 1023) << 52) * bits_to_float((exponent - half + 1023) << 52)
     return 0.0 if vanishes else p
+
+
+@elementary
+def exp_of_distance(x):
+    """exp(x) for x <= 0, and exp(-708) below -708: too little to change a sum of 1 or more."""
+    p, exponent = _exp_reduced(x if x > _LEAST_NORMAL_EXPONENT else _LEAST_NORMAL_EXPONENT)
+    return p * bits_to_float((exponent + 1023) << 52)
 
 
 @elementary

@@ -1,16 +1,16 @@
 """Operations on one row of values, shared by several kernels."""
 
-import math
+import numpy as np
 
-from fastpsr.kernels.compiler import comparing, summing
+from fastpsr.kernels.compiler import kernel, larger, summing
 
 
-@comparing
+@kernel
 def largest(values):
     """Return the largest value; none may be nan."""
-    top = -math.inf
+    top = values[0]
     for k in range(values.size):
-        top = max(top, values[k])
+        top = larger(values[k], top)
     return top
 
 
@@ -21,3 +21,15 @@ def total(values):
     for k in range(values.size):
         added += values[k]
     return added
+
+
+@summing
+def sum_and_squares(values):
+    """Return the sum, and the sum of the squares."""
+    added = 0.0
+    squares = 0.0
+    for k in range(values.size):
+        value = np.float64(values[k])
+        added += value
+        squares += value * value
+    return added, squares

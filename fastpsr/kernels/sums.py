@@ -6,6 +6,7 @@ from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks, writable
 from fastpsr.kernels.compiler import elementary as inline
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.rows import sum_and_squares
 from fastpsr.kernels.types import Codes, Floats, Reals
 
 __all__ = [
@@ -142,17 +143,6 @@ def _split(losses, labels):
     return negative, positive
 
 
-@summing
-def _sum_and_squares(values):
-    total = 0.0
-    squares = 0.0
-    for k in range(values.size):
-        value = np.float64(values[k])
-        total += value
-        squares += value * value
-    return total, squares
-
-
 @inline
 def _by_class(values, labels, losses):
     for i in range(losses.size):
@@ -221,7 +211,7 @@ def _brier_losses_multiclass(log_q, labels, losses):
         for k in range(q.size):
             q[k] = _exp(row[k])
         q[labels[i]] = 0.0
-        rest, squares = _sum_and_squares(q)  # 1 - q_y, without its rounding
+        rest, squares = sum_and_squares(q)  # 1 - q_y, without its rounding
         losses[i] = (rest * rest + squares) / q.size
 
 
@@ -229,8 +219,8 @@ def _brier_losses_multiclass(log_q, labels, losses):
 def _log_losses_of_rows(q, labels, losses):
     for i in range(losses.size):
         row, true = q[i], labels[i]
-        below, _ = _sum_and_squares(row[:true])
-        above, _ = _sum_and_squares(row[true + 1 :])
+        below, _ = sum_and_squares(row[:true])
+        above, _ = sum_and_squares(row[true + 1 :])
         losses[i] = (below + above) / row[true]  # odds against the true class
     for i in range(losses.size):
         losses[i] = _log1p(losses[i])
@@ -240,8 +230,8 @@ def _log_losses_of_rows(q, labels, losses):
 def _brier_losses_of_rows(q, labels, losses):
     for i in range(losses.size):
         row, true = q[i], labels[i]
-        below, squares_below = _sum_and_squares(row[:true])
-        above, squares_above = _sum_and_squares(row[true + 1 :])
+        below, squares_below = sum_and_squares(row[:true])
+        above, squares_above = sum_and_squares(row[true + 1 :])
         rest = below + above
         total = rest + row[true]
         squares = rest * rest + squares_below + squares_above

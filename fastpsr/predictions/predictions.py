@@ -13,6 +13,7 @@ from fastpsr.errors import ArgumentError, SuspicionWarning, warn
 from fastpsr.html import table, values
 from fastpsr.options import with_hints
 from fastpsr.predictions.labeled import KINDS, Floats, Kind, ScoreKind
+from fastpsr.predictions.logits import Logits
 from fastpsr.predictions.representation import ScoredLabels
 
 __all__ = ["Predictions"]
@@ -337,7 +338,7 @@ class Predictions(ScoredLabels):
             checks.require_one_label("y_true", y_true)
         low = checks.as_floor(floor)
         if kind == "posteriors":
-            values = checks.as_posteriors(name, scores, normalize=normalize, floor=low)
+            values: Any = checks.as_posteriors(name, scores, normalize=normalize, floor=low)
         elif kind == "log-posteriors":
             rows = checks.as_log_posterior_rows(name, scores, normalize=normalize, floor=low)
             values = _two_columns_apart(rows)
@@ -357,7 +358,7 @@ class Predictions(ScoredLabels):
         cls,
         y_true: ArrayLike | None,
         kind: ScoreKind,
-        values: NDArray[Any],
+        values: NDArray[Any] | Logits,
         priors: ArrayLike | None,
         sample_weight: ArrayLike | None,
         classes: ArrayLike | None = None,
@@ -367,6 +368,8 @@ class Predictions(ScoredLabels):
         """Check labels, priors and weights, and set the fields."""
         new = cls.__new__(cls)
         new.kind = KINDS[kind]
+        new._logits = values if isinstance(values, Logits) else None
+        values = values.rows if isinstance(values, Logits) else values
         new.n_classes = values.shape[1] if values.ndim == 2 else 2
         new._values = values
         new._given_posteriors = values if given else None
@@ -426,7 +429,11 @@ class Predictions(ScoredLabels):
         ):
             self._fix_posterior_priors()  # posteriors do not change
         picked = self.compact()
-        picked._values = np.ascontiguousarray(self._values[index])
+        if self._logits is None:
+            picked._values = np.ascontiguousarray(self._values[index])
+        else:
+            picked._logits = self._logits[index]
+            picked._values = picked._logits.rows
         picked._whole_weights = None
         if self._given_posteriors is not None:
             picked._given_posteriors = picked._values
@@ -453,7 +460,7 @@ class Predictions(ScoredLabels):
     def replace_scores(self, kind: Kind, values: Floats) -> Self:
         """Return the same samples with other :attr:`scores` of the given `kind`."""
         new = self.compact()
-        new.kind, new._values, new._given_posteriors = kind, values, None
+        new.kind, new._values, new._given_posteriors, new._logits = kind, values, None, None
         if kind != self.kind:  # raw scores become LLRs: the receiver's prior makes posteriors
             new._posterior_priors = self.given_priors
         return new
@@ -509,12 +516,16 @@ class Predictions(ScoredLabels):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the samples of all parts, one after another."""
-        forms = {(part._given_posteriors is None, part._values.ndim) for part in parts}
-        if len(forms) > 1:  # posteriors in some parts, logarithms in others
+        forms = {(p._given_posteriors is None, p._logits is None, p._values.ndim) for p in parts}
+        if len(forms) > 1:  # such as posteriors in some parts, logarithms in others
             parts = [part.replace_scores(part.kind, part.scores) for part in parts]
         new = parts[0].compact()
         new._whole_weights = None
-        new._values = np.concatenate([part._values for part in parts])
+        logits = [part._logits for part in parts if part._logits is not None]
+        new._logits = Logits.joined(logits) if logits else None
+        new._values = (
+            new._logits.rows if new._logits else np.concatenate([part._values for part in parts])
+        )
         if new._given_posteriors is not None:
             new._given_posteriors = new._values
         if new.y_true is not None:
@@ -563,8 +574,8 @@ _PROBABILITIES_AS_LOGITS = SuspicionWarning(
 )
 
 
-def _read_logits(name: str, z: ArrayLike) -> NDArray[Any]:
-    """Return log-odds, or normalized rows for more than two classes."""
+def _read_logits(name: str, z: ArrayLike) -> NDArray[Any] | Logits:
+    """Return log-odds, or rows for more than two classes."""
     given = checks.as_column(checks.read(name, z))
     if _are_like_probabilities(given):
         warn(_PROBABILITIES_AS_LOGITS)
@@ -572,7 +583,7 @@ def _read_logits(name: str, z: ArrayLike) -> NDArray[Any]:
         return checks.as_scores(name, given)
     if given.shape[1:] == (2,):  # log-odds need no normalization
         return _two_columns_apart(checks.as_log_rows(name, given))
-    return _two_columns_apart(checks.log_softmax(name, given))
+    return Logits.read(name, given)
 
 
 def _are_like_probabilities(z: NDArray[Any]) -> bool:

@@ -11,6 +11,7 @@ from fastpsr.caching import cached_property
 from fastpsr.errors import ArgumentError
 from fastpsr.kernels.blocks import together
 from fastpsr.predictions.labeled import Floats, log_prior_ratio
+from fastpsr.predictions.logits import Logits
 from fastpsr.predictions.weighting import WeightedLabels
 
 __all__ = ["ScoredLabels"]
@@ -23,10 +24,11 @@ class ScoredLabels(WeightedLabels):
     """Posteriors, likelihoods or raw scores of labeled samples, and conversions between these."""
 
     # As given, float64 or float32, contiguous or strided. For posteriors: the posteriors, if given
-    # as such (then _given_posteriors is the same array), else log-odds or log-posteriors. For
-    # likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
+    # as such (then _given_posteriors is the same array), logits (then they are in _logits), else
+    # log-odds or log-posteriors. For likelihoods: LLRs or log-likelihoods. Raw scores unchanged.
     _values: NDArray[Any]
     _given_posteriors: NDArray[Any] | None
+    _logits: Logits | None
     _posterior_priors: Floats | None  # priors used to convert likelihoods to posteriors
 
     def __len__(self) -> int:
@@ -52,6 +54,8 @@ class ScoredLabels(WeightedLabels):
             return kernels.log_sigmoid_columns(self.log_odds)
         if self._given_posteriors is not None:
             return checks.log_softmax("q", checks.log_of_rows(self._given_posteriors))
+        if self._logits is not None:
+            return self._logits.log_posteriors
         if self.kind == "likelihoods":
             log_priors = checks.log_of_rows(self._fix_posterior_priors())
             out = np.empty(self._values.shape)

@@ -48,8 +48,8 @@ class ScoringRule(Options, ABC):
 
     #: Unit of the losses: "nats", or "".
     unit: Any = ""
-    #: Beginning of the names of kernels that sum losses; None: each loss is computed first.
-    sum_kernel: ClassVar[str | None] = None
+    #: What kernels call the losses that they compute or sum; None: there are no such kernels.
+    name_in_kernels: ClassVar[str | None] = None
 
     #: No loss is below it: 0, or minus infinity.
     least_loss: Any = -np.inf
@@ -98,16 +98,19 @@ class ScoringRule(Options, ABC):
         y = predictions.labels
         if predictions.n_classes == 2:
             return self.binary_losses(predictions.log_odds, y)
+        if self.name_in_kernels is not None and predictions._logits is not None:
+            return predictions._logits.losses(self.name_in_kernels, y)
         return self.losses_at(predictions.log_posteriors, y)
 
     def summed_losses(self, predictions: Predictions) -> Floats:
         """Return the weighted sum of the losses of each class, shape (K,)."""
         y, weights = predictions.labels, predictions.weights
-        if self.sum_kernel is None:
+        if self.name_in_kernels is None or predictions._logits is not None:
             losses = self.losses_of(predictions)
             return kernels.sum_by_class(losses, y, weights, predictions.n_classes)
         form, values = predictions.as_given()
-        sums: Floats = getattr(kernels, self.sum_kernel + _KERNEL_ENDS[form])(values, y, weights)
+        sum_losses = getattr(kernels, f"sum_{self.name_in_kernels}{_KERNEL_ENDS[form]}")
+        sums: Floats = sum_losses(values, y, weights)
         return sums
 
     def loss(self, y: ArrayLike, log_q: ArrayLike) -> Floats:

@@ -40,7 +40,7 @@ class Log(ScoringRule):
     is_strict = True
     is_analytic = True
     least_loss = 0.0
-    sum_kernel = "sum_log_losses"
+    name_in_kernels = "log_losses"
 
     def class_losses(self, log_q: Floats) -> Floats:
         return -log_q
@@ -74,7 +74,7 @@ class Brier(ScoringRule):
     is_strict = True
     is_analytic = True
     least_loss = 0.0
-    sum_kernel = "sum_brier_losses"
+    name_in_kernels = "brier_losses"
 
     def class_losses(self, log_q: Floats) -> Floats:
         q = kernels.exp(log_q)

@@ -166,6 +166,8 @@ def confidences(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]:
     if predictions._has_posteriors:  # as given
         best, top = kernels.top_classes(predictions._kernel_posteriors)
         return best, top == y
+    if predictions._logits is not None:
+        return predictions._logits.confidences, predictions._logits.likeliest == y
     if predictions.n_classes == 2:
         log_odds = predictions.log_odds
         return kernels.sigmoid(np.abs(log_odds)), (log_odds > 0.0) == (y != 0)
