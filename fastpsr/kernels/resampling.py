@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, over_blocks
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.lanes import add_column, add_polynomials, multiply_lanes
 from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
 from fastpsr.kernels.sizes import LANES
 from fastpsr.kernels.types import Blocks, Codes, Counts, Floats
@@ -400,65 +401,26 @@ def _sum_units(
 ):  # fmt: skip
     n_plain = columns.shape[0] - (1 if degree else 0)
     w = np.empty((_ROWS, LANES))
-    before, now, after = np.empty(_ROWS), np.empty(_ROWS), np.empty(_ROWS)
     for place in range(first_set, last_set):
+        drawn = units[place]
         for k in range(groups.size):
             total = out[place, groups[k]]
             for begin in range(bounds[k], bounds[k + 1], _ROWS):
                 size = min(_ROWS, bounds[k + 1] - begin)
-                _weigh_rows(begin, size, units[place], first_unit, second_unit, weights, w)
-                _add_to_lanes(w, _ONES, size, total[0])
-                for c in range(n_plain):
-                    _add_to_lanes(w, columns[c, begin:], size, total[1 + c])
-                if degree:
-                    t = columns[n_plain, begin:]
+                for i in range(size):
+                    row = begin + i
+                    multiply_lanes(drawn, np.int64(first_unit[row]), np.int64(second_unit[row]), w,
+                                   np.int64(i))  # fmt: skip
+                if weights.size:
                     for i in range(size):
-                        before[i] = 1.0
-                        now[i] = t[i]
-                    for power in range(degree):
-                        _add_to_lanes(w, now, size, total[1 + n_plain + power])
-                        for i in range(size):
-                            after[i] = 2.0 * t[i] * now[i] - before[i]
-                            before[i] = now[i]
-                            now[i] = after[i]
-
-
-@kernel
-def _weigh_rows(begin, size, units, first_unit, second_unit, weights, w):
-    for i in range(size):
-        one = units[np.uint64(first_unit[begin + i])]
-        other = units[np.uint64(second_unit[begin + i])]
-        row = w[i]
-        for lane in range(LANES):
-            row[lane] = np.float64(one[lane] * other[lane])
-    if weights.size:
-        for i in range(size):
-            for lane in range(LANES):
-                w[i, lane] *= weights[begin + i]
-
-
-@kernel
-def _add_to_lanes(w, factor, size, total):
-    """Add w x factor to the total of each lane; weight 0 wins over inf."""
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # registers, not memory
-    for i in range(size):
-        v = factor[i]
-        a += w[i, 0] * v if w[i, 0] > 0.0 else 0.0
-        b += w[i, 1] * v if w[i, 1] > 0.0 else 0.0
-        c += w[i, 2] * v if w[i, 2] > 0.0 else 0.0
-        d += w[i, 3] * v if w[i, 3] > 0.0 else 0.0
-        e += w[i, 4] * v if w[i, 4] > 0.0 else 0.0
-        f += w[i, 5] * v if w[i, 5] > 0.0 else 0.0
-        g += w[i, 6] * v if w[i, 6] > 0.0 else 0.0
-        h += w[i, 7] * v if w[i, 7] > 0.0 else 0.0
-    total[0] += a
-    total[1] += b
-    total[2] += c
-    total[3] += d
-    total[4] += e
-    total[5] += f
-    total[6] += g
-    total[7] += h
+                        for lane in range(LANES):
+                            w[i, lane] *= weights[begin + i]
+                add_column(w, _ONES, np.int64(size), total)
+                for c in range(n_plain):
+                    add_column(w, columns[c, begin:], np.int64(size), total[1 + c :])
+                if degree:
+                    add_polynomials(w, columns[n_plain, begin:], np.int64(size),
+                                    total[1 + n_plain :])  # fmt: skip
 
 
 @kernel
