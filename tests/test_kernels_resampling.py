@@ -129,7 +129,7 @@ SIZES = [([5], [0]), ([70, 3, 0, 64, 9], [0, 0, 0, 1, 1]), ([4100, 50, 1], [0, 0
 
 @pytest.mark.parametrize(("sizes", "strata"), SIZES, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (3, 0), (1, 1), (1, 2), (3, 7)])
+@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (3, 0), (1, 7), (3, 7)])
 def test_sums_are_those_of_the_units_drawn(sizes, strata, weighted, n_columns, degree):
     rng = np.random.default_rng(len(sizes))
     n = sum(sizes)
@@ -178,12 +178,13 @@ def test_infinite_sums(sizes, weighted):
 
 @pytest.mark.parametrize("n", [1, 700, 1500])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 3)])
+@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (1, 0), (2, 7)])
 def test_sums_by_units(n, weighted, n_columns, degree):
     rng = np.random.default_rng(n)
     n_units, n_groups = 9, 5
     groups = np.sort(rng.integers(0, n_groups, n))
-    bounds = np.searchsorted(groups, np.arange(n_groups + 1))
+    present = np.unique(groups)  # a group without rows has no run
+    bounds = np.searchsorted(groups, [*present, n_groups])
     first, second = (rng.integers(0, n_units + 1, n).astype(np.int32) for _ in range(2))
     units = rng.integers(0, 4, (2, n_units + 1, 8)).astype(np.float32)
     units[:, n_units] = 1.0
@@ -193,7 +194,7 @@ def test_sums_by_units(n, weighted, n_columns, degree):
     n_sums = 1 + max(n_columns + degree - (degree > 0), 0)
     out = np.zeros((2, n_groups, n_sums, 8))
     for _ in range(2):  # what is there stays: 1 + 1 = 2 times all
-        kernels.sum_units(units, first, second, bounds, weights, columns, degree, out)
+        kernels.sum_units(units, first, second, bounds, present, weights, columns, degree, out)
     found = np.moveaxis(out, -1, 1).reshape(16, n_groups, n_sums) / 2.0
     for replicate in range(16):
         drawn = units[replicate // 8, :, replicate % 8].astype(float)

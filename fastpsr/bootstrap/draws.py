@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from fastpsr.bootstrap.layout import Layout, Rows
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.kernels.blocks import thread_count
-from fastpsr.kernels.sizes import LANES
+from fastpsr.kernels.sizes import LANES, index_type
 from fastpsr.plans import Step, Transform
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats, Predictions
@@ -34,7 +35,10 @@ __all__ = [
 
 _TABLE = 256  # replicates
 _MOST_TABLES = 8
+_MOST_DIVIDED = 64  # sets of replicates
 _COUNTS_AT_ONCE = 1 << 18  # that stay in the second-level cache
+_PIECE = 4  # blocks of units, whose counts in 8 replicates stay in that cache, too
+_SETS_AT_ONCE = 8  # of 8 replicates, for each thread
 _ROWS_AT_ONCE = 1 << 25  # left out, whose groups are held
 
 Counts = NDArray[np.int64]
@@ -110,6 +114,27 @@ class _UnitCounts(Draws):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_batch": None, "_sets": None}
 
+    def pieces(self, part: Part) -> Counts:
+        """Return the (P + 1,) bounds of pieces of the units of a part, which lie in `order`."""
+        if self.n_shared:
+            return np.array([0, self.n_shared])
+        start, _, _ = self.blocks(part)
+        return start[np.minimum(np.arange(0, start.size + _PIECE - 1, _PIECE), start.size - 1)]
+
+    def of_piece(
+        self, part: Part, begin: int, end: int, first: int, n_replicates: int
+    ) -> NDArray[np.float32]:
+        """Return (L, end - begin + 1, 8) counts of a piece, as `counts` does."""
+        if self.n_shared:
+            return self.counts(part, first, n_replicates)
+        return self._draw_piece(part, begin, end, first, n_replicates)
+
+    def blocks(self, part: Part) -> Any:
+        """Return the blocks of the units of a part, which lie in `order`."""
+        # a stratum is cut into blocks as a group is, so that no block has units of two strata
+        _, strata = self.units.order(part)
+        return kernels.cut_into_blocks(strata, np.arange(strata.size - 1))
+
     def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "UnitTotals":
         return UnitTotals(layouts, self, first, n_replicates)
 
@@ -152,6 +177,12 @@ class _UnitCounts(Draws):
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
         """Return the counts as `counts` does."""
 
+    @abstractmethod
+    def _draw_piece(
+        self, part: Part, begin: int, end: int, first: int, n_replicates: int
+    ) -> NDArray[np.float32]:
+        """Return the counts of a piece of units that parts do not share."""
+
 
 class UnitDraws(_UnitCounts):
     """Units drawn with replacement, from each stratum as many as it has."""
@@ -161,16 +192,66 @@ class UnitDraws(_UnitCounts):
         self._stream = ("units",) if units.n_shared else ("rows",)
         self._seed = seed
         self._in_parts = PartDraws(seed, self._stream, units.sizes)
+        self._divided: dict[tuple[int, int, int], tuple[int, Counts]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_divided": {}}
 
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
-        units = self.units
-        number = 0 if units.n_shared else part.number
-        order, strata = units.order(part)
-        # a stratum is cut into blocks as a group is, so that no block has units of two strata
-        blocks = kernels.cut_into_blocks(strata, np.arange(strata.size - 1))
-        n_draws = self._in_parts.of(number, first, n_replicates)
+        order, _ = self.units.order(part)
+        start, _, _ = blocks = self.blocks(part)
+        seed, in_blocks = self._divide(part, blocks, first, n_replicates)
+        n_units = self.units.size_in(part)
+        return kernels.draw_in_blocks(seed, first, in_blocks, start, order, n_units, 0)
+
+    def _draw_piece(
+        self, part: Part, begin: int, end: int, first: int, n_replicates: int
+    ) -> NDArray[np.float32]:
+        start, _, _ = blocks = self.blocks(part)
+        low, high = np.searchsorted(start, [begin, end])
+        key = (part.number, first, n_replicates)
+        if key not in self._divided:
+            if len(self._divided) >= _MOST_DIVIDED:
+                self._divided.clear()
+            self._divided[key] = self._divide(part, blocks, first, n_replicates)
+        seed, in_blocks = self._divided[key]
+        in_piece = np.ascontiguousarray(in_blocks[:, low:high])
+        order = np.arange(end - begin, dtype=index_type(end - begin))
+        return kernels.draw_in_blocks(
+            seed, first, in_piece, start[low : high + 1] - begin, order, end - begin, int(low)
+        )
+
+    def _divide(
+        self, part: Part, blocks: Any, first: int, n_replicates: int
+    ) -> tuple[int, Counts]:
+        """Return the seed of a part, and how many draws fall in each of its blocks, (R, B)."""
+        number = 0 if self.n_shared else part.number
         seed = seed_of(self._seed, (*self._stream, "part", number))
-        return kernels.draw_units(seed, first, n_draws, blocks, order, units.size_in(part))
+        n_draws = self._in_parts.of(number, first, n_replicates)
+        return seed, kernels.divide_over_blocks(seed, first, n_draws, blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class _PieceRows:
+    """Rows of a piece of units, sorted by group: their units, runs of groups, and terms."""
+
+    units: tuple[NDArray[Any], NDArray[Any]]
+    bounds: Counts
+    groups: Counts
+    weights: Floats
+    columns: Floats
+
+    @classmethod
+    def of(
+        cls, units: tuple[NDArray[Any], NDArray[Any]], group: Counts, rows: Rows, chosen: Any
+    ) -> "_PieceRows":
+        """Return some of the rows, which lie sorted by group."""
+        group = group[chosen]
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        bounds = np.append(starts, group.size)
+        weights = rows.weights[chosen] if rows.weights.size else rows.weights
+        columns = np.ascontiguousarray(rows.columns[:, chosen])
+        return cls(units, bounds, group[starts], weights, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,30 +261,51 @@ class UnitTotals(SharedTotals):
     draws: _UnitCounts
 
     def add(self, accumulator: list[Floats], prepared: None, *parts: Part) -> list[Floats]:
-        draws, n = self.draws, self.n_replicates
+        draws, n, part = self.draws, self.n_replicates, parts[0]
         # if units are rows, their counts in all replicates would take too much memory
-        at_once = n if draws.n_shared else LANES * thread_count()
-        for begin in range(0, n, at_once):
-            size = min(at_once, n - begin)
-            counts = draws.counts(parts[0], self.first + begin, size)
-            sets = slice(begin // LANES, begin // LANES + counts.shape[0])
-            for layout, sums in zip(self.layouts, accumulator, strict=True):
-                if layout.is_absent(parts):
-                    continue
-                rows = layout.rows(parts)
-                one, other = self._units_of(layout, rows, parts)
-                kernels.sum_units(counts, one, other, rows.bounds, rows.weights, rows.columns,
-                                  layout.degree, sums[sets])  # fmt: skip
+        at_once = n if draws.n_shared else LANES * _SETS_AT_ONCE * thread_count()
+        present = [
+            (self._pieces(layout, parts), layout.degree, sums)
+            for layout, sums in zip(self.layouts, accumulator, strict=True)
+            if not layout.is_absent(parts)
+        ]
+        for k, (begin, end) in enumerate(pairwise(draws.pieces(part).tolist())):
+            for first in range(0, n, at_once):
+                size = min(at_once, n - first)
+                counts = draws.of_piece(part, begin, end, self.first + first, size)
+                sets = slice(first // LANES, first // LANES + counts.shape[0])
+                for pieces, degree, sums in present:
+                    rows = pieces[k]
+                    kernels.sum_units(counts, *rows.units, rows.bounds, rows.groups, rows.weights,
+                                      rows.columns, degree, sums[sets])  # fmt: skip
         return accumulator
 
-    def _units_of(self, layout: Layout, rows: Rows, parts: tuple[Part, ...]) -> Any:
-        """Return the units of each sorted row."""
+    def _pieces(self, layout: Layout, parts: tuple[Part, ...]) -> list[_PieceRows]:
+        """Return the rows of a layout by the piece of their units; sorted once in memory."""
+        return layout.cache.of(layout.part(parts), "pieces", lambda: self._sort(layout, parts))  # type: ignore[no-any-return]
 
-        def compute() -> list[NDArray[Any]]:
-            order = layout.in_whole(parts, rows.order)
-            return [numbers[order] for numbers in self.draws.units.numbers(parts[0])]
-
-        return layout.cache.of(layout.part(parts), "units", compute)
+    def _sort(self, layout: Layout, parts: tuple[Part, ...]) -> list[_PieceRows]:
+        draws, part = self.draws, parts[0]
+        rows, bounds = layout.sort(parts), draws.pieces(part)
+        in_whole = layout.in_whole(parts, rows.order)
+        one, other = (numbers[in_whole] for numbers in draws.units.numbers(part))
+        group = np.repeat(np.arange(layout.n_groups), np.diff(rows.bounds))
+        if draws.n_shared:
+            return [_PieceRows.of((one, other), group, rows, slice(None))]
+        order, _ = draws.units.order(part)
+        place = np.zeros(draws.units.size_in(part), order.dtype)
+        place[order] = np.arange(order.size, dtype=order.dtype)
+        one = place[one]
+        piece = np.searchsorted(bounds, one, side="right") - 1
+        ends = np.concatenate([[0], np.cumsum(np.bincount(piece, minlength=bounds.size - 1))])
+        by_piece, found = kernels.order_by_group(piece, ends), []
+        for (begin, end), (low, high) in zip(pairwise(bounds), pairwise(ends), strict=True):
+            chosen = by_piece[low:high]
+            units = one[chosen] - one.dtype.type(begin)
+            found.append(
+                _PieceRows.of((units, np.full_like(units, end - begin)), group, rows, chosen)
+            )
+        return found
 
 
 class SubsetDraws(_UnitCounts):
@@ -234,7 +336,7 @@ class SubsetDraws(_UnitCounts):
         for deal in range(n_deals):
             rng = np.random.default_rng(seed_of(seed, ("dealt units", deal)))
             self._dealings.append(kernels.shuffle_ranks(units.n_in_strata, rng))
-        self._dealt: tuple[Any, NDArray[Any]] | None = None
+        self._dealt: tuple[int, dict[int, NDArray[Any]]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_dealt": None}
@@ -276,8 +378,19 @@ class SubsetDraws(_UnitCounts):
                     yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])
 
     def _draw(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
-        n_units, n_sets = self.units.size_in(part), -(-n_replicates // LANES)
-        per_deal, n_shares = self._keeps.shape
+        return self._kept(part, slice(None), self.units.size_in(part), first, n_replicates)
+
+    def _draw_piece(
+        self, part: Part, begin: int, end: int, first: int, n_replicates: int
+    ) -> NDArray[np.float32]:
+        order, _ = self.units.order(part)
+        return self._kept(part, order[begin:end], end - begin, first, n_replicates)
+
+    def _kept(
+        self, part: Part, chosen: Any, n_units: int, first: int, n_replicates: int
+    ) -> NDArray[np.float32]:
+        """Return the counts of some of the units of a part."""
+        n_sets, (per_deal, n_shares) = -(-n_replicates // LANES), self._keeps.shape
         counts = np.zeros((n_sets, n_units + 1, LANES), np.float32)
         for k in range(n_sets):
             replicates = np.arange(first + k * LANES, first + (k + 1) * LANES)
@@ -286,7 +399,7 @@ class SubsetDraws(_UnitCounts):
                 is_of_deal = replicates // per_deal == deal
                 lanes = np.flatnonzero(is_of_deal)
                 keeps = self._keeps[replicates[is_of_deal] % per_deal].T.astype(np.float32)
-                share = self._shares(part, int(deal))
+                share = self._shares(part, int(deal))[chosen]
                 if lanes.size == LANES:
                     np.take(keeps, share, axis=0, out=counts[k, :n_units])
                 else:
@@ -298,11 +411,14 @@ class SubsetDraws(_UnitCounts):
         return counts
 
     def _shares(self, part: Part, deal: int) -> NDArray[Any]:
-        """Return the share of each unit of a part, (U,); one deal is needed after another."""
-        key, dealt = (self._place(part), deal), self._dealt
-        if dealt is None or dealt[0] != key:
-            dealt = self._dealt = (key, self._deal(part, deal))
-        return dealt[1]
+        """Return the share of each unit of a part, (U,); one part is needed after another."""
+        place = self._place(part)
+        if self._dealt is None or self._dealt[0] != place:
+            self._dealt = (place, {})
+        of_deals = self._dealt[1]
+        if deal not in of_deals:
+            of_deals[deal] = self._deal(part, deal)
+        return of_deals[deal]
 
     def _deal(self, part: Part, deal: int) -> NDArray[Any]:
         units = self.units

@@ -99,10 +99,11 @@ class Layout:
 
     def rows(self, parts: Sequence[Part]) -> Rows:
         """Return the rows of a part, sorted; in memory they are sorted once."""
-        rows: Rows = self.cache.of(self.part(parts), "rows", lambda: self._sort(parts))
+        rows: Rows = self.cache.of(self.part(parts), "rows", lambda: self.sort(parts))
         return rows
 
-    def _sort(self, parts: Sequence[Part]) -> Rows:
+    def sort(self, parts: Sequence[Part]) -> Rows:
+        """Return the rows of a part, sorted."""
         part = self.part(parts)
         weights = part.predictions.weights
         bounds, order = self.sorted_rows(parts)

@@ -454,7 +454,9 @@ def _sum_units(
         n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
         chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing)
     else:
-        size = LANES * thread_count()
+        n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts)
+        most = max(_BYTES_PER_CHUNK // (8 * LANES * max(n_numbers, 1)), thread_count())
+        size = LANES * min(most, 8 * thread_count())
         chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
     for chunk in chunks:
         (totals,) = yield [draws.totals(layouts, chunk.start, len(chunk)).over(*beside)]

@@ -31,6 +31,7 @@ __all__ = [
 _MOST_PARTS = 8  # histograms side by side; a fixed number, so that threads change no bit
 _MOST_STEPS = 60
 _ENOUGH = 1e-11  # gradient per unit of weight
+_SHORT = 1e-13  # step: the root of its gain per unit of weight
 
 _sigmoid = elementary.sigmoid
 
@@ -319,6 +320,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
         for j in range(n):
             parameters[j] = max(start[m, j], lower[j])
         damping = 0.0
+        length = 0.0  # of the step before, in the norm of the Hessian; none
         is_found = False
         _slopes_of_features(
             of_fit, non, tar, offset[m], parameters, penalty, total, gradient, hessian, scratch
@@ -337,10 +339,14 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
                 is_found = at_end  # flat: any is as good
                 break
             before = 0.0
+            is_newton = damping == 0.0
             for j in range(n):
                 trial[j] = max(parameters[j] + step[j], lower[j])
                 before += gradient[j] * (trial[j] - parameters[j])
-            if at_end:
+                is_newton = is_newton and trial[j] == parameters[j] + step[j]
+            last_length, length = length, math.sqrt(max(-before, 0.0) / total)
+            # Newton's steps shorten quadratically: the next would be so long
+            if at_end or (is_newton and length * (length / last_length) ** 2 < _SHORT):
                 for j in range(n):
                     parameters[j] = trial[j]
                 is_found = True

@@ -83,6 +83,8 @@ MODULE_OF = {
     "tail_integrals": "panels",
     "tail_slopes": "panels",
     "divide_over_parts": "resampling",
+    "divide_over_blocks": "resampling",
+    "draw_in_blocks": "resampling",
     "draw_units": "resampling",
     "draws_in_part": "resampling",
     "sum_draws": "resampling",

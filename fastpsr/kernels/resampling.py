@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from fastpsr.kernels.blocks import BLOCK, over_blocks
 from fastpsr.kernels.compiler import kernel, summing
+from fastpsr.kernels.lanes import add_column, add_polynomials, multiply_lanes
 from fastpsr.kernels.random import STEP, draw_binomial, mixed, stream_of
 from fastpsr.kernels.sizes import LANES
 from fastpsr.kernels.types import Blocks, Codes, Counts, Floats
 
 __all__ = [
+    "divide_over_blocks",
     "divide_over_parts",
+    "draw_in_blocks",
     "draw_units",
     "draws_in_part",
     "sum_draws",
@@ -80,7 +83,7 @@ def sum_draws(
 
     `n_draws` (R, S) are those from each stratum; `blocks` (start, group, stratum) of rows that lie
     sorted by group, with `bounds` (G + 1,). `columns` (C, N) are summed; of the last one, if
-    `degree` > 0, the Chebyshev polynomials T_1 to T_degree.
+    `degree` is 7 and not 0, the Chebyshev polynomials T_1 to T_7.
     """
     over_blocks(
         _sum_draws, out.shape[0], np.uint64(seed), first, n_draws, *blocks, bounds, weights,
@@ -89,21 +92,38 @@ def sum_draws(
     return out
 
 
-def draw_units(
-    seed: int, first: int, n_draws: Counts, blocks: Blocks, order: Codes, n_units: int
+def divide_over_blocks(seed: int, first: int, n_draws: Counts, blocks: Blocks) -> Counts:
+    """Return (R, B): how many of the draws of each stratum, (R, S), fall in each block."""
+    start, _, stratum = blocks
+    out = np.empty((n_draws.shape[0], stratum.size), np.int64)
+    over_blocks(_divide_over_blocks, out.shape[0], np.uint64(seed), first, n_draws, start, stratum,
+                out)  # fmt: skip
+    return out
+
+
+def draw_in_blocks(
+    seed: int, first: int, in_blocks: Counts, start: Counts, order: Codes, n_units: int, block: int
 ) -> NDArray[np.float32]:
     """Return (L, n_units + 1, 8): how often each unit was drawn, in sets of 8 replicates.
 
-    `first` is the first replicate, `n_draws` (R, S) are those from each stratum; replicates beyond
-    R hold nothing. The last unit is always drawn once.
+    Draws units of some blocks, from number `block` on. From each are drawn `in_blocks` (R, B), in
+    replicates from `first` on; those beyond R hold nothing. A block has the places from start[b] to
+    start[b + 1] of `order`. The last unit is always drawn once.
     """
-    n_replicates = n_draws.shape[0]
+    n_replicates = in_blocks.shape[0]
     out = np.zeros((-(-n_replicates // LANES), n_units + 1, LANES), np.float32)
     out[:, n_units] = 1.0
-    start, _, stratum = blocks
-    over_blocks(_draw_units, n_replicates, np.uint64(seed), first, n_draws, start, stratum, order,
-                out, worth_a_thread=1)  # fmt: skip
+    over_blocks(_draw_in_blocks, n_replicates, np.uint64(seed), first, in_blocks, block, start,
+                order, out, worth_a_thread=1)  # fmt: skip
     return out
+
+
+def draw_units(
+    seed: int, first: int, n_draws: Counts, blocks: Blocks, order: Codes, n_units: int
+) -> NDArray[np.float32]:
+    """Return (L, n_units + 1, 8): how often each unit was drawn, from all blocks."""
+    in_blocks = divide_over_blocks(seed, first, n_draws, blocks)
+    return draw_in_blocks(seed, first, in_blocks, blocks[0], order, n_units, 0)
 
 
 def sum_units(
@@ -111,15 +131,19 @@ def sum_units(
     first_unit: Codes,
     second_unit: Codes,
     bounds: Counts,
+    groups: Counts,
     weights: Floats,
     columns: Floats,
     degree: int,
     out: Floats,
 ) -> Floats:
-    """Add sums of rows that weigh what their two units were drawn to `out` (L, G, 1 + sums, 8)."""
+    """Add sums of rows that weigh what their two units were drawn to `out` (L, G, 1 + sums, 8).
+
+    Rows from bounds[k] to bounds[k + 1] are those of group groups[k].
+    """
     over_blocks(
-        _sum_units, units.shape[0], units, first_unit, second_unit, bounds, weights, columns,
-        degree, out, worth_a_thread=1,
+        _sum_units, units.shape[0], units, first_unit, second_unit, bounds, groups, weights,
+        columns, degree, out, worth_a_thread=1,
     )  # fmt: skip
     return out
 
@@ -238,8 +262,8 @@ def _pick(state, size, n_draws, places):
 
 
 @summing
-def _sum_pure(start, places, n_draws, weights, columns, degree, of_draws, t, before, now, total):
-    """Add the draws of a block of one group to its sums."""
+def _sum_pure(start, places, n_draws, weights, columns, degree, of_draws, total):
+    """Add the draws of a block of one group to its sums; `of_draws` are ones without weights."""
     weighted = weights.size > 0
     if weighted:
         total_weight = 0.0
@@ -262,17 +286,21 @@ def _sum_pure(start, places, n_draws, weights, columns, degree, of_draws, t, bef
         total[1 + c] += value
     if degree:
         column = columns[n_plain, start:]
+        a, b, c, d, e, f, g = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # registers, not memory
         for j in range(n_draws):
-            t[j] = column[np.uint64(places[j])]
-            now[j] = t[j]
-            before[j] = 1.0
-        for k in range(degree):
-            value = 0.0
-            for j in range(n_draws):
-                value += of_draws[j] * now[j] if weighted else now[j]
-                after = 2.0 * t[j] * now[j] - before[j]
-                before[j] = now[j]
-                now[j] = after
+            w = of_draws[j]
+            t = column[np.uint64(places[j])]
+            t2 = 2.0 * t * t - 1.0
+            t3 = 2.0 * t * t2 - t
+            t4 = 2.0 * t2 * t2 - 1.0
+            a += w * t
+            b += w * t2
+            c += w * t3
+            d += w * t4
+            e += w * (2.0 * t * t4 - t3)
+            f += w * (2.0 * t3 * t3 - 1.0)
+            g += w * (2.0 * t3 * t4 - t)
+        for k, value in enumerate((a, b, c, d, e, f, g)):
             total[1 + n_plain + k] += value
 
 
@@ -313,7 +341,7 @@ def _sum_draws(
             if not only_counts or start[block + 1] > bounds[group[block] + 1]:
                 most = max(most, row[block])
     places = np.empty(most + _PER_NUMBER, np.int32)
-    of_draws, t, before, now = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    of_draws = np.ones(most)
     group_of_place = np.empty(BLOCK, np.int64)
     for block in range(n_blocks):  # outside, so that its rows stay in the cache
         begin = start[block]
@@ -334,97 +362,65 @@ def _sum_draws(
                 continue
             _pick(stream_of(seed, first + place, block), size, n_here, places)
             if is_pure:
-                _sum_pure(begin, places, n_here, weights, columns, degree, of_draws, t, before, now,
-                          out[place, g])  # fmt: skip
+                _sum_pure(begin, places, n_here, weights, columns, degree, of_draws, out[place, g])
             else:
                 _sum_mixed(begin, places, n_here, group_of_place, weights, columns, degree,
                            out[place])  # fmt: skip
 
 
 @kernel
-def _draw_units(first_place, last_place, seed, first, n_draws, start, stratum, order, out):
-    counts = np.empty(stratum.size, np.int64)
+def _divide_over_blocks(first_place, last_place, seed, first, n_draws, start, stratum, out):
     for place in range(first_place, last_place):
-        replicate = first + place
-        drawn = out[place // LANES]
-        lane = place % LANES
-        state = stream_of(seed, replicate, _MULTINOMIAL)
-        _divide_draws(state, start, stratum, n_draws[place], counts)
-        most = counts.max() if counts.size else 0
-        places = np.empty(most + _PER_NUMBER, np.int32)
-        for block in range(stratum.size):
-            begin = start[block]
-            size = start[block + 1] - begin
-            _pick(stream_of(seed, replicate, block), size, counts[block], places)
-            for j in range(counts[block]):
+        state = stream_of(seed, first + place, _MULTINOMIAL)
+        _divide_draws(state, start, stratum, n_draws[place], out[place])
+
+
+@kernel
+def _draw_in_blocks(first_place, last_place, seed, first, in_blocks, first_block, start, order, out):
+    most = 0
+    for place in range(first_place, last_place):
+        for block in range(in_blocks.shape[1]):
+            most = max(most, in_blocks[place, block])
+    places = np.empty(most + _PER_NUMBER, np.int32)
+    for block in range(in_blocks.shape[1]):  # outside, so that its counts stay in the cache
+        begin = start[block]
+        size = start[block + 1] - begin
+        for place in range(first_place, last_place):
+            drawn = out[place // LANES]
+            lane = place % LANES
+            n_here = in_blocks[place, block]
+            _pick(stream_of(seed, first + place, first_block + block), size, n_here, places)
+            for j in range(n_here):
                 drawn[order[begin + places[j]], lane] += np.float32(1.0)
 
 
 @kernel
 def _sum_units(
-    first_set, last_set, units, first_unit, second_unit, bounds, weights, columns, degree, out
-):
+    first_set, last_set, units, first_unit, second_unit, bounds, groups, weights, columns, degree,
+    out,
+):  # fmt: skip
     n_plain = columns.shape[0] - (1 if degree else 0)
     w = np.empty((_ROWS, LANES))
-    before, now, after = np.empty(_ROWS), np.empty(_ROWS), np.empty(_ROWS)
     for place in range(first_set, last_set):
-        for group in range(bounds.size - 1):
-            total = out[place, group]
-            for begin in range(bounds[group], bounds[group + 1], _ROWS):
-                size = min(_ROWS, bounds[group + 1] - begin)
-                _weigh_rows(begin, size, units[place], first_unit, second_unit, weights, w)
-                _add_to_lanes(w, _ONES, size, total[0])
-                for c in range(n_plain):
-                    _add_to_lanes(w, columns[c, begin:], size, total[1 + c])
-                if degree:
-                    t = columns[n_plain, begin:]
+        drawn = units[place]
+        for k in range(groups.size):
+            total = out[place, groups[k]]
+            for begin in range(bounds[k], bounds[k + 1], _ROWS):
+                size = min(_ROWS, bounds[k + 1] - begin)
+                for i in range(size):
+                    row = begin + i
+                    multiply_lanes(drawn, np.int64(first_unit[row]), np.int64(second_unit[row]), w,
+                                   np.int64(i))  # fmt: skip
+                if weights.size:
                     for i in range(size):
-                        before[i] = 1.0
-                        now[i] = t[i]
-                    for k in range(degree):
-                        _add_to_lanes(w, now, size, total[1 + n_plain + k])
-                        for i in range(size):
-                            after[i] = 2.0 * t[i] * now[i] - before[i]
-                            before[i] = now[i]
-                            now[i] = after[i]
-
-
-@kernel
-def _weigh_rows(begin, size, units, first_unit, second_unit, weights, w):
-    for i in range(size):
-        one = units[np.uint64(first_unit[begin + i])]
-        other = units[np.uint64(second_unit[begin + i])]
-        row = w[i]
-        for lane in range(LANES):
-            row[lane] = np.float64(one[lane] * other[lane])
-    if weights.size:
-        for i in range(size):
-            for lane in range(LANES):
-                w[i, lane] *= weights[begin + i]
-
-
-@kernel
-def _add_to_lanes(w, factor, size, total):
-    """Add w x factor to the total of each lane; weight 0 wins over inf."""
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # registers, not memory
-    for i in range(size):
-        v = factor[i]
-        a += w[i, 0] * v if w[i, 0] > 0.0 else 0.0
-        b += w[i, 1] * v if w[i, 1] > 0.0 else 0.0
-        c += w[i, 2] * v if w[i, 2] > 0.0 else 0.0
-        d += w[i, 3] * v if w[i, 3] > 0.0 else 0.0
-        e += w[i, 4] * v if w[i, 4] > 0.0 else 0.0
-        f += w[i, 5] * v if w[i, 5] > 0.0 else 0.0
-        g += w[i, 6] * v if w[i, 6] > 0.0 else 0.0
-        h += w[i, 7] * v if w[i, 7] > 0.0 else 0.0
-    total[0] += a
-    total[1] += b
-    total[2] += c
-    total[3] += d
-    total[4] += e
-    total[5] += f
-    total[6] += g
-    total[7] += h
+                        for lane in range(LANES):
+                            w[i, lane] *= weights[begin + i]
+                add_column(w, _ONES, np.int64(size), total)
+                for c in range(n_plain):
+                    add_column(w, columns[c, begin:], np.int64(size), total[1 + c :])
+                if degree:
+                    add_polynomials(w, columns[n_plain, begin:], np.int64(size),
+                                    total[1 + n_plain :])  # fmt: skip
 
 
 @kernel
