@@ -24,7 +24,7 @@ __all__ = [
 _exp = elementary.exp_of_nonpositive
 _log1p = elementary.log1p_of_unit
 _log = elementary.log_of_nonnegative
-_sigmoid = elementary.sigmoid
+_sigmoid, _sigmoids = elementary.sigmoid, elementary.sigmoids
 _softplus = elementary.softplus
 
 
@@ -141,9 +141,15 @@ def _log_sigmoid_rows(first, last, log_odds, out):
 
 @kernel
 def _sigmoid_columns(first, last, log_odds, out):
-    for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
-        out[i, 0] = _sigmoid(-log_odds[i])
-        out[i, 1] = _sigmoid(log_odds[i])
+    both = np.empty((2, BLOCK))
+    for block in range(first, last):
+        x = log_odds[block * BLOCK : (block + 1) * BLOCK]
+        rows = out[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(x.size):  # a loop of its own, so that it vectorizes
+            both[0, i], both[1, i] = _sigmoids(x[i])
+        for i in range(x.size):
+            rows[i, 0] = both[0, i]
+            rows[i, 1] = both[1, i]
 
 
 @kernel
