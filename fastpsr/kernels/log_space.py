@@ -87,17 +87,31 @@ def _mapped(step, values):
     return out
 
 
+# Slices and scratch of a block, since loops over them vectorize: not those whose indices may count
+# from the end, or that step over columns.
+
+
 @kernel
 def _log_odds(first, last, posteriors, out):
-    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        q = np.float64(posteriors[i])
-        out[i] = _log(q / (1.0 - q))  # 1 - q is exact from 1/2 on, and never small below
+    q = np.empty(BLOCK)
+    for block in range(first, last):
+        log_odds = out[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(log_odds.size):
+            q[i] = posteriors[block * BLOCK + i]
+        for i in range(log_odds.size):
+            log_odds[i] = _log(q[i] / (1.0 - q[i]))  # 1 - q is exact from 1/2 on, not small below
 
 
 @kernel
 def _log_odds_of_pairs(first, last, posteriors, out):
-    for i in range(first * BLOCK, min(last * BLOCK, out.size)):
-        out[i] = _log(np.float64(posteriors[i, 1])) - _log(np.float64(posteriors[i, 0]))
+    both = np.empty((2, BLOCK))
+    for block in range(first, last):
+        log_odds = out[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(log_odds.size):
+            both[0, i] = posteriors[block * BLOCK + i, 0]
+            both[1, i] = posteriors[block * BLOCK + i, 1]
+        for i in range(log_odds.size):
+            log_odds[i] = _log(both[1, i]) - _log(both[0, i])
 
 
 @kernel
@@ -120,9 +134,14 @@ def _normalize_log_rows(first, last, n_rows, scores, offset, out, log_sums):
 
 @kernel
 def _log_sigmoid_columns(first, last, log_odds, out):
-    for i in range(first * BLOCK, min(last * BLOCK, log_odds.size)):
-        out[i, 0] = -_softplus(log_odds[i])
-        out[i, 1] = -_softplus(-log_odds[i])
+    both = np.empty((2, BLOCK))
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        x, rows = log_odds[here], out[here]
+        for i in range(x.size):
+            both[0, i], both[1, i] = -_softplus(x[i]), -_softplus(-x[i])
+        for i in range(x.size):
+            rows[i, 0], rows[i, 1] = both[0, i], both[1, i]
 
 
 @kernel
@@ -143,28 +162,36 @@ def _log_sigmoid_rows(first, last, log_odds, out):
 def _sigmoid_columns(first, last, log_odds, out):
     both = np.empty((2, BLOCK))
     for block in range(first, last):
-        x = log_odds[block * BLOCK : (block + 1) * BLOCK]
-        rows = out[block * BLOCK : (block + 1) * BLOCK]
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        x, rows = log_odds[here], out[here]
         for i in range(x.size):  # a loop of its own, so that it vectorizes
             both[0, i], both[1, i] = _sigmoids(x[i])
         for i in range(x.size):
-            rows[i, 0] = both[0, i]
-            rows[i, 1] = both[1, i]
+            rows[i, 0], rows[i, 1] = both[0, i], both[1, i]
 
 
 @kernel
 def _map_sigmoid(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _sigmoid(values[i])
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        x, mapped = values[here], out[here]
+        for i in range(x.size):
+            mapped[i] = _sigmoid(x[i])
 
 
 @kernel
 def _map_softplus(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _softplus(values[i])
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        x, mapped = values[here], out[here]
+        for i in range(x.size):
+            mapped[i] = _softplus(x[i])
 
 
 @kernel
 def _map_exp(first, last, values, out):
-    for i in range(first * BLOCK, min(last * BLOCK, values.size)):
-        out[i] = _exp(values[i])
+    for block in range(first, last):
+        here = slice(block * BLOCK, (block + 1) * BLOCK)
+        x, mapped = values[here], out[here]
+        for i in range(x.size):
+            mapped[i] = _exp(x[i])
