@@ -221,9 +221,7 @@ class UnitDraws(_UnitCounts):
             seed, first, in_piece, start[low : high + 1] - begin, order, end - begin, int(low)
         )
 
-    def _divide(
-        self, part: Part, blocks: Any, first: int, n_replicates: int
-    ) -> tuple[int, Counts]:
+    def _divide(self, part: Part, blocks: Any, first: int, n_replicates: int) -> tuple[int, Counts]:
         """Return the seed of a part, and how many draws fall in each of its blocks, (R, B)."""
         number = 0 if self.n_shared else part.number
         seed = seed_of(self._seed, (*self._stream, "part", number))

@@ -24,7 +24,7 @@ __all__ = [
 _exp = elementary.exp_of_nonpositive
 _log1p = elementary.log1p_of_unit
 _log = elementary.log_of_nonnegative
-_sigmoid = elementary.sigmoid
+_sigmoid, _sigmoids = elementary.sigmoid, elementary.sigmoids
 _softplus = elementary.softplus
 
 
@@ -87,10 +87,14 @@ def _mapped(step, values):
     return out
 
 
+# Slices, since loops over them vectorize: not those whose indices may count from the end. Pairs are
+# flat, so that steps of two are known when it is compiled.
+
+
 @kernel
 def _log_odds(first, last, posteriors, out):
-    q = posteriors[first * BLOCK : last * BLOCK]  # here and below a slice: an index from 0 on
-    log_odds = out[first * BLOCK : last * BLOCK]  # vectorizes
+    q = posteriors[first * BLOCK : last * BLOCK]
+    log_odds = out[first * BLOCK : last * BLOCK]
     for i in range(q.size):
         of_one = np.float64(q[i])
         log_odds[i] = _log(of_one / (1.0 - of_one))  # exact from 1/2 on, and never small below
@@ -151,8 +155,7 @@ def _sigmoid_columns(first, last, log_odds, out):
     x = log_odds[first * BLOCK : last * BLOCK]
     flat = out[first * BLOCK : last * BLOCK].reshape(-1)
     for i in range(x.size):
-        flat[2 * i] = _sigmoid(-x[i])
-        flat[2 * i + 1] = _sigmoid(x[i])
+        flat[2 * i], flat[2 * i + 1] = _sigmoids(x[i])
 
 
 def _mapping(function, name):
