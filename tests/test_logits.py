@@ -9,6 +9,7 @@ from scipy import special
 
 import fastpsr as fp
 from fastpsr import kernels
+from fastpsr.kernels.compiler import is_plain
 
 SHAPES = [(0, 3), (1, 2), (1, 5_000), (700, 3), (4_100, 10), (300, 257)]
 
@@ -118,6 +119,7 @@ def test_the_same_rows_give_the_same_values_whatever_was_done_with_them(dtype):
         assert metric(data[odd]) == metric(fp.Predictions.from_logits(y[odd], z[odd]))
 
 
+@pytest.mark.skipif(is_plain(), reason="nothing is compiled: slow")
 def test_a_call_needs_three_tenths_of_single_precision_logits_at_most():
     rng = np.random.default_rng(0)
     y, z = rng.integers(0, 10, 200_000), rng.random((200_000, 10), dtype=np.float32)
