@@ -538,9 +538,10 @@ def as_log_rows(name: str, scores: ArrayLike) -> NDArray[Any]:
     """Return (N, K) logits or log-likelihoods without nan, +inf, or rows that are all -inf."""
     rows = as_rows(name, scores, 2)
     _check_columns(name, rows)
-    require(name, rows, -np.inf, _FINITE, "be neither nan nor +inf")
+    finite = np.finfo(rows.dtype).max
+    require(name, rows, -np.inf, finite, "be neither nan nor +inf")
     tops = rows.max(axis=1, initial=-np.inf)
-    row = kernels.find_outside(tops, -_FINITE, np.inf)
+    row = kernels.find_outside(tops, -finite, np.inf)
     if row >= 0:
         rule = f"must have a finite entry in every row, but row {row} is all -inf"
         raise ArgumentError(name, rule, int(row))

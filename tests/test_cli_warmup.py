@@ -108,6 +108,7 @@ CASES_OF_WARMUP = {
     "3 posteriors": lambda: MAKE.from_posteriors(Y3, Q3),
     "3 weights": lambda: MAKE.from_posteriors(Y3, Q3, sample_weight=W3),
     "3 logits": lambda: MAKE.from_logits(Y3, Z3, sample_weight=W3),
+    "3 logits in single precision": lambda: MAKE.from_logits(Y3, Z3.astype(np.float32)),
     "3 log-posteriors": lambda: MAKE.from_log_posteriors(Y3, np.log(Q3)),
     "3 log-likelihoods": lambda: MAKE.from_log_likelihoods(Y3, Z3, priors=[0.2, 0.3, 0.5]),
     "read-only": read_by_polars,

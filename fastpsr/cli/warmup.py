@@ -144,7 +144,7 @@ def _layouts() -> None:
         rows = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         given = rows.astype(np.float32)
         _scores([fp.Predictions.from_posteriors(y, given)])
-        fp.CrossEntropy()(fp.Predictions.from_logits(y, given))
+        _scores([fp.Predictions.from_logits(y, logits.astype(np.float32))])
         fp.CrossEntropy()(fp.Predictions.from_log_posteriors(y, np.log(given)))
         if n_classes == 2:
             column = logits[:, 1].astype(np.float32)

@@ -27,13 +27,12 @@ def sum_into_bins(
     n_bins = edges.size - 1
     size = n_classes * 2 * n_bins * 2
     n_parts = min(count_blocks(values.size), max(2, values.size // (8 * size)))  # worth their room
-    out = np.zeros((n_parts, size))
+    out = np.zeros((size, n_parts))
     grid = bucket_grid(edges[1:-1])
     over_parts(
         _sum_into_bins, cut(values.size, n_parts), values, hits, y, weights, n_bins, *grid, out
     )
-    sums = np.ascontiguousarray(out.T).sum(axis=1)  # contiguous: NumPy then sums pairwise
-    return sums.reshape(n_classes, 2, n_bins, 2)
+    return out.sum(axis=1).reshape(n_classes, 2, n_bins, 2)  # contiguous rows: pairwise sums
 
 
 @kernel
@@ -58,8 +57,8 @@ def _sum_into_bins(
     buckets, numbers = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     wide = np.empty(BLOCK)
     crowded = quick.min() < 0
-    lanes = 1 if out.shape[1] > _FEW_SUMS else _LANES
-    sums = np.empty((lanes, out.shape[1]))
+    lanes = 1 if out.shape[0] > _FEW_SUMS else _LANES
+    sums = np.empty((lanes, out.shape[0]))
     for part in range(first, last):
         sums[:] = 0.0
         for block in range(bounds[part], bounds[part + 1]):
@@ -86,5 +85,5 @@ def _sum_into_bins(
                 total[place] += w
                 total[place + np.uint64(1)] += w * value
         for lane in range(lanes):
-            for place in range(out.shape[1]):  # adding arrays would triple the time to compile
-                out[part, place] += sums[lane, place]
+            for place in range(out.shape[0]):  # adding arrays would triple the time to compile
+                out[place, part] += sums[lane, place]

@@ -159,6 +159,11 @@ class Predictions(ScoredLabels):
         Rows may contain ``-inf``, but need a finite entry, and must not contain ``+inf``; log-odds
         may be infinite. Otherwise as :meth:`from_posteriors`.
 
+        Rows of more than two classes are checked in one pass and kept as they are. Cross-entropy,
+        Brier score, Bayes risk and calibration error are computed from them, with N float64 numbers
+        of room; log-posteriors of all rows are made, and kept, where they are needed, such as for
+        calibrators.
+
         Warns
         -----
         SuspicionWarning

@@ -12,6 +12,8 @@ from fastpsr.predictions.labeled import Floats, LabeledData
 
 __all__ = ["WeightedLabels", "class_factors", "weigh_groups"]
 
+_ROWS_TO_COUNT = 1 << 16  # at once; NumPy makes int64 of them
+
 
 class WeightedLabels(LabeledData):
     """Labels and weights of samples, and the priors that they are evaluated at."""
@@ -47,7 +49,7 @@ class WeightedLabels(LabeledData):
             if self.n_classes == 2:
                 n_positive = float(np.count_nonzero(y))
                 return np.array([y.size - n_positive, n_positive])
-            return np.bincount(y, minlength=self.n_classes).astype(np.float64)
+            return _count(y, self.n_classes)
         return np.asarray(
             kernels.sum_exactly_by_class(self._weights, y, self.n_classes).sum(axis=1)
         )
@@ -118,5 +120,14 @@ def class_factors(totals: Floats, given_priors: Floats | None) -> Floats:
 def weigh_groups(groups: NDArray[Any], weights: Floats, n_groups: int) -> Floats:
     """Return the total weight of each group, (G,); `weights` are empty if all are equal."""
     if not weights.size:
-        return np.bincount(groups, minlength=n_groups).astype(np.float64)
+        return _count(groups, n_groups)
     return kernels.sum_by_cell(weights, groups.astype(np.int64, copy=False), n_groups)
+
+
+def _count(codes: NDArray[Any], n: int) -> Floats:
+    """Return how often each of 0 to n - 1 occurs, (n,)."""
+    counts = np.zeros(n)
+    n_rows = max(_ROWS_TO_COUNT, n)
+    for start in range(0, codes.size, n_rows):
+        counts += np.bincount(codes[start : start + n_rows], minlength=n)
+    return counts
