@@ -118,7 +118,7 @@ class _UnitCounts(Draws):
         """Return the (P + 1,) bounds of pieces of the units of a part, which lie in `order`."""
         if self.n_shared:
             return np.array([0, self.n_shared])
-        start, _, _ = self.blocks(part)
+        start: Counts = self.blocks(part)[0]
         return start[np.minimum(np.arange(0, start.size + _PIECE - 1, _PIECE), start.size - 1)]
 
     def of_piece(
@@ -221,9 +221,7 @@ class UnitDraws(_UnitCounts):
             seed, first, in_piece, start[low : high + 1] - begin, order, end - begin, int(low)
         )
 
-    def _divide(
-        self, part: Part, blocks: Any, first: int, n_replicates: int
-    ) -> tuple[int, Counts]:
+    def _divide(self, part: Part, blocks: Any, first: int, n_replicates: int) -> tuple[int, Counts]:
         """Return the seed of a part, and how many draws fall in each of its blocks, (R, B)."""
         number = 0 if self.n_shared else part.number
         seed = seed_of(self._seed, (*self._stream, "part", number))

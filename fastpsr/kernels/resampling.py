@@ -376,7 +376,9 @@ def _divide_over_blocks(first_place, last_place, seed, first, n_draws, start, st
 
 
 @kernel
-def _draw_in_blocks(first_place, last_place, seed, first, in_blocks, first_block, start, order, out):
+def _draw_in_blocks(
+    first_place, last_place, seed, first, in_blocks, first_block, start, order, out
+):
     most = 0
     for place in range(first_place, last_place):
         for block in range(in_blocks.shape[1]):
