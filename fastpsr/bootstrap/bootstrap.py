@@ -5,7 +5,7 @@ from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from fastpsr.bootstrap.evidence import gather, warn_of_few
+from fastpsr.bootstrap.evidence import Evidence, gather, warn_of_few
 from fastpsr.bootstrap.intervals import Method, simultaneous_level
 from fastpsr.bootstrap.replicates import (
     AnyMetric,
@@ -174,10 +174,15 @@ def with_intervals(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
+    evidence: Evidence | None = None,
 ) -> list[BootstrapResult]:
-    """Return the intervals of given values; the jobs must be prepared."""
-    alone = [Sum((job,)) for job in jobs]
-    evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
+    """Return the intervals of given values; the jobs must be prepared.
+
+    `evidence` is that of :func:`joint_evidence`, if these jobs have some.
+    """
+    alone = _alone(jobs)
+    if evidence is None:
+        evidence = gather(intervals, list(jobs), values, alone, jointly=False, progress=progress)
     results = [evidence.result(each, terms) for each, terms in zip(subjects, alone, strict=True)]
     warn_of_few(dict(zip(subjects, results, strict=True)))
     return results
@@ -189,13 +194,15 @@ def intervals_of_differences(
     values: Sequence[float],
     intervals: Intervals,
     progress: Progress,
+    evidence: Evidence | None = None,
 ) -> list[BootstrapResult]:
     """Return differences of given values with intervals; the jobs must be prepared.
 
     All jobs are drawn jointly, by a random stream of its own.
     """
-    between = [Sum((jobs[a], jobs[b]), (1.0, -1.0)) for _, a, b, _ in pairs]
-    evidence = gather(intervals, list(jobs), values, between, jointly=True, progress=progress)
+    between = _differences(pairs, jobs)
+    if evidence is None:
+        evidence = gather(intervals, list(jobs), values, between, jointly=True, progress=progress)
     families: dict[Hashable, list[Floats]] = {}
     for pair, terms in zip(pairs, between, strict=True):
         families.setdefault(pair.family, []).append(evidence.total(terms)[1])
@@ -210,6 +217,29 @@ def intervals_of_differences(
         results.append(of_pair.result(pair.subject, terms))
     warn_of_few({pair.subject: each for pair, each in zip(pairs, results, strict=True)})
     return results
+
+
+def joint_evidence(
+    pairs: Sequence[Pair],
+    jobs: Sequence[Job],
+    values: Sequence[float],
+    intervals: Intervals,
+    progress: Progress,
+) -> Evidence:
+    """Return what the intervals of values and of differences are computed from, drawn once.
+
+    For schemes whose draws all metrics share, so that values alone have the same ones.
+    """
+    sums = [*_alone(jobs), *_differences(pairs, jobs)]
+    return gather(intervals, list(jobs), values, sums, jointly=True, progress=progress)
+
+
+def _alone(jobs: Sequence[Job]) -> list[Sum]:
+    return [Sum((job,)) for job in jobs]
+
+
+def _differences(pairs: Sequence[Pair], jobs: Sequence[Job]) -> list[Sum]:
+    return [Sum((jobs[a], jobs[b]), (1.0, -1.0)) for _, a, b, _ in pairs]
 
 
 @overload

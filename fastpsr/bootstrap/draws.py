@@ -118,7 +118,7 @@ class _UnitCounts(Draws):
         """Return the (P + 1,) bounds of pieces of the units of a part, which lie in `order`."""
         if self.n_shared:
             return np.array([0, self.n_shared])
-        start, _, _ = self.blocks(part)
+        start: Counts = self.blocks(part)[0]
         return start[np.minimum(np.arange(0, start.size + _PIECE - 1, _PIECE), start.size - 1)]
 
     def of_piece(

@@ -160,26 +160,27 @@ class _Bundle:
         columns, begin = {}, 1
         for one in self.sums:
             columns[ByIdentity(one)] = slice(begin, begin + one.n_sums)
-            begin += (
-                0 if one.degree else one.n_sums
-            )  # polynomials are those of all jobs of a bundle
-        columns_of_jobs = [columns[ByIdentity(job.sums)] for job in self.jobs]
-        for replicate, of_replicate in enumerate(totals):
-            if not of_replicate[:, 0].any():
-                continue  # no sample was drawn
-            assembled, assembled_by = None, None
-            for place, job in enumerate(self.jobs):
-                metric, sums = job.metric, job.sums
+            # polynomials are those of all jobs of a bundle
+            begin += 0 if one.degree else one.n_sums
+        drawn = np.flatnonzero(totals[:, :, 0].any(axis=1))  # others are undefined
+        totals = totals if drawn.size == n_replicates else totals[drawn]
+        # without sums all share one summary
+        sources = [job.sums if job.sums and job.sums.n_sums else self.sums[0] for job in self.jobs]
+        assembling = {
+            ByIdentity(one): one.assemble_each(
+                totals[:, :, 0], totals[:, :, columns[ByIdentity(one)]]
+            )
+            for one in {ByIdentity(source): source for source in sources}.values()
+        }
+        for replicate in drawn.tolist():
+            assembled = {source: next(each) for source, each in assembling.items()}
+            for place, (job, source) in enumerate(zip(self.jobs, sources, strict=True)):
+                metric, summary = job.metric, assembled[ByIdentity(source)]
                 assert isinstance(metric, Statistic)
-                assert sums is not None
                 try:
-                    # without sums all share one summary
-                    if assembled_by is None or (sums.n_sums and sums is not assembled_by):
-                        assembled = sums.assemble(
-                            of_replicate[:, 0], of_replicate[:, columns_of_jobs[place]]
-                        )
-                        assembled_by = sums
-                    out[place][replicate] = metric.finish(assembled)
+                    if isinstance(summary, Exception):
+                        raise summary
+                    out[place][replicate] = metric.finish(summary)
                 except NeedsSamplesError:
                     unserved.append((place, replicate))
                 except ValueError:

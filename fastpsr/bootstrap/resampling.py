@@ -20,6 +20,9 @@ class Resampling(Options, ABC):
     #: Whether clusters or speakers are drawn, and nothing within them.
     draws_whole_ids = False
 
+    #: Whether metrics have the same draws, computed together or separately; else metrics of a kind.
+    shares_draws = True
+
     @abstractmethod
     def units(self, data: Data) -> Plan[Units]:
         """Plan: return the units that are drawn; samples of weight 0 are ignored."""

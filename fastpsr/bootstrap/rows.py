@@ -37,6 +37,8 @@ class IID(Resampling):
     0.185
     """
 
+    shares_draws = False
+
     def units(self, data: Data) -> Plan["RowUnits"]:
         return RowUnits.of(data, by_class=False)
         yield
@@ -53,6 +55,8 @@ class Stratified(Resampling):
     >>> fp.bootstrap(fp.Cllr(), data, resampling=fp.Stratified(), seed=0).n_undefined
     0
     """
+
+    shares_draws = False
 
     def units(self, data: Data) -> Plan["RowUnits"]:
         return RowUnits.of(data, by_class=True)

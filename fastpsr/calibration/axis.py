@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +79,14 @@ class AxisTotals:
     sums: Floats
 
     @classmethod
-    def of_numbers(cls, axis: Axis, n_folds: int, weight: Floats, sums: Floats) -> "AxisTotals":
-        """Take (G,) weights and (G, DEGREE) sums of groups of class, fold and cell."""
-        numbers = np.column_stack([weight, sums])
-        return cls(axis, numbers.reshape(2, n_folds, axis.n_cells, DEGREE + 1))
+    def of_numbers(cls, axis: Axis, weight: Floats, sums: Floats) -> "AxisTotals":
+        """Take (R, G) weights and (R, G, DEGREE) sums of groups of class, fold and cell.
+
+        The folds are those of the first of R replicates, then those of the next.
+        """
+        numbers = np.concatenate([weight[:, :, None], sums], axis=2)
+        by_class = numbers.reshape(weight.shape[0], 2, -1).swapaxes(0, 1)
+        return cls(axis, by_class.reshape(2, -1, axis.n_cells, DEGREE + 1))
 
     @property
     def class_totals(self) -> Floats:
@@ -96,18 +101,26 @@ class AxisTotals:
         last = filled.shape[2] - 1 - filled[..., ::-1].argmax(axis=2)
         return np.stack([first, np.where(np.isfinite(first), last, -np.inf)])
 
-    def losses(self, rule: ScoringRule, folds: NDArray[np.int64], log_odds: Floats) -> Floats:
+    def losses(
+        self,
+        rule: ScoringRule,
+        folds: NDArray[np.int64],
+        log_odds: Floats,
+        of_fold: Any = slice(None),
+    ) -> Floats:
         """Return the summed losses of each class in some folds (E,), (E, 2).
 
-        Log-odds (E, nodes) are those of all nodes in each of the folds.
+        Log-odds (C, nodes) are those of all nodes; ``log_odds[of_fold]`` are those in each fold.
         """
         sums = np.empty((folds.size, 2))
-        for k in (0, 1):
-            y = np.full(log_odds.size, k, np.uint8)
-            losses = rule.binary_losses(log_odds.ravel(), y).reshape(log_odds.shape)
+        for k, weights in enumerate(self.node_weights):
+            used = np.flatnonzero(weights.any(axis=0))
+            at = np.ascontiguousarray(log_odds[:, used])
+            y = np.full(at.size, k, np.uint8)
+            losses = rule.binary_losses(at.ravel(), y).reshape(at.shape)
             with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
                 # no BLAS for so little
-                sums[:, k] = (losses * self.node_weights[k][folds]).sum(axis=1)
+                sums[:, k] = np.einsum("eq,eq->e", losses[of_fold], weights[:, used][folds])
         return sums
 
     @cached_property

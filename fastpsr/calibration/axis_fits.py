@@ -1,6 +1,7 @@
 """Fits of smooth maps to sums on an axis: one read for all folds, and none in replicates."""
 
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,7 @@ __all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
 _MOST_AXES = 3  # before the samples are used
 _STRETCH = 1.5  # of the planned steepness, at most; then errors of sums reach 1e-12
+_MOST_PAIRS = 1 << 15  # of a calibrator and a fold, in replicates side by side
 _ROOM = 10.0  # slopes of replicates may be greater by this over the root of a number of samples
 
 
@@ -114,33 +116,57 @@ class PlannedFits:
             Where a class is missing, or may be separable from the other, a fit does not converge,
             or it is steeper than the sums were made for.
         """
-        fitted = np.arange(folds.n_calibrators)
+        fits, is_valid, is_steep = self.each_fit(sums, folds, priors, skip_empty=skip_empty)
+        if not (is_valid | is_steep).all():
+            raise NeedsSamplesError
+        if is_steep.any():
+            raise TooSteepError(max(fits.parameters[is_steep], key=self.map.steepness))
+        return fits
+
+    def each_fit(
+        self,
+        sums: AxisTotals,
+        folds: Folds,
+        priors: TrainingPriors,
+        *,
+        skip_empty: bool,
+    ) -> tuple[Fits, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the fit of each calibrator, whether it is valid, and whether it is too steep.
+
+        Where there is none, the parameters are those where it would begin.
+        """
+        is_fitted = np.ones(folds.n_calibrators, bool)
         if skip_empty:
             calibrators, of_fold = folds.served.T
-            fitted = np.unique(calibrators[sums.class_totals.sum(axis=0)[of_fold] > 0.0])
-        masks = np.ascontiguousarray(folds.training_mask[fitted])
+            is_fitted[:] = False
+            is_fitted[calibrators[sums.class_totals.sum(axis=0)[of_fold] > 0.0]] = True
+        masks = folds.training_mask
         origin = self.map.origin(self.axis.low, self.axis.high)
         totals, zero = sums.class_totals, float(np.floor(-self.axis.low / self.axis.width))
         weighted = WeightedScores(
             self.axis.nodes(origin), self.span, sums.node_weights, totals, sums.extremes, zero,
             folds.apart, self.samples_per_weight * float(totals.sum()), priors,
         )  # fmt: skip
-        have_overlap = weighted.have_overlap(masks, with_bias=self.map.with_bias)
-        if not (weighted.totals(masks).all() and have_overlap.all()):
-            raise NeedsSamplesError
-        parameters = np.tile(self.start, (folds.n_calibrators if self.start.ndim == 1 else 1, 1))
-        start = self.map.moved(parameters[fitted], origin)
-        of_nodes = self.map.fit_to_sums(weighted, masks, start, self.steepest)
-        if of_nodes is None:
-            raise NeedsSamplesError
-        moved = self.map.moved(of_nodes, -origin)
-        steepest = max(moved, key=self.map.steepness)
-        if self.map.steepness(steepest) > self.steepest:
-            raise TooSteepError(steepest)
-        parameters[fitted] = moved
-        prior_log_odds = np.zeros(folds.n_calibrators)
-        prior_log_odds[fitted] = weighted.prior_log_odds(masks)
-        return Fits(parameters, prior_log_odds)
+        is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
+        is_possible &= weighted.totals(masks).all(axis=0)
+        fitted = np.flatnonzero(is_fitted & is_possible)
+        starts = np.atleast_2d(self.start)
+        parameters = np.tile(starts, (folds.n_calibrators // len(starts), 1))
+        prior_log_odds, is_steep = np.zeros(len(masks)), np.zeros(len(masks), bool)
+        is_valid = ~is_fitted
+        if fitted.size:
+            chosen = np.ascontiguousarray(masks[fitted])
+            start = self.map.moved(parameters[fitted], origin)
+            of_nodes = self.map.fit_to_sums(weighted, chosen, start, self.steepest)
+            prior_log_odds[fitted] = weighted.prior_log_odds(chosen)
+            is_found = ~np.isnan(of_nodes).any(axis=1)
+            fitted = fitted[is_found]
+            parameters[fitted] = self.map.moved(of_nodes[is_found], -origin)
+            is_steep[fitted] = [
+                self.map.steepness(each) > self.steepest for each in parameters[fitted]
+            ]
+            is_valid[fitted] = ~is_steep[fitted]
+        return Fits(parameters, prior_log_odds), is_valid, is_steep
 
     def losses(
         self, rule: ScoringRule, sums: AxisTotals, folds: Folds, fits: Fits, to_log_odds: float
@@ -152,9 +178,9 @@ class PlannedFits:
         nodes = self.axis.nodes()
         calibrators, of_fold = folds.served.T
         used = np.unique(calibrators)
-        scores = np.stack([self.map.scores(fits, c, nodes) for c in used])
-        log_odds = scores[np.searchsorted(used, calibrators)] + to_log_odds
-        return sums.losses(rule, of_fold, log_odds)
+        log_odds = self.map.scores_of_fits(fits, used, nodes)
+        log_odds += to_log_odds
+        return sums.losses(rule, of_fold, log_odds, np.searchsorted(used, calibrators))
 
 
 def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
@@ -268,14 +294,63 @@ class RefitSums(Sums):
         return kernels.place_on_axis(clipped._kernel_scores, axis.low, axis.width, axis.n_cells)
 
     def assemble(self, weight: Floats, sums: Floats) -> tuple[ScoreTotals, FoldLosses]:
-        planned, folds, given = self.planned, self.folds, self.priors.given
-        by_class = weight.reshape(2, -1).sum(axis=1)
-        raw = sums[:, 0].reshape(2, -1).sum(axis=1)
-        on_axis = AxisTotals.of_numbers(planned.axis, folds.n_folds, weight, sums[:, 1:])
-        fits = planned.fits(on_axis, folds, self.priors, skip_empty=True)
-        losses = planned.losses(self.rule, on_axis, folds, fits, self.offset)
-        after = FoldLosses.of(losses, on_axis.class_totals.T, given)
-        return ScoreTotals(raw, by_class, given), after
+        (summary,) = self._assembled(weight[None], sums[None])
+        if summary is None:
+            raise NeedsSamplesError
+        return summary
+
+    def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
+        side_by_side = max(1, math.isqrt(_MOST_PAIRS // self.folds.training_mask.size))
+        if self.planned.map.chooses_among_fits:  # among those of one set of folds
+            yield from super().assemble_each(weight, sums)
+            return
+        for begin in range(0, weight.shape[0], side_by_side):
+            some = slice(begin, begin + side_by_side)
+            for summary in self._assembled(weight[some], sums[some]):
+                yield NeedsSamplesError() if summary is None else summary
+
+    def _assembled(
+        self, weight: Floats, sums: Floats
+    ) -> list[tuple[ScoreTotals, FoldLosses] | None]:
+        """Return the summaries of R replicates, None for those that need samples.
+
+        Their fits are those of one set of folds, one replicate's after another's.
+        """
+        planned, given, n = self.planned, self.priors.given, weight.shape[0]
+        folds = self.folds if n == 1 else _Repeated.of(self.folds, n)
+        by_class = weight.reshape(n, 2, -1).sum(axis=2)
+        raw = sums[:, :, 0].reshape(n, 2, -1).sum(axis=2)
+        on_axis = AxisTotals.of_numbers(planned.axis, weight, sums[:, :, 1:])
+        fits, is_valid, _ = planned.each_fit(on_axis, folds, self.priors, skip_empty=True)
+        losses = planned.losses(self.rule, on_axis, folds, fits, self.offset).reshape(n, -1, 2)
+        of_folds = on_axis.class_totals.T.reshape(n, -1, 2)
+        return [
+            (ScoreTotals(raw[k], by_class[k], given), FoldLosses.of(losses[k], of_folds[k], given))
+            if valid
+            else None
+            for k, valid in enumerate(map(np.all, is_valid.reshape(n, -1)))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated(Folds):
+    """The folds of replicates, one replicate's after another's."""
+
+    served_: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, folds: Folds, n: int) -> "_Repeated":
+        mask, replicate = folds.training_mask, np.arange(n)
+        masks = np.kron(np.eye(n, dtype=bool), mask)
+        served = folds.served + replicate[:, None, None] * np.array(mask.shape)
+        return cls(masks, served.reshape(-1, 2))
+
+    @property
+    def served(self) -> NDArray[np.int64]:
+        return self.served_
+
+    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
+        raise NotImplementedError
 
 
 def _fits_to_sums(

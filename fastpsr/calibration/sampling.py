@@ -153,4 +153,4 @@ def rough_fit(map_: SmoothMap, data: Data, floor: float = 0.0) -> Plan[Floats | 
     origin = map_.origin(float(scores.min()), float(scores.max()))
     with np.errstate(all="ignore"):  # scores near the largest float
         fits = map_.fit_to_nodes(scores - origin, weights, np.array([offset]), start)
-    return None if fits is None else map_.moved(fits[0], -origin)
+    return None if np.isnan(fits).any() else map_.moved(fits[0], -origin)

@@ -187,14 +187,23 @@ class SmoothMap(ABC):
         prior = fits.prior_log_odds[number]
         return np.asarray(self.apply(fits.parameters[number], scores + prior) - prior)
 
+    def scores_of_fits(self, fits: Fits, numbers: NDArray[np.int64], scores: Floats) -> Floats:
+        """Return the calibrated scores (M, n) of scores (n,) by M of the fits."""
+        if self.adds_prior_first:
+            return np.stack([self.scores(fits, number, scores) for number in numbers])
+        features, parameters = self.features(scores), fits.parameters[numbers]
+        # no BLAS for so little
+        found = np.einsum("cp,pn->cn", parameters[:, : len(features)], features)
+        return np.asarray(found + parameters[:, -1:]) if self.with_bias else found
+
     def axis(self, low: float, high: float, steepness: float) -> Axis | None:
         """Return cells for scores in a range and maps about as steep; None if they are too many."""
         return Axis.over(low, high, steepness)
 
     def fit_to_sums(
         self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
-    ) -> Floats | None:
-        """Return the parameters (C, p) of fits to the folds in `masks` (C, F); None if not found.
+    ) -> Floats:
+        """Return the parameters (C, p) of fits to the folds in `masks` (C, F); nan if not found.
 
         Searches begin at the parameters `start` (C, p). They may end early with a TooSteepError
         where a fit is steeper than the `steepest` that the sums are for.
@@ -205,8 +214,8 @@ class SmoothMap(ABC):
 
     def fit_to_nodes(
         self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats
-    ) -> Floats | None:
-        """Return the parameters (C, p) of C fits to weighted scores; None if one is not found.
+    ) -> Floats:
+        """Return the parameters (C, p) of C fits to weighted scores; nan where one is not found.
 
         Parameters
         ----------
@@ -226,4 +235,5 @@ class SmoothMap(ABC):
         fits = kernels.fit_to_nodes(
             features, weights[0], weights[1], offset, start, self.penalty, self.lower
         )
-        return fits[:, :-1] if fits[:, -1].all() and np.isfinite(fits).all() else None
+        is_found = (fits[:, -1] > 0.0) & np.isfinite(fits).all(axis=1)
+        return np.where(is_found[:, None], fits[:, :-1], np.nan)

@@ -138,25 +138,24 @@ class Spline(SmoothCalibrator):
 
     def fit_to_sums(
         self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
-    ) -> Floats | None:
+    ) -> Floats:
         unit, sums = _unit(*sums.span), sums.without_empty()
-        fits = []
-        for mask in masks:
+        fits = np.full((len(masks), self.n_parameters), np.nan)
+        for fit, mask in zip(fits, masks, strict=True):
             knots = _knots(sums.scores, sums.training_weights(mask[None])[:, 0], unit)
             parameters = _chosen(sums, mask, _Basis.of(knots, sums.scores), steepest)
-            if parameters is None:
-                return None
-            fits.append(parameters)
-        return np.stack(fits)
+            if parameters is not None:
+                fit[:] = parameters
+        return fits
 
     def fit_to_nodes(
         self, nodes: Floats, weights: Floats, prior_log_odds: Floats, start: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         unit = _unit(float(nodes.min()), float(nodes.max()))
         path = _Path(_Basis.of(_knots(nodes, weights[:, 0], unit), nodes), weights, prior_log_odds)
         for penalty in (np.inf, 1.0):
             if not path.step(penalty, nodes.size).all():
-                return None
+                return np.full((1, self.n_parameters), np.nan)
         return path.parameters()[None]
 
     # Fits: inner folds for a single fit, and infinite scores at the floor
@@ -466,7 +465,7 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         folds.apart, float(used.size), TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
     parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)
-    if parameters is None:
+    if np.isnan(parameters).any():
         raise no_optimum("all but separate the classes: calibration did not converge")
     return Fits(parameters, sums.prior_log_odds(folds.training_mask))
 

@@ -12,6 +12,7 @@ from fastpsr.bootstrap.bootstrap import (
     Pair,
     check_same_samples,
     intervals_of_differences,
+    joint_evidence,
     with_intervals,
 )
 from fastpsr.bootstrap.intervals import Method
@@ -332,24 +333,13 @@ def _finished(
 
     The rows have the same draws with and without differences.
     """
-    known: dict[tuple[Task, str], float] = {}
-    results: dict[Any, BootstrapResult] = {}
+    drawn: dict[Task, dict[str, float]] = {}
     can_be_drawn: dict[str | None, bool] = {}
     for task in tasks if intervals is not None else ():
-        assert task.intervals is not None
         if task.numbers and task.group not in can_be_drawn:
             can_be_drawn[task.group] = task.can_be_drawn()
-        drawn = task.drawn_numbers if can_be_drawn.get(task.group) else {}
-        known |= {(task, name): value for name, value in drawn.items()}
-        if drawn:
-            found = with_intervals(
-                [task.about(name) for name in drawn],
-                [task.own_job(name) for name in drawn],
-                list(drawn.values()),
-                task.intervals,
-                _reporter(progress, task.about(), "replicates", len(drawn)),
-            )
-            results |= {(task, name): each for name, each in zip(drawn, found, strict=True)}
+        drawn[task] = task.drawn_numbers if can_be_drawn.get(task.group) else {}
+    known = {(task, name): each for task in drawn for name, each in drawn[task].items()}
     compared = [  # inf - inf is undefined
         (one, other, name)
         for one, other in sides
@@ -358,21 +348,9 @@ def _finished(
     ]
     n_in_family = Counter(_family(*each) for each in compared)
     n_in_family[None] = 1
-    if intervals is not None and compared:
-        needed = dict.fromkeys((side, name) for a, b, name in compared for side in (a, b))
-        place = {each: k for k, each in enumerate(needed)}
-        pairs = [
-            Pair(_between(a, b, name), place[a, name], place[b, name], _family(a, b, name))
-            for a, b, name in compared
-        ]
-        found = intervals_of_differences(
-            pairs,
-            [task.job(name) for task, name in needed],
-            [known[each] for each in needed],
-            intervals,
-            _reporter(progress, _common(tasks), "replicates of differences", len(pairs)),
-        )
-        results |= zip(compared, found, strict=True)
+    results: dict[Any, BootstrapResult] = {}
+    if intervals is not None:
+        results = _intervals(drawn, known, compared, intervals, progress)
     for task in tasks:
         task.rows = {name: task.row(name, results.get((task, name))) for name in task.values}
     differences = []
@@ -382,6 +360,51 @@ def _finished(
             n = 1 if result is None else n_in_family[_family(one, other, name)]
             differences.append(Difference(one.rows[name], other.rows[name], result, n))
     return differences
+
+
+def _intervals(
+    drawn: Mapping[Task, Mapping[str, float]],
+    known: Mapping[tuple[Task, str], float],
+    compared: Sequence[tuple[Task, Task, str]],
+    intervals: Intervals,
+    progress: Progress | None,
+) -> dict[Any, BootstrapResult]:
+    """Return the results of the rows of tasks, and of their differences."""
+    tasks = list(drawn)
+    needed = dict.fromkeys((side, name) for a, b, name in compared for side in (a, b))
+    is_joint = (
+        bool(compared) and intervals.resampling.shares_draws and len({t.group for t in tasks}) == 1
+    )
+    if is_joint:
+        needed = dict.fromkeys(known)
+    place = {each: k for k, each in enumerate(needed)}
+    pairs = [
+        Pair(_between(a, b, name), place[a, name], place[b, name], _family(a, b, name))
+        for a, b, name in compared
+    ]
+    jobs, values = [task.job(name) for task, name in needed], [known[each] for each in needed]
+    evidence = None
+    if is_joint:
+        report = _reporter(progress, _common(tasks), "replicates", len(jobs) + len(pairs))
+        evidence = joint_evidence(pairs, jobs, values, intervals, report)
+    results: dict[Any, BootstrapResult] = {}
+    for task, numbers in drawn.items():
+        if numbers:
+            assert task.intervals is not None
+            found = with_intervals(
+                [task.about(name) for name in numbers],
+                [task.job(name) if is_joint else task.own_job(name) for name in numbers],
+                list(numbers.values()),
+                task.intervals,
+                _reporter(progress, task.about(), "replicates", len(numbers)),
+                evidence,
+            )
+            results |= {(task, name): each for name, each in zip(numbers, found, strict=True)}
+    if compared:
+        report = _reporter(progress, _common(tasks), "replicates of differences", len(pairs))
+        found = intervals_of_differences(pairs, jobs, values, intervals, report, evidence)
+        results |= zip(compared, found, strict=True)
+    return results
 
 
 def _reporter(

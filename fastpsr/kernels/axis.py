@@ -33,7 +33,7 @@ _MOST_STEPS = 60
 _ENOUGH = 1e-11  # gradient per unit of weight
 _SHORT = 1e-13  # step: the root of its gain per unit of weight
 
-_sigmoid = elementary.sigmoid
+_exp = elementary.exp_of_nonpositive
 
 
 def place_on_axis(
@@ -235,11 +235,11 @@ def _add_masked(first, last, masks, weights, out):
 
 @kernel
 def _slopes_of_features(
-    features, negatives, positives, offset, parameters, penalty, total, gradient, hessian, scratch
-):
-    """Write gradient and Hessian by the parameters; `scratch` is (2, Q)."""
+    features, negatives, positives, offset, parameters, penalty, total, gradient, hessian, error,
+    variance,
+):  # fmt: skip
+    """Write gradient and Hessian by the parameters; `error` and `variance` (Q,) are scratch."""
     n, size = features.shape
-    error, variance = scratch
     slope, feature = parameters[0], features[0]
     for i in range(size):
         error[i] = offset + slope * feature[i]
@@ -249,11 +249,13 @@ def _slopes_of_features(
             error[i] += slope * feature[i]
     for i in range(size):
         log_odds = error[i]
-        below = _sigmoid(-abs(log_odds))  # the lesser posterior, to full precision
-        of_one = below if log_odds < 0.0 else 1.0 - below
-        of_zero = 1.0 - below if log_odds < 0.0 else below
+        odds = _exp(-abs(log_odds))
+        above = 1.0 / (1.0 + odds)
+        below = odds * above  # the lesser posterior, to full precision
+        of_one = below if log_odds < 0.0 else above
+        of_zero = above if log_odds < 0.0 else below
         error[i] = negatives[i] * of_one - positives[i] * of_zero
-        variance[i] = (negatives[i] + positives[i]) * of_one * of_zero
+        variance[i] = (negatives[i] + positives[i]) * (above * below)
     for j in range(n):
         gradient[j] = dot(error, features[j])
         for k in range(j + 1):
@@ -311,7 +313,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
     parameters, trial = np.empty(n), np.empty(n)
     gradient, there, step = np.empty(n), np.empty(n), np.empty(n)
     hessian, renewed, factor = np.empty((n, n)), np.empty((n, n)), np.zeros((n, n))
-    scratch = np.empty((2, size))
+    error, variance = np.empty(size), np.empty(size)  # rows of one array do not vectorize
     is_free = np.empty(n, np.bool_)
     for m in range(first, last):
         of_fit = features[m if features.shape[0] > 1 else 0]
@@ -323,8 +325,9 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
         length = 0.0  # of the step before, in the norm of the Hessian; none
         is_found = False
         _slopes_of_features(
-            of_fit, non, tar, offset[m], parameters, penalty, total, gradient, hessian, scratch
-        )
+            of_fit, non, tar, offset[m], parameters, penalty, total, gradient, hessian, error,
+            variance,
+        )  # fmt: skip
         for _ in range(_MOST_STEPS):
             largest = 0.0
             for j in range(n):
@@ -352,7 +355,7 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
                 is_found = True
                 break
             _slopes_of_features(
-                of_fit, non, tar, offset[m], trial, penalty, total, there, renewed, scratch
+                of_fit, non, tar, offset[m], trial, penalty, total, there, renewed, error, variance
             )
             after = 0.0
             for j in range(n):

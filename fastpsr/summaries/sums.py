@@ -1,7 +1,7 @@
 """Sums: the per-sample terms of a summary, from which the bootstrap draws replicates."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,18 @@ class Sums(ABC):
     @abstractmethod
     def assemble(self, weight: Floats, sums: Floats) -> Any:
         """Return the summary of (G,) weights and (G, S) weighted sums."""
+
+    def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
+        """Yield the summaries of (R, G) weights and (R, G, S) sums of replicates.
+
+        In place of a summary that there is none of comes its error: a ValueError where it is
+        undefined, else a NeedsSamplesError.
+        """
+        for of_replicate in zip(weight, sums, strict=True):
+            try:
+                yield self.assemble(*of_replicate)
+            except (NeedsSamplesError, ValueError) as error:
+                yield error
 
     def totals(self, part: Part, *beside: Part) -> tuple[Floats, Floats]:
         """Return the weights (G,) and sums (G, S) of a part; faster kernels may replace this."""
