@@ -108,7 +108,7 @@ def sigmoid(x):
 
 @elementary
 def sigmoids(x):
-    """The sigmoids of -x and of x, from one exponential."""
+    """Return the sigmoids of -x and of x, from one exponential."""
     e = exp_of_nonpositive(-abs(x))
     upper = e / (1.0 + e)
     small = e - e * upper
