@@ -389,3 +389,41 @@ def test_pooling_weights_of_unlike_magnitudes():
     negatives, positives = [tiny, 0, tiny, 0, 0], [0, tiny, 0, tiny, 1.0]
     found = kernels.pool_adjacent_violators(np.array(negatives), np.array(positives))
     assert found.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("n", [0, 1, 4_096, 9_001])
+def test_columns_are_those_of_either_sign(n):
+    """Two columns from one exponential have the bits of each column alone."""
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3, n)
+    x[: n // 9] = rng.choice([INF, -INF, 0.0, -0.0, 1e-320, -1e-320, 745.2, -745.2], n // 9)
+    columns = kernels.sigmoid_columns(x)
+    np.testing.assert_array_equal(columns[:, 1], kernels.sigmoid(x))
+    np.testing.assert_array_equal(columns[:, 0], kernels.sigmoid(-x))
+    logs = kernels.log_sigmoid_columns(x)
+    np.testing.assert_array_equal(logs[:, 1], -kernels.softplus(-x))
+    np.testing.assert_array_equal(logs[:, 0], -kernels.softplus(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 4_096, 9_001])
+def test_log_odds_of_any_layout(n, dtype):
+    rng = np.random.default_rng(n)
+    q = (10.0 ** -rng.uniform(0, 40, n)).astype(dtype)
+    q[: n // 9] = rng.choice([0.0, 1.0, 0.5], n // 9)
+    q[1::2] = 1 - q[1::2]
+    pairs = np.column_stack([1 - q, q])
+    with np.errstate(divide="ignore"):
+        wide = pairs.astype(np.float64)
+        expected = np.log(wide[:, 1]) - np.log(wide[:, 0])
+    frozen = pairs.copy()
+    frozen.flags.writeable = False
+    for given in (pairs, np.asfortranarray(pairs), np.repeat(pairs, 2, axis=0)[::2], frozen):
+        found = kernels.log_odds_from_posteriors(given)
+        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=2e-16)
+        np.testing.assert_array_equal(found, kernels.log_odds_from_posteriors(pairs))
+    with np.errstate(divide="ignore"):
+        expected = np.log(wide[:, 1] / (1.0 - wide[:, 1]))
+    for given in (q, np.repeat(q, 3)[::3]):
+        found = kernels.log_odds_from_posteriors(given)
+        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=2e-16)
