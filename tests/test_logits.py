@@ -122,7 +122,7 @@ def test_the_same_rows_give_the_same_values_whatever_was_done_with_them(dtype):
 @pytest.mark.skipif(is_plain(), reason="nothing is compiled: slow")
 def test_a_call_needs_three_tenths_of_single_precision_logits_at_most():
     rng = np.random.default_rng(0)
-    y, z = rng.integers(0, 10, 200_000), rng.random((200_000, 10), dtype=np.float32)
+    y, z = rng.integers(0, 10, 400_000), rng.random((400_000, 10), dtype=np.float32)
     metrics = [
         fp.CrossEntropy(), fp.BrierScore(), fp.ECE(on="confidence"),
         fp.BayesRisk(fp.CostMatrix.zero_one(10)),
