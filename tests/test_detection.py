@@ -115,18 +115,18 @@ def test_scores_are_counted_once(monkeypatch):
     y, scores, _ = make("plain", n=500)
     data = fp.Predictions.from_raw_scores(y, scores)
     counted = []
-    count = rank_plans._count_cells
-    fit = rank_plans._fit
-    monkeypatch.setattr(
-        rank_plans, "_count_cells", lambda d: (counted.append("cells"), count(d))[1]
-    )
-    monkeypatch.setattr(rank_plans, "_fit", lambda d: (counted.append("fit"), fit(d))[1])
+
+    def spied(name, plan):
+        return lambda d: (counted.append(name), plan(d))[1]
+
+    for name in ("_fit", "_find_runs", "_fill_cells"):
+        monkeypatch.setattr(rank_plans, name, spied(name, getattr(rank_plans, name)))
     for metric in (fp.EER(), fp.AUC(), fp.MinCllr(), fp.MinDCF(0.01), fp.MinDCF(0.5)):
         metric(data)
     fp.roc(data)
-    assert counted == ["fit", "cells"]
+    assert counted == ["_fit", "_find_runs", "_fill_cells"]
     fp.EER()(data[:400])  # other samples, another hull
-    assert counted == ["fit", "cells", "fit"]
+    assert counted == ["_fit", "_find_runs", "_fill_cells", "_fit"]
 
 
 def test_ties_do_not_depend_on_order_and_say_nothing():
