@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import fastpsr as fp
 from fastpsr import kernels
@@ -103,6 +104,13 @@ def _labels_of_many_classes() -> None:
         predictions = fp.Predictions.from_logits(y, logits, sample_weight=weight)
         _scores([predictions])
         _calibrators([predictions])
+    _losses_of_log_posteriors(y, logits)
+
+
+def _losses_of_log_posteriors(y: NDArray[Any], logits: NDArray[Any]) -> None:
+    predictions = fp.Predictions.from_log_posteriors(y, logits, normalize=True)
+    for metric in (fp.CrossEntropy(), fp.BrierScore()):
+        metric(predictions)
 
 
 def _bootstrap() -> None:
@@ -145,7 +153,7 @@ def _layouts() -> None:
         given = rows.astype(np.float32)
         _scores([fp.Predictions.from_posteriors(y, given)])
         _scores([fp.Predictions.from_logits(y, logits.astype(np.float32))])
-        fp.CrossEntropy()(fp.Predictions.from_log_posteriors(y, np.log(given)))
+        _losses_of_log_posteriors(y, np.log(given))
         if n_classes == 2:
             column = logits[:, 1].astype(np.float32)
             for one in (

@@ -527,10 +527,11 @@ class Predictions(ScoredLabels):
         new = parts[0].compact()
         new._whole_weights = None
         logits = [part._logits for part in parts if part._logits is not None]
-        new._logits = Logits.joined(logits) if logits else None
-        new._values = (
-            new._logits.rows if new._logits else np.concatenate([part._values for part in parts])
-        )
+        if logits:
+            new._logits = Logits.joined(logits)
+            new._values = new._logits.rows
+        else:
+            new._values = np.concatenate([part._values for part in parts])
         if new._given_posteriors is not None:
             new._given_posteriors = new._values
         if new.y_true is not None:
