@@ -16,7 +16,6 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.errors import ArgumentError, kept_warnings
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.metrics.base import Metric, Statistic
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, mapped
@@ -450,11 +449,11 @@ def _sum_units(
     beside = [data]
     layouts = tuple(bundle.layout(beside) for bundle in bundles)
     n_replicates = out[0].shape[0]
+    n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
     if isinstance(data, PartitionedPredictions):
-        n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
         chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing)
     else:
-        size = LANES * thread_count()
+        size = draws.at_once(n_numbers)
         chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
     for chunk in chunks:
         (totals,) = yield [draws.totals(layouts, chunk.start, len(chunk)).over(*beside)]

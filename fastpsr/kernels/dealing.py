@@ -16,6 +16,7 @@ __all__ = [
     "leave_out",
     "pair_folds",
     "shuffle_ranks",
+    "sum_by_share",
     "sum_shares",
 ]
 
@@ -130,6 +131,23 @@ def sum_shares(dealt: Floats, keeps: Flags) -> Floats:
     """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
     out = np.zeros((keeps.shape[0], dealt.shape[1]))
     over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
+    return out
+
+
+def sum_by_share(
+    shares: NDArray[np.uint16],
+    bounds: Counts,
+    weights: Floats,
+    columns: Floats,
+    degree: int,
+    out: Floats,
+) -> Floats:
+    """Add weight and sums of the rows of each group and share to `out` (G, shares, 1 + sums).
+
+    Rows lie sorted by group, with `bounds` (G + 1,). `columns` (C, N) are summed; of the last one,
+    if `degree` > 0, the Chebyshev polynomials T_1 to T_degree.
+    """
+    over_blocks(_sum_by_share, bounds.size - 1, shares, bounds, weights, columns, degree, out)
     return out
 
 
@@ -298,6 +316,25 @@ def _sum_shares(first, last, dealt, keeps, out):
         for share in range(dealt.shape[0]):
             if keeps[place, share]:
                 out[place] += dealt[share]
+
+
+@kernel
+def _sum_by_share(first, last, shares, bounds, weights, columns, degree, out):
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    for group in range(first, last):
+        for i in range(bounds[group], bounds[group + 1]):
+            total = out[group, np.uint64(shares[i])]
+            weight = weights[i] if weights.size else 1.0
+            total[0] += weight
+            for c in range(n_plain):
+                total[1 + c] += weight * columns[c, i]
+            if degree:
+                t = columns[n_plain, i]
+                before = 1.0
+                now = t
+                for k in range(1 + n_plain, 1 + n_plain + degree):
+                    total[k] += weight * now
+                    before, now = now, 2.0 * t * now - before
 
 
 @kernel
