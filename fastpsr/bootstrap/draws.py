@@ -16,7 +16,9 @@ from fastpsr.caching import cached_property
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import Step, Transform
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.part import Part
+from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats, Predictions
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ __all__ = [
 _TABLE = 256  # replicates
 _MOST_TABLES = 8
 _COUNTS_AT_ONCE = 1 << 18  # that stay in the second-level cache
-_ROWS_AT_ONCE = 1 << 25  # left out, whose groups are held
+_SHARE_OF_ROWS = 32  # of the bytes of the budget: rows left out, whose groups are held
 _BYTES_OF_SHARES = 1 << 27
 
 Counts = NDArray[np.int64]
@@ -296,16 +298,19 @@ class SubsetDraws(_UnitCounts):
         """
         n_shares = self._n_shares
         leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
-        at_once = max(1, n_shares * _ROWS_AT_ONCE // max(int(counts.sum()), 1))
+        most_rows, n_rows = memory_budget() // _SHARE_OF_ROWS, max(int(counts.sum()), 1)
+        at_once = max(1, n_shares * most_rows // n_rows)
         for dealing in self._dealings:
             settings = (counts, strata, self.units.n_in_strata, *dealing, n_shares)
             if not leaves_one:
+                hold((8 * most + 4 * n_shares) * counts.size)
                 dealt = kernels.deal_counts(*settings)
                 for begin in range(0, self._keeps.shape[0], most):
                     yield kernels.sum_shares(dealt, self._keeps[begin : begin + most])
                 continue
             for first in range(0, n_shares, at_once):
                 some = range(first, min(first + at_once, n_shares))
+                hold(8 * most * counts.size + 4 * n_rows * len(some) // n_shares)
                 groups, bounds = kernels.deal_groups(*settings, some)
                 for begin in range(0, len(some), most):
                     yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])

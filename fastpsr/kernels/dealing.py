@@ -1,5 +1,7 @@
 """Dealing samples to folds: a keyed permutation of each class, evaluated rank by rank."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -90,13 +92,13 @@ def deal_counts(
     places: Counts,
     keys: NDArray[np.uint64],
     n_shares: int,
-) -> Floats:
+) -> NDArray[Any]:
     """Return (n_shares, G): how many rows of each group are dealt to each share.
 
     Rows lie sorted by group; `strata` (G,) of groups do not decrease. The ranks of rows in their
     stratum are dealt as by `deal_ranks`, with first folds of 0.
     """
-    out = np.zeros((n_shares, counts.size))
+    out = np.zeros((n_shares, counts.size), np.uint32 if counts.sum() < 1 << 32 else np.float64)
     ends = np.cumsum(counts)
     for row, shares in _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
         _count_groups(row, shares, ends, out)
@@ -127,7 +129,7 @@ def deal_groups(
     return groups, bounds
 
 
-def sum_shares(dealt: Floats, keeps: Flags) -> Floats:
+def sum_shares(dealt: NDArray[Any], keeps: Flags) -> Floats:
     """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
     out = np.zeros((keeps.shape[0], dealt.shape[1]))
     over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
@@ -290,7 +292,7 @@ def _count_groups(first_row, shares, ends, out):
     while i < shares.size:
         end = min(ends[g] - first_row, shares.size)
         for k in range(i, end):
-            out[shares[k], g] += 1.0
+            out[shares[k], g] += 1
         i = end
         g += 1
 
@@ -315,7 +317,8 @@ def _sum_shares(first, last, dealt, keeps, out):
     for place in range(first, last):
         for share in range(dealt.shape[0]):
             if keeps[place, share]:
-                out[place] += dealt[share]
+                for g in range(dealt.shape[1]):
+                    out[place, g] += dealt[share, g]
 
 
 @kernel
