@@ -112,3 +112,28 @@ def test_subsets_of_counts(n_replicates, n_groups):
         counts - np.bincount(groups[a:b], minlength=n_groups) for a, b in itertools.pairwise(bounds)
     ]
     np.testing.assert_array_equal(kernels.leave_out(counts, groups, bounds), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_columns", "degree"), [(0, 0), (2, 0), (2, 3), (1, 4)])
+def test_sums_by_share_are_those_of_its_rows(n_columns, degree, weighted):
+    rng = np.random.default_rng(n_columns + degree)
+    sizes = np.array([0, 1, 700, 0, 3000, 5])
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    n, n_shares = int(bounds[-1]), 4
+    shares = rng.choice([0, 1, 3], n).astype(np.uint16)  # one of them has no rows
+    weights = rng.random(n) if weighted else np.empty(0)
+    columns = rng.uniform(-1, 1, (n_columns, n))
+    if n_columns == 2:
+        columns[0, 100] = np.inf
+    out = np.zeros((sizes.size, n_shares, 1 + n_columns + (degree - 1 if degree else 0)))
+    kernels.sum_by_share(shares, bounds, weights, columns, degree, out)
+    terms = [np.ones(n), *columns]
+    if degree:
+        t = terms.pop()
+        terms += [np.cos(k * np.arccos(t)) for k in range(1, degree + 1)]
+    group = np.repeat(np.arange(sizes.size), sizes)
+    expected = np.zeros_like(out)
+    for place, term in enumerate(terms):
+        np.add.at(expected[:, :, place], (group, shares), term * weights if weighted else term)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-11)

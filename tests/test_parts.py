@@ -556,3 +556,19 @@ def test_functions_of_parts_take_the_priors_of_the_whole():
     for metric in (fp.CrossEntropy(), fp.BrierScore(), fp.ECE()):
         expected = metric(whole)
         np.testing.assert_allclose([metric(mapped), metric(mapped.compute())], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("method", "budget", "in_batches"), [("auto", "1GB", False), ("percentile", "5MB", True)]
+)
+def test_an_explanation_counts_the_reads_of_replicates(method, budget, in_batches, monkeypatch):
+    case = case_of_reads(2, 17_000, "none", "many parts")
+    alone = case.parts().explain()
+    monkeypatch.setenv("FASTPSR_MEMORY", budget)
+    expected = case.parts().explain(n_resamples=40, method=method)
+    data = case.parts()
+    _, n_reads = read_by(data, lambda parts: fp.evaluate(parts, n_resamples=40, method=method))
+    assert expected.reads == n_reads
+    assert (n_reads > alone.reads + 2) == in_batches
+    assert expected.memory > alone.memory
+    assert expected.seconds > alone.seconds

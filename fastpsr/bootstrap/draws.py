@@ -13,10 +13,13 @@ from fastpsr import kernels
 from fastpsr.bootstrap.layout import Layout, Rows
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.bootstrap.subsets import Subset
+from fastpsr.caching import cached_property
 from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES, index_type
 from fastpsr.plans import Step, Transform
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.part import Part
+from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats, Predictions
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ __all__ = [
     "Draws",
     "PartDraws",
     "Reweighted",
+    "ShareTotals",
     "SharedTotals",
     "SubsetDraws",
     "UnitDraws",
@@ -39,7 +43,8 @@ _MOST_DIVIDED = 64  # sets of replicates
 _COUNTS_AT_ONCE = 1 << 18  # that stay in the second-level cache
 _PIECE = 4  # blocks of units, whose counts in 8 replicates stay in that cache, too
 _SETS_AT_ONCE = 8  # of 8 replicates, for each thread
-_ROWS_AT_ONCE = 1 << 25  # left out, whose groups are held
+_SHARE_OF_ROWS = 32  # of the bytes of the budget: rows left out, whose groups are held
+_BYTES_AT_ONCE = 1 << 27  # of sums
 
 Counts = NDArray[np.int64]
 
@@ -64,6 +69,11 @@ class Draws(DrawCounts):
     @abstractmethod
     def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "SharedTotals":
         """Return the step that sums layouts in replicates from `first` on."""
+
+    def at_once(self, n_numbers: int) -> int:
+        """Return how many replicates of so many sums are best computed together in memory."""
+        most = max(_BYTES_AT_ONCE // (8 * LANES * max(n_numbers, 1)), thread_count())
+        return LANES * min(most, _SETS_AT_ONCE * thread_count())
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +145,7 @@ class _UnitCounts(Draws):
         _, strata = self.units.order(part)
         return kernels.cut_into_blocks(strata, np.arange(strata.size - 1))
 
-    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> "UnitTotals":
+    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> SharedTotals:
         return UnitTotals(layouts, self, first, n_replicates)
 
     def counts(self, part: Part, first: int, n_replicates: int) -> NDArray[np.float32]:
@@ -168,6 +178,15 @@ class _UnitCounts(Draws):
         one, other = self.units.numbers(part)
         of_units = counts[:, replicate % LANES].astype(np.float64)
         return np.asarray(of_units[one] * of_units[other])
+
+    def of_sorted_rows(self, layout: Layout, rows: Rows, parts: tuple[Part, ...]) -> Any:
+        """Return the first and second unit of each sorted row of a layout."""
+
+        def compute() -> list[NDArray[Any]]:
+            order = layout.in_whole(parts, rows.order)
+            return [numbers[order] for numbers in self.units.numbers(parts[0])]
+
+        return layout.cache.of(layout.part(parts), "units", compute)
 
     def _place(self, part: Part) -> int:
         """Return the stream number of the units of a part."""
@@ -349,6 +368,37 @@ class SubsetDraws(_UnitCounts):
         strata = self.units.strata_of_groups(layout.sums[0])
         return None if self._apart and self.units.n_in_strata.size > 1 else strata
 
+    def totals(self, layouts: tuple[Layout, ...], first: int, n_replicates: int) -> SharedTotals:
+        if self.units.come_in_pairs:  # a row is in as many shares as it has units
+            return super().totals(layouts, first, n_replicates)
+        return ShareTotals(layouts, self, first, n_replicates)
+
+    def at_once(self, n_numbers: int) -> int:
+        if self.units.come_in_pairs:
+            return super().at_once(n_numbers)
+        return max(LANES, _BYTES_AT_ONCE // (8 * max(n_numbers, 1)))
+
+    def merged_shares(self, first: int, n_replicates: int) -> list["_MergedShares"]:
+        """Return by deal what replicates from `first` on keep; shares that go together are one."""
+        per_deal = self._keeps.shape[0]
+        replicates = np.arange(first, first + n_replicates)
+        merged = []
+        for deal in np.unique(replicates // per_deal).tolist():
+            of_deal = replicates[replicates // per_deal == deal] % per_deal
+            keeps, place = np.unique(self._keeps[of_deal], axis=1, return_inverse=True)
+            merged.append(_MergedShares(deal, place.ravel().astype(np.uint16), keeps))
+        return merged
+
+    def shares(self, part: Part, deal: int) -> NDArray[Any]:
+        """Return the share of each unit of a part, (U,); one part is needed after another."""
+        place = self._place(part)
+        if self._dealt is None or self._dealt[0] != place:
+            self._dealt = (place, {})
+        of_deals = self._dealt[1]
+        if deal not in of_deals:
+            of_deals[deal] = self._deal(part, deal)
+        return of_deals[deal]
+
     def of_counts(self, counts: Counts, strata: Counts, most: int) -> Iterator[Floats]:
         """Yield (R, G) numbers of rows of each group that replicates keep, in their order.
 
@@ -361,16 +411,19 @@ class SubsetDraws(_UnitCounts):
         """
         n_shares = self._n_shares
         leaves_one = np.array_equal(self._keeps, ~np.eye(n_shares, dtype=bool))
-        at_once = max(1, n_shares * _ROWS_AT_ONCE // max(int(counts.sum()), 1))
+        most_rows, n_rows = memory_budget() // _SHARE_OF_ROWS, max(int(counts.sum()), 1)
+        at_once = max(1, n_shares * most_rows // n_rows)
         for dealing in self._dealings:
             settings = (counts, strata, self.units.n_in_strata, *dealing, n_shares)
             if not leaves_one:
+                hold((8 * most + 4 * n_shares) * counts.size)
                 dealt = kernels.deal_counts(*settings)
                 for begin in range(0, self._keeps.shape[0], most):
                     yield kernels.sum_shares(dealt, self._keeps[begin : begin + most])
                 continue
             for first in range(0, n_shares, at_once):
                 some = range(first, min(first + at_once, n_shares))
+                hold(8 * most * counts.size + 4 * n_rows * len(some) // n_shares)
                 groups, bounds = kernels.deal_groups(*settings, some)
                 for begin in range(0, len(some), most):
                     yield kernels.leave_out(counts, groups, bounds[begin : begin + most + 1])
@@ -397,7 +450,7 @@ class SubsetDraws(_UnitCounts):
                 is_of_deal = replicates // per_deal == deal
                 lanes = np.flatnonzero(is_of_deal)
                 keeps = self._keeps[replicates[is_of_deal] % per_deal].T.astype(np.float32)
-                share = self._shares(part, int(deal))[chosen]
+                share = self.shares(part, int(deal))[chosen]
                 if lanes.size == LANES:
                     np.take(keeps, share, axis=0, out=counts[k, :n_units])
                 else:
@@ -407,16 +460,6 @@ class SubsetDraws(_UnitCounts):
                     n_kept = np.bincount(share, minlength=n_shares) @ keeps
                     counts[k, n_units, lanes] = (n_kept - 1.0) / (n_units - 1.0)
         return counts
-
-    def _shares(self, part: Part, deal: int) -> NDArray[Any]:
-        """Return the share of each unit of a part, (U,); one part is needed after another."""
-        place = self._place(part)
-        if self._dealt is None or self._dealt[0] != place:
-            self._dealt = (place, {})
-        of_deals = self._dealt[1]
-        if deal not in of_deals:
-            of_deals[deal] = self._deal(part, deal)
-        return of_deals[deal]
 
     def _deal(self, part: Part, deal: int) -> NDArray[Any]:
         units = self.units
@@ -432,6 +475,79 @@ class SubsetDraws(_UnitCounts):
     def _n_shares(self) -> int:
         """Number of shares of a stratum."""
         return int(self._keeps.shape[1]) // (self.units.n_in_strata.size if self._apart else 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _MergedShares:
+    """Shares of a deal, of which those that replicates keep together are one."""
+
+    deal: int
+    place: NDArray[np.uint16]  # of each share among the merged ones
+    keeps: NDArray[np.bool_]  # (R, merged shares)
+
+    def add_up(self, sums: Floats) -> Floats:
+        """Return (R, G, 1 + sums) of what each replicate keeps of (G, shares, 1 + sums)."""
+        by_share = np.ascontiguousarray(np.moveaxis(sums, 1, 0))
+        flat = by_share.reshape(by_share.shape[0], -1)
+        if (self.keeps.sum(axis=1) == self.keeps.shape[1] - 1).all():
+            kept = _without_each(flat)[self.keeps.argmin(axis=1)]
+        else:
+            kept = kernels.sum_shares(flat, self.keeps)
+        return np.asarray(kept.reshape(-1, *by_share.shape[1:]))
+
+
+def _without_each(shares: Floats) -> Floats:
+    """Return (S, M) sums of the shares before and after each, as inf - inf is undefined."""
+    out = np.zeros_like(shares)
+    np.cumsum(shares[:-1], axis=0, out=out[1:])
+    after = np.zeros_like(shares[0])
+    for share, sums in zip(out[::-1], shares[::-1], strict=True):
+        share += after
+        after += sums
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class ShareTotals(SharedTotals):
+    """Sums of rows by the share of their unit, added up to those that each replicate keeps."""
+
+    draws: SubsetDraws
+
+    @cached_property
+    def _merged(self) -> list[_MergedShares]:
+        return self.draws.merged_shares(self.first, self.n_replicates)
+
+    def start(self) -> Any:
+        return [
+            [np.zeros((one.n_groups, each.keeps.shape[1], 1 + one.n_sums)) for each in self._merged]
+            for one in self.layouts
+        ]  # fmt: skip
+
+    def add(self, accumulator: Any, prepared: None, *parts: Part) -> Any:
+        for k, merged in enumerate(self._merged):
+            places = merged.place[self.draws.shares(parts[0], merged.deal)]
+            for layout, by_deal in zip(self.layouts, accumulator, strict=True):
+                if layout.is_absent(parts):
+                    continue
+                rows = layout.rows(parts)
+                units, _ = self.draws.of_sorted_rows(layout, rows, parts)
+                kernels.sum_by_share(places[units], rows.bounds, rows.weights, rows.columns,
+                                     layout.degree, by_deal[k])  # fmt: skip
+        return accumulator
+
+    def merge(self, one: Any, other: Any) -> Any:
+        for by_deal, more in zip(one, other, strict=True):
+            super().merge(by_deal, more)
+        return one
+
+    def finish(self, accumulator: Any) -> list[Floats]:
+        """Return (R, G, 1 + sums) of each layout."""
+        return [
+            np.concatenate([
+                merged.add_up(sums) for merged, sums in zip(self._merged, by_deal, strict=True)
+            ])
+            for by_deal in accumulator
+        ]  # fmt: skip
 
 
 class PartDraws:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.subsets import Subset
-from fastpsr.plans import LABELS, Plan
+from fastpsr.plans import LABELS, Data, Plan
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
 from fastpsr.summaries.sums import AddUp, Sums
 
-__all__ = ["Layout", "Rows", "known_counts"]
+__all__ = ["Layout", "Rows", "counts_suffice", "known_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,11 @@ class Layout:
     @property
     def n_sums(self) -> int:
         return sum(s.n_sums for s in self.distinct_sums)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of weights and sums of all groups."""
+        return self.n_groups * (1 + self.n_sums)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -130,9 +135,14 @@ class Layout:
         return bounds, order if present is None else present[order]
 
 
+def counts_suffice(layout: Layout, data: Data) -> bool:
+    """Whether replicates need no more than the counts of groups."""
+    return not (layout.n_sums or data.has_weights or layout.sums[0].needs_rows)
+
+
 def known_counts(layout: Layout, data: tuple[Any, ...]) -> Plan[NDArray[np.int64] | None]:
     """Plan: return the counts of groups if these are sufficient, else None."""
-    if layout.n_sums or data[0].has_weights or layout.sums[0].needs_rows:
+    if not counts_suffice(layout, data[0]):
         return None
     weight = layout.sums[0].known_weight
     if weight is None:

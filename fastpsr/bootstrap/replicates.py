@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from fastpsr.bootstrap.draws import DrawCounts, Draws, Reweighted, SubsetDraws
-from fastpsr.bootstrap.layout import Layout, known_counts
+from fastpsr.bootstrap.layout import Layout, counts_suffice, known_counts
 from fastpsr.bootstrap.rows import DrawnTotals, RowDraws
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.errors import ArgumentError, kept_warnings
 from fastpsr.interval_rule import IntervalRule
-from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.metrics.base import Metric, Statistic
 from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, mapped
-from fastpsr.plans.budget import memory_budget
+from fastpsr.plans.budget import budget_of_all, memory_budget
+from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats, Predictions
 from fastpsr.summaries.sums import NeedsSamplesError, Sums
 
@@ -43,6 +43,8 @@ _DRAWS_PER_CHUNK = 200_000_000  # samples times replicates between looks at the 
 _BYTES_PER_CHUNK = 1 << 27
 _BYTES_AT_ONCE = 1 << 22  # of counts, that stay in the cache
 _MOST_PER_READ = 2048  # replicates
+_SHARE_OF_COUNTS = 8  # of the memory budget, for counts of groups
+_N_READING = 2  # replicates, and subsets, are computed in the same reads
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 
 
@@ -210,7 +212,7 @@ class _Bundle:
                 raise ArgumentError("data", f"must fit in memory for {job.name}: some of its "
                                     "replicates need samples beside others")  # fmt: skip
         data = self.jobs[0].data
-        for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), 2, in_lanes=False):
+        for chunk in _chunks_of(len(unserved), data, _numbers_of_samples(data), in_lanes=False):
             some = unserved[chunk.start : chunk.stop]
             views: dict[Hashable, Any] = {}
             numbers = yield [self.jobs[k].value_under(draws, first + r, views) for k, r in some]
@@ -263,20 +265,23 @@ def draw_replicates(
     """
     bundles, others = _bundled(jobs)
     out = [np.full((n_resamples, *job.shape), np.nan) for job in jobs]
-    n_sharing = len(bundles) + bool(others)
-    advance = _Count(progress, n_resamples * n_sharing)
+    advance = _Count(progress, n_resamples * (len(bundles) + bool(others)))
     plans: list[Plan[None]] = []
-    remaining = []
+    alone, remaining, n_numbers = [], [], 0
     for bundle in bundles:
         data = [bundle.jobs[0].data]
         layout = bundle.layout(data)
-        alone = None if jointly else units.draws_alone(layout, seed)
-        if alone is None:
+        draws = None if jointly else units.draws_alone(layout, seed)
+        if draws is None:
             remaining.append(bundle)
         else:
-            plans.append(_draw_rows(bundle, layout, data, alone, out, advance, n_sharing))
+            alone.append((bundle, layout, data, draws))
+            n_numbers += 0 if counts_suffice(layout, data[0]) else layout.n_numbers
     if remaining or others:
-        plans += _plans_under(jobs, remaining, others, units.draws(seed), out, advance)
+        draws_of_units = units.draws(seed)
+        n_numbers += _numbers_under(jobs, remaining, others, draws_of_units)
+        plans += _plans_under(jobs, remaining, others, draws_of_units, out, advance, n_numbers)
+    plans += [_draw_rows(*each, out, advance, n_numbers) for each in alone]
     yield plans
     return out
 
@@ -290,7 +295,8 @@ def values_under(jobs: list[Job], draws: SubsetDraws, *, jointly: bool) -> Plan[
         if jointly or not (yield from _deal_counts(bundle, draws, out)):
             remaining.append(bundle)
     if remaining or others:
-        yield _plans_under(jobs, remaining, others, draws, out, lambda n: None)
+        n_numbers = _numbers_under(jobs, remaining, others, draws)
+        yield _plans_under(jobs, remaining, others, draws, out, lambda n: None, n_numbers)
     return np.array(out)
 
 
@@ -353,19 +359,24 @@ class _Count:
 
 
 def _chunks_of(
-    n_replicates: int, data: Data, n_numbers: int, n_sharing: int, *, in_lanes: bool = True
+    n_replicates: int, data: Data, n_numbers: int, *, in_lanes: bool = True
 ) -> Iterator[range]:
     """Cut replicates into chunks of whole lanes, each with little time and memory.
 
     For data in parts a chunk is as large as the memory budget allows, since each chunk is a read.
+    All plans that share the reads have the same chunks, for which the numbers of all are held.
     """
+    n_bytes = 8 * max(n_numbers, 1)
     if isinstance(data, PartitionedPredictions):
-        n_held = 2 + data.n_parts.bit_length()  # sums of parts that are held in the tree
-        room = memory_budget() // (n_held * n_sharing)
-        most = min(_MOST_PER_READ, room // (8 * max(n_numbers, 1)))
+        n_held = 2 + data.source.n_parts_in_all.bit_length()  # sums of parts in the tree
+        most = min(_MOST_PER_READ, budget_of_all() // (_N_READING * n_held * n_bytes))
     else:
-        most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // (8 * max(n_numbers, 1)))
+        most = min(_DRAWS_PER_CHUNK // len(data), _BYTES_PER_CHUNK // n_bytes)
     size = max(1, most // LANES) * LANES if in_lanes else max(1, most)
+    return _ranges(n_replicates, size)
+
+
+def _ranges(n_replicates: int, size: int) -> Iterator[range]:
     for first in range(0, n_replicates, size):
         yield range(first, min(first + size, n_replicates))
 
@@ -387,20 +398,26 @@ def _draw_rows(
     draws: RowDraws,
     out: list[Floats],
     advance: Callable[[int], object],
-    n_sharing: int,
+    n_numbers: int,
 ) -> Plan[None]:
-    """Write the replicates of a bundle, with draws of rows for it alone."""
+    """Write the replicates of a bundle, with draws of rows for it alone.
+
+    `n_numbers` is how many a replicate of all plans takes that share the reads.
+    """
     counts = yield from known_counts(layout, tuple(data))
-    of_whole = None if counts is None else draws.of_whole(counts)
-    n_numbers = layout.n_groups * (1 + layout.n_sums)
-    for chunk in _chunks_of(out[0].shape[0], data[0], n_numbers, n_sharing):
-        if of_whole is not None:
+    n_replicates = out[0].shape[0]
+    if counts is not None:
+        of_whole, n_bytes = draws.of_whole(counts), 8 * layout.n_groups
+        for chunk in _ranges(n_replicates, max(1, memory_budget() // _SHARE_OF_COUNTS // n_bytes)):
+            hold(n_bytes * len(chunk))
             totals = of_whole.totals(chunk.start, len(chunk))
-        else:
-            step = DrawnTotals(layout, draws, chunk.start, len(chunk))
-            (totals,) = yield [step.over(*data)]
-        rows_drawn = draws if of_whole is None else None
-        yield from bundle.write(totals, chunk.start, rows_drawn, out)
+            yield from bundle.write(totals, chunk.start, None, out)
+            advance(len(chunk))
+        return
+    for chunk in _chunks_of(n_replicates, data[0], n_numbers):
+        step = DrawnTotals(layout, draws, chunk.start, len(chunk))
+        (totals,) = yield [step.over(*data)]
+        yield from bundle.write(totals, chunk.start, draws, out)
         advance(len(chunk))
 
 
@@ -409,7 +426,7 @@ def _deal_counts(bundle: _Bundle, draws: SubsetDraws, out: list[Floats]) -> Plan
     data = [bundle.jobs[0].data]
     layout = bundle.layout(data)
     strata, bytes_each = draws.strata_of_groups(layout), 8 * layout.n_groups
-    if strata is None or bytes_each > _BYTES_PER_CHUNK:
+    if strata is None:
         return False
     counts = yield from known_counts(layout, tuple(data))
     if counts is None:
@@ -421,6 +438,13 @@ def _deal_counts(bundle: _Bundle, draws: SubsetDraws, out: list[Floats]) -> Plan
     return True
 
 
+def _numbers_under(jobs: list[Job], bundles: list[_Bundle], others: list[int], draws: Draws) -> int:
+    """Return how many numbers a replicate takes of jobs that share the draws of units."""
+    whole = jobs[0].whole
+    n_numbers = sum(bundle.layout([whole]).n_numbers for bundle in bundles) + draws.n_shared // 2
+    return n_numbers + len(others) * _numbers_of_samples(whole)
+
+
 def _plans_under(
     jobs: list[Job],
     bundles: list[_Bundle],
@@ -428,14 +452,15 @@ def _plans_under(
     draws: Draws,
     out: list[Floats],
     advance: Callable[[int], object],
+    n_numbers: int,
 ) -> list[Plan[None]]:
     """Return plans that write the replicates of jobs that share the draws of units."""
     plans = []
     if bundles:
-        plans.append(_sum_units(jobs[0].whole, bundles, draws, out, advance, 1 + bool(others)))
+        plans.append(_sum_units(jobs[0].whole, bundles, draws, out, advance, n_numbers))
     if others:
         chosen = {place: jobs[place] for place in others}
-        plans.append(_go_to_samples(chosen, draws, out, advance, 1 + bool(bundles)))
+        plans.append(_go_to_samples(chosen, draws, out, advance, n_numbers))
     return plans
 
 
@@ -445,20 +470,16 @@ def _sum_units(
     draws: Draws,
     out: list[Floats],
     advance: Callable[[int], object],
-    n_sharing: int,
+    n_numbers: int,
 ) -> Plan[None]:
     """Write the replicates of bundles that have sums."""
     beside = [data]
     layouts = tuple(bundle.layout(beside) for bundle in bundles)
     n_replicates = out[0].shape[0]
     if isinstance(data, PartitionedPredictions):
-        n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts) + draws.n_shared // 2
-        chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing)
+        chunks = _chunks_of(n_replicates, data, n_numbers)
     else:
-        n_numbers = sum(one.n_groups * (1 + one.n_sums) for one in layouts)
-        most = max(_BYTES_PER_CHUNK // (8 * LANES * max(n_numbers, 1)), thread_count())
-        size = LANES * min(most, 8 * thread_count())
-        chunks = (range(k, min(k + size, n_replicates)) for k in range(0, n_replicates, size))
+        chunks = _ranges(n_replicates, draws.at_once(sum(one.n_numbers for one in layouts)))
     for chunk in chunks:
         (totals,) = yield [draws.totals(layouts, chunk.start, len(chunk)).over(*beside)]
         for bundle, of_bundle in zip(bundles, totals, strict=True):
@@ -471,14 +492,13 @@ def _go_to_samples(
     draws: DrawCounts,
     out: list[Floats],
     advance: Callable[[int], object],
-    n_sharing: int,
+    n_numbers: int,
 ) -> Plan[None]:
     """Write the replicates of jobs without sums, each from weighted samples."""
     n_replicates = out[0].shape[0]
     data = next(iter(jobs.values())).whole
     for job in jobs.values():
         yield from job.pin()
-    n_numbers = _numbers_of_samples(data) * len(jobs)
 
     def one(replicate: int) -> Plan[None]:
         views: dict[Hashable, Any] = {}
@@ -487,6 +507,5 @@ def _go_to_samples(
             out[place][replicate] = value
         advance(1)
 
-    chunks = _chunks_of(n_replicates, data, n_numbers, n_sharing, in_lanes=False)
-    for chunk in chunks:
+    for chunk in _chunks_of(n_replicates, data, n_numbers, in_lanes=False):
         yield [one(replicate) for replicate in chunk]

@@ -30,6 +30,7 @@ from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
+from fastpsr.evaluation.explain import explain as explained
 from fastpsr.groups import groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
@@ -77,14 +78,14 @@ def evaluate_tables(
             if costs := options.measures.cost_matrix:
                 print_line(f"--costs: {_listed(costs)}")
             begin(f"metrics of {' and '.join(data)}")
+            if intervals is not None:
+                intervals = _drawing(intervals, first, one if pairs else None)
             if isinstance(one, PartitionedPredictions):
                 n_files = counted(len(first.table.files), "file")
                 print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
                 if explain:
-                    print_line(str(one.explain(metrics)))
+                    print_line(str(explained(one, metrics, intervals)))
                     return
-            if intervals is not None:
-                intervals = _drawing(intervals, first, one if pairs else None)
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
             with warnings_as_lines(), _rows_shown(one, begin) as progress:
                 shared: dict[str, Any] = {

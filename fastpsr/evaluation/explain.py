@@ -1,15 +1,17 @@
 """Estimates of the cost of a computation over parts, from running it on a few of them."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fastpsr.evaluation.evaluate import plans_of_table
+from fastpsr.bootstrap.replicates import in_silence
+from fastpsr.bootstrap.settings import Intervals
+from fastpsr.evaluation.evaluate import evaluate_systems, plans_of_table
 from fastpsr.plans import PartitionedPredictions
-from fastpsr.plans.budget import limited, memory_budget
+from fastpsr.plans.budget import budget_of_all, limited, memory_budget
 from fastpsr.plans.runner import run_all
 from fastpsr.plans.sources import Source
 from fastpsr.plans.watching import Progress, watched
@@ -20,6 +22,8 @@ __all__ = ["Explanation", "explain"]
 
 _REHEARSED = 3  # parts, or more where these have fewer rows than this:
 _LIKE_MANY = 1 << 15  # rows, from which plans do as with any number
+_FEW_ROWS, _MANY_ROWS = 1 << 15, 1 << 18  # of which replicates are rehearsed
+_FEWEST = 40  # replicates
 
 
 @dataclass(frozen=True)
@@ -58,30 +62,86 @@ class Explanation:
         )
 
 
-def explain(data: PartitionedPredictions, metrics: Any = None) -> Explanation:
+def explain(
+    data: PartitionedPredictions, metrics: Any = None, intervals: Intervals | None = None
+) -> Explanation:
     """Rehearse the plans of a table of metrics on one part and on some."""
+    of_values, numbers = _values(data, metrics)
+    if intervals is None:
+        return of_values
+    return _with_replicates(of_values, data, metrics, intervals, numbers)
+
+
+def _values(data: PartitionedPredictions, metrics: Any) -> tuple[Explanation, list[int]]:
+    """Return the cost of values alone, and the parts on which it was seen."""
+
+    def rehearse(numbers: Sequence[int]) -> _Rehearsal:
+        few = data.on(_Few(data.source, numbers))
+        share = len(numbers) / n_parts
+        return _rehearse(share, lambda: run_all(plans_of_table(few, metrics)))
+
     n_parts = data.n_parts
     numbers = _spread(_REHEARSED, n_parts)
-    first = _rehearse(data, numbers[:1], metrics)  # compiles, and warms the files up
-    few = _rehearse(data, numbers, metrics)
+    first = rehearse(numbers[:1])  # compiles, and warms the files up
+    few = rehearse(numbers)
     if few.n_rows < _LIKE_MANY and len(numbers) < n_parts:
         numbers = _spread(len(numbers) * -(-_LIKE_MANY // max(few.n_rows, 1)), n_parts)
-        few = _rehearse(data, numbers, metrics)
+        few = rehearse(numbers)
     known = data.source.n_rows
     n_rows = few.n_rows * n_parts // len(numbers) if known is None else known
-    growth = (few.n_held_bytes - first.n_held_bytes) / max(few.n_rows - first.n_rows, 1)
     share = n_rows / max(few.n_rows, 1)
-    return Explanation(
-        n_rows,
-        n_parts,
-        few.n_reads,
-        round(few.n_bytes * share),
-        min(
-            round(few.n_held_bytes + max(growth, 0.0) * (n_rows - few.n_rows)), 2 * memory_budget()
-        ),
-        few.largest,
-        few.seconds * share,
+    growth = (few.n_held_bytes - first.n_held_bytes) / max(few.n_rows - first.n_rows, 1)
+    held = few.n_held_bytes + max(growth, 0.0) * (n_rows - few.n_rows)
+    explanation = Explanation(
+        n_rows, n_parts, few.n_reads, round(few.n_bytes * share),
+        min(round(held), 2 * memory_budget()), few.largest, few.seconds * share,
+    )  # fmt: skip
+    return explanation, numbers
+
+
+def _with_replicates(
+    of_values: Explanation,
+    data: PartitionedPredictions,
+    metrics: Any,
+    intervals: Intervals,
+    numbers: list[int],
+) -> Explanation:
+    """Add the cost of replicates, of which it is seen on some of the rows how it grows."""
+    n_rows, n_known = of_values.n_rows, len(numbers)
+    n_there = max(1, n_rows * n_known // of_values.n_parts)
+    loaded: dict[Hashable, Any] = {}
+
+    def rehearse(most: int, drawn: Intervals | None) -> _Rehearsal:
+        few = data.on(_Few(data.source, numbers, -(-n_there // most), loaded))
+        share = min(1.0, most / n_there) * n_known / of_values.n_parts
+        return _rehearse(share, lambda: evaluate_systems({None: few}, metrics, intervals=drawn))
+
+    fewest = replace(intervals, n_resamples=min(_FEWEST, intervals.n_resamples))
+    with in_silence():
+        rehearse(_MANY_ROWS, fewest)  # compiles, and reads the parts
+        few = rehearse(_FEW_ROWS, intervals)
+        many = rehearse(_MANY_ROWS, intervals)
+        alone = rehearse(_MANY_ROWS, None)
+    share = n_rows / max(many.n_rows, 1)
+    more = many.n_rows / max(few.n_rows, 1)
+    between_reads = _grown(few.cpu_between_reads, many.cpu_between_reads, more, share)
+    in_reads = max(many.cpu_of_reads - alone.cpu_of_reads, 0.0) * share
+    in_tree = (2 + of_values.n_parts.bit_length()) / (2 + n_known.bit_length())
+    held = _grown(few.n_held_bytes, many.n_held_bytes, more, share) * in_tree
+    return replace(
+        of_values,
+        reads=of_values.reads + many.n_reads - alone.n_reads,
+        n_bytes=of_values.n_bytes + round((many.n_bytes - alone.n_bytes) * share),
+        memory=max(of_values.memory, min(round(held), 2 * budget_of_all())),
+        seconds=of_values.seconds + (in_reads + between_reads) * many.seconds / many.cpu_seconds,
     )
+
+
+def _grown(few: float, many: float, more: float, share: float) -> float:
+    """Return what is `many` times a power of `share`, which it was for `more` times the rows."""
+    if not few < many or more <= 1.0:
+        return many
+    return float(many * share ** min(np.log(many / max(few, 1e-9)) / np.log(more), 1.0))
 
 
 def _spread(n: int, n_parts: int) -> list[int]:
@@ -95,7 +155,7 @@ class _Rehearsal:
 
     def __init__(self) -> None:
         self.n_rows = self.n_bytes = self.n_held_bytes = self.largest = 0
-        self.seconds = 0.0
+        self.seconds = self.cpu_seconds = self.cpu_of_reads = 0.0
         self._reads: set[int] = set()
         self._rows: dict[int, int] = {}
 
@@ -113,23 +173,36 @@ class _Rehearsal:
         """Number of reads of all parts."""
         return len(self._reads)
 
+    @property
+    def cpu_between_reads(self) -> float:
+        """Seconds of the processor that are spent on what was read."""
+        return max(self.cpu_seconds - self.cpu_of_reads, 0.0)
 
-def _rehearse(data: PartitionedPredictions, numbers: Sequence[int], metrics: Any) -> _Rehearsal:
+
+def _rehearse(share: float, compute: Callable[[], object]) -> _Rehearsal:
+    """Return what is seen of a computation on a share of the rows, with that of the budget."""
     seen = _Rehearsal()
-    few = data.on(_Few(data.source, numbers))
-    share = len(numbers) / data.n_parts
-    begun = time.perf_counter()
-    with watched(seen.see), limited(int(memory_budget() * share)):
-        run_all(plans_of_table(few, metrics))
+    begun, cpu_begun = time.perf_counter(), time.process_time()
+    with watched(seen.see) as watch, limited(int(memory_budget() * share)):
+        compute()
     seen.seconds = time.perf_counter() - begun
+    seen.cpu_seconds, seen.cpu_of_reads = time.process_time() - cpu_begun, watch.cpu_of_reads
+    seen.n_held_bytes = max(seen.n_held_bytes, watch.n_held_bytes)
     return seen
 
 
 class _Few(Source):
-    """Some parts of a source."""
+    """Some parts of a source, or every n-th row of each class of these."""
 
-    def __init__(self, source: Source, numbers: Sequence[int]) -> None:
-        self._source, self._numbers = source, numbers
+    def __init__(
+        self,
+        source: Source,
+        numbers: Sequence[int],
+        every: int = 1,
+        held: dict[Hashable, Any] | None = None,
+    ) -> None:
+        """Take what was read of parts from `held`, and leave it there."""
+        self._source, self._numbers, self._every, self._held = source, numbers, every, held
         self.kind, self.n_classes = source.kind, source.n_classes
         self.given_priors, self.columns = source.given_priors, source.columns
         self.n_parts = len(numbers)
@@ -145,10 +218,19 @@ class _Few(Source):
         return self._source.wanted(reads)
 
     def load(self, number: int, wanted: frozenset[str]) -> Any:
-        return self._source.load(self._numbers[number], wanted)
+        if self._held is None:
+            return self._source.load(self._numbers[number], wanted)
+        if (number, wanted) not in self._held:
+            self._held[number, wanted] = self._source.load(self._numbers[number], wanted)
+        return self._held[number, wanted]
 
     def build(self, loaded: Any, reads: frozenset[str]) -> tuple[Predictions, Mapping[str, Any]]:
-        return self._source.build(loaded, reads)
+        predictions, columns = self._source.build(loaded, reads)
+        if self._every == 1 or not len(predictions):
+            return predictions, columns
+        of_class = [np.flatnonzero(predictions.labels == k) for k in range(self.n_classes)]
+        rows = np.sort(np.concatenate([each[:: self._every] for each in of_class]))
+        return predictions[rows], {name: ids[rows] for name, ids in columns.items()}
 
 
 def _size(n_bytes: float) -> str:

@@ -1,5 +1,7 @@
 """Dealing samples to folds: a keyed permutation of each class, evaluated rank by rank."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,7 @@ __all__ = [
     "leave_out",
     "pair_folds",
     "shuffle_ranks",
+    "sum_by_share",
     "sum_shares",
 ]
 
@@ -89,13 +92,13 @@ def deal_counts(
     places: Counts,
     keys: NDArray[np.uint64],
     n_shares: int,
-) -> Floats:
+) -> NDArray[Any]:
     """Return (n_shares, G): how many rows of each group are dealt to each share.
 
     Rows lie sorted by group; `strata` (G,) of groups do not decrease. The ranks of rows in their
     stratum are dealt as by `deal_ranks`, with first folds of 0.
     """
-    out = np.zeros((n_shares, counts.size))
+    out = np.zeros((n_shares, counts.size), np.uint32 if counts.sum() < 1 << 32 else np.float64)
     ends = np.cumsum(counts)
     for row, shares in _dealt_pieces(counts, strata, sizes, tables, places, keys, n_shares):
         _count_groups(row, shares, ends, out)
@@ -126,10 +129,27 @@ def deal_groups(
     return groups, bounds
 
 
-def sum_shares(dealt: Floats, keeps: Flags) -> Floats:
+def sum_shares(dealt: NDArray[Any], keeps: Flags) -> Floats:
     """Return (R, G): sums of the shares (S, G) that each replicate (R, S) keeps."""
     out = np.zeros((keeps.shape[0], dealt.shape[1]))
     over_blocks(_sum_shares, out.shape[0], dealt, keeps, out)
+    return out
+
+
+def sum_by_share(
+    shares: NDArray[np.uint16],
+    bounds: Counts,
+    weights: Floats,
+    columns: Floats,
+    degree: int,
+    out: Floats,
+) -> Floats:
+    """Add weight and sums of the rows of each group and share to `out` (G, shares, 1 + sums).
+
+    Rows lie sorted by group, with `bounds` (G + 1,). `columns` (C, N) are summed; of the last one,
+    if `degree` > 0, the Chebyshev polynomials T_1 to T_degree.
+    """
+    over_blocks(_sum_by_share, bounds.size - 1, shares, bounds, weights, columns, degree, out)
     return out
 
 
@@ -272,7 +292,7 @@ def _count_groups(first_row, shares, ends, out):
     while i < shares.size:
         end = min(ends[g] - first_row, shares.size)
         for k in range(i, end):
-            out[shares[k], g] += 1.0
+            out[shares[k], g] += 1
         i = end
         g += 1
 
@@ -297,7 +317,27 @@ def _sum_shares(first, last, dealt, keeps, out):
     for place in range(first, last):
         for share in range(dealt.shape[0]):
             if keeps[place, share]:
-                out[place] += dealt[share]
+                for g in range(dealt.shape[1]):
+                    out[place, g] += dealt[share, g]
+
+
+@kernel
+def _sum_by_share(first, last, shares, bounds, weights, columns, degree, out):
+    n_plain = columns.shape[0] - (1 if degree else 0)
+    for group in range(first, last):
+        for i in range(bounds[group], bounds[group + 1]):
+            total = out[group, np.uint64(shares[i])]
+            weight = weights[i] if weights.size else 1.0
+            total[0] += weight
+            for c in range(n_plain):
+                total[1 + c] += weight * columns[c, i]
+            if degree:
+                t = columns[n_plain, i]
+                before = 1.0
+                now = t
+                for k in range(1 + n_plain, 1 + n_plain + degree):
+                    total[k] += weight * now
+                    before, now = now, 2.0 * t * now - before
 
 
 @kernel

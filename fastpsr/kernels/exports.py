@@ -45,6 +45,7 @@ MODULE_OF = {
     "leave_out": "dealing",
     "pair_folds": "dealing",
     "shuffle_ranks": "dealing",
+    "sum_by_share": "dealing",
     "sum_shares": "dealing",
     "least_costly_decisions": "decisions",
     "least_costly_decisions_of_odds": "decisions",

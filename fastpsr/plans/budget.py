@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["limited", "memory_budget", "memory_of_data"]
+__all__ = ["budget_of_all", "limited", "memory_budget", "memory_of_data"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}  # fmt: skip
@@ -21,8 +21,11 @@ def memory_budget() -> int:
     machine has.
     """
     limit = _limit.get()
-    if limit is not None:
-        return limit
+    return budget_of_all() if limit is None else limit
+
+
+def budget_of_all() -> int:
+    """Return the budget of what does not grow with the rows, also in a rehearsal on few of them."""
     asked, installed = _asked(), _installed()
     if asked is not None:
         return asked
