@@ -30,7 +30,7 @@ from fastpsr.cli.wording import worded
 from fastpsr.costs import CostMatrix
 from fastpsr.errors import ArgumentError
 from fastpsr.evaluation import Evaluation, Pairs, Row, evaluate_systems
-from fastpsr.evaluation.explain import explain as explained
+from fastpsr.evaluation.explain import explain_table
 from fastpsr.groups import groups_of
 from fastpsr.plans import Data, PartitionedPredictions, run
 from fastpsr.plans.watching import Progress, watched
@@ -84,7 +84,7 @@ def evaluate_tables(
                 n_files = counted(len(first.table.files), "file")
                 print_line(f"{first.table.path}: {n_files}, read in {counted(one.n_parts, 'part')}")
                 if explain:
-                    print_line(str(explained(one, metrics, intervals)))
+                    print_line(str(explain_table(one, metrics, intervals)))
                     return
             by, bins = _conditions(options, read[name]), options.conditions["bins"]
             with warnings_as_lines(), _rows_shown(one, begin) as progress:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fastpsr.bootstrap.intervals import Method
 from fastpsr.bootstrap.replicates import in_silence
+from fastpsr.bootstrap.resampling import Resampling
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.evaluation.evaluate import evaluate_systems, plans_of_table
 from fastpsr.plans import PartitionedPredictions
@@ -18,7 +20,7 @@ from fastpsr.plans.watching import Progress, watched
 from fastpsr.predictions import Predictions
 from fastpsr.wording import counted
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "explain_table"]
 
 _REHEARSED = 3  # parts, or more where these have fewer rows than this:
 _LIKE_MANY = 1 << 15  # rows, from which plans do as with any number
@@ -63,9 +65,22 @@ class Explanation:
 
 
 def explain(
-    data: PartitionedPredictions, metrics: Any = None, intervals: Intervals | None = None
+    data: PartitionedPredictions,
+    metrics: Any = None,
+    n_resamples: int = 0,
+    method: Method = "auto",
+    resampling: Resampling | None = None,
 ) -> Explanation:
-    """Rehearse the plans of a table of metrics on one part and on some."""
+    """Rehearse the plans of a table of metrics, and of its intervals if there are replicates."""
+    seed = 0 if n_resamples else None
+    intervals = Intervals.if_any(n_resamples, 0.95, method, resampling, seed)
+    return explain_table(data, metrics, intervals)
+
+
+def explain_table(
+    data: PartitionedPredictions, metrics: Any, intervals: Intervals | None
+) -> Explanation:
+    """Rehearse the plans of a table on one part and on some, with validated settings."""
     of_values, numbers = _values(data, metrics)
     if intervals is None:
         return of_values

@@ -137,11 +137,9 @@ class PartitionedPredictions(MappedParts):
             estimated by running the computation on a few parts, that of intervals on a few rows of
             these.
         """
-        from fastpsr.bootstrap.settings import Intervals  # which is above, as
-        from fastpsr.evaluation.explain import explain
+        from fastpsr.evaluation.explain import explain  # which is above
 
-        seed = 0 if n_resamples else None
-        return explain(self, metrics, Intervals.if_any(n_resamples, 0.95, method, resampling, seed))
+        return explain(self, metrics, n_resamples, method, resampling)
 
 
 Data = Predictions | PartitionedPredictions
