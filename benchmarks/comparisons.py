@@ -1,6 +1,6 @@
 """What fastpsr is compared with: the same number from the same arrays, computed by a peer.
 
-Each side goes from raw arrays (int64 labels, float64 scores or posteriors) to the value. Peers are
+Each side goes from raw arrays (int64 labels, scores or posteriors) to the value. Peers are
 imported when they are called, so that a comparison can be listed where its peer is missing.
 """
 
@@ -16,7 +16,6 @@ from benchmarks.data import (
     SITW,
     SITW_BALANCED,
     SMALL,
-    LogitsOf,
     Size,
     Softmax,
     SystemsSize,
@@ -46,25 +45,6 @@ def _pav_fit(size: Size, promised: float | None = None) -> Comparison:
     )  # fmt: skip
 
 
-def _of_logits(size: LogitsOf, promised: float) -> list[Comparison]:
-    """Return comparisons, of which that of the cross-entropy promises so much."""
-    same = multiclass.same_to_single_precision
-    return [
-        Comparison(
-            "cross-entropy", size, promised, multiclass.our_cross_entropy_of_logits,
-            multiclass.torch_cross_entropy, same, "torch", "logits",
-        ),
-        Comparison(
-            "error rate", size, 1, multiclass.our_error_rate_of_logits,
-            multiclass.torch_error_rate, same, "torch", "logits",
-        ),
-        Comparison(
-            "ECE of the confidence, 15 bins", size, 2, multiclass.our_ece_of_logits,
-            multiclass.torchmetrics_ece_of_logits, same, "torchmetrics", "logits",
-        ),
-    ]  # fmt: skip
-
-
 COMPARISONS = [
     _cross_entropy(SMALL),
     _cross_entropy(SITW, 25),
@@ -90,9 +70,6 @@ COMPARISONS = [
         "ECE of the confidence, 15 bins", Softmax(1_000_000, 10), None, multiclass.our_ece,
         multiclass.netcal_ece, multiclass.same_value, "netcal", "posteriors",
     ),
-    *_of_logits(LogitsOf(1_000_000, 10), 1.5),
-    *_of_logits(LogitsOf(100_000, 100), 1),
-    *_of_logits(LogitsOf(20_000, 1_000), 1),
     _pav(SMALL),
     _pav(SITW, 25),
     _pav(SITW_BALANCED),

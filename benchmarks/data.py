@@ -55,17 +55,6 @@ class Softmax:
         return make_softmax(self)
 
 
-@dataclass(frozen=True)
-class LogitsOf(Softmax):
-    """The same as the single-precision logits that networks give."""
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}, float32 logits"
-
-    def make(self) -> "LogitSamples":  # type: ignore[override]
-        return make_logits(self)
-
-
 SMALL = Size(10_000, 50)
 SMALL_BALANCED = Size(10_000, 5_000)
 SITW = Size(721_788, 3_658)
@@ -170,29 +159,3 @@ def make_softmax(size: Softmax, seed: int = 0) -> Samples:
     logits -= logits.max(axis=1, keepdims=True)
     sums = np.exp(logits).sum(axis=1, keepdims=True)
     return Samples(y, np.exp(logits) / sums, logits - np.log(sums))
-
-
-@dataclass(frozen=True, eq=False)
-class LogitSamples:
-    """A test set of several classes, as logits.
-
-    Attributes
-    ----------
-    y : ndarray of int64, shape (N,)
-    logits : ndarray of float32, shape (N, K)
-        Of Gaussian classes, not normalized.
-    """
-
-    y: NDArray[np.int64]
-    logits: NDArray[np.float32]
-
-
-@lru_cache(maxsize=2)
-def make_logits(size: LogitsOf, seed: int = 0) -> LogitSamples:
-    """Draw a test set."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, size.n_classes, size.n_samples)
-    logits = rng.standard_normal((size.n_samples, size.n_classes), np.float32)
-    logits[np.arange(size.n_samples), y] += SEPARATION
-    logits *= OVERCONFIDENCE
-    return LogitSamples(y, logits)

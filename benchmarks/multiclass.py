@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 import fastpsr as fp
-from benchmarks.data import LogitSamples, Samples
+from benchmarks.data import Samples
 
 
 def our_cross_entropy(samples: Samples) -> float:
@@ -65,51 +65,4 @@ def psrcal_cross_fit(samples: Samples) -> float:
 
 def same_calibration(samples: Samples, ours: Any, peer: Any) -> None:
     """The optimum is flat: where the peer stops, the cross-entropy has four digits or more."""
-    assert_allclose(ours, peer, rtol=1e-4)
-
-
-# From logits in single precision, in which PyTorch computes
-
-
-def of_logits(metric: Any, samples: LogitSamples) -> float:
-    return float(metric(fp.Predictions.from_logits(samples.y, samples.logits)))
-
-
-def our_cross_entropy_of_logits(samples: LogitSamples) -> float:
-    return of_logits(fp.CrossEntropy(normalized=False), samples)
-
-
-def torch_cross_entropy(samples: LogitSamples) -> float:
-    import torch
-
-    logits, y = torch.from_numpy(samples.logits), torch.from_numpy(samples.y)
-    return float(torch.nn.functional.cross_entropy(logits, y))
-
-
-def our_error_rate_of_logits(samples: LogitSamples) -> float:
-    costs = fp.CostMatrix.zero_one(samples.logits.shape[1])
-    return of_logits(fp.BayesRisk(costs, normalized=False), samples)
-
-
-def torch_error_rate(samples: LogitSamples) -> float:
-    import torch
-
-    wrong = torch.from_numpy(samples.logits).argmax(dim=1) != torch.from_numpy(samples.y)
-    return float(wrong.double().mean())
-
-
-def our_ece_of_logits(samples: LogitSamples) -> float:
-    return of_logits(fp.ECE(bins=15, on="confidence"), samples)
-
-
-def torchmetrics_ece_of_logits(samples: LogitSamples) -> float:
-    import torch
-    from torchmetrics.functional.classification import multiclass_calibration_error
-
-    logits, y = torch.from_numpy(samples.logits), torch.from_numpy(samples.y)
-    return float(multiclass_calibration_error(logits, y, logits.shape[1], n_bins=15))
-
-
-def same_to_single_precision(samples: LogitSamples, ours: float, peer: float) -> None:
-    """The peer adds up float32 numbers."""
     assert_allclose(ours, peer, rtol=1e-4)
