@@ -229,11 +229,12 @@ class UnitDraws(_UnitCounts):
         start, _, _ = blocks = self.blocks(part)
         low, high = np.searchsorted(start, [begin, end])
         key = (part.number, first, n_replicates)
-        if key not in self._divided:
+        divided = self._divided.get(key)  # other threads may clear them
+        if divided is None:
             if len(self._divided) >= _MOST_DIVIDED:
                 self._divided.clear()
-            self._divided[key] = self._divide(part, blocks, first, n_replicates)
-        seed, in_blocks = self._divided[key]
+            divided = self._divided[key] = self._divide(part, blocks, first, n_replicates)
+        seed, in_blocks = divided
         in_piece = np.ascontiguousarray(in_blocks[:, low:high])
         order = np.arange(end - begin, dtype=index_type(end - begin))
         return kernels.draw_in_blocks(
@@ -391,10 +392,10 @@ class SubsetDraws(_UnitCounts):
 
     def shares(self, part: Part, deal: int) -> NDArray[Any]:
         """Return the share of each unit of a part, (U,); one part is needed after another."""
-        place = self._place(part)
-        if self._dealt is None or self._dealt[0] != place:
-            self._dealt = (place, {})
-        of_deals = self._dealt[1]
+        place, dealt = self._place(part), self._dealt
+        if dealt is None or dealt[0] != place:
+            dealt = self._dealt = (place, {})
+        of_deals = dealt[1]
         if deal not in of_deals:
             of_deals[deal] = self._deal(part, deal)
         return of_deals[deal]

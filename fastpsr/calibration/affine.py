@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.base import Apply, require_trained_classes
@@ -52,6 +53,11 @@ class _Affine(SmoothCalibrator):
     def apply(self, parameters: Floats, scores: Floats) -> Floats:
         scaled = parameters[0] * scores
         return np.asarray(scaled + parameters[1] if self.with_bias else scaled)
+
+    def scores_of_fits(self, fits: Fits, numbers: NDArray[np.int64], scores: Floats) -> Floats:
+        parameters = fits.parameters[numbers]  # all fits at once: replicates have many
+        scaled = parameters[:, :1] * scores
+        return np.asarray(scaled + parameters[:, 1:] if self.with_bias else scaled)
 
     def origin(self, low: float, high: float) -> float:
         # far from 0 squares lose digits

@@ -189,12 +189,7 @@ class SmoothMap(ABC):
 
     def scores_of_fits(self, fits: Fits, numbers: NDArray[np.int64], scores: Floats) -> Floats:
         """Return the calibrated scores (M, n) of scores (n,) by M of the fits."""
-        if self.adds_prior_first:
-            return np.stack([self.scores(fits, number, scores) for number in numbers])
-        features, parameters = self.features(scores), fits.parameters[numbers]
-        # no BLAS for so little
-        found = np.einsum("cp,pn->cn", parameters[:, : len(features)], features)
-        return np.asarray(found + parameters[:, -1:]) if self.with_bias else found
+        return np.stack([self.scores(fits, number, scores) for number in numbers])
 
     def axis(self, low: float, high: float, steepness: float) -> Axis | None:
         """Return cells for scores in a range and maps about as steep; None if they are too many."""
