@@ -17,6 +17,7 @@ from fastpsr.bootstrap import replicates as module
 from fastpsr.bootstrap.draws import SubsetDraws, UnitDraws
 from fastpsr.bootstrap.rows import DrawnTotals
 from fastpsr.bootstrap.streams import seed_of
+from fastpsr.kernels.sizes import DEGREE
 from fastpsr.metrics.base import Metric
 from fastpsr.plans import Part, Step, run
 from fastpsr.summaries.losses import ScoreTotals
@@ -349,7 +350,7 @@ class _Polynomials(ClassSums):
     """Chebyshev polynomials of a coordinate, besides the scores."""
 
     n_columns = 2
-    degree = 5
+    degree = DEGREE
     stream = ("polynomials",)
     key = "polynomials"
 
@@ -403,7 +404,7 @@ def test_sums_in_parts_are_of_the_rows_drawn(resampling, shape):
     columns = [data.llrs, np.tanh(data.llrs)]
     for replicate in range(11):
         weights = times[replicate] * own
-        expected = reference.chebyshev_sums(data.y_true, 2, weights, columns, 5)
+        expected = reference.chebyshev_sums(data.y_true, 2, weights, columns, DEGREE)
         np.testing.assert_allclose(sums[replicate], expected, rtol=1e-12, atol=1e-11)
 
 

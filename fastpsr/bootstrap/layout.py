@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.subsets import Subset
+from fastpsr.kernels.sizes import DEGREE
 from fastpsr.plans import LABELS, Data, Plan
 from fastpsr.plans.part import Part
 from fastpsr.predictions import Floats
@@ -54,7 +55,9 @@ class Layout:
 
     @property
     def degree(self) -> int:
-        return self.sums[0].degree
+        degree = self.sums[0].degree
+        assert degree in (0, DEGREE)  # kernels have written out that one
+        return degree
 
     @property
     def distinct_sums(self) -> tuple[Sums, ...]:

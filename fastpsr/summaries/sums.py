@@ -35,8 +35,8 @@ class Sums(ABC):
     n_columns : int
         Number of arrays that are summed.
     degree : int
-        If positive, the last column is a coordinate in [-1, 1] whose Chebyshev polynomials T_1 to
-        T_degree are summed instead.
+        0, or `DEGREE`: then the last column is a coordinate in [-1, 1] whose Chebyshev polynomials
+        T_1 to T_DEGREE are summed instead.
     known_weight : ndarray of float64, shape (G,), or None
         Weight of each group in the whole, where it is known already.
     reads : frozenset of str
