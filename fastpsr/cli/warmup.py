@@ -153,6 +153,7 @@ def _layouts() -> None:
         given = rows.astype(np.float32)
         _scores([fp.Predictions.from_posteriors(y, given)])
         _scores([fp.Predictions.from_logits(y, logits.astype(np.float32))])
+        fp.Predictions.from_posteriors(y, rows, normalize=True)
         _losses_of_log_posteriors(y, np.log(given))
         if n_classes == 2:
             column = logits[:, 1].astype(np.float32)
