@@ -348,8 +348,8 @@ def _fit_features(first, last, features, negatives, positives, offset, start, pe
                 before += gradient[j] * (trial[j] - parameters[j])
                 is_newton = is_newton and trial[j] == parameters[j] + step[j]
             last_length, length = length, math.sqrt(max(-before, 0.0) / total)
-            # Newton's steps shorten quadratically: the next would be so long
-            if at_end or (is_newton and length * (length / last_length) ** 2 < _SHORT):
+            # Newton's steps shorten quadratically: the next would be length^3 / last_length^2
+            if at_end or (is_newton and length**3 < _SHORT * last_length**2):
                 for j in range(n):
                     parameters[j] = trial[j]
                 is_found = True
