@@ -17,6 +17,7 @@ import numpy as np
 import fastpsr as fp
 from benchmarks.data import LARGE, MILLION_BALANCED, SITW, Size, Trials, make_trials
 from benchmarks.timing import rest
+from fastpsr.errors import ResultWarning
 
 N_REPLICATES = 1000
 _FEW = 40  # replicates of the call that compiles
@@ -56,7 +57,7 @@ def measure_defaults(asked_rounds: int) -> list[Taken]:
     """Time the calls, one after another in each round."""
     found = [Taken(case) for case in DEFAULTS]
     with catch_warnings():
-        simplefilter("ignore", fp.ResultWarning)  # of few speakers
+        simplefilter("ignore", ResultWarning)  # of few speakers
         for taken in found:
             taken.case.call(_FEW)
         for _ in range(min(3, asked_rounds)):
