@@ -13,7 +13,10 @@ from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.curves import BANDS
-from tests import everything
+from fastpsr.plans import Part
+from fastpsr.summaries.sums import NeedsSamplesError
+from tests import everything, reference_bootstrap
+from tests.drawn import fixed, sums_of
 
 N = 140
 FEW = {"n_resamples": 10, "confidence_level": 0.8, "seed": 3}
@@ -84,6 +87,57 @@ def intervals(chosen, data, scheme, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of few units and undefined replicates
         return fp.bootstrap(chosen, data, resampling=scheme, **{**FEW, **options})
+
+
+def or_error(make, *arguments):
+    try:
+        return make(*arguments)
+    except (ValueError, NeedsSamplesError) as error:
+        return error
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_summaries_of_many_replicates_are_those_of_each(n_classes, weighted):
+    """Also beside replicates without a class, without overlap, and of one sample."""
+    data = sample(n_classes, weighted)
+    rng = np.random.default_rng(0)
+    own = data.weights if data.weights.size else np.ones(N)
+    times = rng.multinomial(N, np.full(N, 1.0 / N), 45)
+    times[[3, 11], :] *= data.labels != 0  # a class less
+    times[20] *= (data.labels == 0) == (data.scores.reshape(N, -1)[:, 0] <= 0.0)
+    times[40, :8] += 1
+    times[40, 8:] = 0
+    times[41] = np.arange(N) == 6  # which has weight
+    n_compared = 0
+    for metric in metrics(n_classes):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sums = sums_of(fixed(metric, data), data)
+        if sums is None or sums.beside:
+            continue
+        part = Part.whole(data)
+        groups, columns = sums.groups(part), list(sums.columns(part))
+        totals = np.array([
+            reference_bootstrap.chebyshev_sums(
+                groups, sums.n_groups, own * each, columns, sums.degree
+            )
+            for each in times
+        ]).reshape(len(times), sums.n_groups, -1)  # fmt: skip
+        together = list(sums.assemble_each(totals[:, :, 0], totals[:, :, 1:]))
+        assert len(together) == len(times)
+        for found, of_one in zip(together, totals, strict=True):
+            alone = or_error(sums.assemble, of_one[:, 0], of_one[:, 1:])
+            if isinstance(found, Exception) or isinstance(alone, Exception):
+                assert type(found) is type(alone), metric
+                continue
+            value, expected = (or_error(metric.finish, summary) for summary in (found, alone))
+            if isinstance(expected, Exception):
+                assert str(value) == str(expected)
+            else:
+                np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-12)
+                n_compared += 1
+    assert n_compared > 100
 
 
 def content(found):

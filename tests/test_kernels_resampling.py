@@ -279,6 +279,24 @@ def test_sums_of_rows_drawn_in_clusters(weighted, n_columns, degree):
         np.testing.assert_allclose(found[replicate], expected, rtol=1e-12, atol=1e-11)
 
 
+def test_pieces_are_drawn_as_in_the_whole():
+    sizes, n = [5_000, 1, 9_000, 40], 14_041
+    blocks = blocks_of(sizes, [0, 1, 0, 2])
+    order = np.random.default_rng(0).permutation(n)
+    n_draws = draws_of(sizes, [0, 1, 0, 2], 11)
+    whole = kernels.draw_units(3, 5, n_draws, blocks, order, n)
+    in_blocks = kernels.divide_over_blocks(3, 5, n_draws, blocks)
+    start = blocks[0]
+    for low, high in ((0, 1), (1, 3), (3, start.size - 1)):
+        begin, end = start[low], start[high]
+        piece = kernels.draw_in_blocks(
+            3, 5, np.ascontiguousarray(in_blocks[:, low:high]), start[low : high + 1] - begin,
+            np.arange(end - begin), end - begin, low,
+        )  # fmt: skip
+        np.testing.assert_array_equal(piece[:, :-1], whole[:, order[begin:end]])
+        assert (piece[:, -1] == 1.0).all()
+
+
 def test_numbers_of_draws_may_differ_from_those_of_rows():
     """A part takes more or fewer draws than it has rows."""
     n_draws = np.array([[0, 7], [3, 0], [9_000, 2]])

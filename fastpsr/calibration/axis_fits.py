@@ -12,7 +12,7 @@ from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, totals_on_axis
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
-from fastpsr.calibration.folds import Folds
+from fastpsr.calibration.folds import Folds, TrainingFolds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
 from fastpsr.calibration.smooth_map import (
     Fits,
@@ -95,7 +95,7 @@ class PlannedFits:
     def fits(
         self,
         sums: AxisTotals,
-        folds: Folds,
+        folds: TrainingFolds,
         priors: TrainingPriors,
         *,
         skip_empty: bool,
@@ -126,7 +126,7 @@ class PlannedFits:
     def each_fit(
         self,
         sums: AxisTotals,
-        folds: Folds,
+        folds: TrainingFolds,
         priors: TrainingPriors,
         *,
         skip_empty: bool,
@@ -169,7 +169,12 @@ class PlannedFits:
         return Fits(parameters, prior_log_odds), is_valid, is_steep
 
     def losses(
-        self, rule: ScoringRule, sums: AxisTotals, folds: Folds, fits: Fits, to_log_odds: float
+        self,
+        rule: ScoringRule,
+        sums: AxisTotals,
+        folds: TrainingFolds,
+        fits: Fits,
+        to_log_odds: float,
     ) -> Floats:
         """Return the summed losses of each class, of each pair of calibrator and fold, (E, 2).
 
@@ -317,7 +322,7 @@ class RefitSums(Sums):
         Their fits are those of one set of folds, one replicate's after another's.
         """
         planned, given, n = self.planned, self.priors.given, weight.shape[0]
-        folds = self.folds if n == 1 else _Repeated.of(self.folds, n)
+        folds = self.folds.repeated(n)
         by_class = weight.reshape(n, 2, -1).sum(axis=2)
         raw = sums[:, :, 0].reshape(n, 2, -1).sum(axis=2)
         on_axis = AxisTotals.of_numbers(planned.axis, weight, sums[:, :, 1:])
@@ -330,27 +335,6 @@ class RefitSums(Sums):
             else None
             for k, valid in enumerate(map(np.all, is_valid.reshape(n, -1)))
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Repeated(Folds):
-    """The folds of replicates, one replicate's after another's."""
-
-    served_: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, folds: Folds, n: int) -> "_Repeated":
-        mask, replicate = folds.training_mask, np.arange(n)
-        masks = np.kron(np.eye(n, dtype=bool), mask)
-        served = folds.served + replicate[:, None, None] * np.array(mask.shape)
-        return cls(masks, served.reshape(-1, 2))
-
-    @property
-    def served(self) -> NDArray[np.int64]:
-        return self.served_
-
-    def _fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
-        raise NotImplementedError
 
 
 def _fits_to_sums(

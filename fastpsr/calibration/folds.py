@@ -23,6 +23,7 @@ __all__ = [
     "OneFold",
     "PairFolds",
     "PinnedFolds",
+    "TrainingFolds",
     "deal_groups",
     "deal_pairs",
     "deal_samples",
@@ -40,27 +41,16 @@ _numbers = count()
 
 
 @dataclass(frozen=True, eq=False)
-class Folds(ABC):
-    """The fold of each sample, and which folds train each calibrator: plain data.
+class TrainingFolds:
+    """Which folds train each calibrator, and which folds it serves.
 
     Attributes
     ----------
     training_mask : ndarray of bool, shape (C, F)
         ``training_mask[c, f]``: whether the samples of fold f train calibrator c.
-    key : hashable
-        Identity of these folds among folds of the same data.
     """
 
     training_mask: NDArray[np.bool_]
-    key: Hashable = field(default_factory=lambda: ("folds", next(_numbers)), kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.n_calibrators > _MOST_CALIBRATORS:
-            raise ArgumentError(
-                "folds",
-                f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, "
-                f"not {self.n_calibrators:,}",
-            )
 
     @property
     def n_calibrators(self) -> int:
@@ -82,14 +72,55 @@ class Folds(ABC):
         return np.column_stack([folds if self.n_calibrators > 1 else 0 * folds, folds])
 
     @property
-    def reads(self) -> frozenset[str]:
-        """Names of the columns of ids that determine the calibrator of a row."""
-        return frozenset()
-
-    @property
     def apart(self) -> NDArray[np.bool_]:
         """``apart[d, f]``: whether fold f may train a calibrator of fold d, (F, F)."""
         return self.training_mask
+
+    def repeated(self, n: int) -> "TrainingFolds":
+        """Return the folds of n data sets, those of one after those of another."""
+        return self if n == 1 else _Repeated(np.kron(np.eye(n, dtype=bool), self.training_mask),
+                                             self, n)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated(TrainingFolds):
+    of_one: TrainingFolds
+    n: int
+
+    @property
+    def served(self) -> Ints:
+        first = np.arange(self.n)[:, None, None] * np.array(self.of_one.training_mask.shape)
+        return np.asarray(self.of_one.served + first).reshape(-1, 2)
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        return np.asarray(np.kron(np.eye(self.n, dtype=bool), self.of_one.apart))
+
+
+@dataclass(frozen=True, eq=False)
+class Folds(TrainingFolds, ABC):
+    """The fold of each sample, and which folds train each calibrator: plain data.
+
+    Attributes
+    ----------
+    key : hashable
+        Identity of these folds among folds of the same data.
+    """
+
+    key: Hashable = field(default_factory=lambda: ("folds", next(_numbers)), kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.n_calibrators > _MOST_CALIBRATORS:
+            raise ArgumentError(
+                "folds",
+                f"must not ask for more than {_MOST_CALIBRATORS:,} calibrators, "
+                f"not {self.n_calibrators:,}",
+            )
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Names of the columns of ids that determine the calibrator of a row."""
+        return frozenset()
 
     def fold_of_rows(self, part: Part) -> NDArray[np.uint16]:
         """Return the fold of each row of a part, (n,)."""
