@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 
 import fastpsr as fp
@@ -297,6 +298,21 @@ def test_what_the_command_line_needs_is_said(tmp_path, missing):
     )
     message = f'fastpsr: the command line needs {missing}: pip install "fastpsr[cli]"\n'
     assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_what_parts_need_is_said(tmp_path):
+    file = tmp_path / "scores.parquet"
+    polars.DataFrame({"target": [0, 1] * 20, "llr": [0.5, -0.5] * 20}).write_parquet(file)
+    script = WITHOUT.replace('["evaluate", file]', '["evaluate", file, "--explain"]')
+    script = script.replace("sys.meta_path", "sys.modules[missing] = None; sys.meta_path")
+    done = subprocess.run(
+        [sys.executable, "-c", script, file, "pyarrow.dataset"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        'error: Parquet files in parts need pyarrow: pip install "fastpsr[big]"'
+    )
 
 
 @pytest.mark.parametrize("needed", sorted(ADAPTERS))

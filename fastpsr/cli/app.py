@@ -109,6 +109,10 @@ def run() -> int:
         print_error(f"error: {f'{error.strerror}: {error.filename}' if named else error}")
     except ValueError as error:
         print_error(f"error: {in_options(error)}")
+    except ModuleNotFoundError as error:  # such as of pyarrow, with the extra that brings it
+        if (error.name or "fastpsr").startswith("fastpsr"):
+            raise
+        print_error(f"error: {error}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not an error of the command line itself
             raise
