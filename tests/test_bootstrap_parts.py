@@ -14,8 +14,9 @@ import pytest
 import fastpsr as fp
 from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap import replicates as module
-from fastpsr.bootstrap.draws import SubsetDraws, UnitDraws
+from fastpsr.bootstrap.draws import UnitDraws
 from fastpsr.bootstrap.rows import DrawnTotals
+from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.streams import seed_of
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.metrics.base import Metric

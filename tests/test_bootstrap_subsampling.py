@@ -12,11 +12,11 @@ from scipy.linalg import hadamard
 
 import fastpsr as fp
 from fastpsr import kernels
-from fastpsr.bootstrap.draws import SubsetDraws
 from fastpsr.bootstrap.evidence import gather
 from fastpsr.bootstrap.inverted_test import inverted_interval
 from fastpsr.bootstrap.replicates import Sum
 from fastpsr.bootstrap.settings import Intervals
+from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.plans import Part
 from tests.drawn import draws_rows, prepared, sums_of, units_of
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fastpsr.bootstrap.draws import SubsetDraws
 from fastpsr.bootstrap.replicates import Job, Sum, values_under
+from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.units import CountedUnits
 from fastpsr.plans import Plan
 from fastpsr.predictions import Floats

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fastpsr.bootstrap.draws import DrawCounts, Draws, Reweighted, SubsetDraws
+from fastpsr.bootstrap.draws import DrawCounts, Draws, Reweighted
 from fastpsr.bootstrap.layout import Layout, counts_suffice, known_counts
 from fastpsr.bootstrap.rows import DrawnTotals, RowDraws
+from fastpsr.bootstrap.shares import SubsetDraws
 from fastpsr.bootstrap.subsets import Subset
 from fastpsr.bootstrap.units import Units
 from fastpsr.caching import ByIdentity, cached_property
