@@ -26,7 +26,7 @@ def sum_into_bins(
     """Return (K, 2, M, 2): weight and weighted sum of values, by class, miss or hit, and bin."""
     n_bins = edges.size - 1
     size = n_classes * 2 * n_bins * 2
-    n_parts = min(count_blocks(values.size), max(2, values.size // (8 * size)))  # worth their room
+    n_parts = min(count_blocks(values.size), max(2, values.size // (16 * size)))  # in little room
     out = np.zeros((size, n_parts))
     grid = bucket_grid(edges[1:-1])
     over_parts(
