@@ -130,6 +130,16 @@ def test_elementary_functions_against_many_digits(name):
             assert abs(got - expected) <= 2 * ulp, value
 
 
+def test_the_polynomial_of_exp_is_the_interpolation_at_chebyshev_nodes():
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(50):
+        nodes = [mpmath.log(2) / 2 * mpmath.cos(mpmath.pi * (i + 0.5) / 10) for i in range(10)]
+        powers = mpmath.matrix([[r**n for n in range(10)] for r in nodes])
+        values = mpmath.matrix([(mpmath.exp(r) - 1 - r) / r**2 for r in nodes])
+        expected = [float(c) for c in mpmath.lu_solve(powers, values)]
+    assert [getattr(elementary, f"_E{n}") for n in range(2, 12)] == expected
+
+
 @pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.parametrize("length", [1, 9])  # a vector's rest, and a vector
 def test_elementary_functions_at_their_ends(name, length):

@@ -42,22 +42,22 @@ def test_losses_and_confidences_are_those_of_the_softmax(shape, dtype):
     top = np.float64(z).max(axis=1, initial=-np.inf)
     with np.errstate(divide="ignore"):
         sums = np.log(np.exp(np.float64(z) - top[:, None]).sum(axis=1))
-    losses = kernels.log_losses_of_logits(z, y)
+    losses = kernels.log_losses_of_logits(z, places, y)
     np.testing.assert_allclose(losses, sums - (z[rows, y] - top), rtol=1e-13, atol=1e-15)
     brier = ((q - np.eye(shape[1])[y]) ** 2).mean(axis=1)
-    np.testing.assert_allclose(kernels.brier_losses_of_logits(z, y), brier, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(kernels.brier_losses_of_logits(z, places, y), brier, rtol=1e-12, atol=1e-16)
     confidences = kernels.confidences_of_logits(z, places)
     np.testing.assert_allclose(confidences, q.max(axis=1, initial=0.0), rtol=1e-13)
 
 
 def test_a_right_class_that_is_certain_costs_nothing():
     z = np.array([[0.0, -800.0, -np.inf], [1e5, 0.0, 0.0]])
-    y = np.zeros(2, np.uint8)
-    assert kernels.log_losses_of_logits(z, y).tolist() == [0.0, 0.0]
-    assert kernels.brier_losses_of_logits(z, y).tolist() == [0.0, 0.0]
-    wrong = kernels.log_losses_of_logits(z, y + np.uint8(1))
+    y = places = np.zeros(2, np.uint8)
+    assert kernels.log_losses_of_logits(z, places, y).tolist() == [0.0, 0.0]
+    assert kernels.brier_losses_of_logits(z, places, y).tolist() == [0.0, 0.0]
+    wrong = kernels.log_losses_of_logits(z, places, y + np.uint8(1))
     assert wrong.tolist() == [800.0, 1e5]  # far below the least exponential
-    assert kernels.log_losses_of_logits(z, y + np.uint8(2))[0] == np.inf
+    assert kernels.log_losses_of_logits(z, places, y + np.uint8(2))[0] == np.inf
 
 
 @pytest.mark.parametrize("shape", SHAPES[2:])

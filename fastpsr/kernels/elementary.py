@@ -16,10 +16,18 @@ _SQRT_HALF = math.sqrt(0.5)
 _SQRT2 = math.sqrt(2.0)
 _SQRT2_MINUS_1 = _SQRT2 - 1.0
 
-# exp(r) = sum of r^n / n!; on |r| <= ln(2) / 2 the term n = 14 is below 5e-18.
-_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12, _E13 = (
-    1.0 / math.factorial(n) for n in range(2, 14)
-)
+# (exp(r) - 1 - r) / r^2 on |r| <= ln(2) / 2, interpolated at ten Chebyshev nodes, for exp to 2e-17
+# of its value: as many terms of its power series would miss by 6e-15.
+_E2 = 0.5000000000000001
+_E3 = 0.16666666666666669
+_E4 = 0.041666666666624164
+_E5 = 0.008333333333330065
+_E6 = 0.0013888888917196719
+_E7 = 0.00019841269863040545
+_E8 = 2.4801521322368692e-05
+_E9 = 2.7557268480310024e-06
+_E10 = 2.7620075879983367e-07
+_E11 = 2.5100375832561234e-08
 # atanh(s) / s = sum of s^2n / (2 n + 1); on s^2 <= 0.0295 the term n = 11 is below 7e-19.
 _A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10 = (1.0 / (2 * n + 1) for n in range(1, 11))
 
@@ -29,9 +37,7 @@ def _exp_reduced(x):
     """Return p and an integer n so that exp(x) = p 2^n."""
     whole = np.floor(x * _LOG2_E + 0.5)
     r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
-    p = _E13
-    p = p * r + _E12
-    p = p * r + _E11
+    p = _E11
     p = p * r + _E10
     p = p * r + _E9
     p = p * r + _E8
@@ -58,7 +64,7 @@ def exp_of_nonpositive(x):
 def exp_of_distance(x):
     """exp(x) for x <= 0, and exp(-708) below -708: too little to change a sum of 1 or more."""
     p, exponent = _exp_reduced(x if x > _LEAST_NORMAL_EXPONENT else _LEAST_NORMAL_EXPONENT)
-    return p * bits_to_float((exponent + 1023) << 52)
+    return bits_to_float(float_to_bits(p) + (exponent << 52))  # times 2^exponent
 
 
 @elementary

@@ -6,9 +6,7 @@ import numpy as np
 
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import over_blocks
-from fastpsr.kernels.compiler import elementary as inline
-from fastpsr.kernels.compiler import kernel, larger
-from fastpsr.kernels.rows import largest, sum_and_squares, total
+from fastpsr.kernels.compiler import kernel, larger, summing
 from fastpsr.kernels.types import Codes, Floats, Reals
 
 __all__ = [
@@ -18,7 +16,7 @@ __all__ = [
     "log_losses_of_logits",
 ]
 
-_BLOCK = 2048  # logits, so that a block and its exponentials stay in the first-level cache
+_BLOCK = 2048  # logits, so that a block stays in the first-level cache
 
 _exp = elementary.exp_of_distance
 _log = elementary.log_of_nonnegative
@@ -36,14 +34,14 @@ def likeliest_of_logits(logits: Reals, places: Codes) -> bool:
     return bool(are_valid.all())
 
 
-def log_losses_of_logits(logits: Reals, y: Codes) -> Floats:
-    """Return ``-log q_y`` of each row, (N,)."""
-    return _over_rows(_write_log_losses, logits, y)
+def log_losses_of_logits(logits: Reals, likeliest: Codes, y: Codes) -> Floats:
+    """Return ``-log q_y`` of each row, (N,); `likeliest` is where its largest entry is."""
+    return _over_rows(_write_log_losses, logits, likeliest, y)
 
 
-def brier_losses_of_logits(logits: Reals, y: Codes) -> Floats:
+def brier_losses_of_logits(logits: Reals, likeliest: Codes, y: Codes) -> Floats:
     """Return the Brier loss (with its 1/K) of each row, (N,)."""
-    return _over_rows(_write_brier_losses, logits, y)
+    return _over_rows(_write_brier_losses, logits, likeliest, y)
 
 
 def confidences_of_logits(logits: Reals, likeliest: Codes) -> Floats:
@@ -56,10 +54,10 @@ def _cut(logits):
     return n_rows, -(-logits.shape[0] // n_rows)
 
 
-def _over_rows(step, logits, classes):
+def _over_rows(step, logits, *places):
     out = np.empty(logits.shape[0])
     n_rows, n_blocks = _cut(logits)
-    over_blocks(step, n_blocks, n_rows, logits, classes, out)
+    over_blocks(step, n_blocks, n_rows, logits, *places, out)
     return out
 
 
@@ -96,63 +94,59 @@ def _first_place(row, value):
     return place if place < size else np.int32(0)
 
 
-def _with_shares(write):
-    """Return the kernel that passes ``exp(logit - largest)`` of each block of rows to `write`.
-
-    In `out` it passes how far the logit of a row's class lies below the largest.
-    """
-
-    def write_rows(first, last, n_rows, logits, classes, out):
-        n_classes = logits.shape[1]
-        shares = np.empty((n_rows, n_classes))
-        flat = shares.ravel()
-        for block in range(first, last):
-            start = block * n_rows
-            size = min(n_rows, out.size - start)
-            for i in range(size):
-                _subtract_largest(logits[start + i], shares[i])
-                out[start + i] = shares[i, classes[start + i]]
-            for j in range(size * n_classes):  # over all rows, so that vectors are full
-                flat[j] = _exp(flat[j])
-            write(shares, classes, start, size, out)
-
-    write_rows.__name__ = write_rows.__qualname__ = f"_write{write.__name__}"  # file in the cache
-    return kernel(write_rows)
+@kernel
+def _write_log_losses(first, last, n_rows, logits, likeliest, y, out):
+    totals = np.empty(n_rows)
+    for block in range(first, last):
+        start = block * n_rows
+        of_block = out[start : start + n_rows]
+        for i in range(of_block.size):
+            row = logits[start + i]
+            top = np.float64(row[likeliest[start + i]])
+            totals[i] = _total_share(row, top)
+            of_block[i] = top - np.float64(row[y[start + i]])
+        for i in range(of_block.size):  # a loop of its own, so that it vectorizes
+            of_block[i] += _log(totals[i])
 
 
 @kernel
-def _subtract_largest(row, out):
-    top = np.float64(largest(row))
+def _write_brier_losses(first, last, n_rows, logits, likeliest, y, out):
+    for i in range(first * n_rows, min(last * n_rows, out.size)):
+        row, true = logits[i], y[i]
+        top = np.float64(row[likeliest[i]])
+        rest, squares = _other_shares(row, top, true)  # rest / sum: 1 - q_y, without its rounding
+        whole = rest + _share(np.float64(row[true]) - top)
+        out[i] = (rest * rest + squares) / (whole * whole) / row.size
+
+
+@kernel
+def _write_confidences(first, last, n_rows, logits, likeliest, out):
+    for i in range(first * n_rows, min(last * n_rows, out.size)):
+        row = logits[i]
+        out[i] = 1.0 / _total_share(row, np.float64(row[likeliest[i]]))
+
+
+@kernel
+def _share(distance):
+    """Return exp(distance); not inlined before additions may be reordered: its own may not."""
+    return _exp(distance)
+
+
+@summing
+def _total_share(row, top):
+    """Return the sum of exp(entry - top)."""
+    added = 0.0
     for k in range(row.size):
-        out[k] = np.float64(row[k]) - top
+        added += _share(np.float64(row[k]) - top)
+    return added
 
 
-@inline
-def _log_losses(shares, classes, start, size, out):
-    totals = np.empty(size)
-    for i in range(size):
-        totals[i] = total(shares[i])
-    for i in range(size):
-        out[start + i] = _log(totals[i]) - out[start + i]
-
-
-@inline
-def _brier_losses(shares, classes, start, size, out):
-    for i in range(size):
-        row, true = shares[i], classes[start + i]
-        share = row[true]
-        row[true] = 0.0
-        rest, squares = sum_and_squares(row)  # rest / sum is 1 - q_y, without its rounding
-        added = rest + share
-        out[start + i] = (rest * rest + squares) / (added * added) / row.size
-
-
-@inline
-def _confidences(shares, classes, start, size, out):
-    for i in range(size):
-        out[start + i] = 1.0 / total(shares[i])
-
-
-_write_log_losses = _with_shares(_log_losses)
-_write_brier_losses = _with_shares(_brier_losses)
-_write_confidences = _with_shares(_confidences)
+@summing
+def _other_shares(row, top, true):
+    """Return the sum of exp(entry - top) over entries but one, and the sum of the squares."""
+    added = squares = 0.0
+    for k in range(row.size):
+        share = 0.0 if k == true else _share(np.float64(row[k]) - top)
+        added += share
+        squares += share * share
+    return added, squares

@@ -57,7 +57,8 @@ class Logits:
     def losses(self, name: str, y: NDArray[Any]) -> Floats:
         """Return the (N,) losses of this name against the labels, which are always the same."""
         if name not in self._losses:
-            self._losses[name] = getattr(kernels, f"{name}_of_logits")(self.rows, y)
+            of_logits = getattr(kernels, f"{name}_of_logits")
+            self._losses[name] = of_logits(self.rows, self.likeliest, y)
         return self._losses[name]
 
     @cached_property
