@@ -45,7 +45,8 @@ def test_losses_and_confidences_are_those_of_the_softmax(shape, dtype):
     losses = kernels.log_losses_of_logits(z, places, y)
     np.testing.assert_allclose(losses, sums - (z[rows, y] - top), rtol=1e-13, atol=1e-15)
     brier = ((q - np.eye(shape[1])[y]) ** 2).mean(axis=1)
-    np.testing.assert_allclose(kernels.brier_losses_of_logits(z, places, y), brier, rtol=1e-12, atol=1e-16)
+    losses = kernels.brier_losses_of_logits(z, places, y)
+    np.testing.assert_allclose(losses, brier, rtol=1e-12, atol=1e-16)
     confidences = kernels.confidences_of_logits(z, places)
     np.testing.assert_allclose(confidences, q.max(axis=1, initial=0.0), rtol=1e-13)
 
