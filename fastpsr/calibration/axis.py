@@ -135,15 +135,18 @@ class AxisTotals:
         Log-odds (C, nodes) are those of all nodes; ``log_odds[of_fold]`` are those in each fold.
         """
         sums = np.empty((folds.size, 2))
+        rows = np.arange(folds.size)[of_fold] if isinstance(of_fold, slice) else of_fold
+        of_cells = log_odds.reshape(len(log_odds), self.filled.size, -1)
         for k, weights in enumerate(self.node_weights):
-            used = np.flatnonzero(weights.any(axis=0))
-            at = np.take(log_odds, used, axis=1)  # in C order, unlike log_odds[:, used]
+            entry, cell = np.nonzero(self.sums[k, folds, :, 0])  # others hold no rows of the class
+            at = of_cells[rows[entry], cell]
             y = np.full(at.size, k, np.uint8)
             losses = rule.binary_losses(at.ravel(), y).reshape(at.shape)
+            weights = weights.reshape(len(weights), *of_cells.shape[1:])[folds[entry], cell]
             with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
                 # no BLAS for so little
-                weights = np.take(weights, used, axis=1)
-                sums[:, k] = np.einsum("eq,eq->e", losses[of_fold], weights[folds])
+                of_cell = np.einsum("iq,iq->i", losses, weights)
+                sums[:, k] = np.bincount(entry, of_cell, folds.size)
         return sums
 
     @cached_property
