@@ -12,6 +12,7 @@ from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
@@ -19,8 +20,8 @@ from fastpsr.rules.base import ScoringRule
 __all__ = ["Axis", "AxisTotals", "most_cells", "totals_on_axis"]
 
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13
-_FEW_CELLS = 4096
-_MOST_CELLS = 1 << 16
+_FEW_CELLS = 4096  # for any number of rows
+_SHARE = 32  # of the memory budget, for more cells: sums of several parts are held at a time
 _MOST_OF_REPLICATES = 1 << 14
 
 _ANGLES = (np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1)
@@ -191,9 +192,9 @@ class _SumOnAxis(Step):
 
 
 def most_cells(n_rows: int, n_folds: int) -> int:
-    """Return the number of cells from which samples are used: their sums would be as many."""
-    as_many = n_rows // (2 * n_folds * (DEGREE + 1))
-    return min(max(as_many, _FEW_CELLS), _MOST_CELLS)
+    """Return the number of cells from which samples are used, as their sums are not fewer."""
+    n_sums = 2 * n_folds * (DEGREE + 1)
+    return max(min(n_rows, memory_budget() // (8 * _SHARE)) // n_sums, _FEW_CELLS)
 
 
 def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:
