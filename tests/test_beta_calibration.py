@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import fastpsr as fp
+from fastpsr.calibration import axis_fits
 from fastpsr.calibration.axis_fits import fits_by_sums
 from fastpsr.calibration.folds import OneFold
 from fastpsr.calibration.sampling import rough_fit
@@ -138,6 +139,27 @@ def test_the_axis_follows_fits_that_are_steeper_than_that_of_the_sample():
     assert_optimal(
         fp.BetaCalibration().fit(data), data.llrs + fits.prior_log_odds[0], y, np.ones(y.size)
     )
+
+
+def test_of_many_rows_more_cells_are_summed(monkeypatch):
+    """Of fewer, and where cells may be no more, fits are to the rows."""
+    y, x = drawn("plain", 120_000)
+    loss = fp.CalibrationLoss(fp.rules.Log(), fp.BetaCalibration(), fp.TrainOnTest())
+
+    def fits(rows):
+        data = fp.Predictions.from_logits(y[:rows], 100.0 * x[:rows])
+        return run(lambda: fits_by_sums(fp.BetaCalibration(), data, OneFold())), data
+
+    assert fits(40_000)[0] is None
+    by_sums, data = fits(120_000)
+    assert by_sums is not None
+    fitted, value = fp.BetaCalibration().fit(data), loss(data)
+    monkeypatch.setattr(axis_fits, "most_cells", lambda *_: 4096)
+    by_rows, data = fits(120_000)
+    assert by_rows is None
+    expected = fp.BetaCalibration().fit(data)
+    np.testing.assert_allclose(fitted.parameters_, expected.parameters_, rtol=1e-7, atol=1e-9)
+    assert value == pytest.approx(loss(data), rel=1e-9)
 
 
 def test_infinite_scores_are_mapped_to_the_limit():

@@ -13,6 +13,7 @@ from fastpsr.bootstrap import RESAMPLINGS
 from fastpsr.bootstrap.replicates import Job
 from fastpsr.bootstrap.settings import Intervals
 from fastpsr.curves import BANDS
+from fastpsr.kernels.sizes import LANES
 from fastpsr.plans import Part
 from fastpsr.summaries.sums import NeedsSamplesError
 from tests import everything, reference_bootstrap
@@ -99,7 +100,10 @@ def or_error(make, *arguments):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_summaries_of_many_replicates_are_those_of_each(n_classes, weighted):
-    """Also beside replicates without a class, without overlap, and of one sample."""
+    """Also beside replicates without a class, without overlap, and of one sample.
+
+    Their bits do not depend on how many lanes of replicates come at a time.
+    """
     data = sample(n_classes, weighted)
     rng = np.random.default_rng(0)
     own = data.weights if data.weights.size else np.ones(N)
@@ -109,6 +113,7 @@ def test_summaries_of_many_replicates_are_those_of_each(n_classes, weighted):
     times[40, :8] += 1
     times[40, 8:] = 0
     times[41] = np.arange(N) == 6  # which has weight
+    times[12:24] = rng.multinomial(N // 2, np.full(N, 1.0 / N), 12)  # fewer cells are filled
     n_compared = 0
     for metric in metrics(n_classes):
         with warnings.catch_warnings():
@@ -126,6 +131,15 @@ def test_summaries_of_many_replicates_are_those_of_each(n_classes, weighted):
         ]).reshape(len(times), sums.n_groups, -1)  # fmt: skip
         together = list(sums.assemble_each(totals[:, :, 0], totals[:, :, 1:]))
         assert len(together) == len(times)
+        in_lanes = [
+            summary
+            for some in (totals[:LANES], totals[LANES : 2 * LANES], totals[2 * LANES :])
+            for summary in sums.assemble_each(some[:, :, 0], some[:, :, 1:])
+        ]
+        for found, same in zip(together, in_lanes, strict=True):
+            if not isinstance(found, Exception):
+                bits = [repr(or_error(metric.finish, each)) for each in (found, same)]
+                assert bits[0] == bits[1]
         for found, of_one in zip(together, totals, strict=True):
             alone = or_error(sums.assemble, of_one[:, 0], of_one[:, 1:])
             if isinstance(found, Exception) or isinstance(alone, Exception):

@@ -39,7 +39,7 @@ _MOST_DIVIDED = 64  # sets of replicates
 _COUNTS_AT_ONCE = 1 << 18  # that stay in the second-level cache
 _PIECE = 4  # blocks of units, whose counts in 8 replicates stay in that cache, too
 _SETS_AT_ONCE = 8  # of 8 replicates, for each thread
-_BYTES_AT_ONCE = 1 << 27  # of sums
+_BYTES_AT_ONCE = 1 << 24  # of sums, for which memory is used again without new pages
 
 Counts = NDArray[np.int64]
 

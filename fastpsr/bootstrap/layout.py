@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastpsr import kernels
 from fastpsr.bootstrap.cache import BootstrapCache
 from fastpsr.bootstrap.subsets import Subset
+from fastpsr.kernels.blocks import BLOCK, count_blocks, over_blocks
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.plans import LABELS, Data, Plan
 from fastpsr.plans.part import Part
@@ -117,8 +118,7 @@ class Layout:
         bounds, order = self.sorted_rows(parts)
         columns = self.columns(parts)
         ordered = np.empty((len(columns), order.size))
-        for place, column in enumerate(columns):
-            np.take(column, order, out=ordered[place])
+        over_blocks(_take, count_blocks(order.size), columns, order, ordered)
         return Rows(bounds, order, weights[order] if weights.size else weights, ordered)
 
     def sorted_rows(self, parts: Sequence[Part]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -136,6 +136,13 @@ class Layout:
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         order = kernels.order_by_group(groups, bounds)
         return bounds, order if present is None else present[order]
+
+
+def _take(first: int, last: int, columns: list[Floats], order: NDArray[Any], out: Floats) -> None:
+    """Write some blocks of the columns in an order."""
+    rows = slice(first * BLOCK, last * BLOCK)
+    for column, ordered in zip(columns, out, strict=True):
+        np.take(column, order[rows], out=ordered[rows], mode="clip")  # others copy the output
 
 
 def counts_suffice(layout: Layout, data: Data) -> bool:

@@ -12,14 +12,17 @@ from fastpsr.caching import cached_property
 from fastpsr.calibration.folds import Folds
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.plans import Data, Part, Plan, Step
+from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
 from fastpsr.rules.base import ScoringRule
 
-__all__ = ["Axis", "AxisTotals", "totals_on_axis"]
+__all__ = ["Axis", "AxisTotals", "most_cells", "totals_on_axis"]
 
 _WIDTH = 0.25  # of a cell, in log-odds after calibration as planned: errors of 1e-13
-_MOST_CELLS = 4096
+_FEW_CELLS = 4096  # for any number of rows
+_SHARE = 32  # of the memory budget, for more cells: sums of several parts are held at a time
+_MOST_OF_REPLICATES = 1 << 14
 
 _ANGLES = (np.arange(DEGREE + 1) + 0.5) * np.pi / (DEGREE + 1)
 _NODES = np.cos(_ANGLES)  # in [-1, 1]
@@ -36,15 +39,22 @@ class Axis:
     n_cells: int
 
     @classmethod
-    def over(cls, low: float, high: float, steepness: float) -> "Axis | None":
+    def over(
+        cls, low: float, high: float, steepness: float, most_cells: int = _FEW_CELLS
+    ) -> "Axis | None":
         """Return cells for maps of about this steepness; None where there would be too many."""
         if not (np.isfinite(low) and np.isfinite(high) and steepness > 0.0):
             return None
         width = _WIDTH / steepness
         n_cells = (high - low) / width
-        if not n_cells < _MOST_CELLS:
+        if not n_cells < most_cells:
             return None
         return cls(low, width, int(n_cells) + 1)
+
+    @property
+    def suits_replicates(self) -> bool:
+        """Whether sums take so little room that those of many replicates are held at a time."""
+        return self.n_cells <= _MOST_OF_REPLICATES
 
     @property
     def key(self) -> Hashable:
@@ -71,11 +81,14 @@ class AxisTotals:
     Attributes
     ----------
     axis : Axis
-    sums : ndarray of float64, shape (2, F, cells, DEGREE + 1)
+    filled : ndarray of int64
+        Cells that hold rows; of others there are no sums.
+    sums : ndarray of float64, shape (2, F, filled, DEGREE + 1)
         Of the rows of each of F folds.
     """
 
     axis: Axis
+    filled: NDArray[np.int64]
     sums: Floats
 
     @classmethod
@@ -84,9 +97,19 @@ class AxisTotals:
 
         The folds are those of the first of R replicates, then those of the next.
         """
-        numbers = np.concatenate([weight[:, :, None], sums], axis=2)
-        by_class = numbers.reshape(weight.shape[0], 2, -1).swapaxes(0, 1)
-        return cls(axis, by_class.reshape(2, -1, axis.n_cells, DEGREE + 1))
+        by_cell = weight.reshape(len(weight), 2, -1, axis.n_cells)
+        filled = np.flatnonzero(by_cell.any(axis=(0, 1, 2)))
+        n, _, n_folds, _ = by_cell.shape
+        numbers = np.empty((2, n, n_folds, filled.size, DEGREE + 1))
+        numbers[..., 0] = np.take(by_cell, filled, axis=3).swapaxes(0, 1)
+        sums = np.take(sums.reshape(*by_cell.shape, DEGREE), filled, axis=3)
+        numbers[..., 1:] = sums.swapaxes(0, 1)
+        return cls(axis, filled, numbers.reshape(2, n * n_folds, filled.size, DEGREE + 1))
+
+    def nodes(self, origin: float = 0.0) -> Floats:
+        """Return the nodes of the filled cells, less `origin`."""
+        of_all = self.axis.nodes(origin).reshape(self.axis.n_cells, -1)
+        return of_all[self.filled].ravel()
 
     @property
     def class_totals(self) -> Floats:
@@ -97,8 +120,8 @@ class AxisTotals:
     def extremes(self) -> Floats:
         """First and last cell of each class in each fold, (2, 2, F); (inf, -inf) for none."""
         filled = self.sums[..., 0] > 0.0
-        first = np.where(filled.any(axis=2), filled.argmax(axis=2), np.inf)
-        last = filled.shape[2] - 1 - filled[..., ::-1].argmax(axis=2)
+        first = np.where(filled.any(axis=2), self.filled[filled.argmax(axis=2)], np.inf)
+        last = self.filled[filled.shape[2] - 1 - filled[..., ::-1].argmax(axis=2)]
         return np.stack([first, np.where(np.isfinite(first), last, -np.inf)])
 
     def losses(
@@ -113,14 +136,18 @@ class AxisTotals:
         Log-odds (C, nodes) are those of all nodes; ``log_odds[of_fold]`` are those in each fold.
         """
         sums = np.empty((folds.size, 2))
+        rows = np.arange(folds.size)[of_fold] if isinstance(of_fold, slice) else of_fold
+        of_cells = log_odds.reshape(len(log_odds), self.filled.size, -1)
         for k, weights in enumerate(self.node_weights):
-            used = np.flatnonzero(weights.any(axis=0))
-            at = np.ascontiguousarray(log_odds[:, used])
+            entry, cell = np.nonzero(self.sums[k, folds, :, 0])  # others hold no rows of the class
+            at = of_cells[rows[entry], cell]
             y = np.full(at.size, k, np.uint8)
             losses = rule.binary_losses(at.ravel(), y).reshape(at.shape)
+            weights = weights.reshape(len(weights), *of_cells.shape[1:])[folds[entry], cell]
             with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
                 # no BLAS for so little
-                sums[:, k] = np.einsum("eq,eq->e", losses[of_fold], weights[:, used][folds])
+                of_cell = np.einsum("iq,iq->i", losses, weights)
+                sums[:, k] = np.bincount(entry, of_cell, folds.size)
         return sums
 
     @cached_property
@@ -160,7 +187,14 @@ class _SumOnAxis(Step):
         return one
 
     def finish(self, accumulator: Floats) -> AxisTotals:
-        return AxisTotals(self.axis, accumulator)
+        filled = np.flatnonzero(accumulator[..., 0].any(axis=(0, 1)))
+        return AxisTotals(self.axis, filled, np.take(accumulator, filled, axis=2))
+
+
+def most_cells(n_rows: int, n_folds: int) -> int:
+    """Return the number of cells from which samples are used, as their sums are not fewer."""
+    n_sums = 2 * n_folds * (DEGREE + 1)
+    return max(min(n_rows, memory_budget() // (8 * _SHARE)) // n_sums, _FEW_CELLS)
 
 
 def totals_on_axis(data: Data, folds: Folds, axis: Axis) -> Plan[AxisTotals]:

@@ -1,6 +1,5 @@
 """Fits of smooth maps to sums on an axis: one read for all folds, and none in replicates."""
 
-import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastpsr import kernels
-from fastpsr.calibration.axis import Axis, AxisTotals, totals_on_axis
+from fastpsr.calibration.axis import Axis, AxisTotals, most_cells, totals_on_axis
 from fastpsr.calibration.floors import floored, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, TrainingFolds
@@ -21,7 +20,7 @@ from fastpsr.calibration.smooth_map import (
     WeightedScores,
 )
 from fastpsr.calibration.training_priors import TrainingPriors
-from fastpsr.kernels.sizes import DEGREE, index_type
+from fastpsr.kernels.sizes import DEGREE, LANES, index_type
 from fastpsr.plans import Data, Part, Plan, Shared
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats
@@ -34,7 +33,7 @@ __all__ = ["fits_by_sums", "losses_by_sums", "refit_sums"]
 
 _MOST_AXES = 3  # before the samples are used
 _STRETCH = 1.5  # of the planned steepness, at most; then errors of sums reach 1e-12
-_MOST_PAIRS = 1 << 15  # of a calibrator and a fold, in replicates side by side
+_MOST_PAIRS = 1 << 12  # of a calibrator and a fold, where fits of replicates lie side by side
 _ROOM = 10.0  # slopes of replicates may be greater by this over the root of a number of samples
 
 
@@ -52,6 +51,7 @@ class PlannedFits:
         Parameters at which all fits begin, or each.
     span : pair of float
         Lowest and highest score.
+    most_cells : int
     samples_per_weight : float
     """
 
@@ -60,22 +60,28 @@ class PlannedFits:
     steepest: float
     start: Floats
     span: tuple[float, float]
+    most_cells: int
     samples_per_weight: float
 
     @classmethod
     def over(
-        cls, map_: SmoothMap, span: tuple[float, float], start: Floats, samples_per_weight: float
+        cls,
+        map_: SmoothMap,
+        span: tuple[float, float],
+        start: Floats,
+        most_cells: int,
+        samples_per_weight: float,
     ) -> "PlannedFits | None":
         """Plan for scores in a range, and parameters near these; None if cells are too many."""
         steepness = map_.steepness(start)
-        axis = map_.axis(*span, steepness)
+        axis = map_.axis(*span, steepness, most_cells)
         if axis is None:
             return None
-        return cls(map_, axis, _STRETCH * steepness, start, span, samples_per_weight)
+        return cls(map_, axis, _STRETCH * steepness, start, span, most_cells, samples_per_weight)
 
     def steeper(self, start: Floats) -> "PlannedFits | None":
         """Plan for the same scores, and steeper parameters."""
-        return self.over(self.map, self.span, start, self.samples_per_weight)
+        return self.over(self.map, self.span, start, self.most_cells, self.samples_per_weight)
 
     def for_replicates(self, fits: Fits, fewest: int) -> "PlannedFits":
         """Plan for fits to replicates, which begin at fits to the data.
@@ -87,7 +93,7 @@ class PlannedFits:
             return replace(self, start=fits.parameters)
         steepness = max(map(self.map.steepness, fits.parameters))
         steepness *= 1.0 + _ROOM / np.sqrt(fewest)
-        axis = self.map.axis(*self.span, steepness)
+        axis = self.map.axis(*self.span, steepness, self.most_cells)
         if axis is None or axis.n_cells > self.axis.n_cells:
             return replace(self, start=fits.parameters)
         return replace(self, axis=axis, steepest=_STRETCH * steepness, start=fits.parameters)
@@ -144,7 +150,7 @@ class PlannedFits:
         origin = self.map.origin(self.axis.low, self.axis.high)
         totals, zero = sums.class_totals, float(np.floor(-self.axis.low / self.axis.width))
         weighted = WeightedScores(
-            self.axis.nodes(origin), self.span, sums.node_weights, totals, sums.extremes, zero,
+            sums.nodes(origin), self.span, sums.node_weights, totals, sums.extremes, zero,
             folds.apart, self.samples_per_weight * float(totals.sum()), priors,
         )  # fmt: skip
         is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
@@ -180,7 +186,7 @@ class PlannedFits:
 
         `to_log_odds` is log-odds minus scores.
         """
-        nodes = self.axis.nodes()
+        nodes = sums.nodes()
         calibrators, of_fold = folds.served.T
         used = np.unique(calibrators)
         log_odds = self.map.scores_of_fits(fits, used, nodes)
@@ -229,8 +235,8 @@ def refit_sums(
             fitted[2], int(data.class_sizes.min())
         )
     else:  # replicates may have fits where the data have none
-        planned = yield from _plan_fits(map_, clipped)
-    if planned is None:
+        planned = yield from _plan_fits(map_, clipped, folds)
+    if planned is None or not planned.axis.suits_replicates:
         return None
     priors = TrainingPriors.of(data, map_.prior)
     return RefitSums(rule, folds, planned, priors, offset, floor)
@@ -305,7 +311,8 @@ class RefitSums(Sums):
         return summary
 
     def assemble_each(self, weight: Floats, sums: Floats) -> Iterator[Any]:
-        side_by_side = max(1, math.isqrt(_MOST_PAIRS // self.folds.training_mask.size))
+        # as many as are drawn together, so that bits depend on no other replicates
+        side_by_side = LANES if self.folds.training_mask.size <= _MOST_PAIRS else 1
         if self.planned.map.chooses_among_fits:  # among those of one set of folds
             yield from super().assemble_each(weight, sums)
             return
@@ -344,7 +351,7 @@ def _fits_to_sums(
 
     None if the samples are needed.
     """
-    planned = yield from _plan_fits(map_, data)
+    planned = yield from _plan_fits(map_, data, folds)
     priors = TrainingPriors.of(data, map_.prior)
     for _ in range(_MOST_AXES):
         if planned is None:
@@ -359,11 +366,13 @@ def _fits_to_sums(
     return None
 
 
-def _plan_fits(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
+def _plan_fits(map_: SmoothMap, data: Data, folds: Folds) -> Plan[PlannedFits | None]:
     """Plan: return an axis for fits to binary data, or None; computed once."""
     if not _has_axis(data):
         return None
-    (planned,) = yield [Shared(("axis", map_.key), data, lambda: _make_axis(map_, data))]
+    most = most_cells(int(data.class_sizes.sum()), folds.n_folds)
+    key: Hashable = ("axis", map_.key, most)
+    (planned,) = yield [Shared(key, data, lambda: _make_axis(map_, data, most))]
     return planned  # type: ignore[no-any-return]
 
 
@@ -374,9 +383,9 @@ def _has_axis(data: Data) -> bool:
     return bool(is_possible and data.class_weights.all())
 
 
-def _make_axis(map_: SmoothMap, data: Data) -> Plan[PlannedFits | None]:
+def _make_axis(map_: SmoothMap, data: Data, most: int) -> Plan[PlannedFits | None]:
     span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
     if not span.is_finite or start is None:
         return None
     samples_per_weight = float(data.class_sizes.sum() / data.class_weights.sum())
-    return PlannedFits.over(map_, (span.low, span.high), start, samples_per_weight)
+    return PlannedFits.over(map_, (span.low, span.high), start, most, samples_per_weight)

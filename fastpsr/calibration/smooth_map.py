@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -73,14 +73,6 @@ class WeightedScores:
     apart: NDArray[np.bool_]
     n_samples: float
     priors: TrainingPriors
-
-    def without_empty(self) -> "WeightedScores":
-        """Return the scores that weigh anything."""
-        used = self.weights.any(axis=(0, 1))
-        if used.all():
-            return self
-        weights = np.ascontiguousarray(self.weights[:, :, used])
-        return replace(self, scores=self.scores[used], weights=weights)
 
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
         """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
@@ -191,9 +183,9 @@ class SmoothMap(ABC):
         """Return the calibrated scores (M, n) of scores (n,) by M of the fits."""
         return np.stack([self.scores(fits, number, scores) for number in numbers])
 
-    def axis(self, low: float, high: float, steepness: float) -> Axis | None:
+    def axis(self, low: float, high: float, steepness: float, most_cells: int) -> Axis | None:
         """Return cells for scores in a range and maps about as steep; None if they are too many."""
-        return Axis.over(low, high, steepness)
+        return Axis.over(low, high, steepness, most_cells)
 
     def fit_to_sums(
         self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float

@@ -119,7 +119,7 @@ class Spline(SmoothCalibrator):
     def steepness(self, parameters: Floats) -> float:
         return max(float(_slopes(parameters).max()), 1e-3)
 
-    def axis(self, low: float, high: float, steepness: float) -> Axis | None:
+    def axis(self, low: float, high: float, steepness: float, most_cells: int) -> Axis | None:
         if not low < high:
             return None
         unit = _unit(low, high)
@@ -139,7 +139,7 @@ class Spline(SmoothCalibrator):
     def fit_to_sums(
         self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
     ) -> Floats:
-        unit, sums = _unit(*sums.span), sums.without_empty()
+        unit = _unit(*sums.span)
         fits = np.full((len(masks), self.n_parameters), np.nan)
         for fit, mask in zip(fits, masks, strict=True):
             knots = _knots(sums.scores, sums.training_weights(mask[None])[:, 0], unit)

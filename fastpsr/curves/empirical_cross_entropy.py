@@ -136,7 +136,7 @@ def _raw_losses(data: Data, log_odds: Floats) -> Plan[Floats]:
         if axis is not None:
             sums = yield from totals_on_axis(llrs, OneFold(), axis)
             folds = np.zeros(log_odds.size, np.int64)
-            by_class = sums.losses(Log(), folds, axis.nodes() + log_odds[:, None])
+            by_class = sums.losses(Log(), folds, sums.nodes() + log_odds[:, None])
     if by_class is None or not np.isfinite(by_class).all():  # weights near the largest float
         by_class = yield from _LossesAtPriors(2, log_odds).total(llrs)
     shares = 1.0 / (1.0 + np.exp(np.stack([log_odds, -log_odds], axis=1)))

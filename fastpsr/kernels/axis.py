@@ -218,8 +218,9 @@ def _weigh_nodes(first, last, sums, to_weights, out):
             out[i, node] = 0.0
         for k in range(sums.shape[1]):
             value = sums[i, k]
-            for node in range(out.shape[1]):
-                out[i, node] += value * to_weights[k, node]
+            if value != 0.0:  # many cells are empty
+                for node in range(out.shape[1]):
+                    out[i, node] += value * to_weights[k, node]
 
 
 @kernel
