@@ -29,11 +29,23 @@ _TO_WEIGHTS[0] /= 2.0
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Cells of equal width that hold all scores."""
+    """Cells of equal width that hold all scores.
+
+    Attributes
+    ----------
+    low : float
+        Where the first cell begins.
+    width : float
+    n_cells : int
+    floor : float
+        Value that replaces -inf in fits, and its negative inf: then the first and the last cell
+        hold nothing but infinite scores. 0 if there are none.
+    """
 
     low: float
     width: float
     n_cells: int
+    floor: float = 0.0
 
     @classmethod
     def over(cls, low: float, high: float, steepness: float) -> "Axis | None":
@@ -46,10 +58,14 @@ class Axis:
             return None
         return cls(low, width, int(n_cells) + 1)
 
+    def with_ends(self, floor: float) -> "Axis":
+        """Return the cells with two more, for infinite scores, half a cell or more from others."""
+        return Axis(self.low - 1.5 * self.width, self.width, self.n_cells + 3, floor)
+
     @property
     def key(self) -> Hashable:
         """Equal for equal cells."""
-        return (self.low, self.width, self.n_cells)
+        return (self.low, self.width, self.n_cells, self.floor)
 
     @property
     def high(self) -> float:
@@ -59,7 +75,24 @@ class Axis:
     def nodes(self, origin: float = 0.0) -> Floats:
         """Return scores that stand for the samples, (n_cells x nodes,), less `origin`."""
         centers = (self.low - origin) + self.width * (np.arange(self.n_cells) + 0.5)
-        return (centers[:, None] + 0.5 * self.width * _NODES).ravel()
+        nodes = centers[:, None] + 0.5 * self.width * _NODES
+        if self.floor:
+            nodes[0], nodes[-1] = self.floor - origin, -self.floor - origin
+        return nodes.ravel()
+
+    @property
+    def infinite(self) -> Floats:
+        """What nodes stand for: -inf or inf for those of infinite scores, else 0."""
+        values = np.zeros((self.n_cells, DEGREE + 1))
+        if self.floor:
+            values[0], values[-1] = -np.inf, np.inf
+        return values.ravel()
+
+    @property
+    def zero(self) -> float:
+        """The cell of a score of 0, or a number between those of lower and of higher scores."""
+        place = float(np.floor(-self.low / self.width))
+        return float(np.clip(place, 0.5, self.n_cells - 1.5)) if self.floor else place
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +150,23 @@ class AxisTotals:
             used = np.flatnonzero(weights.any(axis=0))
             at = np.ascontiguousarray(log_odds[:, used])
             y = np.full(at.size, k, np.uint8)
-            losses = rule.binary_losses(at.ravel(), y).reshape(at.shape)
+            losses = rule.binary_losses(at.ravel(), y).reshape(at.shape)[of_fold]
+            weighing = weights[:, used][folds]
+            if self.axis.floor:  # weight 0 wins over inf
+                losses = np.where(weighing, losses, 0.0)
             with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
                 # no BLAS for so little
-                sums[:, k] = np.einsum("eq,eq->e", losses[of_fold], weights[:, used][folds])
+                sums[:, k] = np.einsum("eq,eq->e", losses, weighing)
         return sums
 
     @cached_property
     def node_weights(self) -> Floats:
         """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""
         weights = kernels.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
+        if self.axis.floor:  # all samples of a cell at one of its nodes, as these are alike
+            for end in (0, -1):
+                weights[:, :, end, 0] = self.sums[:, :, end, 0]
+                weights[:, :, end, 1:] = 0.0
         return weights.reshape(2, self.sums.shape[1], -1)
 
 

@@ -48,8 +48,12 @@ class WeightedScores:
     Attributes
     ----------
     scores : ndarray of float64, shape (Q,)
+        Less an origin.
+    infinite : ndarray of float64, shape (Q,)
+        What is added to them for the samples' own: -inf or inf where these are infinite, else 0.
+    origin : float
     span : pair of float
-        Lowest and highest score of the samples.
+        Lowest and highest finite score of the samples.
     weights : ndarray of float64, shape (2, F, Q)
         Of each class in each of F folds; may be negative.
     class_totals : ndarray of float64, shape (2, F)
@@ -65,6 +69,8 @@ class WeightedScores:
     """
 
     scores: Floats
+    infinite: Floats
+    origin: float
     span: tuple[float, float]
     weights: Floats
     class_totals: Floats
@@ -80,7 +86,9 @@ class WeightedScores:
         if used.all():
             return self
         weights = np.ascontiguousarray(self.weights[:, :, used])
-        return replace(self, scores=self.scores[used], weights=weights)
+        return replace(
+            self, scores=self.scores[used], infinite=self.infinite[used], weights=weights
+        )
 
     def training_weights(self, masks: NDArray[np.bool_]) -> Floats:
         """Return what the scores weigh in the training sets of some folds each, (2, C, Q)."""
