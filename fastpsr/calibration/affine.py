@@ -11,9 +11,10 @@ from fastpsr import kernels
 from fastpsr.calibration.base import Apply, require_trained_classes
 from fastpsr.calibration.descent import fit_under_rule, fits_to_sums_under_rule
 from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import floor_of, floored, with_floor
+from fastpsr.calibration.floors import LOG_FLOOR, floor_of, floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import needs_every_class
+from fastpsr.calibration.row_refits import RowRefits
 from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
@@ -116,6 +117,18 @@ class _Affine(SmoothCalibrator):
     def require_classes(self, data: Data) -> None:
         if needs_every_class(data, with_bias=self.with_bias):
             super().require_classes(data)
+
+    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Plan[RowRefits | None]:
+        if data.n_classes == 2 or data.kind != "posteriors" or not self._is_log:
+            return None
+        clipped = floored(data, self.floor)
+        fits = yield from self._fits_of_folds(clipped, folds)
+        if fits is None:
+            return None
+        floor = -np.inf if clipped.has_finite_scores else LOG_FLOOR
+        return RowRefits.of(
+            rule, folds, data, clipped, fits.parameters, floor, with_bias=self.with_bias
+        )
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
