@@ -15,7 +15,16 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 import fastpsr as fp
-from benchmarks.data import LARGE, MILLION_BALANCED, SITW, Size, Trials, make_trials
+from benchmarks.data import (
+    LARGE,
+    MILLION_BALANCED,
+    SITW,
+    Size,
+    Softmax,
+    Trials,
+    make_softmax,
+    make_trials,
+)
 from benchmarks.timing import rest
 from fastpsr.errors import ResultWarning
 from fastpsr.evaluation import default_metrics
@@ -130,6 +139,24 @@ def _intervals(metric: Any, size: Size, method: Any) -> Callable[[int], Any]:
     return call
 
 
+def _refits(rule: Any, size: Size | Softmax, n_infinite: int = 0) -> Callable[[int], Any]:
+    """Return the call of the calibration loss under a rule, by which the calibrators are fitted."""
+
+    def call(n_resamples: int) -> Any:
+        if isinstance(size, Softmax):
+            samples = make_softmax(size)
+            given = fp.Predictions.from_logits(samples.y, samples.log_posteriors)
+        else:
+            trials = make_trials(size)
+            log_odds = trials.log_odds.copy()
+            log_odds[:n_infinite] = np.where(trials.y[:n_infinite] == 1, np.inf, -np.inf)
+            given = fp.Predictions.from_logits(trials.y, log_odds)
+        metric = fp.CalibrationLoss(rule, fp.DirectionPreserving(rule))
+        return fp.bootstrap(metric, given, n_resamples=n_resamples, seed=0, method="percentile")
+
+    return call
+
+
 def _by_speaker(n_resamples: int) -> Any:
     """Two systems in five groups, speakers drawn and kept apart in cross-fitting."""
     trials = fp.simulate.trial_list(4_000, 110_000, seed=0)
@@ -168,6 +195,7 @@ def _from_the_command_line(n_resamples: int) -> None:
 
 _RCL = fp.CalibrationLoss(fp.rules.Log(), fp.PAV(), fp.TrainOnTest())
 _BALANCED = str(MILLION_BALANCED)
+_TRIALS = Size(100_000, 5_000)
 
 DEFAULTS = [
     Default("`evaluate`, default table", str(SITW), 5, _table(SITW)),
@@ -183,6 +211,17 @@ DEFAULTS = [
             ("EER", fp.EER(), "auto", 4),
             ("RCL bound by PAV", _RCL, "percentile", 10),
             ("RCL bound by PAV", _RCL, "auto", 10),
+        )
+    ),
+    *(
+        Default(f"RCL, calibrators fitted by {name}, percentile", str(size), seconds,
+                _refits(rule, size, n_infinite), counts_cpu=True)
+        for name, rule, size, n_infinite, seconds in (
+            ("the Brier rule", fp.rules.Brier(), _TRIALS, 0, 53),
+            ("the log rule, with infinite scores", fp.rules.Log(), _TRIALS, 50, 2.8),
+            ("the log rule", fp.rules.Log(), Softmax(100_000, 3), 0, 4.9),
+            ("the log rule", fp.rules.Log(), Softmax(100_000, 10), 0, 6.5),
+            ("the Brier rule", fp.rules.Brier(), Softmax(10_000, 3), 0, 27),
         )
     ),
     Default("`evaluate` by 5 groups, 2 systems, by speaker", "114,000 trials", 20, _by_speaker,

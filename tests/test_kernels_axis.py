@@ -44,6 +44,17 @@ def test_scores_that_are_all_alike():
     assert t.tolist() == [-1.0] * 5
 
 
+def test_infinite_scores_are_at_the_ends():
+    scores = np.array([-np.inf, 0.0, 0.999, np.inf, 0.5])
+    cell, t = kernels.place_on_axis(scores, -1.0, 1.0, 3)
+    assert cell.tolist() == [0, 1, 1, 2, 1]
+    np.testing.assert_allclose(t, [-1.0, -1.0, 0.998, 1.0, 0.0], rtol=0, atol=1e-15)
+    y, part = np.zeros(5, np.uint8), np.zeros(5, np.uint16)
+    found = kernels.sum_on_axis(scores, y, part, np.arange(1.0, 6.0), -1.0, 1.0, 3, 1)[0, 0]
+    np.testing.assert_allclose(found[0], np.resize([1.0, -1.0], 8), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(found[2], np.full(8, 4.0), rtol=0, atol=1e-14)
+
+
 def test_map_by_part():
     rng = np.random.default_rng(0)
     scores, part = rng.normal(size=9000), rng.integers(0, 4, 9000).astype(np.uint16)

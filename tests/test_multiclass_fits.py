@@ -7,6 +7,7 @@ import fastpsr as fp
 from fastpsr import kernels
 from fastpsr.calibration import objective
 from fastpsr.plans import Part, run
+from tests import reference
 from tests.samples import WEIGHTS, make
 
 
@@ -55,6 +56,23 @@ def test_sums_are_those_by_definition(n_classes, n, n_systems, weighted):
             np.testing.assert_array_equal(by_scale, found[0][:n_systems])
             expected = found[1][:n_systems, :n_systems]
             assert bend is None if not curved else np.array_equal(bend, expected)
+
+
+@pytest.mark.parametrize(("n_classes", "n"), [(3, 700), (4, 40), (10, 300)])
+def test_brier_losses_are_those_by_definition(n_classes, n):
+    rng = np.random.default_rng([n_classes, n])
+    scores = rng.normal(size=(n, n_classes)) * 3.0
+    y = rng.integers(0, n_classes, n).astype(np.uint8)
+    weights = rng.choice([0.0, 0.5, 3.0], n)
+    samples = kernels.SideBySide(scores[None], y, weights, rng.integers(0, 3, n), 4)
+    factors, point = rng.uniform(0.5, 2.0, n_classes), rng.normal(1.0, 0.5, 1 + n_classes)
+    value, gradient = samples.brier_fit(point, factors)
+    log_q = reference.log_softmax(point[0] * scores + point[1:])
+    mass, rule = weights * factors[y], fp.rules.Brier()
+    slopes = rule.slopes(log_q, y) * mass[:, None]
+    assert value == pytest.approx(mass @ rule.losses_at(log_q, y), rel=1e-12)
+    expected = [(slopes * scores).sum(), *slopes.sum(axis=0)]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-11, atol=1e-11 * mass.sum())
 
 
 KINDS = {
@@ -115,7 +133,11 @@ def test_what_goes_one_by_one():
     assert tried(sample.predictions, 4) is not None
     assert tried(sample.predictions, np.arange(60)) is None  # a part for each sample
     assert tried(sample.predictions, sample.y) is None  # no training set has every class
-    assert tried(make(3, 60, scores="infinite").predictions, 4) is None
+    assert tried(make(3, 60, scores="infinite").predictions, 4) is not None
+    far = sample.log_q.copy()
+    far[0, (sample.y[0] + 1) % 3], far[1, (sample.y[1] + 1) % 3] = -np.inf, -90.0
+    infinite = fp.Predictions.from_log_posteriors(sample.y, reference.log_softmax(far))
+    assert tried(infinite, 4) is None  # folds without -90 would have another floor
     reversed_scores = fp.Predictions.from_logits(sample.y, -sample.log_q)
     assert tried(reversed_scores, 4) is None  # scales are negative: users are warned
 

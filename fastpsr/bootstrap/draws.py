@@ -367,15 +367,19 @@ class Reweighted(Transform):
         self.reads = draws.reads
 
     def __call__(self, part: Part) -> Predictions:
-        predictions, subset = part.predictions, self._subset
+        predictions = part.predictions
         if not len(predictions) or not part.has_weight:
             return predictions
         counts = self._counts if part.is_in_memory else None
         if counts is None:
-            whole = part if subset is None else subset.whole_of(part)
-            counts = self._draws.of_rows(whole, self._replicate)
-            if subset is not None:
-                counts = counts[subset.places(part)]
+            counts = self.counts_of(part)
             self._counts = counts if part.is_in_memory else None
         weights = predictions.weights
         return predictions.reweighted(counts * weights if weights.size else counts, counts)
+
+    def counts_of(self, part: Part) -> Floats:
+        """Return the draw count of each row of a part, (n,)."""
+        subset = self._subset
+        whole = part if subset is None else subset.whole_of(part)
+        counts = self._draws.of_rows(whole, self._replicate)
+        return counts if subset is None else counts[subset.places(part)]

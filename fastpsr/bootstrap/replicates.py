@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,10 @@ from fastpsr.bootstrap.units import Units
 from fastpsr.caching import ByIdentity, cached_property
 from fastpsr.errors import ArgumentError, kept_warnings
 from fastpsr.interval_rule import IntervalRule
+from fastpsr.kernels.blocks import thread_count
 from fastpsr.kernels.sizes import LANES
 from fastpsr.metrics.base import Metric, Statistic
-from fastpsr.plans import Data, PartitionedPredictions, Plan, begin, mapped
+from fastpsr.plans import Data, Part, PartitionedPredictions, Plan, begin, mapped
 from fastpsr.plans.budget import budget_of_all, memory_budget
 from fastpsr.plans.watching import hold
 from fastpsr.predictions import Floats, Predictions
@@ -46,6 +47,7 @@ _BYTES_AT_ONCE = 1 << 22  # of counts, that stay in the cache
 _MOST_PER_READ = 2048  # replicates
 _SHARE_OF_COUNTS = 8  # of the memory budget, for counts of groups
 _N_READING = 2  # replicates, and subsets, are computed in the same reads
+_NUMBERS_SIDE_BY_SIDE = 1 << 20  # weights of the samples in replicates that are refitted at once
 _BYTES_PER_ROW = 64  # of a replicate that is computed from its samples: weights and scores
 
 
@@ -60,6 +62,7 @@ class Job:
     data: Data
     subset: Subset | None = None
     sums: Sums | None = None
+    refits: Any = None
     shape: tuple[int, ...] = ()
     _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
 
@@ -86,7 +89,7 @@ class Job:
         return self.data if self.subset is None else self.subset.whole
 
     def prepare(self) -> Plan[None]:
-        """Plan: request the sums of the metric."""
+        """Plan: request the sums of the metric, or what computes replicates without."""
         if isinstance(self.metric, Statistic):
             yield from begin(self.data)
             if self.data.follows_weights:  # so that scores of replicates are others
@@ -94,6 +97,8 @@ class Job:
             sums = yield from self.metric.sums(self.data)
             if sums is not None and sums.are_reweightable:
                 self.sums = sums
+            if sums is None and isinstance(self.data, Predictions):
+                self.refits = yield from self.metric.refits(self.data)
 
     def pin(self) -> Plan[AnyMetric | Statistic[Any, Floats]]:
         """Plan: return the metric with fixed folds."""
@@ -103,6 +108,24 @@ class Job:
                 metric = yield from metric.fixed_to(self.data)
             self._pinned.append(metric)
         return self._pinned[0]
+
+    def values_of_refits(self, draws: DrawCounts, replicates: range) -> Floats:
+        """Return the values under draw counts that refits yield, (R,) or (R, P); else nan."""
+        assert isinstance(self.metric, Statistic)
+        assert isinstance(self.data, Predictions)
+        part = Part.whole(self.data)
+        own = part.predictions.weights
+        weights = np.empty((len(replicates), len(self.data)))
+        for row, replicate in zip(weights, replicates, strict=True):
+            row[:] = Reweighted(draws, replicate, self.subset).counts_of(part)
+            if own.size:
+                row *= own
+        values = np.full((len(replicates), *self.shape), np.nan)
+        for place, summary in enumerate(self.refits.summaries(weights)):
+            if summary is not None:
+                with suppress(ValueError):  # undefined
+                    values[place] = self.metric.finish(summary)
+        return values
 
     def value_under(
         self, draws: DrawCounts, replicate: int, views: dict[Hashable, Any]
@@ -503,10 +526,16 @@ def _go_to_samples(
 
     def one(replicate: int) -> Plan[None]:
         views: dict[Hashable, Any] = {}
-        values = yield [job.value_under(draws, replicate, views) for job in jobs.values()]
-        for place, value in zip(jobs, values, strict=True):
+        remaining = [place for place in jobs if np.isnan(out[place][replicate]).all()]
+        values = yield [jobs[place].value_under(draws, replicate, views) for place in remaining]
+        for place, value in zip(remaining, values, strict=True):
             out[place][replicate] = value
         advance(1)
 
+    side_by_side = max(thread_count(), _NUMBERS_SIDE_BY_SIDE // max(len(data), 1))
     for chunk in _chunks_of(n_replicates, data, n_numbers, in_lanes=False):
+        for place, job in jobs.items():
+            for first in range(chunk.start, chunk.stop if job.refits else 0, side_by_side):
+                some = range(first, min(first + side_by_side, chunk.stop))
+                out[place][some.start : some.stop] = job.values_of_refits(draws, some)
         yield [one(replicate) for replicate in chunk]

@@ -1,5 +1,6 @@
 """Affine calibration in log space: direction-preserving, and temperature scaling."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -8,13 +9,14 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.base import Apply, require_trained_classes
-from fastpsr.calibration.descent import fit_under_rule
+from fastpsr.calibration.descent import fit_under_rule, fits_to_sums_under_rule
 from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.floors import LOG_FLOOR, floor_of, floored, with_floor
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import needs_every_class
-from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
-from fastpsr.calibration.smooth_map import Fits
+from fastpsr.calibration.row_refits import RowRefits
+from fastpsr.calibration.smooth import SmoothCalibrator
+from fastpsr.calibration.smooth_map import Fits, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
 from fastpsr.plans import Data, Part, Plan, Transform, mapped
@@ -27,6 +29,7 @@ from fastpsr.summaries.losses import summed_losses
 __all__ = ["DirectionPreserving", "TemperatureScaling"]
 
 _SQUARES = 4  # arrays of K x K that any fit with biases holds
+_STEEP = 0.1  # least slope of maps beside which losses of the identity are known to 1e-6
 _LARGEST = 1e307  # so that values stay finite when biases are added
 
 
@@ -114,6 +117,18 @@ class _Affine(SmoothCalibrator):
     def require_classes(self, data: Data) -> None:
         if needs_every_class(data, with_bias=self.with_bias):
             super().require_classes(data)
+
+    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Plan[RowRefits | None]:
+        if data.n_classes == 2 or data.kind != "posteriors" or not self._is_log:
+            return None
+        clipped = floored(data, self.floor)
+        fits = yield from self._fits_of_folds(clipped, folds)
+        if fits is None:
+            return None
+        floor = -np.inf if clipped.has_finite_scores else LOG_FLOOR
+        return RowRefits.of(
+            rule, folds, data, clipped, fits.parameters, floor, with_bias=self.with_bias
+        )
 
     def by_fold(self, folds: Folds, fits: Fits, kind: Kind) -> Transform:
         maps = [self.attributes(parameters, 0.0) for parameters in fits.parameters]
@@ -260,8 +275,18 @@ class DirectionPreserving(_Affine):
             )
 
     @property
+    def key(self) -> Hashable:
+        return (super().key, self.rule.key)
+
+    @property
     def _is_log(self) -> bool:
         return isinstance(self.rule, Log)
+
+    @property
+    def _fits_sums(self) -> bool:
+        if self._is_log or not self.rule.is_analytic:
+            return self._is_log
+        return self.rule.binary_slopes(np.zeros(1), np.zeros(1, np.uint8)) is not None
 
     @property
     def _shown_options(self) -> str:
@@ -271,11 +296,14 @@ class DirectionPreserving(_Affine):
         if self._is_log:
             return (yield from super()._fit_plan(data, start))
         data = with_floor(data, self.floor)
-        fitted_rows = yield from self._fits(data, OneFold(), start)
-        assert fitted_rows is not None
-        fits, span, row_fits = fitted_rows
-        assert row_fits is not None
+        fitted = yield from self._fits(data, OneFold(), start)
+        assert fitted is not None
+        fits, span, row_fits = fitted
         optimum = self.attributes(fits.parameters[0], 0.0)
+        if row_fits is None:
+            attributes = {**optimum, "floor_": floor_of(span, data.n_classes)}
+            self.check_attributes(attributes)
+            return attributes
         candidates = yield from fit_under_rule(
             self.rule, row_fits, optimum["scale_"], optimum["bias_"]
         )
@@ -294,6 +322,21 @@ class DirectionPreserving(_Affine):
             attributes = each[int(np.where(np.isnan(losses), np.inf, losses).argmin())]
         self.check_attributes(attributes)
         return attributes
+
+    def fit_to_sums(
+        self, sums: WeightedScores, masks: NDArray[np.bool_], start: Floats, steepest: float
+    ) -> Floats:
+        at = super().fit_to_sums(sums, masks, start, steepest)
+        found = ~np.isnan(at).any(axis=1)
+        if self._is_log or not found.any():
+            return at
+        if steepest < _STEEP:  # no change, where descents may begin, is beyond what cells resolve
+            return np.full_like(at, np.nan)
+        some = masks[found]
+        at[found] = fits_to_sums_under_rule(
+            self.rule, sums, sums.training_weights(some), sums.prior_log_odds(some), at[found]
+        )
+        return at
 
 
 @dataclass(frozen=True, eq=False)

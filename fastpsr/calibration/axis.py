@@ -32,11 +32,23 @@ _TO_WEIGHTS[0] /= 2.0
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Cells of equal width that hold all scores."""
+    """Cells of equal width that hold all scores.
+
+    Attributes
+    ----------
+    low : float
+        Where the first cell begins.
+    width : float
+    n_cells : int
+    floor : float
+        Value that replaces -inf in fits, and its negative inf: then the first and the last cell
+        hold nothing but infinite scores. 0 if there are none.
+    """
 
     low: float
     width: float
     n_cells: int
+    floor: float = 0.0
 
     @classmethod
     def over(
@@ -51,6 +63,10 @@ class Axis:
             return None
         return cls(low, width, int(n_cells) + 1)
 
+    def with_ends(self, floor: float) -> "Axis":
+        """Return the cells with two more, for infinite scores, half a cell or more from others."""
+        return Axis(self.low - 1.5 * self.width, self.width, self.n_cells + 3, floor)
+
     @property
     def suits_replicates(self) -> bool:
         """Whether sums take so little room that those of many replicates are held at a time."""
@@ -59,7 +75,7 @@ class Axis:
     @property
     def key(self) -> Hashable:
         """Equal for equal cells."""
-        return (self.low, self.width, self.n_cells)
+        return (self.low, self.width, self.n_cells, self.floor)
 
     @property
     def high(self) -> float:
@@ -69,7 +85,24 @@ class Axis:
     def nodes(self, origin: float = 0.0) -> Floats:
         """Return scores that stand for the samples, (n_cells x nodes,), less `origin`."""
         centers = (self.low - origin) + self.width * (np.arange(self.n_cells) + 0.5)
-        return (centers[:, None] + 0.5 * self.width * _NODES).ravel()
+        nodes = centers[:, None] + 0.5 * self.width * _NODES
+        if self.floor:
+            nodes[0], nodes[-1] = self.floor - origin, -self.floor - origin
+        return nodes.ravel()
+
+    @property
+    def infinite(self) -> Floats:
+        """What nodes stand for: -inf or inf for those of infinite scores, else 0."""
+        values = np.zeros((self.n_cells, DEGREE + 1))
+        if self.floor:
+            values[0], values[-1] = -np.inf, np.inf
+        return values.ravel()
+
+    @property
+    def zero(self) -> float:
+        """The cell of a score of 0, or a number between those of lower and of higher scores."""
+        place = float(np.floor(-self.low / self.width))
+        return float(np.clip(place, 0.5, self.n_cells - 1.5)) if self.floor else place
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +141,16 @@ class AxisTotals:
 
     def nodes(self, origin: float = 0.0) -> Floats:
         """Return the nodes of the filled cells, less `origin`."""
-        of_all = self.axis.nodes(origin).reshape(self.axis.n_cells, -1)
-        return of_all[self.filled].ravel()
+        return self._of_filled(self.axis.nodes(origin))
+
+    @property
+    def infinite(self) -> Floats:
+        """What these stand for: -inf or inf for those of infinite scores, else 0."""
+        return self._of_filled(self.axis.infinite)
+
+    def _of_filled(self, values: Floats) -> Floats:
+        """Return what stands at the nodes of the filled cells."""
+        return values.reshape(self.axis.n_cells, -1)[self.filled].ravel()
 
     @property
     def class_totals(self) -> Floats:
@@ -144,6 +185,8 @@ class AxisTotals:
             y = np.full(at.size, k, np.uint8)
             losses = rule.binary_losses(at.ravel(), y).reshape(at.shape)
             weights = weights.reshape(len(weights), *of_cells.shape[1:])[folds[entry], cell]
+            if self.axis.floor:  # weight 0 wins over inf
+                losses = np.where(weights, losses, 0.0)
             with np.errstate(over="ignore", invalid="ignore"):  # weights near the largest float
                 # no BLAS for so little
                 of_cell = np.einsum("iq,iq->i", losses, weights)
@@ -154,6 +197,10 @@ class AxisTotals:
     def node_weights(self) -> Floats:
         """What the nodes weigh for each class and fold, (2, F, nodes); may be negative."""
         weights = kernels.weigh_nodes(np.ascontiguousarray(self.sums), _TO_WEIGHTS)
+        if self.axis.floor:  # all samples of a cell at one of its nodes, as these are alike
+            ends = np.isin(self.filled, (0, self.axis.n_cells - 1))
+            weights[:, :, ends, 0] = self.sums[:, :, ends, 0]
+            weights[:, :, ends, 1:] = 0.0
         return weights.reshape(2, self.sums.shape[1], -1)
 
 

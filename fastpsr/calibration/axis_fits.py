@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastpsr import kernels
 from fastpsr.calibration.axis import Axis, AxisTotals, most_cells, totals_on_axis
-from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.floors import LOG_FLOOR, floored, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, TrainingFolds
 from fastpsr.calibration.sampling import LogOddsOffset, rough_fit
@@ -50,7 +50,9 @@ class PlannedFits:
     start : ndarray of float64, shape (p,), or (C, p)
         Parameters at which all fits begin, or each.
     span : pair of float
-        Lowest and highest score.
+        Lowest and highest finite score.
+    floor : float
+        Value that replaces -inf; 0 if all scores are finite.
     most_cells : int
     samples_per_weight : float
     """
@@ -60,6 +62,7 @@ class PlannedFits:
     steepest: float
     start: Floats
     span: tuple[float, float]
+    floor: float
     most_cells: int
     samples_per_weight: float
 
@@ -68,20 +71,24 @@ class PlannedFits:
         cls,
         map_: SmoothMap,
         span: tuple[float, float],
+        floor: float,
         start: Floats,
         most_cells: int,
         samples_per_weight: float,
     ) -> "PlannedFits | None":
         """Plan for scores in a range, and parameters near these; None if cells are too many."""
         steepness = map_.steepness(start)
-        axis = map_.axis(*span, steepness, most_cells)
+        axis = _axis_with_ends(map_, span, floor, steepness, most_cells)
         if axis is None:
             return None
-        return cls(map_, axis, _STRETCH * steepness, start, span, most_cells, samples_per_weight)
+        steepest = _STRETCH * steepness
+        return cls(map_, axis, steepest, start, span, floor, most_cells, samples_per_weight)
 
     def steeper(self, start: Floats) -> "PlannedFits | None":
         """Plan for the same scores, and steeper parameters."""
-        return self.over(self.map, self.span, start, self.most_cells, self.samples_per_weight)
+        return self.over(
+            self.map, self.span, self.floor, start, self.most_cells, self.samples_per_weight
+        )
 
     def for_replicates(self, fits: Fits, fewest: int) -> "PlannedFits":
         """Plan for fits to replicates, which begin at fits to the data.
@@ -93,7 +100,7 @@ class PlannedFits:
             return replace(self, start=fits.parameters)
         steepness = max(map(self.map.steepness, fits.parameters))
         steepness *= 1.0 + _ROOM / np.sqrt(fewest)
-        axis = self.map.axis(*self.span, steepness, self.most_cells)
+        axis = _axis_with_ends(self.map, self.span, self.floor, steepness, self.most_cells)
         if axis is None or axis.n_cells > self.axis.n_cells:
             return replace(self, start=fits.parameters)
         return replace(self, axis=axis, steepest=_STRETCH * steepness, start=fits.parameters)
@@ -148,10 +155,11 @@ class PlannedFits:
             is_fitted[calibrators[sums.class_totals.sum(axis=0)[of_fold] > 0.0]] = True
         masks = folds.training_mask
         origin = self.map.origin(self.axis.low, self.axis.high)
-        totals, zero = sums.class_totals, float(np.floor(-self.axis.low / self.axis.width))
+        totals = sums.class_totals
         weighted = WeightedScores(
-            sums.nodes(origin), self.span, sums.node_weights, totals, sums.extremes, zero,
-            folds.apart, self.samples_per_weight * float(totals.sum()), priors,
+            sums.nodes(origin), sums.infinite, origin, self.span, sums.node_weights, totals,
+            sums.extremes, self.axis.zero, folds.apart,
+            self.samples_per_weight * float(totals.sum()), priors,
         )  # fmt: skip
         is_possible = weighted.have_overlap(masks, with_bias=self.map.with_bias)
         is_possible &= weighted.totals(masks).all(axis=0)
@@ -172,6 +180,9 @@ class PlannedFits:
                 self.map.steepness(each) > self.steepest for each in parameters[fitted]
             ]
             is_valid[fitted] = ~is_steep[fitted]
+            if self.floor:  # maps that do not increase have no limits there
+                low, high = self._at_ends(Fits(parameters, prior_log_odds), fitted).T
+                is_valid[fitted] &= low <= high
         return Fits(parameters, prior_log_odds), is_valid, is_steep
 
     def losses(
@@ -186,12 +197,18 @@ class PlannedFits:
 
         `to_log_odds` is log-odds minus scores.
         """
-        nodes = sums.nodes()
+        nodes = sums.nodes() + sums.infinite
         calibrators, of_fold = folds.served.T
         used = np.unique(calibrators)
-        log_odds = self.map.scores_of_fits(fits, used, nodes)
+        with np.errstate(invalid="ignore"):  # of fits that are not valid
+            log_odds = self.map.scores_of_fits(fits, used, nodes)
         log_odds += to_log_odds
         return sums.losses(rule, of_fold, log_odds, np.searchsorted(used, calibrators))
+
+    def _at_ends(self, fits: Fits, numbers: NDArray[np.int64]) -> Floats:
+        """Return the calibrated scores of infinite ones by some of the fits, (M, 2)."""
+        with np.errstate(invalid="ignore"):
+            return self.map.scores_of_fits(fits, numbers, np.array([-np.inf, np.inf]))
 
 
 def fits_by_sums(map_: SmoothMap, data: Data, folds: Folds) -> Plan[Fits | None]:
@@ -385,7 +402,22 @@ def _has_axis(data: Data) -> bool:
 
 def _make_axis(map_: SmoothMap, data: Data, most: int) -> Plan[PlannedFits | None]:
     span, start = yield [ScoreRange().over(data), rough_fit(map_, data)]
-    if not span.is_finite or start is None:
+    low, high, floor = span.low, span.high, 0.0
+    if not span.is_finite:
+        low, high, floor = span.finite_low, span.finite_high, LOG_FLOOR
+        if map_.chooses_among_fits or not floor < low <= high < -floor:
+            return None
+        if start is None:
+            start = yield from rough_fit(map_, data, floor)
+    if start is None:
         return None
     samples_per_weight = float(data.class_sizes.sum() / data.class_weights.sum())
-    return PlannedFits.over(map_, (span.low, span.high), start, most, samples_per_weight)
+    return PlannedFits.over(map_, (low, high), floor, start, most, samples_per_weight)
+
+
+def _axis_with_ends(
+    map_: SmoothMap, span: tuple[float, float], floor: float, steepness: float, most_cells: int
+) -> Axis | None:
+    """Return the cells of a map, with two for infinite scores if these are replaced by a floor."""
+    axis = map_.axis(*span, steepness, most_cells)
+    return axis.with_ends(floor) if axis is not None and floor else axis

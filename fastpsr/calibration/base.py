@@ -216,6 +216,11 @@ class Calibrator(Fittable, ABC):
         return None
         yield
 
+    def refits(self, rule: ScoringRule, folds: Folds, data: Predictions) -> Plan[Any]:
+        """Plan: return what fits to replicates of data in memory need, or None without sums."""
+        return None
+        yield
+
     def _fit_fold(self, data: Data, folds: Folds, number: int, start: Self | None) -> Plan[Self]:
         if folds.training_mask.all():  # trained on all samples, whose facts are known
             return (yield from self.fit_plan(data, start))

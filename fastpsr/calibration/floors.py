@@ -1,4 +1,4 @@
-"""Clipping of posteriors at a floor: the input and the output of calibrators."""
+"""Floors: where posteriors are clipped, and what replaces infinite scores in fits."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,18 @@ from fastpsr import checks
 from fastpsr.errors import ArgumentError
 from fastpsr.plans import Data, Part, Transform, mapped
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.summaries.score_range import Span
 
-__all__ = ["clip_log_odds", "floored", "with_floor"]
+__all__ = [
+    "LOG_FLOOR",
+    "clip_log_odds",
+    "floor_of",
+    "floored",
+    "has_common_floor",
+    "with_floor",
+]
+
+LOG_FLOOR = float(np.log(1e-30))
 
 
 def clip_log_odds(log_odds: Floats, floor: float) -> Floats:
@@ -58,6 +68,19 @@ def with_floor(data: Data, floor: float) -> Data:
     """Return the clipped data; data in parts are clipped when they are read."""
     clipped: Data = mapped(data, _Floored(floor)) if floor else data
     return clipped
+
+
+def floor_of(span: Span, n_classes: int) -> float:
+    """Return the value that replaces -inf: log(1e-30), or the least finite score if lower."""
+    low = span.finite_low
+    if n_classes == 2:  # -log-odds are the log-odds of the other class
+        low = min(low, -span.finite_high)
+    return min(LOG_FLOOR, low)
+
+
+def has_common_floor(span: Span, n_classes: int) -> bool:
+    """Whether any of the samples have the floor of all."""
+    return span.is_finite or floor_of(span, n_classes) == LOG_FLOOR
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ _SLOW = 0.1  # ratio of gradients above which the curvature is computed anew nev
 _STEADY = 1e-3  # ratio of gradients below which a step with the old curvature may be the last
 _FLAT = 1e-10  # gradient at which a search under another rule ends
 _MOST_LINE_STEPS = 40
+_ROUNDED = 1e-14  # share of a value within which gradients decide whether a step is good
 _ALL_BUT_FLAT = 1e-10  # gradient per unit of weight before the last step of a search by products
 _ALMOST_THERE = 1e-2  # gradient below which products are divided by the curvature as it was
 _MOST_PRODUCTS = 1_000  # of a step
@@ -207,7 +208,8 @@ def bfgs(point: Floats) -> Search:
         for _ in range(_MOST_LINE_STEPS):
             trial = point + length * direction
             there, renewed = yield Asked(trial)
-            if not (np.isfinite(there) and there <= value + 1e-4 * length * slope):
+            most = value + 1e-4 * length * slope + _ROUNDED * abs(value)
+            if not (np.isfinite(there) and there <= most):
                 high = length
             elif float(renewed @ direction) < 0.9 * slope:
                 low, accepted = length, (trial, there, renewed)

@@ -25,6 +25,7 @@ from fastpsr.plans import Data, Part, Plan, Step
 from fastpsr.plans.budget import memory_budget
 from fastpsr.plans.steps import ROWS
 from fastpsr.predictions import Floats, Predictions
+from fastpsr.rules import Brier
 from fastpsr.rules.base import ScoringRule
 
 __all__ = ["RowFits", "fit_rows", "held_rows", "needs_every_class"]
@@ -244,6 +245,14 @@ class ClassRows(Rows):
             point, asked.curved, training_mask, factors, with_bias
         )
         return sums
+
+    def score_at(
+        self, asked: Asked, rule: ScoringRule, factors: Floats, total: float
+    ) -> tuple[float, Floats]:
+        if not isinstance(rule, Brier):
+            return super().score_at(asked, rule, factors, total)
+        value, gradient = self._side_by_side.brier_fit(asked.point, factors)
+        return value / total, gradient / total
 
     @cached_property
     def _side_by_side(self) -> Any:

@@ -10,7 +10,7 @@ from fastpsr import checks, kernels
 from fastpsr.calibration.axis_fits import fits_by_sums, losses_by_sums, refit_sums
 from fastpsr.calibration.base import Calibrator, output_kind
 from fastpsr.calibration.fittable import require_fitted
-from fastpsr.calibration.floors import floored, with_floor
+from fastpsr.calibration.floors import floor_of, floored, has_common_floor, with_floor
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, OneFold
 from fastpsr.calibration.row_fits import RowFits, fit_rows, held_rows
@@ -25,11 +25,10 @@ from fastpsr.summaries.score_range import ScoreRange, Span
 from fastpsr.summaries.sums import Sums
 from fastpsr.wording import counted
 
-__all__ = ["SmoothCalibrator", "floor_of"]
+__all__ = ["SmoothCalibrator"]
 
 _MANY = 1 << 14  # samples from which sums on an axis are faster than fits to the samples
 _CHUNK = 4  # blocks
-_LOG_FLOOR = float(np.log(1e-30))
 
 
 class SmoothCalibrator(Calibrator, SmoothMap):
@@ -120,21 +119,31 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         """Options that the remedy of a warning repeats."""
         return "" if self.prior is None else f"prior={self.prior}, "
 
-    #: Whether it is fitted by the log rule, to which what follows is limited.
+    #: Whether it is fitted by the log rule.
     _is_log: Any = True
+    #: Whether sums on an axis suffice for the losses that a fit minimizes.
+    _fits_sums: Any = True
+
+    def _takes_sums(self, data: Data) -> bool:
+        """Whether fits are to sums on an axis, if one is possible."""
+        return bool(self._fits_sums and data.n_classes == 2 and len(data) >= _MANY)
 
     def cross_fit_plan(self, data: Data, folds: Folds) -> Plan[Transform]:
-        if not self._is_log:
+        if not (self._is_log or self._takes_sums(data)):
             return (yield from super().cross_fit_plan(data, folds))
-        clipped = with_floor(data, self.floor)
-        key: Hashable = ("smooth fits", self.key, folds.key)
-        (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
+        together = yield from self._fits_of_folds(with_floor(data, self.floor), folds)
         if together is None:
             return (yield from super().cross_fit_plan(data, folds))
         return self.by_fold(folds, together, output_kind(data.kind))
 
+    def _fits_of_folds(self, clipped: Data, folds: Folds) -> Plan[Fits | None]:
+        """Plan: return the fits of all folds, or None if they must be separate; computed once."""
+        key: Hashable = ("smooth fits", self.key, folds.key)
+        (together,) = yield [Shared(key, clipped, lambda: self._fit_together(clipped, folds))]
+        return together  # type: ignore[no-any-return]
+
     def losses_plan(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[FoldLosses]:
-        if self._is_log and len(data) >= _MANY:
+        if self._takes_sums(data):
             clipped = with_floor(data, self.floor)
             by_sums = yield from losses_by_sums(self, rule, clipped, folds)
             if by_sums is not None:
@@ -144,15 +153,15 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         return (yield from super().losses_plan(rule, folds, data))
 
     def refit_sums(self, rule: ScoringRule, folds: Folds, data: Data) -> Plan[Sums | None]:
-        if not self._is_log:
+        if not self._fits_sums:
             return None
         return (yield from refit_sums(self, rule, data, folds, self.floor))
 
     def _fit_together(self, data: Data, folds: Folds) -> Plan[Fits | None]:
         """Plan: return the fits of all folds, or None if they must be separate.
 
-        They are separate for infinite scores, for folds with few samples, and if a fit has no
-        optimum or requires a warning.
+        They are separate for folds with few samples, where infinite scores are not alike, and if a
+        fit has no optimum or requires a warning.
         """
         given = data.given_priors
         if given is not None and not given.all():
@@ -160,17 +169,18 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         if folds.n_calibrators * data.n_classes > len(data):
             return None
         try:
-            fitted = yield from self._fits(data, folds, if_finite=True)
+            fitted = yield from self._fits(data, folds, if_alike=True)
         except ValueError as error:
             if getattr(error, "argument", "scores") != "scores":
                 raise
             return None  # separate fits give the full message
         if fitted is None:
             return None
-        fits, span, _ = fitted
-        if not self.is_plain(fits, span.low, span.high):
+        fits, span, row_fits = fitted
+        if row_fits is not None and not self._is_log:
             return None
-        return fits
+        ends = (span.low, span.high) if span.is_finite else (span.finite_low, span.finite_high)
+        return fits if self.is_plain(fits, *ends) else None
 
     def _fit_plan(self, data: Data, start: Self | None) -> Plan[dict[str, Any]]:
         data = with_floor(data, self.floor)
@@ -188,20 +198,20 @@ class SmoothCalibrator(Calibrator, SmoothMap):
         folds: Folds,
         start: Self | None = None,
         *,
-        if_finite: bool = False,
+        if_alike: bool = False,
     ) -> Plan[tuple[Fits, Span, RowFits | None] | None]:
         """Plan: return the fits of all folds, the range of the scores, and the fits to rows.
 
-        The last is None where sums on an axis were used. With `if_finite` the result is None for
-        infinite scores.
+        The last is None where sums on an axis were used; else fits are by the log rule. With
+        `if_alike` the result is None where some samples would have another floor than all.
         """
-        by_rows = not self._is_log or data.n_classes > 2 or len(data) < _MANY
+        by_rows = not self._takes_sums(data)
         requests: list[Any] = [ScoreRange().over(data), held_rows(data, folds)]
         answers = yield requests[: 1 + by_rows]
         span = answers[0]
-        if if_finite and not span.is_finite:
+        if if_alike and not has_common_floor(span, data.n_classes):
             return None
-        if not by_rows and span.is_finite:
+        if not by_rows:
             fits = yield from fits_by_sums(self, data, folds)
             if fits is not None:
                 return fits, span, None
@@ -271,11 +281,3 @@ def _in_chunks(n_rows: int, mapped: Callable[[slice], Floats]) -> Floats:
 
     over_blocks(fill, count_blocks(n_rows))
     return out
-
-
-def floor_of(span: Span, n_classes: int) -> float:
-    """Return the value that replaces -inf: log(1e-30), or the least finite score if lower."""
-    low = span.finite_low
-    if n_classes == 2:  # -log-odds are the log-odds of the other class
-        low = min(low, -span.finite_high)
-    return min(_LOG_FLOOR, low)

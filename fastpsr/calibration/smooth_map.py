@@ -48,8 +48,12 @@ class WeightedScores:
     Attributes
     ----------
     scores : ndarray of float64, shape (Q,)
+        Less an origin.
+    infinite : ndarray of float64, shape (Q,)
+        What is added to them for the samples' own: -inf or inf where these are infinite, else 0.
+    origin : float
     span : pair of float
-        Lowest and highest score of the samples.
+        Lowest and highest finite score of the samples.
     weights : ndarray of float64, shape (2, F, Q)
         Of each class in each of F folds; may be negative.
     class_totals : ndarray of float64, shape (2, F)
@@ -65,6 +69,8 @@ class WeightedScores:
     """
 
     scores: Floats
+    infinite: Floats
+    origin: float
     span: tuple[float, float]
     weights: Floats
     class_totals: Floats

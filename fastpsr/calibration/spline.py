@@ -11,11 +11,12 @@ from fastpsr.calibration.axis import Axis
 from fastpsr.calibration.axis_fits import fits_by_sums
 from fastpsr.calibration.base import ByFold, Calibrator, require_weights
 from fastpsr.calibration.fittable import require_fitted
+from fastpsr.calibration.floors import floor_of
 from fastpsr.calibration.fold_losses import FoldLosses
 from fastpsr.calibration.folds import Folds, InnerFolds, OneFold, deal_samples
 from fastpsr.calibration.row_fits import RowFits, held_rows
 from fastpsr.calibration.separability import binary_margins, check_margins, no_optimum
-from fastpsr.calibration.smooth import SmoothCalibrator, floor_of
+from fastpsr.calibration.smooth import SmoothCalibrator
 from fastpsr.calibration.smooth_map import Fits, TooSteepError, WeightedScores
 from fastpsr.calibration.training_priors import TrainingPriors
 from fastpsr.errors import ArgumentError, warn
@@ -178,7 +179,7 @@ class Spline(SmoothCalibrator):
         return (yield from super().refit_sums(rule, folds, data))
 
     def _fits(
-        self, data: Data, folds: Folds, start: Self | None = None, *, if_finite: bool = False
+        self, data: Data, folds: Folds, start: Self | None = None, *, if_alike: bool = False
     ) -> Plan[tuple[Fits, Span, RowFits | None] | None]:
         folds = yield from _with_inner(data, folds)
         (span,) = yield [ScoreRange().over(data)]
@@ -461,8 +462,9 @@ def _fit_samples(map_: Spline, data: Data, folds: Folds) -> Plan[Fits]:
         ranges = [extremes[0][:, mask].min(axis=1), extremes[1][:, mask].max(axis=1)]
         check_margins(*binary_margins(np.stack(ranges, axis=1)), with_bias=True)
     sums = WeightedScores(
-        scores, (float(scores[0]), float(scores[-1])), weights, weights.sum(axis=2), extremes, 0.0,
-        folds.apart, float(used.size), TrainingPriors.of(data, map_.prior),
+        scores, np.zeros(scores.size), 0.0, (float(scores[0]), float(scores[-1])), weights,
+        weights.sum(axis=2), extremes, 0.0, folds.apart, float(used.size),
+        TrainingPriors.of(data, map_.prior),
     )  # fmt: skip
     parameters = map_.fit_to_sums(sums, folds.training_mask, np.empty(0), np.inf)
     if np.isnan(parameters).any():

@@ -129,6 +129,11 @@ def _bootstrap() -> None:
             n_ids = sum(field.default is MISSING for field in fields(kind))  # type: ignore[arg-type]
             resampling = kind(*(ids, ids[::-1])[:n_ids])
             fp.bootstrap(metrics, predictions, n_resamples=40, seed=0, resampling=resampling)
+    several = [
+        fp.CalibrationLoss(log, fp.DirectionPreserving(rule)) for rule in (log, fp.rules.Brier())
+    ]
+    for predictions in _many():
+        fp.bootstrap(several, predictions, n_resamples=40, seed=0)
 
 
 def _large_sets() -> None:

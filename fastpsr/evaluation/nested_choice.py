@@ -149,6 +149,9 @@ class _TableOfLosses(Statistic[tuple[Any, FoldLosses], Floats]):
     def sums(self, data: Data) -> Plan[Sums | None]:
         return (yield from self.calibrator.refit_sums(self.rule, self.folds, data))
 
+    def refits(self, data: Predictions) -> Plan[Any]:
+        return (yield from self.calibrator.refits(self.rule, self.folds, data))
+
     def finish(self, summary: tuple[Any, FoldLosses]) -> Floats:
         _, losses = summary
         return np.concatenate([losses.of_served, losses.of_folds])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fastpsr.kernels import elementary
 from fastpsr.kernels.blocks import BLOCK, count_blocks, cut, over_blocks, over_parts
 from fastpsr.kernels.chebyshev import add_products, from_products
-from fastpsr.kernels.compiler import kernel
+from fastpsr.kernels.compiler import kernel, larger
 from fastpsr.kernels.dots import dot, dot_of_three
 from fastpsr.kernels.sizes import DEGREE
 from fastpsr.kernels.types import Codes, Flags, Floats, Reals
@@ -39,7 +39,10 @@ _exp = elementary.exp_of_nonpositive
 def place_on_axis(
     scores: Reals, low: float, width: float, n_cells: int
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Return (cell (N,), t (N,)): the cell of each score, and its place there from -1 to 1."""
+    """Return (cell (N,), t (N,)): the cell of each score, and its place there from -1 to 1.
+
+    Scores beyond the cells, which may be infinite, are at the nearest end.
+    """
     cell = np.empty(scores.size, np.int32)
     t = np.empty(scores.size)
     over_blocks(_place_on_axis, count_blocks(scores.size), scores, low, width, n_cells, cell, t)
@@ -148,9 +151,10 @@ def fit_to_nodes(
 
 @kernel
 def _place_on_axis(first, last, scores, low, width, n_cells, cell, t):
+    end = np.float64(n_cells)
     for i in range(first * BLOCK, min(last * BLOCK, scores.size)):
-        position = (scores[i] - low) / width
-        place = min(max(np.int32(position), np.int32(0)), np.int32(n_cells - 1))
+        position = -larger(-larger((scores[i] - low) / width, 0.0), -end)
+        place = min(np.int32(position), np.int32(n_cells - 1))
         cell[i] = place
         t[i] = 2.0 * (position - place) - 1.0
 
@@ -160,7 +164,7 @@ def _sum_on_axis(
     first, last, bounds, scores, y, parts_of, weights, low, width, n_cells, n_parts, out
 ):
     per_unit = 1.0 / width
-    last_cell = np.int32(n_cells - 1)
+    end, last_cell = np.float64(n_cells), np.int32(n_cells - 1)
     group = np.empty(BLOCK, np.int32)
     t = np.empty(BLOCK)
     for histogram in range(first, last):
@@ -170,8 +174,8 @@ def _sum_on_axis(
             classes = y[block * BLOCK : (block + 1) * BLOCK]
             parts = parts_of[block * BLOCK : (block + 1) * BLOCK]
             for i in range(of_block.size):  # a loop of its own, so that it vectorizes
-                position = (of_block[i] - low) * per_unit
-                place = min(max(np.int32(position), np.int32(0)), last_cell)
+                position = -larger(-larger((of_block[i] - low) * per_unit, 0.0), -end)
+                place = min(np.int32(position), last_cell)
                 part = np.int32(classes[i]) * np.int32(n_parts) + np.int32(parts[i])
                 t[i] = 2.0 * (position - place) - 1.0
                 group[i] = part * np.int32(n_cells) + place

@@ -83,6 +83,7 @@ MODULE_OF = {
     "place_on_boundaries": "panels",
     "tail_integrals": "panels",
     "tail_slopes": "panels",
+    "refit_rows": "refitting",
     "divide_over_blocks": "resampling",
     "divide_over_parts": "resampling",
     "draw_in_blocks": "resampling",

@@ -20,6 +20,7 @@ _SCORES = 1 << 15  # of a block; it stays in the second-level cache with what is
 _MOST_WIDE = 16  # blocks, times 16 samples
 _ROWS = 1000  # samples of a piece at least, and
 _PIECES = 256  # pieces at most, about: each has a matrix of K x K
+_WORTH = 1 << 15  # scores; below, handing them over to a thread costs more than it saves
 
 _exp = elementary.exp_of_nonpositive
 
@@ -53,6 +54,8 @@ class SideBySide:
             [np.linspace(end - n, end, m, endpoint=False)
              for end, n, m in zip(ends, n_blocks, n_pieces, strict=True)] + [ends[-1:]]
         ).astype(np.int64)  # fmt: skip
+        of_piece = max(1, self._x.size // max(1, self._part_of_piece.size))
+        self._worth_a_thread = 1 + _WORTH // of_piece
         n_parameters = self.n_systems + self.n_classes
         self._slopes = np.empty((self._part_of_piece.size, 1 + self.n_systems, n_parameters))
         self._spreads = np.empty((0, 0, 0))  # room for matrices of K x K, made where asked for
@@ -73,13 +76,28 @@ class SideBySide:
         pieces = np.flatnonzero(parts[self._part_of_piece])
         over_blocks(
             _sum_fit, pieces.size, pieces, self._bounds, self._x, self._y, self._weights,
-            factors, point, with_spreads, self._slopes, self._spreads, worth_a_thread=1,
+            factors, point, with_spreads, self._slopes, self._spreads,
+            worth_a_thread=self._worth_a_thread,
         )  # fmt: skip
         n_parameters = self.n_systems + (self.n_classes if by_bias else 0)
         gradient = np.zeros(n_parameters)
         hessian = np.zeros((n_parameters if curved else 0, n_parameters))
         _add_up(pieces, self.n_systems, self._slopes, self._spreads, gradient, hessian)
         return gradient, hessian if curved else None
+
+    def brier_fit(self, point: Floats, factors: Floats) -> tuple[float, Floats]:
+        """Brier loss of softmax(point[0] x scores + point[1:]) of one system, and its gradient.
+
+        Sums over all samples, with weights times `factors` (K,).
+        """
+        n_pieces = self._part_of_piece.size
+        out = np.zeros((n_pieces, 2 + self.n_classes))
+        over_blocks(
+            _sum_brier, n_pieces, self._bounds, self._x, self._y, self._weights, factors, point,
+            out, worth_a_thread=self._worth_a_thread,
+        )  # fmt: skip
+        sums = out.sum(axis=0)
+        return float(sums[0]), sums[1:]
 
 
 def _width(n_scores, part_size):
@@ -265,6 +283,49 @@ def _sum_fit(first, last, pieces, bounds, x, y, weights, factors, point, curved,
                 for k in range(0, n_classes, 4):
                     for j in range(k, n_classes, 4):
                         _subtract_products(q, weighted, k, j, spread)
+
+
+@summing
+def _slope_of_bias(q, weighted, missed):
+    """Return the sum of weights x (q less what is missed) x q."""
+    slope = 0.0
+    for s in range(q.size):
+        slope += weighted[s] * (q[s] - missed[s]) * q[s]
+    return slope
+
+
+@kernel
+def _sum_brier(first, last, bounds, x, y, weights, factors, point, out):
+    n_classes, width = x.shape[2], x.shape[3]
+    q, means = np.empty((n_classes, width)), np.empty((1, width))
+    top, norm, weighted = np.empty(width), np.empty(width), np.empty(width)
+    squares, crossed, missed = np.empty(width), np.empty(width), np.empty(width)
+    for piece in range(first, last):
+        sums = out[piece]
+        for block in range(bounds[piece], bounds[piece + 1]):
+            scores = x[block]
+            _exponentials(scores, point[:1], point[1:], top, q)
+            _normalize(scores, q, norm, means)
+            squares[:] = 0.0
+            crossed[:] = 0.0
+            for k in range(n_classes):
+                values, of_class = q[k], scores[0, k]
+                for s in range(width):
+                    square = values[s] * values[s]
+                    squares[s] += square
+                    crossed[s] += square * of_class[s]
+            for s in range(width):
+                true = np.int64(y[block, s])
+                own, weight = q[true, s], weights[block, s] * factors[true] / n_classes
+                missed[s] = squares[s] - own
+                weighted[s] = 2.0 * weight
+                sums[0] += weight * (squares[s] - own * own + (1.0 - own) * (1.0 - own))
+                sums[1] += weighted[s] * (
+                    crossed[s] - own * scores[0, true, s] - missed[s] * means[0, s]
+                )
+                sums[2 + true] -= weighted[s] * own
+            for k in range(n_classes):
+                sums[2 + k] += _slope_of_bias(q[k], weighted, missed)
 
 
 @kernel

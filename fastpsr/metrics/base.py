@@ -52,6 +52,15 @@ class Statistic(Options, ABC, Generic[Summary, Value]):
         return None
         yield
 
+    def refits(self, data: Predictions) -> Plan[Any]:
+        """Plan: return what computes the summaries of many replicates from samples, or None.
+
+        It is asked for where there are no sums, and has a method ``summaries(weights)`` that
+        returns those of (R, N) weights of the samples, None in place of those that it cannot.
+        """
+        return None
+        yield
+
     def plan_from_start(self, data: Data) -> Plan[Value]:
         """Plan: request the facts of the data, then compute the value."""
         yield from begin(data)

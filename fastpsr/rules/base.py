@@ -55,7 +55,7 @@ class ScoringRule(Options, ABC):
     least_loss: Any = -np.inf
 
     #: Whether losses are analytic in the log-odds: close to polynomials over a quarter of a unit.
-    is_analytic: ClassVar[bool] = False
+    is_analytic: Any = False
 
     @property
     def key(self) -> Hashable:

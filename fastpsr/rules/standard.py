@@ -86,6 +86,13 @@ class Brier(ScoringRule):
         wrong = kernels.sigmoid(np.where(y == 0, log_odds, -log_odds))
         return np.asarray(wrong * wrong)
 
+    def binary_slopes(self, log_odds: Floats, y: NDArray[np.uint8]) -> Floats:
+        """Return the (N,) derivatives of the losses by the log-odds of class 1."""
+        away = np.where(y == 0, log_odds, -log_odds)
+        wrong = kernels.sigmoid(away)
+        slopes = 2.0 * wrong * wrong * kernels.sigmoid(-away)
+        return np.where(y == 0, slopes, -slopes)
+
     def slopes(self, log_q: Floats, y: NDArray[Any]) -> Floats:
         q = kernels.exp(log_q)
         miss = q.copy()

@@ -17,6 +17,7 @@ from fastpsr.rules.panels import Integrand, TailTables
 __all__ = ["Beta", "Weighted"]
 
 _LARGEST = float(np.finfo(np.float64).max)
+_BRIER = 4.0  # a + b of the Brier rule: with more, weight is concentrated
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,10 @@ class Beta(ScoringRule):
     @property
     def key(self) -> Hashable:
         return ("Beta", self.a, self.b)
+
+    @property
+    def is_analytic(self) -> bool:
+        return self.a + self.b <= _BRIER
 
     def class_losses(self, log_q: Floats) -> Floats:
         checks.check_binary("Beta", log_q.shape[1])
