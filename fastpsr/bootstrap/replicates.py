@@ -62,8 +62,8 @@ class Job:
     data: Data
     subset: Subset | None = None
     sums: Sums | None = None
-    refits: Any = None
     shape: tuple[int, ...] = ()
+    refits: Any = None
     _pinned: list[AnyMetric | Statistic[Any, Floats]] = field(default_factory=list)
 
     @cached_property

@@ -1,6 +1,6 @@
 """Fits of smooth maps to the samples themselves, if sums on an axis of scores cannot be used.
 
-These are fits to few samples, infinite scores, or more than two classes.
+These are fits to few samples, or to more than two classes.
 """
 
 from abc import ABC, abstractmethod
